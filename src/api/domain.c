@@ -29,10 +29,8 @@
 /* Before anybody knows of the incarnation. */
 static TSI_NOINLINE void open_special(TsiInc* i, const TsiDomain* d) {
     if (d->untimed) tsi_store_relaxed(&i->open_since_ns, TSI_UNTIMED);
-    bool owned = tsi_load_relaxed(&d->owner_only);
-    if ((d->soft_bytes | d->hard_bytes) == 0 && !owned) return;
-    tsi_inc_take(i); /* counted: such a phase does not begin straight (ready.c), so each thread comes by a slow path */
-    tsi_store_relaxed(&i->owner, owned ? tsi_tls.thread->index + 1 : 0);
+    if ((d->soft_bytes | d->hard_bytes) == 0) return;
+    tsi_inc_take(i); /* counted: a phase with a budget does not begin straight (ready.c) */
     tsi_budget_write(&i->budget, d->soft_bytes, d->hard_bytes, d->budget_fn, d->budget_ctx);
     tsi_inc_give(i);
 }
@@ -42,7 +40,8 @@ TSI_INLINE bool open_own(TsiArena* a, TsiBinding* b, TsiDomain* d) {
     if (!tsi_record_take_inc(a, b, &index)) return false;
     uint64_t era = tsi_era_next(b, index);
     EpochId id = tsi_domain_id(&a->phases, index);
-    tsi_inc_open(&a->phases, index, era, id, d->label_at, d->label);
+    uint32_t owner = TSI_LIKELY(!d->special) || !tsi_load_relaxed(&d->owner_only) ? 0 : b->thread->index + 1;
+    tsi_inc_open(&a->phases, index, era, id, d->label_at, d->label, owner);
     tsi_store_relaxed(&tsi_inc(&a->phases, index)->domain, d->index + 1);
     if (TSI_UNLIKELY(d->label_at == TSI_LABEL_OTHER))
         tsi_add_relaxed(&tsi_label(&a->phases.labels, TSI_LABEL_OTHER)->swallowed, 1);
@@ -141,7 +140,7 @@ TSI_INLINE TsiDomain* make(SlabAllocator* s, const char* label, TsiBinding** b) 
     tsi_store_relaxed(&d->detached, 0);
     d->entered = d->drained = d->has_receipt = d->special = false;
     tsi_store_relaxed(&d->owner_only, false);
-    d->maker = (*b)->thread->number;
+    tsi_store_relaxed(&d->maker, (*b)->thread->number);
     tsi_store_relaxed(&d->left, 0);
     name_it(a, *b, d, label);
     return d;
@@ -383,7 +382,8 @@ TSI_INLINE bool leave_to_end(TsiDomain* d, TsiScope* top) {
 TSI_INLINE bool end_asked(TsiDomain* d) {
     if (!tsi_domain_usable(d)) return false;
     TsiScope* top = tsi_scope_top(d);
-    if (TSI_UNLIKELY(top == NULL)) return tsi_domain_refuse(d, TSI_DOMAIN_NOT_INNERMOST);
+    if (TSI_UNLIKELY(top == NULL))
+        return tsi_domain_refuse(d, tsi_domain_is_anothers(d) ? TSI_DOMAIN_ANOTHERS : TSI_DOMAIN_NOT_INNERMOST);
     if (TSI_UNLIKELY(!leave_to_end(d, top))) return tsi_domain_refuse(d, TSI_DOMAIN_INSIDE);
     destroy(d);
     return true;

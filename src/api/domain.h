@@ -31,8 +31,8 @@ typedef struct TsiDomain {
     uint32_t index;     /* of this record */
     uint32_t label_at;  /* its record */
     char label[TSI_LABEL_BYTES];
-    uint64_t maker;        /* number of the thread that made it */
-    _Atomic uint32_t left; /* see tsi_domain_leave_behind; 0 mostly */
+    _Atomic uint64_t maker; /* number of the thread that made it */
+    _Atomic uint32_t left;  /* see tsi_domain_leave_behind; 0 mostly */
     /* What each incarnation that it opens is to have; `special`: anything but 0. */
     bool special, untimed;
     _Atomic bool owner_only; /* its maker's alone, until that is gone */
@@ -79,7 +79,7 @@ TSI_INLINE bool tsi_domain_usable(TsiDomain* d) {
 /* Returns true for a domain that is another thread's alone. */
 TSI_INLINE bool tsi_domain_is_anothers(TsiDomain* d) {
     if (TSI_LIKELY(!tsi_load_relaxed(&d->owner_only))) return false;
-    return tsi_tls.thread == NULL || d->maker != tsi_tls.thread->number;
+    return tsi_tls.thread == NULL || tsi_load_relaxed(&d->maker) != tsi_tls.thread->number;
 }
 /* The domain's thread is gone: it is anybody's. */
 TSI_INLINE void tsi_domain_disown(TsiDomain* d) {

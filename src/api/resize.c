@@ -74,6 +74,10 @@ static uint64_t life_of(TsiArena* a, const TsiPlace* at, uint64_t tag) {
 
 /* Returns the thread's binding if the object has grown where it is, else NULL. *lost: the function of a budget that
  * this has passed has ended it. */
+static bool is_anothers(const TsiArena* a, TsiRef ref) {
+    return tsi_ref_is_anothers(&a->phases, ref, tsi_tls.thread != NULL ? tsi_tls.thread->index + 1 : 0);
+}
+
 static TsiBinding* grown_large(TsiArena* a, const TsiPlace* at, size_t size, bool* lost) {
     TsiBinding* b = !tsi_tls.exiting ? tsi_binding_get(a, true) : NULL;
     *lost = false;
@@ -137,7 +141,8 @@ TSI_NOINLINE void* tsi_resize(SlabAllocator* s, void* p, size_t size, TsiRef ref
         bool grew = b != NULL && tsi_bump_grow(b, &at, size);
         if (grew) return TSI_LIKELY(!b->profile_hit) ? p : record_gain(b, &at, p, usable, TSI_CALLER());
     }
-    if (size > usable && stays && !moves && at.cls == TSI_CLASS_LARGE) {
+    bool theirs = tsi_place_ref(a, &at, &own) && is_anothers(a, own); /* there nothing more is to be had */
+    if (size > usable && stays && !moves && at.cls == TSI_CLASS_LARGE && !theirs) {
         bool lost;
         TsiBinding* b = grown_large(a, &at, size, &lost);
         if (TSI_UNLIKELY(lost)) return tsi_error_set(ESTALE), NULL;
@@ -146,7 +151,8 @@ TSI_NOINLINE void* tsi_resize(SlabAllocator* s, void* p, size_t size, TsiRef ref
     bool prefer = ref == 0 && tsi_place_ref(a, &at, &own) && tsi_ref_is_active(&a->phases, own);
     if (prefer) ref = own;
     /* A block that shrinks need not move: only where that succeeds without a refusal. */
-    if (size <= usable && (ref == 0 || !tsi_ref_is_active(&a->phases, prefer ? ref : to))) return p;
+    TsiRef target = prefer ? ref : to;
+    if (size <= usable && (ref == 0 || !tsi_ref_is_active(&a->phases, target) || is_anothers(a, target))) return p;
     uint64_t life = life_of(a, &at, tag);
     void* q = size > usable ? alloc_grown(s, a, size, ref, prefer) : alloc_moved(s, a, size, ref, prefer);
     if (q == NULL) return size <= usable ? p : NULL;

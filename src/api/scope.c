@@ -271,15 +271,18 @@ SlabAllocator* epoch_domain_allocator(void) {
 /* Nobody else need know of a domain that the thread has made and is still inside of: its record must not stay for ever,
  * unless somebody is inside, or objects are to stay in it. */
 static void leave_with_maker(TsiThread* t, TsiDomain* d) {
-    bool stays = (d->own && !d->pub.auto_close) || tsi_load_relaxed(&d->owner_only);
-    if (d->maker == t->number && tsi_domain_refs(d) == 0 && !stays) tsi_domain_leave_behind(d);
+    bool stays = d->own && !d->pub.auto_close;
+    if (tsi_load_relaxed(&d->maker) != t->number || tsi_domain_refs(d) != 0 || stays) return;
+    if (tsi_load_relaxed(&d->owner_only)) tsi_domain_disown(d); /* its phase has just ended */
+    tsi_domain_leave_behind(d);
 }
 
 /* The thread goes: what nobody else may end has ended, and is anybody's to destroy. */
 static void end_owned(TsiThread* t, TsiArena* a) {
     for (uint32_t n = 0; n < tsi_table_used(&a->domains); n++) {
         TsiDomain* d = tsi_table_at(&a->domains, n);
-        if (!tsi_domain_is_alive(d) || !tsi_load_relaxed(&d->owner_only) || d->maker != t->number) continue;
+        if (!tsi_domain_is_alive(d) || !tsi_load_relaxed(&d->owner_only) || tsi_load_relaxed(&d->maker) != t->number)
+            continue;
         char label[TSI_LABEL_BYTES];
         tsi_lock_take(&d->lock);
         memcpy(label, d->label, sizeof label);
@@ -295,11 +298,14 @@ static void end_owned(TsiThread* t, TsiArena* a) {
     }
 }
 
+/* Cleanups run meanwhile, which may use any allocator: so it goes by all that there are, not by those that the thread
+ * has used. */
 static void end_all_owned(TsiThread* t) {
     t->owns = false;
-    for (uint32_t n = 0; n < t->ref_capacity; n++) {
-        TsiArena* a = t->refs[n].serial != 0 ? tsi_registry_hold(t->refs[n].serial) : NULL;
-        if (a == NULL) continue;
+    for (uint64_t serial = 0;;) {
+        TsiArena* a = tsi_registry_hold_after(serial);
+        if (a == NULL) return;
+        serial = a->serial;
         t->held = a;
         end_owned(t, a);
         t->held = NULL;
@@ -308,7 +314,7 @@ static void end_all_owned(TsiThread* t) {
     }
 }
 
-static void end_scopes(TsiThread* t) {
+static void end_scopes_once(TsiThread* t) {
     while (t->scope_count != 0) {
         TsiScope top = t->scopes[t->scope_count - 1];
         TsiArena* a = tsi_registry_hold(top.serial);
@@ -326,7 +332,14 @@ static void end_scopes(TsiThread* t) {
         tsi_tls_forget(); /* the arena may be gone at once, with its owner's address */
         tsi_registry_unhold(a);
     }
-    if (t->owns) end_all_owned(t);
+}
+
+/* Until nothing is left: cleanups of phases may leave the thread inside of a domain, or with one that is its alone. */
+static void end_scopes(TsiThread* t) {
+    do {
+        end_scopes_once(t);
+        if (t->owns) end_all_owned(t);
+    } while (t->scope_count != 0 || t->owns);
 }
 
 /* In a fork child: vanished threads may have held any domain's lock, anywhere in a call. What is left are the scopes of
@@ -346,7 +359,8 @@ static void child_domains(TsiArena* a) {
         uint32_t detached = tsi_load_relaxed(&d->detached);
         tsi_domain_refs_set(d, detached);
         tsi_scopes_add(a, d, (int)detached);
-        if (tsi_domain_is_anothers(d)) { /* whose thread is not here: its phase ends, since no domain names it */
+        /* Its thread is not here: its phase ends, since no domain names it. Not one that was about to be drained. */
+        if (tsi_domain_is_anothers(d) && tsi_load_relaxed(&d->left) != TSI_DOMAIN_GOING) {
             tsi_domain_refs_set(d, 0);
             tsi_store_relaxed(&d->detached, 0);
             tsi_store_relaxed(&d->phase.ref, 0);

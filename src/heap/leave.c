@@ -52,6 +52,7 @@ static bool leave_arenas(TsiThread* t) {
         binding_release(r.binding);
         t->held = NULL;
         tsi_registry_unhold(a);
+        if (t->scope_count != 0 || t->owns) break; /* by a cleanup: to be ended before its binding goes */
     }
     return any;
 }

@@ -120,6 +120,16 @@ TsiArena* tsi_registry_hold(uint64_t serial) {
     return a;
 }
 
+TsiArena* tsi_registry_hold_after(uint64_t serial) {
+    TsiArena *found = NULL, *a;
+    tsi_lock_take(&tsi_registry_lock);
+    for (uint32_t at = 0; (a = tsi_registry_next(&at)) != NULL;)
+        if (a->serial > serial && (found == NULL || a->serial < found->serial)) found = a;
+    if (found != NULL) tsi_add_relaxed(&found->exiting, 1);
+    tsi_lock_give(&tsi_registry_lock);
+    return found;
+}
+
 TsiArena* tsi_registry_hold_domain(const void* record) {
     TsiArena* found = NULL;
     tsi_lock_take(&tsi_registry_lock);

@@ -100,6 +100,8 @@ uint32_t tsi_registry_count(void);
 /* Keeps the arena with this serial from being destroyed until unhold; NULL when it is gone. */
 TsiArena* tsi_registry_hold(uint64_t serial);
 void tsi_registry_unhold(TsiArena* a);
+/* As tsi_registry_hold, of the allocator with the next serial; NULL when there is none. O(allocators) */
+TsiArena* tsi_registry_hold_after(uint64_t serial);
 /* The same of the one among whose domains the address lies. */
 TsiArena* tsi_registry_hold_domain(const void* record);
 /* The arenas, one after the other from *at = 0 on; NULL after the last. Registry lock held. */

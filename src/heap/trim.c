@@ -60,14 +60,14 @@ void tsi_binding_fence(TsiBinding* b) {
 /* ---- trim ---- */
 
 /* A phase that is another thread's alone is left to that. */
-static bool is_anothers(const TsiBinding* b, TsiInc* i) {
+static bool is_anothers(TsiInc* i) {
     uint32_t owner = tsi_load_relaxed(&i->owner);
     return TSI_UNLIKELY(owner != 0) && tsi_inc_state(i) == TSI_INC_ACTIVE &&
-           (b == NULL || b->thread == NULL || owner != b->thread->index + 1);
+           (tsi_tls.thread == NULL || owner != tsi_tls.thread->index + 1);
 }
 
 static bool trim_inc(TsiArena* a, TsiBinding* b, TsiInc* i, TsiBinding* only, bool at_once) {
-    if (is_anothers(b, i)) return false;
+    if (only == NULL && is_anothers(i)) return false;
     TsiSweep w = {.arena = a, .b = b, .inc = i, .at_once = at_once};
     w.banks = only == NULL ? tsi_banks_take(a) : 0;
     tsi_inc_take(i);
@@ -78,7 +78,7 @@ static bool trim_inc(TsiArena* a, TsiBinding* b, TsiInc* i, TsiBinding* only, bo
 bool tsi_trim_inc(TsiArena* a, TsiBinding* b, TsiInc* i) { return trim_inc(a, b, i, NULL, false); }
 
 void tsi_trim_idle(TsiArena* a, TsiBinding* b, TsiInc* i) {
-    if (is_anothers(b, i)) return;
+    if (is_anothers(i)) return;
     TsiSweep w = {.arena = a, .b = b, .inc = i, .idle = true, .learns = true};
     w.banks = tsi_banks_take(a);
     tsi_inc_take(i);

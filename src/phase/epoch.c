@@ -50,7 +50,7 @@ bool tsi_phases_init(TsiPhases* p, TsiGround* g, uint32_t ring_size, uint32_t in
     for (uint32_t n = 0; n < ring_size; n++) {
         if (!tsi_table_take(&p->incs, &index, 0)) return false;
         uint64_t era = tsi_add_relaxed(&p->era_next, 1);
-        tsi_inc_open(p, index, era, n, TSI_LABEL_NONE, tsi_no_label);
+        tsi_inc_open(p, index, era, n, TSI_LABEL_NONE, tsi_no_label, 0);
         tsi_store_relaxed(&p->ring[n], tsi_ref(era, index));
     }
     if (!tsi_table_take(&p->incs, &index, 0)) return false;
@@ -121,7 +121,7 @@ bool tsi_phases_step_locked(TsiPhases* p, TsiRef* was_current, TsiRef* displaced
     *was_current = tsi_load_relaxed(&p->ring[now]);
     *displaced = tsi_load_relaxed(&p->ring[next]);
     uint64_t era = tsi_add_relaxed(&p->era_next, 1);
-    tsi_inc_open(p, index, era, next, TSI_LABEL_NONE, tsi_no_label);
+    tsi_inc_open(p, index, era, next, TSI_LABEL_NONE, tsi_no_label, 0);
     /* release, ring before current: pairs with the acquires in tsi_phases_current and _resolve */
     tsi_store_release(&p->ring[next], tsi_ref(era, index));
     tsi_store_release(&p->current, next);

@@ -192,8 +192,10 @@ void tsi_phases_destroy(TsiPhases* p);
 void tsi_inc_reset(TsiInc* i);
 /* Opens record `index` as a new ACTIVE incarnation with one pin, under a label's record and text; the caller holds the
  * record. */
+/* owner: see there. Such a record counts as taken once by then: what is one thread's alone does not begin straight
+ * (heap/ready.h), so whoever has no heap there comes by the slow path. */
 TSI_INLINE void tsi_inc_open(TsiPhases* p, uint32_t index, uint64_t era, EpochId id, uint32_t label_at,
-                             const char text[TSI_LABEL_BYTES]) {
+                             const char text[TSI_LABEL_BYTES], uint32_t owner) {
     TsiInc* i = tsi_inc(p, index);
     i->index = index;
     tsi_store_relaxed(&i->id, id);
@@ -204,6 +206,10 @@ TSI_INLINE void tsi_inc_open(TsiPhases* p, uint32_t index, uint64_t era, EpochId
     if (TSI_UNLIKELY(!i->clean)) tsi_inc_reset(i);
     /* Who comes with an old reference adds to these before seeing that it is old. */
     i->lock_fast = i->lock_contended = 0;
+    if (TSI_UNLIKELY(owner != 0)) {
+        tsi_store_relaxed(&i->owner, owner);
+        i->lock_fast = 1;
+    }
     tsi_store_relaxed(&i->late_bytes, 0);
     i->clean = false;
     /* release: pairs with the acquire loads of word: whoever sees the era sees the fields */

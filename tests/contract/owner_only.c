@@ -16,6 +16,7 @@ typedef struct Other {
     epoch_domain_t* d;
     void* p; /* an object of its phase, which is freed */
     void* q; /* another one, which stays */
+    void* large;
 } Other;
 
 /* The call has failed with EBUSY, and counted one misuse. */
@@ -47,6 +48,12 @@ static void* other_main(void* arg) {
             REFUSED(slab_malloc_epoch(o->a, sizes[n], id));
         }
         REFUSED(slab_realloc(o->a, o->q, 100000)); /* where p lies nothing more is to be had */
+        REFUSED(slab_realloc(o->a, o->large, 2000000));
+        REFUSED(epoch_domain_end(o->d));
+        uint64_t misuses = kit_refusals(o->a).domain_order;
+        CHECK_EQ(slab_realloc(o->a, o->large, 300000), o->large); /* a block that shrinks stays, as ever */
+        CHECK_EQ(slab_realloc(o->a, o->q, 20), o->q);
+        CHECK_EQ(kit_refusals(o->a).domain_order, misuses);
         REFUSED(epoch_domain_enter(o->d));
         REFUSED(epoch_domain_attach(o->d));
         REFUSED(epoch_domain_switch(o->d, NULL));
@@ -69,7 +76,7 @@ static void* other_main(void* arg) {
     CHECK(!slab_free_checked(o->a, o->p));
     SlabDomainStats s = {.struct_size = sizeof s};
     CHECK(epoch_domain_stats(o->d, &s));
-    CHECK_EQ(s.live_objects, 1);
+    CHECK_EQ(s.live_objects, 2);
     return NULL;
 }
 
@@ -77,7 +84,7 @@ static void* other_main(void* arg) {
 static void others_are_refused(void) {
     SlabAllocator* a = kit_create();
     epoch_domain_t* d = make(a, SLAB_DOMAIN_KEEP);
-    Other o = {a, d, epoch_domain_malloc(d, 100), epoch_domain_malloc(d, 200)};
+    Other o = {a, d, epoch_domain_malloc(d, 100), epoch_domain_malloc(d, 200), epoch_domain_malloc(d, 1000000)};
     memset(o.q, 7, 200);
     pthread_join(kit_thread(other_main, &o), NULL);
     CHECK_EQ(((unsigned char*)o.q)[199], 7);
@@ -90,12 +97,12 @@ static void others_are_refused(void) {
     EpochReceipt r;
     CHECK(epoch_domain_reset(d));
     CHECK(epoch_domain_receipt(d, &r));
-    CHECK_EQ(r.objects_allocated, 4);
+    CHECK_EQ(r.objects_allocated, 5);
     CHECK_EQ(r.objects_freed, 1);
-    o.p = epoch_domain_malloc(d, 100), o.q = epoch_domain_malloc(d, 200);
+    o.p = epoch_domain_malloc(d, 100), o.q = epoch_domain_malloc(d, 200), o.large = epoch_domain_malloc(d, 1000000);
     pthread_join(kit_thread(other_main, &o), NULL); /* the next incarnation is no other */
     CHECK(epoch_close_ex(a, d->epoch_id, EPOCH_RELEASE, &r));
-    CHECK_EQ(r.objects_released, 1);
+    CHECK_EQ(r.objects_released, 2);
     CHECK(epoch_domain_destroy(d));
     slab_allocator_free(a);
 }
@@ -116,7 +123,7 @@ static void the_next_phase_is_anybodys(void) {
         CHECK(epoch_domain_destroy(d));
     }
     for (unsigned n = 0; n < 200; n++) {
-        Other o = {a, epoch_domain_create(a), NULL, NULL};
+        Other o = {a, epoch_domain_create(a), NULL, NULL, NULL};
         if (n % 50 == 0) pthread_join(kit_thread(uses_it, &o), NULL);
         CHECK(epoch_domain_malloc(o.d, 100) != NULL);
         CHECK(epoch_domain_destroy(o.d));
@@ -136,7 +143,7 @@ static void* ends_by_era(void* arg) {
 static void what_has_drained_is_anybodys(void) {
     SlabAllocator* a = kit_create();
     epoch_domain_t* d = make(a, 0);
-    Other o = {a, d, epoch_domain_malloc(d, 100), NULL};
+    Other o = {a, d, epoch_domain_malloc(d, 100), NULL, NULL};
     uint64_t era = epoch_domain_era(d);
     EpochReceipt r;
     CHECK(epoch_domain_drain(d, &r));
@@ -180,6 +187,72 @@ static void its_thread_exits(void) {
         CHECK_EQ(kit_live(a), 0);
     }
     slab_allocator_free(a);
+}
+
+enum { TEAM = 3, SHARED = 64 };
+
+typedef struct Load {
+    SlabAllocator* a;
+    _Atomic(epoch_domain_t*) d;
+    _Atomic(void*) given[SHARED];
+    _Atomic bool over;
+    _Atomic uint64_t freed;
+} Load;
+
+/* ---- cleanups of what ends with its thread ---- */
+
+enum { ALLOCATORS = 40 };
+static SlabAllocator* all[ALLOCATORS];
+static _Atomic unsigned cleanups;
+
+/* Uses all allocators, and leaves the thread inside of one domain and with another one that is its alone. */
+static void cleans_up(void* arg) {
+    for (unsigned n = 0; n < ALLOCATORS; n++) CHECK(slab_malloc_outside(all[n], 100) != NULL);
+    SlabAllocator* a = arg;
+    if (atomic_fetch_add(&cleanups, 1) % 2 == 0) CHECK(epoch_domain_begin(a, "left open") != NULL);
+    else CHECK(epoch_domain_malloc(make(a, 0), 50) != NULL);
+}
+
+static void* goes_with_cleanups(void* arg) {
+    (void)arg;
+    for (unsigned n = 0; n < ALLOCATORS; n += 3) {
+        epoch_domain_t* d = make(all[n], 0);
+        CHECK(epoch_domain_malloc(d, 100) != NULL);
+        CHECK(slab_epoch_on_end(all[n], d->epoch_id, cleans_up, all[(n + 7) % ALLOCATORS]));
+    }
+    return NULL;
+}
+
+static void* stays_inside(void* arg) {
+    Load* l = arg;
+    epoch_domain_t* d = epoch_domain_begin(l->a, "stays");
+    while (!atomic_load(&l->over)) {
+        CHECK(slab_malloc(l->a, 40) != NULL);
+        CHECK_EQ(epoch_domain_current(), d);
+        CHECK(epoch_domain_reset(d));
+    }
+    CHECK(epoch_domain_end(d));
+    return NULL;
+}
+
+/* Whatever they do, nothing is left to a thread that has gone, and other threads' scopes are theirs. */
+static void its_cleanups_go_on(void) {
+    Load l = {.a = kit_create()};
+    pthread_t other = kit_thread(stays_inside, &l);
+    for (unsigned n = 0; n < ALLOCATORS; n++) all[n] = kit_create();
+    for (unsigned turn = 0; turn < 8; turn++) {
+        atomic_store(&cleanups, turn);
+        pthread_join(kit_thread(goes_with_cleanups, NULL), NULL);
+        CHECK_EQ(atomic_load(&cleanups), turn + (ALLOCATORS + 2) / 3);
+    }
+    for (unsigned n = 0; n < ALLOCATORS; n++) {
+        SlabGlobalStats g = kit_global(all[n]);
+        CHECK_EQ(g.live_objects, 8 * ((ALLOCATORS + 2) / 3)); /* those in the ring: one a cleanup */
+        slab_allocator_free(all[n]);
+    }
+    atomic_store(&l.over, true);
+    pthread_join(other, NULL);
+    slab_allocator_free(l.a);
 }
 
 typedef struct Forker {
@@ -256,16 +329,6 @@ static void a_trim_by_another_passes_it_by(void) {
 
 /* ---- beside others that try ---- */
 
-enum { TEAM = 3, SHARED = 64 };
-
-typedef struct Load {
-    SlabAllocator* a;
-    _Atomic(epoch_domain_t*) d;
-    _Atomic(void*) given[SHARED];
-    _Atomic bool over;
-    _Atomic uint64_t freed;
-} Load;
-
 static void* tries(void* arg) {
     Load* l = arg;
     for (unsigned n = 0; !atomic_load(&l->over); n++) {
@@ -316,6 +379,7 @@ static const CheckCase cases[] = {
     CHECK_CASE(the_next_phase_is_anybodys),
     CHECK_CASE(what_has_drained_is_anybodys),
     CHECK_CASE(its_thread_exits),
+    CHECK_CASE(its_cleanups_go_on),
     CHECK_CASE(in_a_fork_child),
     CHECK_CASE(a_trim_by_another_passes_it_by),
     CHECK_CASE(beside_others_that_try),
