@@ -7,7 +7,7 @@ SCALE ?= 20
 
 FOR ?= demo test
 
-.PHONY: help deps demo test test-all check bench programs drainability tslab build install uninstall soak fuzz mutants clean
+.PHONY: help deps demo test test-all check bench programs drainability tslab build install install-lib uninstall soak fuzz mutants clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -55,7 +55,10 @@ build: ## build what make install installs, in build/install
 install: ## install libraries, headers, programs, CMake package and .pc file (PREFIX=/usr/local, DESTDIR=); builds what is missing, downloads nothing
 	@scripts/install.sh install "$(PREFIX)"
 
-uninstall: ## remove what make install has put into PREFIX
+install-lib: ## install libraries, headers, package files, manual page and licence only (PREFIX, DESTDIR as above)
+	@scripts/install.sh install-lib "$(PREFIX)"
+
+uninstall: ## remove what make install or make install-lib has put into PREFIX
 	@scripts/uninstall.sh "$(PREFIX)"
 
 soak: ## stress and model tests with SCALE times the work (SCALE=20: half an hour and more on two cores)
