@@ -7,7 +7,7 @@ SCALE ?= 20
 
 FOR ?= demo test
 
-.PHONY: help deps demo test test-all check bench programs drainability tslab build install install-lib uninstall soak fuzz mutants clean
+.PHONY: help deps demo test test-all check bench programs drainability tslab build install install-lib uninstall dist soak fuzz mutants clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -60,6 +60,9 @@ install-lib: ## install libraries, headers, package files, manual page and licen
 
 uninstall: ## remove what make install or make install-lib has put into PREFIX
 	@scripts/uninstall.sh "$(PREFIX)"
+
+dist: ## make the source archive of the commit, build/temporal-slab-VERSION.tar.gz, the same bytes each time
+	@scripts/dist.sh
 
 soak: ## stress and model tests with SCALE times the work (SCALE=20: half an hour and more on two cores)
 	@scripts/install-deps.sh --root soak
