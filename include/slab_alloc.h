@@ -61,7 +61,7 @@ extern "C" {
 #endif
 
 #define TSLAB_VERSION_MAJOR 0
-#define TSLAB_VERSION_MINOR 2
+#define TSLAB_VERSION_MINOR 3
 #define TSLAB_VERSION_PATCH 0
 
 /* Nominal page size. The page size in force is slab_page_size(); the bytes of a class's slabs are
