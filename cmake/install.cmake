@@ -42,9 +42,6 @@ endif()
 # ---- programs ----
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME programs)
 install(FILES share/stats.schema.json DESTINATION ${share})
-# What `make tslab` has made, with its manual pages and completions; nothing when it has not.
-install(PROGRAMS ${PROJECT_SOURCE_DIR}/build/tslab DESTINATION ${CMAKE_INSTALL_BINDIR} OPTIONAL)
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/build/tslab-share/ DESTINATION ${CMAKE_INSTALL_DATADIR} OPTIONAL)
 
 # A manual page is what the program says of itself, so the programs have to run here.
 set(man_pages "")
@@ -71,6 +68,9 @@ endmacro()
 if(TSLAB_BUILD_TOOLS)
     install_prefixed(stats_dump)
     install_prefixed(synthetic_bench)
+    # What `make tslab` has made, with its manual pages and completions; nothing when it has not.
+    install(PROGRAMS ${PROJECT_SOURCE_DIR}/build/tslab DESTINATION ${CMAKE_INSTALL_BINDIR} OPTIONAL)
+    install(DIRECTORY ${PROJECT_SOURCE_DIR}/build/tslab-share/ DESTINATION ${CMAKE_INSTALL_DATADIR} OPTIONAL)
 endif()
 if(TARGET tslabd)
     install_program(tslabd tslabd)

@@ -21,8 +21,11 @@ echo '#include "slab_alloc.h"' | cc -E -dM -Itree/include - | grep -q 'define TS
 cd "$TSLAB_SOURCE_DIR" || exit 1
 version=$(sed -n 's/^#define TSLAB_VERSION_[A-Z]* //p' include/slab_alloc.h | paste -sd .)
 has rust/Cargo.toml "^version = \"$version\""
+has packaging/vcpkg/temporal-slab/vcpkg.json "^  \"version\": \"$version\","
+[ "$(sed -nE '1s/^temporal-slab \(([^-]*)-[0-9]+\).*/\1/p' debian/changelog)" = "$version" ] || complain "debian/changelog is not of $version"
 # Whoever writes it down elsewhere is named here, and compared.
 others=$(grep -rnE '(version|VERSION)[A-Z_a-z]*["'\'' ]*[:=]+ *["'\'']?[0-9]+\.[0-9]+\.[0-9]+' CMakeLists.txt cmake common daemon demo include packaging preload scripts src tools \
-    tslab --include='*.[ch]' --include='*.txt' --include='*.cmake' --include='*.sh' --include='*.py' --include='*.go' --include='*.json' 2>/dev/null | grep -F "$version")
+    tslab --include='*.[ch]' --include='*.txt' --include='*.cmake' --include='*.sh' --include='*.py' --include='*.go' --include='*.json' 2>/dev/null |
+    grep -F "$version" | grep -v '^packaging/vcpkg/')
 [ -z "$others" ] || complain "a version of its own: $others"
 finish
