@@ -1,7 +1,7 @@
 // Rows of a batch outside of Go's heap, by cgo: the collector does not scan them, and the end of the batch returns them all at once.
 //
 // Go moves goroutines between threads, so phases are named at each call and no thread enters one. What is in C's memory holds no Go
-// pointer. A call of C costs Go some tens of nanoseconds, so objects come many at a time: a slice of rows, not a row.
+// pointer. A call of C costs more than an allocation, so objects come many at a time: a slice of rows, not a row.
 //
 //	CGO_ENABLED=1 go run .     exit status 1 when what it claims does not hold
 package main
