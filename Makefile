@@ -7,13 +7,14 @@ SCALE ?= 20
 
 FOR ?= demo test
 
-.PHONY: help deps demo test test-all check bench programs drainability tslab build install uninstall soak fuzz mutants clean
+.PHONY: help deps demo test test-all check bench programs drainability tslab build install install-lib uninstall dist packages soak fuzz mutants clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
-deps: ## install the Debian packages that targets need (FOR="demo test"; as root or by sudo), and say which
+deps: ## install the Debian packages that targets need (FOR="demo test"; as root or by sudo), and say which; fetch the page's plots
 	@scripts/install-deps.sh $(FOR)
+	@$(if $(filter install daemon packages test-all check,$(FOR)),scripts/get-uplot.sh || echo "tslabd is built all the same")
 
 demo: ## build the request server demo and run it (ARGS=--leak: one route leaks; ARGS=--help: all flags)
 	@scripts/install-deps.sh --root demo
@@ -55,8 +56,17 @@ build: ## build what make install installs, in build/install
 install: ## install libraries, headers, programs, CMake package and .pc file (PREFIX=/usr/local, DESTDIR=); builds what is missing, downloads nothing
 	@scripts/install.sh install "$(PREFIX)"
 
-uninstall: ## remove what make install has put into PREFIX
+install-lib: ## install libraries, headers, package files, manual page and licence only (PREFIX, DESTDIR as above)
+	@scripts/install.sh install-lib "$(PREFIX)"
+
+uninstall: ## remove what make install or make install-lib has put into PREFIX
 	@scripts/uninstall.sh "$(PREFIX)"
+
+dist: ## make the source archive of the commit, build/temporal-slab-VERSION.tar.gz, the same bytes each time
+	@scripts/dist.sh
+
+packages: ## build the Debian packages of the commit and check them with lintian; in build/packages (ARGS=--cli: tslab as well)
+	@scripts/packages.sh $(ARGS)
 
 soak: ## stress and model tests with SCALE times the work (SCALE=20: half an hour and more on two cores)
 	@scripts/install-deps.sh --root soak

@@ -17,7 +17,7 @@
  *                  errno; a stale, doubled, foreign or forged pointer or handle is refused and counted
  *                  (slab_stats_refusals), never a crash. NULL allocators are accepted everywhere.
  *   complexity     O(1) unless stated
- *   unloading      never: a shared object with the static library inside is linked with -z nodelete, because
+ *   unloading      never: a shared object with the static library inside stays loaded after dlclose, because
  *                  threads that have used the library run its code as they exit
  */
 #ifndef SLAB_ALLOC_H
@@ -28,7 +28,14 @@
 #include <stdint.h>
 
 #if defined(__GNUC__)
+/* With SLAB_STATIC defined the names below are hidden: the binary that has the static library inside, a plugin perhaps,
+ * does not export them. The static library is compiled so. Its callers need not define it; with it, calls from position
+ * independent code are direct. Never define it for a program that uses the shared library: it would not link. */
+#ifdef SLAB_STATIC
+#define SLAB_API __attribute__((visibility("hidden")))
+#else
 #define SLAB_API __attribute__((visibility("default")))
+#endif
 /* What compilers may know of allocation functions; n and m are the numbers of arguments. The attribute `malloc` is not
  * among them, because it promises that nothing but the returned pointer leads to the object: compilers drop stores to
  * an object that is then read through its handle (slab_handle_ptr) or found by a walk (slab_epoch_walk). No
@@ -54,7 +61,7 @@ extern "C" {
 #endif
 
 #define TSLAB_VERSION_MAJOR 0
-#define TSLAB_VERSION_MINOR 2
+#define TSLAB_VERSION_MINOR 3
 #define TSLAB_VERSION_PATCH 0
 
 /* Nominal page size. The page size in force is slab_page_size(); the bytes of a class's slabs are

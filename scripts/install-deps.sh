@@ -1,7 +1,7 @@
 #!/bin/sh
 # Says which Debian packages a make target needs and lacks, and installs them where that was asked for.
 # Usage: install-deps.sh [--name | --root] WORD...
-#   WORD    a make target: demo test test-all bench programs install soak mutants fuzz drainability; or a part of what they need:
+#   WORD    a make target: demo test test-all bench programs packages install soak mutants fuzz drainability; or a part of what they need:
 #           build libraries clang tools browser adapters daemon plot peers
 #   (none)  installs what is missing, by sudo where the caller is not root: what `make deps` does
 #   --root  installs as root only; for anybody else like --name: what `make demo` and `make test` do
@@ -21,9 +21,11 @@ packages_of() {
     demo) packages_of build && echo liblua5.4-dev libcjson-dev iso-codes ;;
     bench) packages_of build && echo g++ valgrind ;;
     programs) packages_of build && echo python3 perl sqlite3 jq lua5.4 xz-utils git imagemagick ;;
+    # lintian comes with a hundred packages of Perl: only `make packages` and `make check` want it
+    packages) packages_of build && packages_of daemon && echo dpkg-dev debhelper lintian ;;
     daemon) echo pkg-config libmicrohttpd-dev ;;
     clang) echo clang-14 libclang-rt-14-dev ;;
-    tools) echo clang-format-14 spin tcc valgrind gdb strace curl util-linux python3-jsonschema prometheus systemtap-sdt-dev bpftrace ;;
+    tools) echo clang-format-14 spin tcc valgrind gdb strace abigail-tools curl util-linux python3-jsonschema prometheus systemtap-sdt-dev bpftrace ;;
     # the browser that one test drives, unless there is one: the smallest package of it
     browser) command -v chromium >/dev/null || command -v google-chrome >/dev/null || echo chromium-headless-shell ;;
     # what include/temporal_slab is for, and what its tests read
@@ -31,7 +33,8 @@ packages_of() {
     plot) echo python3-matplotlib ;;
     # what programs come from, docs/coming-from; not the headers of PostgreSQL, which bring 270 MB of llvm-14-dev
     peers) echo g++ libapr1-dev libtalloc-dev libmimalloc-dev libjemalloc-dev ;;
-    test-all | check) for part in test clang tools browser demo adapters plot peers; do packages_of $part; done ;;
+    test-all) for part in test clang tools browser demo adapters plot peers; do packages_of $part; done ;;
+    check) packages_of test-all && packages_of packages ;;
     *)
         echo "install-deps.sh: nothing here is called '$1'; the head of scripts/install-deps.sh has the words" >&2
         exit 2

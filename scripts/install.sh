@@ -2,12 +2,14 @@
 # Builds the libraries and programs where something is missing or out of date, and installs them. Downloads nothing and
 # calls no package manager. `scripts/uninstall.sh` takes back what it has installed, by the list that it leaves in
 # PREFIX/share/temporal-slab/installed.
-# Usage: install.sh build|install PREFIX
+# Usage: install.sh build|install|install-lib PREFIX
+#   build        builds only
+#   install-lib  the component `library` alone: no program is built or installed (cmake/install.cmake)
 # Environment: DESTDIR goes in front of PREFIX. TSLAB_BUILD_DIR is a folder to install from as it is, in place of
 # build/install: nothing is built.
 set -eu
-case ${1:-} in build | install) ;; *)
-    echo "usage: install.sh build|install PREFIX" >&2
+case ${1:-} in build | install | install-lib) ;; *)
+    echo "usage: install.sh build|install|install-lib PREFIX" >&2
     exit 2
     ;;
 esac
@@ -24,21 +26,25 @@ from=${TSLAB_BUILD_DIR:-}
 if [ -z "$from" ]; then
     from=build/install
     scripts/install-deps.sh --name install
-    daemon=ON
-    pkg-config --exists libmicrohttpd || {
+    tools=ON daemon=ON
+    if [ "$1" = install-lib ]; then
+        tools=OFF daemon=OFF
+    elif ! pkg-config --exists libmicrohttpd; then
         daemon=OFF
         echo "without tslabd, which needs libmicrohttpd: make deps FOR=daemon"
-    }
-    scripts/build.sh install "-DTSLAB_BUILD_DAEMON=$daemon"
+    fi
+    scripts/build.sh install "-DTSLAB_BUILD_TOOLS=$tools" "-DTSLAB_BUILD_DAEMON=$daemon"
 fi
-[ "$1" = install ] || {
+component=""
+[ "$1" != install-lib ] || component=library
+[ "$1" != build ] || {
     echo "built in build/install; make install PREFIX=$prefix installs it"
     exit 0
 }
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-cmake --install "$from" --prefix "$prefix" >"$scratch/said" 2>&1 || {
+cmake --install "$from" --prefix "$prefix" ${component:+--component $component} >"$scratch/said" 2>&1 || {
     grep . "$scratch/said" | tail -n 4 >&2
     echo "install.sh: nothing, or not all, was installed in ${DESTDIR:-}$prefix" >&2
     exit 1
@@ -47,8 +53,8 @@ cmake --install "$from" --prefix "$prefix" >"$scratch/said" 2>&1 || {
 list=${DESTDIR:-}$prefix/share/temporal-slab/installed
 {
     cat "$list" 2>/dev/null || true
-    sed -n "s|^$prefix/||p" "$from/install_manifest.txt"
-    printf "\nshare/temporal-slab/installed\n"
+    sed -n "s|^$prefix/||p" "$from/install_manifest${component:+_$component}.txt"
+    printf '\nshare/temporal-slab/installed\n'
 } | grep . | sort -u >"$scratch/list"
 cp "$scratch/list" "$list"
 echo "installed in ${DESTDIR:-}$prefix: $(wc -l <"$list") files, listed in $list"
@@ -63,4 +69,4 @@ if [ -z "${DESTDIR:-}" ]; then
         echo "for programs to find the shared library, run as root: ldconfig"
     fi
 fi
-[ -x build/tslab ] || echo "without tslab, the command line tool: make tslab builds it, with Go; then install again"
+[ -n "$component" ] || [ -x build/tslab ] || echo "without tslab, the command line tool: make tslab builds it, with Go; then install again"

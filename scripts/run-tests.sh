@@ -38,10 +38,13 @@ for part in "$@"; do
     *) usage "no part is called '$part'" ;;
     esac
 done
-case " $* " in *" rest "*) packages=test-all ;; esac
+case " $* " in *" rest "*)
+    case $TSLAB_TEST_SCALE in 0.25 | 1) packages=test-all ;; *) packages=check ;; esac
+    ;;
+esac
 # shellcheck disable=SC2086  # words
 scripts/install-deps.sh --root $packages || exit 1
-if [ "$packages" = test-all ]; then
+if [[ $packages =~ ^(test-all|check)$ ]]; then
     # What draws the page's plots, and what checks it: tests of the page do without, and say so.
     scripts/get-uplot.sh
     scripts/get-axe.sh

@@ -35,7 +35,7 @@ fn main() {
     println!("cargo:rerun-if-changed=c/include");
     build.include("c/include").include("c/src").std("gnu11");
     // An allocator is optimised in every profile: what is debugged is the program.
-    build.opt_level(3).define("TSI_NO_USDT", None);
+    build.opt_level(3).define("TSI_NO_USDT", None).define("SLAB_STATIC", None);
     build
         .flag("-pthread")
         .flag("-fvisibility=hidden")

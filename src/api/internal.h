@@ -67,12 +67,19 @@ void* tsi_resize(SlabAllocator* s, void* p, size_t size, TsiRef ref);
 /* Copies a live object to the phase that ref names, or ref TSI_REF_CURRENT the ring's current epoch, and frees it there
  * where it was. Returns p where it is in that phase already; NULL with errno, and p as it was. */
 void* tsi_move(SlabAllocator* s, void* p, TsiRef ref);
-/* Sets the sentence behind slab_last_error. False, for those who return it. */
+enum { TSI_SENTENCE_BYTES = 160 };
+/* Takes the sentence of slab_last_error away. [any thread] */
+void tsi_clear_error(void);
+/* Makes the thread's text the sentence of slab_last_error. Returns it, empty if it was not the sentence before, for the
+ * caller to write TSI_SENTENCE_BYTES at most; NULL without memory, which the sentence then says. Leaves errno alone.
+ * [no lock] */
+char* tsi_error_text(void);
+/* Writes the sentence of slab_last_error. Returns false. [no lock] */
 bool tsi_set_error(const char* format, ...) __attribute__((format(printf, 1, 2)));
-/* Sets errno and slab_error as well. NULL, for those who return it. */
-TSI_COLD void* tsi_failed(int error, const char* sentence);
+/* Makes a literal the sentence of slab_last_error, and sets errno and slab_error. Returns NULL. [any thread] */
+TSI_COLD void* tsi_failed(int error, const char* literal);
 /* Like tsi_failed, but returns false. */
-TSI_COLD bool tsi_failed_bool(int error, const char* sentence);
+TSI_COLD bool tsi_failed_bool(int error, const char* literal);
 /* Fills *out from *in (may be NULL) and the environment. False with tsi_set_error. True: the sentence of
  * slab_last_error explains the words of the environment that are ignored, and is empty when there are none. */
 bool tsi_options_read(SlabOptions* out, const SlabOptions* in, uint32_t* bad_environment);

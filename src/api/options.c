@@ -8,32 +8,11 @@
 #include "api/internal.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static _Thread_local char last_error[160];
-
-const char* slab_last_error(void) { return last_error; }
-
 int slab_error(void) { return tsi_tls.error; }
-
-bool tsi_set_error(const char* format, ...) {
-    va_list args;
-    va_start(args, format);
-    (void)vsnprintf(last_error, sizeof last_error, format, args);
-    va_end(args);
-    return false;
-}
-
-void* tsi_failed(int error, const char* sentence) {
-    (void)tsi_set_error("%s", sentence);
-    tsi_error_set(error);
-    return NULL;
-}
-
-bool tsi_failed_bool(int error, const char* sentence) { return tsi_failed(error, sentence) != NULL; }
 
 typedef struct Option {
     const char* name;
@@ -158,11 +137,13 @@ static const char* nearest(const char* word, size_t n) {
 /* Adds to the sentence of slab_last_error what is wrong with a word. What finds no room there is cut. */
 static void explain(const char* word, size_t n, const Option* t, size_t name_bytes) {
     char shown[WORD_MOST + 1];
-    size_t used = strlen(last_error), bytes = n < WORD_MOST ? n : WORD_MOST;
+    char* text = tsi_error_text();
+    if (text == NULL) return;
+    size_t used = strlen(text), bytes = n < WORD_MOST ? n : WORD_MOST;
     for (size_t i = 0; i < bytes; i++) shown[i] = (unsigned char)word[i] < ' ' || word[i] == 0x7f ? '?' : word[i];
     shown[bytes] = 0;
-    char* at = last_error + used;
-    size_t room = sizeof last_error - used;
+    char* at = text + used;
+    size_t room = TSI_SENTENCE_BYTES - used;
     const char* before = used == 0 ? "ignored in TSLAB_OPTIONS: " : "; ";
     if (t != NULL) {
         (void)snprintf(at, room, "%s%s is not within %" PRIu64 "..%" PRIu64 "%s", before, shown, t->least, t->most,
@@ -195,7 +176,7 @@ static uint32_t apply_environment(SlabOptions* o, bool* fixed) {
     uint32_t bad = 0;
     int saved = errno;
     const char* at = tsi_os_getenv("TSLAB_OPTIONS");
-    (void)tsi_set_error("%s", "");
+    tsi_clear_error();
     while (at != NULL && *at != 0) {
         size_t n = strcspn(at, ",");
         if (n != 0 && !apply_word(o, at, n, fixed)) bad++;
@@ -208,9 +189,9 @@ static uint32_t apply_environment(SlabOptions* o, bool* fixed) {
 
 void tsi_options_complain(const SlabOptions* o) {
     static _Atomic bool told;
-    char line[sizeof last_error + 32];
+    char line[TSI_SENTENCE_BYTES + 32];
     if (o->quiet || o->misuse_fn != NULL || tsi_swap_seq(&told, true)) return; /* once a process: nothing is ordered */
-    int n = snprintf(line, sizeof line, "temporal-slab: %s\n", last_error);
+    int n = snprintf(line, sizeof line, "temporal-slab: %s\n", slab_last_error());
     if (n > 0) tsi_os.complain(line, (size_t)n);
 }
 

@@ -188,7 +188,7 @@ SlabSegment* slab_segment_open(uint32_t pid) {
         return NULL;
     }
     *s = found;
-    tsi_set_error("%s", "");
+    tsi_clear_error();
     return s;
 }
 

@@ -10,6 +10,7 @@
 #include "heap/sample.h"
 #include "heap/trim.h"
 #include "heap/warm.h"
+#include "os/stay.h"
 
 #include <pthread.h>
 
@@ -79,6 +80,9 @@ void tsi_thread_late_leave_slow(void) {
     if (t != NULL) tsi_scopes_refresh(t); /* a scope of a destroyed allocator keeps nobody here */
     if (--tsi_tls.late == 0 && t != NULL && t->scope_count == 0) thread_leave(t);
 }
+
+/* Here, because no program has the library without this file: thread_exit is what threads run late. */
+__attribute__((constructor)) static void stay_loaded(void) { tsi_stay(); }
 
 static void process_init_once(void) {
     tsi_os_init();

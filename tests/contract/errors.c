@@ -5,6 +5,7 @@
 #include "kit/fixture.h"
 
 #include <stdatomic.h>
+#include <sys/mman.h>
 
 #define REFUSED(call, error, number)               \
     do {                                           \
@@ -205,8 +206,63 @@ static void several_holders(void) {
     allocator_destroy(&own);
 }
 
+/* Sentences with numbers are texts of their thread. */
+static void say(uint32_t size) {
+    SlabOptions o = {.struct_size = sizeof o, .ring_size = size};
+    char number[16];
+    snprintf(number, sizeof number, " %u ", size);
+    CHECK_NULL(slab_allocator_create_with(&o));
+    CHECK_HAS(slab_last_error(), number);
+}
+
+static pthread_key_t late_key;
+static const char* late_text;
+static void late(void* text) {
+    CHECK(slab_last_error()[0] == 0 || slab_last_error() == text); /* whichever destructor runs first */
+    say(60001);
+    late_text = slab_last_error();
+}
+
+static void* speak(void* main_text) {
+    CHECK_STR(slab_last_error(), "");
+    CHECK_NULL(epoch_domain_create(NULL));
+    CHECK_HAS(slab_last_error(), "NULL");
+    say(60002);
+    const char* text = slab_last_error();
+    CHECK(text != main_text);
+    say(60003);
+    CHECK(slab_last_error() == text);
+    REQUIRE(pthread_setspecific(late_key, text) == 0);
+    return (void*)(uintptr_t)text;
+}
+
+static void sentences(void) {
+    SlabAllocator* a = kit_create();
+    CHECK_STR(slab_last_error(), "");
+    say(60004);
+    char* main_text = (char*)(uintptr_t)slab_last_error();
+    REQUIRE(pthread_key_create(&late_key, late) == 0);
+    pthread_t thread;
+    void* text = NULL;
+    REQUIRE(pthread_create(&thread, NULL, speak, main_text) == 0);
+    REQUIRE(pthread_join(thread, &text) == 0);
+    CHECK_HAS(main_text, " 60004 ");
+    CHECK(late_text != NULL);
+    /* Both texts of the thread went with it. */
+    unsigned char in_core;
+    for (int n = 0; n < 2; n++) {
+        uintptr_t page = (uintptr_t)(n == 0 ? text : (void*)(uintptr_t)late_text) & ~(uintptr_t)(slab_page_size() - 1);
+        errno = 0;
+        CHECK(mincore((void*)page, 1, &in_core) == -1 && errno == ENOMEM);
+    }
+    SlabAllocator* b = kit_create();
+    CHECK_STR(slab_last_error(), "");
+    slab_allocator_free(b);
+    slab_allocator_free(a);
+}
+
 static const CheckCase cases[] = {
-    CHECK_CASE(of_objects),  CHECK_CASE(of_domains),   CHECK_CASE(sized),
-    CHECK_CASE(of_no_bytes), CHECK_CASE(named_domain), CHECK_CASE(several_holders),
+    CHECK_CASE(of_objects),   CHECK_CASE(of_domains),      CHECK_CASE(sized),     CHECK_CASE(of_no_bytes),
+    CHECK_CASE(named_domain), CHECK_CASE(several_holders), CHECK_CASE(sentences),
 };
 CHECK_MAIN(cases)

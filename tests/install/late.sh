@@ -34,6 +34,10 @@ grep -q 'not loaded: .*static TLS' said || fail "dlopen does not say what is mis
 run 0 ./build/libtemporal_slab.so
 # shellcheck disable=SC2086  # words
 run 0 ./build/libtemporal_slab.so $fillers
+# What it takes of that storage is what pages say, and little.
+bytes=$((16#$(readelf -lW "$usual" | sed -nE 's/^ *TLS +.* 0x([0-9a-f]+) +R .*/\1/p')))
+[ $bytes -gt 0 ] && [ $bytes -le 120 ] || fail "$bytes bytes of static thread-local storage"
+for page in limits production; do has "$TSLAB_SOURCE_DIR/docs/$page.md" " $bytes bytes"; done
 readelf -dW build/libtemporal_slab.so | grep -q STATIC_TLS && fail "some of it is initial-exec still"
 
 # glibc before 2.40 spoils vector registers in a thread's first call through a descriptor, and compilers take them to be

@@ -29,13 +29,35 @@ for file in include/slab_alloc.h share/temporal-slab/installed; do
     [ -s tree/$file ] || complain "$file is not installed"
     has tree/share/temporal-slab/installed "^$file\$"
 done
+# Names that others may have carry a prefix; those without are links for now. Each program has a page.
+for name in stats_dump synthetic_bench; do
+    [ -e "$TSLAB_BUILD_DIR/$name" ] || continue
+    prefixed=tslab-${name//_/-}
+    [ "$(readlink tree/bin/$name)" = "$prefixed" ] && tree/bin/$name --version >/dev/null || complain "$name is no link to $prefixed"
+    [ -s "tree/share/man/man1/$prefixed.1" ] || complain "$prefixed has no manual page"
+    tree/bin/$prefixed --help | grep -oE -e '--[a-z_-]+' | sort -u | sed 's/-/\\-/g' | while read -r option; do
+        grep -qF -e "$option" "tree/share/man/man1/$prefixed.1" || echo "$option"
+    done >left_out
+    empty left_out
+done
 echo include/of_an_earlier_version.h >>tree/share/temporal-slab/installed
 touch tree/include/of_an_earlier_version.h
 run 0 install.sh install "$PWD/tree"
 run 0 uninstall.sh tree
-there tree | grep -vE '^\./(bin|lib.*|share(/man.*|/[a-z-]*completion.*|/zsh.*|/fish.*)?)$' >after
+there tree | grep -vE '^\./(bin|lib.*|share(/man.*|/doc|/[a-z-]*completion.*|/zsh.*|/fish.*)?)$' >after
 grep -vx ./share before | diff - after >&2 || complain "what was there is not there again, or more"
-[ -z "$(find tree -type f | grep -vx -e tree/include/stdio.h -e tree/share/temporal-slab/notes)" ] || complain "files stay: $(find tree -type f)"
+[ -z "$(find tree -type f -o -type l | grep -vx -e tree/include/stdio.h -e tree/share/temporal-slab/notes)" ] || complain "files stay: $(find tree -type f)"
+
+# The library alone: no program, no folder of one, and what takes all back takes this back.
+run 0 install.sh install-lib "$PWD/tree"
+(cd tree && find . -type f -o -type l) | sort >lib
+for file in include/slab_alloc.h include/tslab.hpp share/man/man7/temporal-slab.7 share/doc/temporal-slab/LICENSE share/temporal-slab/temporal_slab.py; do
+    has lib "^\./$file\$"
+done
+for file in libtemporal_slab.a libtemporal_slab.so temporal-slabConfig.cmake temporal-slab.pc; do has lib "/$file\$"; done
+for folder in ./bin man1 prometheus completion; do lacks lib "$folder"; done
+run 0 uninstall.sh tree
+[ -z "$(find tree -type f -o -type l | grep -vx -e tree/include/stdio.h -e tree/share/temporal-slab/notes)" ] || complain "of the library stay: $(find tree -type f -o -type l)"
 
 # A PREFIX that ends with a slash is the same; none is no PREFIX, and installs nothing where the sources are.
 run 0 install.sh install "$PWD/tree//"

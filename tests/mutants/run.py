@@ -263,7 +263,7 @@ class Build:
         targets = sorted({program_of(t)[1] for t in tests})
         log = os.path.join(tree.work, name + ".log")
         configure = ["cmake", "-S", tree.root, "-B", self.at, "-G", "Ninja", "-DCMAKE_C_COMPILER=gcc",
-                     "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", "-DTSLAB_BUILD_TESTS=ON", "-DTSLAB_BUILD_PRELOAD=OFF",
+                     "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", "-DTSLAB_BUILD_TESTS=ON", "-DTSLAB_BUILD_PRELOAD=OFF", "-DTSLAB_INSTALL=OFF",
                      *BUILDS[name]]
         if command(configure, tree.root, log) != 0 or command(["ninja", "temporal_slab_static", *targets], self.at, log) != 0:
             raise Broken(f"the unpatched tree does not build ({name}):\n{tail(log)}")

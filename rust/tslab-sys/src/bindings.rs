@@ -683,7 +683,7 @@ pub struct SlabSamplingStats {
     pub lock_hold_ns: [u64; 96usize],
 }
 pub const TSLAB_VERSION_MAJOR: u32 = 0;
-pub const TSLAB_VERSION_MINOR: u32 = 2;
+pub const TSLAB_VERSION_MINOR: u32 = 3;
 pub const TSLAB_VERSION_PATCH: u32 = 0;
 pub const SLAB_PAGE_SIZE: u32 = 4096;
 pub const SLAB_FIXED_CLASSES: u32 = 8;

@@ -7,8 +7,8 @@
 //! The library is compiled into this crate from the sources that come with it. Where the environment has `TSLAB_LIB_DIR`, the
 //! `libtemporal_slab.a` of that folder, of the same version, is linked in its place.
 //!
-//! A `cdylib` with this crate inside must stay loaded, because threads that have used the library run its code as they exit: link it
-//! with `-C link-arg=-Wl,-z,nodelete`.
+//! A `cdylib` with this crate inside stays loaded after `dlclose`, because threads that have used the library run its code as they
+//! exit.
 #![no_std]
 #![cfg(target_os = "linux")]
 

@@ -70,7 +70,7 @@ func preloadLibrary(asked string) (string, error) {
 			}
 		}
 		for _, at := range append(filepath.SplitList(os.Getenv("LD_LIBRARY_PATH")), "/usr/local/lib", "/usr/local/lib64",
-			"/usr/local/lib/*-linux-gnu", "/usr/lib", "/usr/lib64", "/usr/lib/*-linux-gnu") {
+			"/usr/local/lib/*-linux-gnu", "/usr/lib", "/usr/lib64", "/usr/lib/*-linux-gnu", "/usr/lib/*-linux-gnu/temporal-slab") {
 			places = append(places, filepath.Join(at, preloadName))
 		}
 	}

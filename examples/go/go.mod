@@ -1,0 +1,3 @@
+module temporal-slab/examples/go
+
+go 1.21
