@@ -63,7 +63,8 @@ def table(data, figure):
     for program, rows in data["results"].items():
         cells = []
         for name in names:
-            cells.append(f"{statistics.median(run.ratios(rows, name, figure)):.2f}" if rows.get(name) else "failed")
+            failed = any(line.startswith(f"{program} under {name}:") for line in data["failures"])
+            cells.append(f"{statistics.median(run.ratios(rows, name, figure)):.2f}" if rows.get(name) else "failed" if failed else "-")
         base = statistics.median(row[figure] for row in rows["glibc"])
         lines.append(f"| {program} | {shown(figure, base)} | {' | '.join(cells)} |")
     means = []
@@ -111,7 +112,7 @@ def page(data):
     fewer = ", ".join(p for p, n in turns.items() if n != most)
     out = ["# Programs as they are", "",
            "Programs that know nothing of temporal-slab under its [preload library](../preload.md), beside glibc's malloc and other allocators: ratios to glibc,",
-           "medians over pairs of runs of the same turn. Output and exit code were glibc's, or the row says *failed*. What runs: [bench/programs](../../bench/programs/run.py).", "",
+           "medians over pairs of runs of the same turn. Output and exit code were glibc's, or the table says *failed*; \"-\" was not run. What runs: [bench/programs](../../bench/programs/run.py).", "",
            "| | |", "|---|---|",
            f"| machine | {data['processor']}, {data['cpus']} processors, Linux {data['kernel']}, {data['libc']} |",
            f"| commit, date | {data['commit']}, {data['date']} |",
