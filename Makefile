@@ -36,7 +36,7 @@ bench: ## fetch the peers, build the benchmark, run its short form (FULL=1: the 
 	@scripts/build.sh bench
 	build/bench/tslab_bench $(if $(FULL),,--quick) $(ARGS)
 
-programs: ## run nine programs under the preload library, glibc's malloc and peers (ARGS="--reps 3"; ARGS=--help: all flags)
+programs: ## run programs and servers under the preload library, glibc's malloc and peers (ARGS="--reps 3"; ARGS=--help: all flags)
 	@scripts/install-deps.sh --root programs
 	@scripts/get-peers.sh jemalloc mimalloc tcmalloc snmalloc
 	@scripts/build.sh bench

@@ -20,7 +20,10 @@ packages_of() {
     fuzz) packages_of test && packages_of clang ;;
     demo) packages_of build && echo liblua5.4-dev libcjson-dev iso-codes ;;
     bench) packages_of build && echo g++ valgrind ;;
-    programs) packages_of build && echo python3 perl sqlite3 jq lua5.4 xz-utils git imagemagick ;;
+    programs)
+        packages_of build && echo python3 perl sqlite3 jq lua5.4 xz-utils git imagemagick
+        echo php-cli libpython3-testsuite redis-server redis-tools nginx-light apache2-utils
+        ;;
     # lintian comes with a hundred packages of Perl: only `make packages` and `make check` want it
     packages) packages_of build && packages_of daemon && echo dpkg-dev debhelper lintian ;;
     daemon) echo pkg-config libmicrohttpd-dev ;;

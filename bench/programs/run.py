@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Runs programs that know nothing of temporal-slab under its preload library, glibc's malloc and the peers that are there.
 
-Each program has an input of a second or more, in the tree or made here (under build/programs). Its repetitions are
+Nine programs of the goals, PHP, Python's own tests of json, dict and threading, and two servers under load, redis and nginx
+(bench/programs/servers.py). Each program has an input of a second or more, in the tree or made here (under build/programs). Its repetitions are
 interleaved: each allocator runs before one runs again, and the order turns. Output and exit code must be those that it
 has under glibc; a crash or a difference is a failed row, and its figures count for nothing.
 
@@ -9,9 +10,9 @@ Measured are wall time, processor time, most resident bytes of any process of th
 largest as it exits (final) and page faults (bench/programs/measure.c). A figure of an allocator is the median of its
 ratios to glibc, each to the run of the same turn.
 
-Goals of the preload library, which --goals judges: over the nine programs a geometric mean of at most 0.90 of glibc's wall
+Goals of the preload library, which --goals judges: over the first nine programs a geometric mean of at most 0.90 of glibc's wall
 time, 1.05 of its peak and 1.20 of its page faults; no program above 1.05 of its wall time, or 1.20 of its peak. A program
-whose ratios lie on both sides of a limit is not judged by it.
+whose ratios lie on both sides of a limit is not judged by it. Redis, a minute after FLUSHALL, holds 60 MiB at most.
 
 Exit status: 0; 1 a run failed, or with --goals one is missed; 2 wrong arguments, or nothing to run; 130 interrupted.
 """
@@ -26,6 +27,8 @@ import statistics
 import subprocess
 import sys
 
+import servers
+
 HERE = os.path.dirname(os.path.realpath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 PLACE = os.path.join(ROOT, "build", "programs")
@@ -34,6 +37,7 @@ PEERS = ("jemalloc", "mimalloc", "tcmalloc", "snmalloc")
 FIGURES = ("wall", "cpu", "peak", "final", "faults")
 GOALS = {"wall": (0.90, 1.05), "peak": (1.05, 1.20), "faults": (1.20, None)}  # of the geometric mean, of each program
 TIMEOUT_SECONDS = 600
+OPTIONS = ""  # TSLAB_OPTIONS of the preload library
 
 
 # ---- inputs: the same whenever they are made ----
@@ -169,6 +173,10 @@ def imagemagick():
     return None
 
 
+def tests_of_python():
+    return "%s -m test -q test_json test_dict test_threading 2>&1 | grep -E '^(Total tests|Result)'" % real_python()
+
+
 PROGRAMS = [
     Program("python", "python3", lambda: [real_python(), given("work.py")], environment={"PYTHONMALLOC": "malloc", "PYTHONHASHSEED": "0"}),
     Program("perl", "perl", lambda: ["perl", given("work.pl")], environment={"PERL_HASH_SEED": "0"}),
@@ -183,9 +191,21 @@ PROGRAMS = [
     Program("convert", None, lambda: [imagemagick(), image(), "-blur", "0x3", "-resize", "70%", "-rotate", "7", "-quantize", "Lab",
                                       "-colors", "64", "ppm:-"]),
 ]
+OTHERS = [
+    Program("php", "php", lambda: ["php", "-d", "memory_limit=-1", given("work.php")], environment={"USE_ZEND_ALLOC": "0"}),
+    Program("pytests", "python3", lambda: ["sh", "-c", tests_of_python()], environment={"PYTHONMALLOC": "malloc"}),
+]
+SERVERS = [servers.Redis, servers.Nginx]
+IDLE_LIMIT = 60 << 20  # resident bytes of redis after its rest
 
 
 def missing(program):
+    if isinstance(program, tuple(SERVERS)):
+        gone = [name for name in program.needs if not shutil.which(name)]
+        return f"{', '.join(gone)} not installed" if gone else None
+    if program.name == "pytests":
+        there = subprocess.run([real_python(), "-c", "import test.test_json, test.test_dict, test.test_threading"], capture_output=True, check=False)
+        return None if there.returncode == 0 else "this Python has no tests of its own"
     if program.name == "convert":
         return None if imagemagick() else "ImageMagick is not installed"
     return None if shutil.which(program.needs) else f"{program.needs} is not installed"
@@ -227,12 +247,40 @@ def allocators(asked):
 
 # ---- running ----
 
-def run_once(program, preload):
-    """Figures, output and exit code of a run; or None and a reason."""
-    report = os.path.join(PLACE, "report")
+def surroundings(more):
     environment = {name: value for name, value in os.environ.items()
                    if name not in ("LD_PRELOAD", "TSLAB_OPTIONS", "MALLOC_CONF", "GLIBC_TUNABLES", "MALLOC_ARENA_MAX")}
-    environment.update({"LC_ALL": "C.UTF-8", "HOME": PLACE, "GIT_CONFIG_NOSYSTEM": "1"} | program.environment)
+    return environment | {"LC_ALL": "C.UTF-8", "HOME": PLACE, "GIT_CONFIG_NOSYSTEM": "1"} | more
+
+
+def measured(report):
+    with open(report, encoding="utf-8") as text_of:
+        code, wall, cpu, peak, final, faults = text_of.read().split()
+    return int(code), {"wall": float(wall), "cpu": float(cpu), "peak": int(peak), "final": int(final), "faults": int(faults)}
+
+
+def run_server(program, preload):
+    report = os.path.join(PLACE, "report")
+    if os.path.exists(report):
+        os.remove(report)
+    if preload == "-" and program.shim:
+        preload = os.path.join(PLACE, "libc_malloc.so")
+    environment = surroundings({"TSLAB_OPTIONS": OPTIONS} if OPTIONS else {})
+    more, out, why = servers.run(program, os.path.join(PLACE, "measure"), report, preload, environment)
+    if why is not None:
+        return None, why
+    if not os.path.exists(report):
+        return None, "measure has reported nothing"
+    code, figures = measured(report)
+    return {"figures": figures | more, "code": code, "output": hashlib.sha256(out).hexdigest()[:16], "bytes": len(out), "messages": ""}, None
+
+
+def run_once(program, preload):
+    """Figures, output and exit code of a run; or None and a reason."""
+    if isinstance(program, tuple(SERVERS)):
+        return run_server(program, preload)
+    report = os.path.join(PLACE, "report")
+    environment = surroundings(program.environment)
     if program.before:
         program.before()
     if os.path.exists(report):
@@ -244,11 +292,9 @@ def run_once(program, preload):
         return None, f"took more than {TIMEOUT_SECONDS} s"
     if not os.path.exists(report):
         return None, f"measure: {done.stderr.decode(errors='replace').strip()[-200:]}"
-    with open(report, encoding="utf-8") as text_of:
-        code, wall, cpu, peak, final, faults = text_of.read().split()
-    figures = {"wall": float(wall), "cpu": float(cpu), "peak": int(peak), "final": int(final), "faults": int(faults)}
+    code, figures = measured(report)
     said = hashlib.sha256(done.stdout).hexdigest()[:16]
-    return {"figures": figures, "code": int(code), "output": said, "bytes": len(done.stdout),
+    return {"figures": figures, "code": code, "output": said, "bytes": len(done.stdout),
             "messages": done.stderr.decode(errors="replace")[-300:]}, None
 
 
@@ -322,13 +368,19 @@ def table(all_results, those):
             print(line)
         print(f"{'mean':10}{'':>12}" + "".join(f"{geometric_mean(columns[name]):>10.2f}" if len(columns[name]) == len(all_results) else f"{'-':>10}"
                                                for name in those if name != "glibc"))
+    for program, results in all_results.items():
+        if "idle" in results["glibc"][0]:
+            print(f"\n{program}, resident MiB loaded and at rest: " + "; ".join(
+                f"{name} {statistics.median(r['loaded'] for r in rows) / 2 ** 20:.1f}, {statistics.median(r['idle'] for r in rows) / 2 ** 20:.1f}"
+                for name, rows in results.items()))
 
 
 def verdict(all_results):
     """Lines, and whether one is a miss."""
     lines, missed = [], False
     for figure, (mean_limit, each_limit) in GOALS.items():
-        medians = {p: statistics.median(ratios(r, "tslab", figure)) for p, r in all_results.items() if "tslab" in r}
+        nine = {p.name for p in PROGRAMS}
+        medians = {p: statistics.median(ratios(r, "tslab", figure)) for p, r in all_results.items() if "tslab" in r and p in nine}
         if not medians:
             return ["nothing to judge"], True
         mean = geometric_mean(list(medians.values()))
@@ -342,6 +394,10 @@ def verdict(all_results):
             elif median > each_limit:
                 missed = True
                 lines.append(f"  {program}: {median:.3f}, at most {each_limit:.2f}: MISSED")
+    for row in all_results.get("redis", {}).get("tslab", [])[:1]:
+        bad = row["idle"] > IDLE_LIMIT
+        missed |= bad
+        lines.append(f"redis at rest: {row['idle'] / 2 ** 20:.1f} MiB, at most {IDLE_LIMIT >> 20}: {'MISSED' if bad else 'reached'}")
     return lines, missed
 
 
@@ -351,10 +407,16 @@ def main():
     parser.add_argument("--program", action="append", default=[], help="run this one; may be given again")
     parser.add_argument("--allocator", action="append", default=[], help="run under this one and glibc; may be given again")
     parser.add_argument("--options", default="", help="TSLAB_OPTIONS of the preload library")
+    parser.add_argument("--idle", type=float, default=60, help="seconds that redis rests after FLUSHALL (60)")
+    parser.add_argument("--small", action="store_true", help="little load for servers, to see that they run")
     parser.add_argument("--json", metavar="FILE", help="write every figure there")
     parser.add_argument("--goals", action="store_true", help="judge the goals")
     o = parser.parse_args()
-    known = [p.name for p in PROGRAMS]
+    if o.options:
+        global OPTIONS
+        OPTIONS = o.options
+    all_programs = PROGRAMS + OTHERS + [kind(PLACE, o.idle, o.small) for kind in SERVERS]
+    known = [p.name for p in all_programs]
     for name in o.program:
         if name not in known:
             parser.error(f"no program {name}; there are {' '.join(known)}")
@@ -362,6 +424,8 @@ def main():
         parser.error("--reps takes 1 or more")
     os.makedirs(PLACE, exist_ok=True)
     subprocess.run(["cc", "-std=gnu11", "-O2", os.path.join(HERE, "measure.c"), "-o", os.path.join(PLACE, "measure")], check=True)
+    subprocess.run(["cc", "-std=gnu11", "-O2", "-shared", "-fPIC", "-fno-builtin", os.path.join(HERE, "libc_malloc.c"), "-o",
+                    os.path.join(PLACE, "libc_malloc.so")], check=True)
     those, gone = allocators(o.allocator)
     for name, reason in gone.items():
         if not o.allocator:
@@ -371,7 +435,7 @@ def main():
     if load > 0.5:
         print("the machine does other work meanwhile: times are not to be relied on")
     failures, all_results, skipped = [], {}, []
-    for program in PROGRAMS:
+    for program in all_programs:
         if o.program and program.name not in o.program:
             continue
         reason = missing(program)
@@ -379,7 +443,7 @@ def main():
             skipped.append(f"{program.name}: {reason}")
             continue
         print(f"{program.name} ...", end=" ", flush=True)
-        if o.options:
+        if o.options and isinstance(program, Program):
             program.environment["TSLAB_OPTIONS"] = o.options  # nobody else reads it
         results = run_program(program, those, o.reps, failures)
         print(f"{statistics.median(row['wall'] for row in results['glibc']):.2f} s" if results.get("glibc") else "failed", flush=True)

@@ -39,6 +39,14 @@
 
 #include <errno.h>
 
+enum {
+    LARGE_HEAP = 4 << 20, /* bytes of slabs: from here on memory counts for more than a change of lines */
+    EMPTIED_PART = 16,    /* of a heap's bytes: so many taken, and so many freed in, are worth a look */
+    EMPTIED_LOOKS = 16,   /* slabs taken, from one question to the next */
+    PATIENCE_MOST = 2,
+    SCAVENGE_LEAST = 256 /* slabs of a heap that is looked at */
+};
+
 /* What a try has brought. */
 typedef struct TsiGot {
     void* p;
@@ -96,6 +104,7 @@ TSI_INLINE bool refill_plain(TsiBinding* b, TsiLine* l, const TsiClass* c, unsig
     TsiSpace* s = &b->arena->space;
     uint64_t out = tsi_load_relaxed(&l->freed) & c->full;
     if (TSI_UNLIKELY(out == 0 || tsi_remote_seen(l) != 0 || b->profile_mean != 0)) return false;
+    if (TSI_UNLIKELY(n > tsi_line_batch(l, c))) return false;
     if (TSI_UNLIKELY(tsi_load_seq(&s->counted))) tsi_line_counts_even(s, l, c, out);
     tsi_line_hand_out(l, out, ~c->full, n);
     return true;
@@ -104,13 +113,14 @@ TSI_INLINE bool refill_plain(TsiBinding* b, TsiLine* l, const TsiClass* c, unsig
 /* Makes a line of the queue current that has `least` free slots, if one is among the next few. */
 TSI_INLINE bool next_listed(TsiBinding* b, TsiHeap* h, unsigned cls, unsigned least) {
     const TsiClass* c = &b->classes->c[cls];
+    bool large = tsi_load_relaxed(&h->slab_bytes) >= LARGE_HEAP;
     for (;;) {
         unsigned n;
-        TsiLine* l = tsi_room_pop(&b->arena->space, h->room, c, cls, least, &n);
+        TsiLine* l = tsi_room_pop(&b->arena->space, h->room, c, cls, least, large ? (least + 1) / 2u : least, &n);
         if (l == NULL) return false;
         bool ours = tsi_line_heap(b, l)->primary == h->index;
         if (TSI_LIKELY(ours && (tsi_load_relaxed(&l->avail) != 0 || refill_plain(b, l, c, n) ||
-                                tsi_line_refill(b, l, c, least) != 0))) {
+                                tsi_line_refill(b, l, c, 1) != 0))) {
             h->room->cur[cls] = l;
             h->room->served[cls]++;
             return true;
@@ -228,21 +238,43 @@ static void* slab_alloc(TsiBinding* b, TsiHeap* h, size_t size, unsigned cls, si
     return p;
 }
 
+/* Returns true if the heap has grown by a part and full lines were freed in that are as large a part of it. An empty
+ * slab has no full line, so without these nothing is to be found. Where little was found each look waits for twice as
+ * much growth as the one before. */
+static bool is_emptied(TsiBinding* b, const TsiHeap* h, uint32_t slabs) {
+    if (h->takes % EMPTIED_LOOKS != 0 || h->takes >> b->patience <= slabs / EMPTIED_PART) return false;
+    uint64_t opened = 0;
+    for (unsigned cls = 1; cls <= TSI_SMALL_CLASSES; cls++)
+        opened += tsi_load_relaxed(&b->counters[cls].unparked) << b->classes->c[cls].line_shift;
+    if (opened - b->opened_bytes < tsi_load_relaxed(&h->slab_bytes) / EMPTIED_PART) return false;
+    b->opened_bytes = opened;
+    if (b->patience < PATIENCE_MOST) b->patience++; /* until the look has found something */
+    return true;
+}
+
 /* Slabs of one class that stay empty while another grows are to go back, and those that the thread has emptied in heaps
  * that it has adopted, at a cost of O(1) per slab taken or emptied. */
 static TSI_NOINLINE bool scavenges(TsiBinding* b, TsiHeap* h) {
     uint32_t slabs = tsi_load_relaxed(&h->slab_count) + h->adopted;
-    bool many = h->takes > slabs / 2;
+    bool large = slabs > SCAVENGE_LEAST && tsi_load_relaxed(&h->slab_bytes) >= LARGE_HEAP;
+    bool many = h->takes > slabs / 2 || (large && !b->arena->options.shared && is_emptied(b, h, slabs));
     if (!many && b->arena->options.shared) many = h->takes > slabs / 8 && tsi_bank_is_emptied(b, slabs);
     if (many) h->takes = 0;
-    return many && slabs > 256;
+    return many && slabs > SCAVENGE_LEAST;
+}
+
+/* Outside brackets. */
+static TSI_NOINLINE void look_for_empty(TsiBinding* b, TsiHeap* h) {
+    uint64_t before = tsi_load_relaxed(&h->slab_bytes);
+    tsi_heap_scavenge(b, h);
+    if (before - tsi_load_relaxed(&h->slab_bytes) >= before / (2 * EMPTIED_PART)) b->patience = 0; /* a hint */
 }
 
 /* Ends a bracket of the whole heap in which something was allocated. */
 static void leave(TsiBinding* b, TsiHeap* h) {
     bool scavenge = TSI_UNLIKELY(h->takes > 64) && scavenges(b, h);
     tsi_bracket_leave(b, h);
-    if (scavenge) tsi_heap_scavenge(b, h);
+    if (scavenge) look_for_empty(b, h);
 }
 
 /* The record may have been freed and born again, by a cleanup that ran in a handover: hence the reference. */

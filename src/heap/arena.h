@@ -272,7 +272,9 @@ typedef struct TsiBinding {
         /* First era of that block, and the records of those that were used: others look (E1 in phase/eras.h). */
         _Atomic uint64_t era_block;
         _Atomic uint32_t era_record[TSI_ERA_BLOCK];
-        uint64_t opened; /* of a bank: full lines that were freed in, when that was looked at last */
+        uint64_t opened;       /* of a bank: full lines that were freed in, when that was looked at last */
+        uint64_t opened_bytes; /* of full lines that were freed in, when a heap was last looked at for empty slabs */
+        uint8_t patience;      /* how often in a row such a look has found little; doubles the next one's distance */
         uint64_t profile_mean, profile_left, profile_dice;                  /* bytes; 0 = off; to the next mark */
         uint32_t ready_count[TSI_READY_RANKS], ready_size[TSI_READY_RANKS]; /* size: bytes of a region */
         /* By the rank of their regions: heap index + 1, see ready.h. */

@@ -6,12 +6,27 @@
  * they are whole, except that one operation of each vanished thread may have happened or not, and a refill half: it
  * is undone.
  *
- * The child detaches the heaps of vanished threads, closes their inboxes and drops their rooms (adoption makes new
- * ones). Chains, sums and charges are made anew from the tags, so what a vanished thread had in its hands comes back.
- * So does a line's token, which may have been with any of those threads: no line is armed in the child until somebody
- * parks it there. Incarnations whose close was under way are swept, and drained ones run the cleanups that nobody had
- * begun. Those that a vanished thread was making or ending for a domain are ended. Records that it held stay unused
- * in the child.
+ * Where the process has had no other thread (tsi_os_is_alone) nothing is half changed and nothing has vanished: the
+ * child goes on with what it has, whatever its size.
+ *
+ * Otherwise the child detaches the heaps of vanished threads, closes their inboxes and drops their rooms (adoption
+ * makes new ones). Sums and charges are made anew from the tags, and the chains of those heaps, so what a vanished
+ * thread had in its hands comes back. So does a line's token (F2). Incarnations whose close was under way are swept,
+ * and drained ones run the cleanups that nobody had begun. Those that a vanished thread was making or ending for a
+ * domain are ended. Records that it held stay unused in the child.
+ *
+ * The child reads all words of slabs and lines. It writes those that have to change, for each page that it writes is
+ * copied: a server that forks to save what it has needs little more memory than before.
+ *
+ * Invariants
+ *   F1  A heap of the forking thread that is LIVE stays as it is, with its room: the thread is inside no bracket, and
+ *       others change none of what the room is made of. One that somebody had asked for is RETIRE.
+ *   F2  A line of such a heap that is armed in the child has its token in its word, and too few free slots to be told
+ *       of. What a vanished freer had is with the owner again, and so is what an inbox had, or was to pass on (line.h,
+ *       T1 and T3): the owner looks whether the line has room. Without an owner a line without its token is not armed
+ *       any more, and adoption looks at all lines.
+ *   F3  The lists of the pool are those of the parent unless a slab tagged POOL is in none of them, or pages of a chunk
+ *       were on their way: they change under its lock alone, which the parent had.
  */
 #include "heap/fork.h"
 
@@ -24,6 +39,7 @@
 #include "heap/finish.h"
 #include "heap/bank.h"
 #include "heap/late.h"
+#include "heap/line.h"
 #include "heap/orphan.h"
 #include "heap/pin.h"
 #include "heap/ready.h"
@@ -56,6 +72,8 @@ static void inner_locks(TsiArena* a, void (*op)(TsiLock*)) {
     op(&a->profile.lock);
 }
 
+static bool alone; /* the process that forks is; the locks are held */
+
 static void prepare(void) {
     TsiArena* a;
     tsi_lock_all(true);
@@ -65,6 +83,7 @@ static void prepare(void) {
     for (unsigned i = 0; i < TSI_STRIPES; i++) tsi_lock_take(&tsi_stripes[i].lock);
     for (uint32_t at = 0; (a = tsi_registry_next(&at)) != NULL;) inner_locks(a, tsi_lock_take);
     tsi_lock_take(&tsi_stand_in_lock);
+    alone = tsi_os_is_alone();
 }
 
 /* op is give in the parent, reset in the child: its waiters are gone. */
@@ -102,8 +121,7 @@ static void child_heaps(TsiArena* a) {
             state != TSI_HEAP_DEAD)
             continue;
         if (!lent && tsi_binding_at(a, word)->thread == tsi_tls.thread) {
-            /* RETIRE: its room, whose lines may wait for a token, is made anew */
-            if (state != TSI_HEAP_DEAD)
+            if (state != TSI_HEAP_DEAD && state != TSI_HEAP_LIVE) /* F1 */
                 tsi_store_relaxed(&h->word, tsi_heap_word(tsi_heap_binding(word), TSI_HEAP_RETIRE));
             continue;
         }
@@ -134,16 +152,26 @@ static void child_bindings(TsiArena* a) {
     }
 }
 
-/* Between two stores of a refill slots are in both words, before they are counted. Words are written only where
- * something changes: the pages are shared with the parent. */
-static void child_lines(TsiSpace* s, uint32_t id, unsigned cls) {
+/* The heap is LIVE and the forking thread's. */
+static bool is_kept(const TsiArena* a, TsiHeap* h) {
+    uint64_t word = tsi_load_relaxed(&h->word);
+    return tsi_heap_state(word) == TSI_HEAP_LIVE && tsi_binding_at(a, word)->thread == tsi_tls.thread;
+}
+
+/* Between two stores of a refill slots are in both words, before they are counted. */
+static void child_lines(TsiArena* a, TsiHeap* h, uint32_t id, unsigned cls) {
+    TsiSpace* s = &a->space;
     const TsiClass* c = &s->classes->c[cls];
+    uint32_t seq = tsi_tag_seq(tsi_load_relaxed(&tsi_slab(s, id)->tag));
+    bool kept = is_kept(a, h);
     for (uint32_t i = 0, first = tsi_first_line(c, id); i < 1u << c->lines_log2; i++) {
         TsiLine* l = tsi_line(s, first + i);
         uint64_t avail = tsi_load_relaxed(&l->avail), freed = tsi_load_relaxed(&l->freed);
         uint8_t flags = tsi_load_relaxed(&l->flags);
         if ((avail & freed) != 0) tsi_store_relaxed(&l->avail, avail & ~freed);
-        if ((flags & TSI_LINE_ARMED) != 0) tsi_store_relaxed(&l->flags, flags & (uint8_t)~TSI_LINE_ARMED);
+        bool lost = (flags & TSI_LINE_ARMED) != 0 && (tsi_load_relaxed(&l->remote[0]) & TSI_REMOTE_TOKEN) == 0; /* F2 */
+        if (kept) tsi_line_take_in(tsi_binding_at(a, tsi_load_relaxed(&h->word)), h, cls, first + i, seq);
+        else if (lost) tsi_store_relaxed(&l->flags, flags & (uint8_t)~TSI_LINE_ARMED);
     }
 }
 
@@ -182,7 +210,7 @@ static void child_slabs(TsiArena* a) {
             if (tsi_load_relaxed(&tsi_slab(s, id)->inbox) != 0) tsi_store_relaxed(&tsi_slab(s, id)->inbox, 0);
             bool region = tsi_class_is_region(cls);
             if (region) tsi_region_recount(s, id, tsi_state_holds_objects(tsi_load_relaxed(tag)));
-            if (state == TSI_SLAB_OWNED && !region) child_lines(s, id, cls);
+            if (state == TSI_SLAB_OWNED && !region) child_lines(a, tsi_heap(a, tsi_tag_index(now)), id, cls);
             if (state == TSI_SLAB_OWNED) child_owned(a, id, cls, now);
             if (state == TSI_SLAB_PURGING) tsi_return_claimed(a, id);
             if (state == TSI_SLAB_WARM) (void)tsi_space_purge(s, &id, 1);
@@ -229,12 +257,9 @@ static void child_sweep(TsiArena* a) {
     }
 }
 
-static void in_child(void) {
+/* What other threads had, or were in the middle of. */
+static void child_repair(void) {
     TsiArena* a;
-    release_all(tsi_lock_reset);
-    tsi_os_after_fork();
-    if (!tsi_os.has_membarrier) tsi_store_relaxed(&tsi_barrier_failed, true); /* it may have been there before */
-    if (tsi_fork_drop_segment != NULL) tsi_fork_drop_segment();
     for (uint32_t at = 0; (a = tsi_registry_next(&at)) != NULL;) {
         /* threads that were leaving are gone, but for the one that forks */
         bool held = tsi_tls.thread != NULL && tsi_tls.thread->held == a;
@@ -245,13 +270,22 @@ static void in_child(void) {
         child_heaps(a);
         child_bindings(a);
         tsi_banks_child(a);
-        tsi_decay_begin(a);
         child_slabs(a);
         child_charges(a);
         tsi_late_child(a);
     }
     tsi_registry_child();
     for (uint32_t at = 0; (a = tsi_registry_next(&at)) != NULL;) child_sweep(a);
+}
+
+static void in_child(void) {
+    TsiArena* a;
+    release_all(tsi_lock_reset);
+    tsi_os_after_fork();
+    if (!tsi_os.has_membarrier) tsi_store_relaxed(&tsi_barrier_failed, true); /* it may have been there before */
+    if (tsi_fork_drop_segment != NULL) tsi_fork_drop_segment();
+    if (!alone) child_repair();
+    for (uint32_t at = 0; (a = tsi_registry_next(&at)) != NULL;) tsi_decay_begin(a);
     tsi_lock_all(false);
 }
 

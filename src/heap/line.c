@@ -93,6 +93,7 @@ unsigned tsi_line_refill(TsiBinding* b, TsiLine* l, const TsiClass* c, unsigned 
         n = tsi_popcount(freed & c->full);
     }
     uint64_t out = freed & c->full;
+    if (TSI_UNLIKELY(n > tsi_line_batch(l, c))) out = tsi_lowest_bits(out, n = c->batch);
     if (TSI_UNLIKELY(b->profile_mean != 0)) {
         out = tsi_profile_cut(b, l, c->size, out);
         n = tsi_popcount(out);
@@ -200,8 +201,7 @@ void tsi_line_notify(TsiArena* a, uint32_t line_id, uint32_t slab_id, uint32_t s
     }
 }
 
-/* The token of a line may have come home: look whether it has room. */
-static void line_take_in(TsiBinding* b, const TsiHeap* h, unsigned cls, uint32_t line_id, uint32_t seq) {
+void tsi_line_take_in(TsiBinding* b, const TsiHeap* h, unsigned cls, uint32_t line_id, uint32_t seq) {
     TsiSpace* s = &b->arena->space;
     const TsiClass* c = &s->classes->c[cls];
     TsiLine* l = tsi_line(s, line_id);
@@ -243,7 +243,7 @@ static void inbox_take_in(TsiBinding* b, uint32_t slab_id) {
         return;
     }
     if (tsi_tag_seq(tsi_load_relaxed(&tsi_slab(s, slab_id)->tag)) == tsi_tag_seq(tag)) {
-        for (uint32_t i = 0; i < lines; i++) line_take_in(b, h, cls, first + i, tsi_tag_seq(tag));
+        for (uint32_t i = 0; i < lines; i++) tsi_line_take_in(b, h, cls, first + i, tsi_tag_seq(tag));
     }
     tsi_bracket_leave(b, h);
 }

@@ -25,6 +25,8 @@ void tsi_line_counts_even(TsiSpace* s, TsiLine* l, const TsiClass* c, uint64_t s
 void tsi_line_freed(TsiBinding* b, TsiLine* l, unsigned slot);
 /* A thread that freed slots of a parked line tells its owner; any thread. `seq` is the slab's when freed. */
 void tsi_line_notify(TsiArena* a, uint32_t line_id, uint32_t slab_id, uint32_t seq);
+/* The token of a line of the owner's heap may have come home: looks whether the line has room. `seq` is the slab's. */
+void tsi_line_take_in(TsiBinding* b, const TsiHeap* h, unsigned cls, uint32_t line_id, uint32_t seq);
 /* The owner takes in slabs others have told it of. */
 void tsi_inbox_drain(TsiBinding* b);
 void tsi_inbox_close(TsiBinding* b);

@@ -12,10 +12,17 @@
  * meets that runs for long enough: a settled room takes a new slab only where the next lines do not have half of what
  * is asked for either. */
 enum { TSI_ROOM_LOOKS = 8, TSI_ROOM_SETTLED = 4096 };
+enum { TSI_LINE_YOUNG = 64 /* slots handed out */ };
 
 /* Free slots that the owner could have, as far as it sees. */
 TSI_INLINE uint64_t tsi_line_ready(const TsiLine* l, const TsiClass* c) {
     return (tsi_load_relaxed(&l->freed) | tsi_remote_seen(l)) & c->full;
+}
+
+/* Slots that a refill of the line hands out at most. A line that has handed out few may be of large objects that the
+ * program has one of at a time: then a freed slot is used again before pages that nobody has touched. */
+TSI_INLINE unsigned tsi_line_batch(const TsiLine* l, const TsiClass* c) {
+    return tsi_load_relaxed(&l->issued) < TSI_LINE_YOUNG ? c->batch : TSI_LINE_SLOTS;
 }
 
 /* Files a line with room. `front`: it is the next. */
@@ -60,7 +67,7 @@ void tsi_room_turn(const TsiSpace* s, TsiRoom* r, unsigned cls);
 /* Takes out the line that has waited longest of those with slots ready, or with `least` free. Looks at a few; those
  * with less go on waiting. NULL when none of them has enough. *n: how many are free. */
 TSI_INLINE TsiLine* tsi_room_pop(const TsiSpace* s, TsiRoom* r, const TsiClass* c, unsigned cls, unsigned least,
-                                 unsigned* n) {
+                                 unsigned lower, unsigned* n) {
     for (unsigned looks = 0; looks < TSI_ROOM_LOOKS; looks++) {
         if (r->head[cls] == 0) tsi_room_turn(s, r, cls);
         uint32_t at = r->head[cls];
@@ -69,6 +76,7 @@ TSI_INLINE TsiLine* tsi_room_pop(const TsiSpace* s, TsiRoom* r, const TsiClass* 
         r->head[cls] = l->link;
         uint64_t free = tsi_line_ready(l, c);
         *n = tsi_popcount(free);
+        if (looks == TSI_ROOM_LOOKS / 2) least = lower;
         if (tsi_load_relaxed(&l->avail) != 0 || free == 0 || *n >= least) { /* 0: a list that is wrong */
             tsi_store_relaxed(&l->flags, tsi_load_relaxed(&l->flags) & (uint8_t)~TSI_LINE_LISTED);
             if (l->link != 0) __builtin_prefetch(tsi_line(s, l->link - 1), 1); /* it has not been touched for long */

@@ -22,7 +22,7 @@ static void line_init(TsiSpace* s, const TsiClass* c, uint32_t line_id, uint32_t
         ((uint64_t)tsi_line_chunk(line_id) << TSI_CHUNK_SHIFT) + ((uint64_t)tsi_line_number(line_id) << c->line_shift);
     tsi_store_relaxed(&l->avail, ready);
     tsi_store_relaxed(&l->freed, ~ready); /* holes, too */
-    tsi_store_relaxed(&l->issued, ready != 0 ? c->slots : 0);
+    tsi_store_relaxed(&l->issued, tsi_popcount(ready));
     l->base = s->base + offset;
     tsi_store_relaxed(&l->heap_at, heap_at);
     tsi_store_relaxed(&l->home, heap_at);
@@ -45,7 +45,7 @@ static bool slab_open(TsiSpace* s, unsigned cls, uint32_t slab_id, uint32_t inde
     bool region = tsi_class_is_region(cls);
     if (region && !tsi_region_open(s, cls, slab_id, heap_at)) return false;
     for (uint32_t i = 0, first = tsi_first_line(c, slab_id); !region && i < 1u << c->lines_log2; i++)
-        line_init(s, c, first + i, seq, heap_at, ready ? c->full : 0);
+        line_init(s, c, first + i, seq, heap_at, ready ? tsi_lowest_bits(c->full, c->batch) : 0);
     tsi_store_release(&slab->tag, tsi_tag(seq, index, state)); /* publishes the words to freers, which acquire it */
     return true;
 }

@@ -171,9 +171,21 @@ size_t tsi_space_leave(TsiSpace* s, uint32_t* slab_ids, unsigned n, bool learn) 
     return leave(s, slab_ids, n, learn ? TSI_PARTS_LEARN : TSI_PARTS_KEEP);
 }
 
-static uint64_t chunk_rebuild(TsiSpace* s, uint32_t chunk, unsigned cls) {
+/* Bytes of the chunk's slabs outside of the pool. *lost: slabs tagged POOL are in no list. */
+static uint64_t chunk_look(TsiSpace* s, uint32_t chunk, unsigned cls, bool* lost) {
+    const TsiChunk* k = &s->chunks[chunk];
+    uint32_t pooled = 0, used = 0;
+    for (uint32_t n = 0; n < k->fresh; n++) {
+        unsigned state = tsi_tag_state(tsi_load_relaxed(&tsi_slab(s, tsi_slab_id(chunk, n))->tag));
+        pooled += state == TSI_SLAB_POOL;
+        used += state != TSI_SLAB_POOL && state != TSI_SLAB_RETIRED;
+    }
+    *lost |= k->held || tsi_parts_share(s, cls) || pooled + tsi_chunk_slab_count(s, cls) - k->fresh != k->free_count;
+    return (uint64_t)used * s->classes->c[cls].slab_bytes;
+}
+
+static void chunk_rebuild(TsiSpace* s, uint32_t chunk, unsigned cls) {
     TsiChunk* k = &s->chunks[chunk];
-    uint64_t bytes = 0;
     unsigned slabs = tsi_chunk_slab_count(s, cls);
     k->free_head = 0;
     k->free_count = (uint16_t)(slabs - k->fresh);
@@ -183,17 +195,14 @@ static uint64_t chunk_rebuild(TsiSpace* s, uint32_t chunk, unsigned cls) {
         unsigned state = tsi_tag_state(tsi_load_relaxed(&tsi_slab(s, tsi_slab_id(chunk, n))->tag));
         if (tsi_parts_share(s, cls)) tsi_bit_set(k->parts, n, false);
         if (state == TSI_SLAB_POOL) tsi_chunk_add(s, chunk, cls, n);
-        else if (state != TSI_SLAB_RETIRED) bytes += s->classes->c[cls].slab_bytes;
     }
     tsi_chunk_settle(s, chunk, cls);
-    return bytes;
 }
 
-void tsi_space_rebuild(TsiSpace* s) {
-    uint64_t bytes = 0;
+static bool serves_slabs(unsigned cls) { return cls != 0 && cls != TSI_CLASS_LARGE && cls != TSI_CLASS_CONT; }
+
+static void lists_rebuild(TsiSpace* s) {
     memset(s->with_free, 0, sizeof s->with_free);
-    tsi_store_relaxed(&s->giving, 0);  /* threads that were giving memory back are gone */
-    tsi_store_relaxed(&s->resting, 0); /* no freer sleeps here, and what rested was given by its tag */
     for (uint32_t chunk = 0; chunk < tsi_load_relaxed(&s->chunk_high); chunk++) {
         unsigned cls = tsi_chunk_class(s, chunk);
         if (s->chunks[chunk].held) { /* its pages are here yet */
@@ -201,9 +210,22 @@ void tsi_space_rebuild(TsiSpace* s) {
             tsi_store_relaxed(&s->chunks[chunk].dirty, TSI_DIRTY);
             s->chunks[chunk].held = false;
         }
-        if (cls == TSI_CLASS_LARGE) bytes += tsi_large_bytes(s, chunk);
-        else if (cls != 0 && cls != TSI_CLASS_CONT) bytes += chunk_rebuild(s, chunk, cls);
+        if (serves_slabs(cls)) chunk_rebuild(s, chunk, cls);
     }
+}
+
+void tsi_space_rebuild(TsiSpace* s) {
+    uint64_t bytes = 0;
+    bool lost = false;
+    tsi_store_relaxed(&s->giving, 0);  /* threads that were giving memory back are gone */
+    tsi_store_relaxed(&s->resting, 0); /* no freer sleeps here, and what rested was given by its tag */
+    for (uint32_t chunk = 0; chunk < tsi_load_relaxed(&s->chunk_high); chunk++) {
+        unsigned cls = tsi_chunk_class(s, chunk);
+        lost |= s->chunks[chunk].held;
+        if (cls == TSI_CLASS_LARGE) bytes += tsi_large_bytes(s, chunk);
+        else if (serves_slabs(cls)) bytes += chunk_look(s, chunk, cls, &lost);
+    }
+    if (lost) lists_rebuild(s);
     /* What is in the stock changes under the lock alone, bits and sum; no thread has a grant. */
     uint64_t kept = tsi_load_relaxed(&s->stock.bytes), budget = tsi_load_relaxed(&s->stock.budget);
     tsi_store_relaxed(&s->stock.left, (int64_t)budget - (int64_t)kept);

@@ -24,8 +24,8 @@ void tsi_space_keep(TsiSpace* s, const uint32_t* slab_ids, unsigned n);
 size_t tsi_space_purge(TsiSpace* s, uint32_t* slab_ids, unsigned n);
 /* The same of those that tsi_stock_choose has not let stay: pages that slabs share may be kept yet. */
 size_t tsi_space_leave(TsiSpace* s, uint32_t* slab_ids, unsigned n, bool learn);
-/* In a fork child: makes lists and sums anew from the tags. Slabs tagged POOL that a vanished thread was handling
- * come back. */
+/* In a fork child: makes sums anew from the tags, and lists where a vanished thread had slabs that are tagged POOL in
+ * its hands, or pages of a chunk: these come back. Otherwise the lists are whole, and their pages the parent's. */
 void tsi_space_rebuild(TsiSpace* s);
 
 #endif

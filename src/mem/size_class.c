@@ -12,7 +12,11 @@ uint8_t tsi_size_lut[TSI_LUT_MAX / 16 + 1];
 
 static const uint16_t first_sizes[11] = {64, 96, 128, 192, 256, 384, 512, 768, 16, 32, 48};
 
-static const uint16_t last_sizes[TSI_SMALL_CLASSES - TSI_CLASS_BIGGEST] = {80, 112, 160, 224, 320, 448, 640};
+/* A page of a file and what its owner keeps with it: what caches of pages are full of. */
+enum { PAGE_AND_SOME = 4096 + 512, PAGE_AND_SOME_CLASS = TSI_SMALL_CLASSES, AFTER_PAGE_AND_SOME = 21 /* 5 KiB */ };
+
+static const uint16_t last_sizes[TSI_SMALL_CLASSES - TSI_CLASS_BIGGEST] = {80,  112, 160, 224,          320,
+                                                                           448, 640, 288, PAGE_AND_SOME};
 
 static uint32_t class_size(unsigned cls) {
     if (cls <= 11) return first_sizes[cls - 1];
@@ -22,10 +26,13 @@ static uint32_t class_size(unsigned cls) {
 }
 
 unsigned tsi_class_of_big(size_t size) {
-    unsigned k = tsi_log2(size - 1);                          /* 2^k < size <= 2^(k+1) */
-    unsigned quarter = (unsigned)((size - 1) >> (k - 2)) & 3; /* 0..3: which quarter of the doubling */
-    return 12 + (k - 10) * 4 + quarter + 1;
+    unsigned k = tsi_log2(size - 1); /* 2^k < size <= 2^(k+1) */
+    /* 4 and which quarter of the doubling, behind four classes for each doubling from 1 KiB on */
+    unsigned cls = 4 * k - 31 + (unsigned)((size - 1) >> (k - 2));
+    return TSI_UNLIKELY(cls == AFTER_PAGE_AND_SOME) && size <= PAGE_AND_SOME ? PAGE_AND_SOME_CLASS : cls;
 }
+
+enum { BATCH_BYTES = 8 << 10 };
 
 static unsigned waste_of(uint32_t size, unsigned cell_shift) { return (1u << cell_shift) % size; }
 
@@ -45,6 +52,11 @@ static unsigned choose_cell(uint32_t size) {
     }
     unsigned s = 12;
     while ((1u << s) < size || waste_of(size, s) * 15 > (1u << s)) s++;
+    /* Or a larger one that has as many objects to the byte, and a tail of whole pages, which are never touched. */
+    for (unsigned larger = s + 1; larger <= TSI_UNIT_SHIFT && (1u << larger) >> tsi_ctz64(size) <= TSI_LINE_SLOTS;
+         larger++)
+        if ((1u << larger) / size >= (1u << s) / size << (larger - s) && waste_of(size, larger) % TSI_KIB(4) == 0)
+            return larger;
     return s;
 }
 
@@ -66,7 +78,9 @@ static void class_init(TsiClass* c, uint32_t size, unsigned cell_shift, size_t p
         }
     }
     c->slots = (uint8_t)tsi_popcount(c->full);
-    c->threshold = c->slots / 4 > 16 ? 16 : c->slots / 4 > 0 ? (uint8_t)(c->slots / 4) : 1;
+    c->threshold = c->slots / 4 > 16 ? 16 : c->slots / 4 > 0 && size <= 1024 ? (uint8_t)(c->slots / 4) : 1;
+    /* Of large objects few: what a program frees at once is used again before pages that nobody has touched. */
+    c->batch = size <= 1024 ? TSI_LINE_SLOTS : size < BATCH_BYTES ? (uint8_t)(BATCH_BYTES / size) : 1;
     size_t slab = (size_t)1 << line_shift;
     if (slab < page) slab = page;
     if (slab < slab_min) slab = slab_min;

@@ -3,7 +3,7 @@
  *
  * Classes are numbered from 1; 0 means "no class", so that a zeroed chunk table refuses every
  * pointer. The public index is the number minus 1: 0..7 are the fixed sizes, then 16, 32, 48, then
- * four steps to each doubling from 1024 to 256 KiB, then those between the fixed sizes. Others have no size of
+ * four steps to each doubling from 1024 to 256 KiB, then those between these. Others have no size of
  * their own: REGION and those after CONT (regions of six sizes, objects of any size side by side, see region.h)
  * and LARGE (an object with chunks of its own); CONT marks the further chunks of a large object. Statistics count
  * all regions under REGION.
@@ -21,8 +21,8 @@
 
 enum {
     TSI_CLASS_BIGGEST = 44,                   /* the one of TSI_SMALL_MAX */
-    TSI_SMALL_CLASSES = 51,                   /* classes that heaps keep rooms for: 1..51 */
-    TSI_CLASS_REGION = TSI_SMALL_CLASSES + 1, /* 52: regions of a page */
+    TSI_SMALL_CLASSES = 53,                   /* classes that heaps keep rooms for: 1..53 */
+    TSI_CLASS_REGION = TSI_SMALL_CLASSES + 1, /* 54: regions of a page */
     TSI_CLASS_LARGE,
     TSI_CLASS_CONT,
     TSI_REGION_SIZES = 6,
@@ -49,6 +49,7 @@ typedef struct TsiClass {
     uint8_t lines_log2; /* lines of a slab, log2 */
     uint8_t slots;      /* of a line */
     uint8_t threshold;  /* free slots a full line needs before it is used again */
+    uint8_t batch;      /* slots that a refill of a young line hands out at most */
     uint64_t full;      /* word with a bit for each slot of a line */
     uint64_t in_page;   /* numbers that lie in a slot's page, from the first of them on, which page_first leaves */
     uint8_t page_first; /* in_page is all where a page has several lines, 0 where objects lie in two pages */
@@ -77,7 +78,7 @@ extern uint8_t tsi_size_lut[TSI_LUT_MAX / 16 + 1];
 void tsi_size_lut_init(void);
 /* Fills a table for a page size and a least slab size (both powers of two; 0 = default). */
 void tsi_class_table_init(TsiClassTable* t, size_t page_bytes, size_t slab_min_bytes);
-/* Class of a size in 1025..TSI_SMALL_MAX. */
+/* Class of a size in 1025..TSI_SMALL_MAX. Constant time. */
 unsigned tsi_class_of_big(size_t size);
 /* Least class >= size whose slots are aligned to `align`; 0 when only LARGE will do. */
 unsigned tsi_class_aligned(const TsiClassTable* t, size_t size, size_t align);

@@ -86,6 +86,8 @@ extern bool tsi_os_lean;
 
 /* Fills tsi_os. Idempotent; called under the registry's once. */
 void tsi_os_init(void);
+/* Returns true if the process has had no other thread, as far as libc knows; false where libc does not tell. */
+bool tsi_os_is_alone(void);
 /* Renews per-process kernel registrations in a fork child. */
 void tsi_os_after_fork(void);
 /* Lets other threads run while the caller waits. *turn counts its turns, from 0: from the 64th on it sleeps for 50 us,

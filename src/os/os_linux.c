@@ -451,6 +451,9 @@ static bool init_places(void) {
 
 bool tsi_os_lean;
 
+extern char __libc_single_threaded __attribute__((weak)); /* glibc 2.32 */
+bool tsi_os_is_alone(void) { return &__libc_single_threaded != NULL && __libc_single_threaded != 0; }
+
 void tsi_os_init(void) {
     struct rlimit space;
     if (tsi_os.page_bytes != 0) return;

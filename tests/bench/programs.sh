@@ -78,4 +78,22 @@ status=0
 [ $status = 0 ] || complain "run.py: exit code $status: $(cat out err)"
 has out '^perl .* s  '
 python3 -c 'import json; d = json.load(open("figures.json")); r = d["results"]["perl"]; assert not d["failures"] and len(r["tslab"]) == len(r["glibc"]) == 1 and r["tslab"][0]["peak"] > 0' || complain "figures.json: $(cat figures.json)"
+
+# Servers, where they are installed: they come up, answer as under glibc, and rest.
+servers=""
+command -v redis-server redis-cli redis-benchmark redis-check-rdb >/dev/null 2>&1 && servers="--program redis"
+command -v nginx >/dev/null 2>&1 && command -v ab >/dev/null 2>&1 && servers="$servers --program nginx"
+[ -n "$servers" ] || finish
+status=0
+"$TSLAB_SOURCE_DIR/bench/programs/run.py" --reps 1 --allocator tslab $servers --small --idle 0.2 --json servers.json >out 2>err || status=$?
+[ $status = 0 ] || complain "run.py $servers: exit code $status: $(cat out err)"
+python3 - "$servers" <<'END' || complain "servers.json: $(cat servers.json)"
+import json, sys
+d = json.load(open("servers.json"))
+assert not d["failures"]
+for name in sys.argv[1].split()[1::2]:
+    assert d["results"][name]["tslab"][0]["peak"] > 0 and d["results"][name]["tslab"][0]["loaded"] > 0
+if "redis" in d["results"]:
+    assert all(row["idle"] > 0 for rows in d["results"]["redis"].values() for row in rows)
+END
 finish

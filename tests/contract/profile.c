@@ -184,6 +184,8 @@ static SlabAllocator* profiled(uint64_t mean) {
 }
 
 #define NEAR(got, want) (CHECK_GE(10 * (uint64_t)(got), 9 * (uint64_t)(want)), CHECK_LE(10 * (uint64_t)(got), 11 * (uint64_t)(want)))
+/* Of objects of very different sizes: the standard error of their number is 7 % there. */
+#define ABOUT(got, want) (CHECK_GE(4 * (uint64_t)(got), 3 * (uint64_t)(want)), CHECK_LE(4 * (uint64_t)(got), 5 * (uint64_t)(want)))
 
 typedef struct Truth {
     uint64_t objects, bytes;
@@ -481,7 +483,7 @@ static void by_maker_in(SlabOptions o) {
     CHECK(epoch_domain_end(e));
     Profile p = profile_of(a);
     NEAR(maker_of(&p, "checkout").v[3], s.bytes + w.bytes);
-    NEAR(maker_of(&p, "inner").v[2], i.objects);
+    ABOUT(maker_of(&p, "inner").v[2], i.objects);
     NEAR(maker_of(&p, "inner").v[3], i.bytes);
     NEAR(label_of(&p, "ring").v[3], s.bytes + w.bytes + i.bytes); /* where they live */
     CHECK(label_of(&p, "checkout").live_samples != 0);            /* its own have no maker */

@@ -11,12 +11,12 @@
 #include "reference.h"
 #include "stats/check.h"
 
-enum { REGION_INDEX = 51, LARGE_INDEX = 52 }; /* as docs/semantics.md has them */
+enum { REGION_INDEX = 53, LARGE_INDEX = 54 }; /* as docs/semantics.md has them */
 
 static const uint32_t fixed_class[SLAB_FIXED_CLASSES] = {64, 96, 128, 192, 256, 384, 512, 768};
 /* Between them, from BETWEEN on. */
 enum { BETWEEN = 44, BETWEEN_COUNT = REGION_INDEX - BETWEEN };
-static const uint32_t between_class[BETWEEN_COUNT] = {80, 112, 160, 224, 320, 448, 640};
+static const uint32_t between_class[BETWEEN_COUNT] = {80, 112, 160, 224, 320, 448, 640, 288, 4608};
 
 static const char* const cause_name[CAUSE_COUNT] = {
     "stale_handle",     "bad_handle",    "double_free",   "stale_free",      "interior_pointer", "foreign_pointer",
@@ -146,29 +146,28 @@ static inline void check_identity(struct side* s, const struct obj* o) {
 
 /* ---- statistics ------------------------------------------------------------------------- */
 
-/* Index of the smallest class whose slots have so many bytes. */
-static inline unsigned class_of_bytes(size_t bytes) {
-    if (bytes > LARGE_OVER) return LARGE_INDEX;
-    if (bytes <= 48) return 8 + (unsigned)((bytes - 1) / 16);
-    for (unsigned c = 0; c < SLAB_FIXED_CLASSES; c++) {
-        for (unsigned m = 0; m < BETWEEN_COUNT; m++)
-            if (bytes <= between_class[m] && between_class[m] < fixed_class[c]) return BETWEEN + m;
-        if (bytes <= fixed_class[c]) return c;
-    }
-    if (bytes <= 1024) return 11;
-    unsigned k = 63 - (unsigned)__builtin_clzll(bytes - 1);
-    return 12 + (k - 10) * 4 + (unsigned)((bytes - 1) >> (k - 2) & 3);
-}
-
-/* Under which it counts; objects of regions under that of their size. */
-static inline unsigned class_of(const struct obj* o) { return o->large ? LARGE_INDEX : class_of_bytes(o->usable); }
-
 static inline size_t class_size(unsigned index) {
     static const size_t first[] = {64, 96, 128, 192, 256, 384, 512, 768, 16, 32, 48};
     if (index >= REGION_INDEX) return 0;
     if (index >= BETWEEN) return between_class[index - BETWEEN];
     return index < 11 ? first[index] : ((size_t)1024 << (index - 11) / 4) / 4 * (4 + (index - 11) % 4);
 }
+
+/* Index of the smallest class whose slots have so many bytes. */
+static inline unsigned class_of_bytes(size_t bytes) {
+    if (bytes > LARGE_OVER) return LARGE_INDEX;
+    if (bytes <= 48) return 8 + (unsigned)((bytes - 1) / 16);
+    unsigned k = 63 - (unsigned)__builtin_clzll(bytes - 1), found = 11;
+    if (bytes > 1024) found = 12 + (k - 10) * 4 + (unsigned)((bytes - 1) >> (k - 2) & 3);
+    for (unsigned c = SLAB_FIXED_CLASSES; c-- > 0;)
+        if (bytes <= fixed_class[c]) found = c;
+    for (unsigned m = 0; m < BETWEEN_COUNT; m++)
+        if (bytes <= between_class[m] && between_class[m] < class_size(found)) found = BETWEEN + m;
+    return found;
+}
+
+/* Under which it counts; objects of regions under that of their size. */
+static inline unsigned class_of(const struct obj* o) { return o->large ? LARGE_INDEX : class_of_bytes(o->usable); }
 
 static inline void check_rss_of(const struct inc* inc, uint64_t before, uint64_t after) {
     REQUIRE_OR((before == 0) == (after == 0), "resident size before a close %llu, after %llu",

@@ -14,6 +14,7 @@
 #include "mem/rest.h"
 
 #include <semaphore.h>
+#include <sys/resource.h>
 
 enum { SIZE = 1024, SLOTS = 16, SLAB = SLOTS * SIZE };
 
@@ -261,6 +262,75 @@ static void tokens_that_vanished_threads_had(void) {
     slab_trim(a); /* puts the lines in order again */
 }
 
+/* ---- pages ---- */
+
+static long faults_here(void* unused) {
+    (void)unused;
+    struct rusage used;
+    return getrusage(RUSAGE_SELF, &used) == 0 ? used.ru_minflt : -1;
+}
+/* Page faults of a child as it begins; 250 for more. */
+static int few_faults(void* unused) {
+    long n = faults_here(unused);
+    return n >= 0 && n < 250 ? (int)n : 250;
+}
+static int faults_with_allocations(void* unused) {
+    for (unsigned n = 0; n < 64; n++) slab_free(a, slab_malloc(a, SIZE));
+    return few_faults(unused);
+}
+
+/* Lines that are full, lines with room, slabs in the pool: the more there are the more a child reads, and writes no
+ * more. */
+static void a_child_writes_as_little_however_much_there_is(void) {
+    enum { N = 512 << 10 };
+    static void* p[N];
+    REQUIRE(slab_malloc(a, 64) != NULL);
+    int little = in_child(few_faults, NULL);
+    for (unsigned n = 0; n < N; n++) REQUIRE((p[n] = slab_malloc(a, 64)) != NULL);
+    for (unsigned n = 0; n < N; n++)
+        if (n % 9 == 0 || (n / 4096) % 3 == 0) slab_free(a, p[n]);
+    int much = in_child(few_faults, NULL);
+    REQUIRE_LE(much, little + 48);
+    REQUIRE_LE(in_child(faults_with_allocations, NULL), little + 64);
+}
+
+static int room_is_kept(void* arg) {
+    TsiHeap* h = arg;
+    TsiBinding* b = kit_binding(a);
+    bool same = tsi_load_relaxed(&h->word) == tsi_heap_word(b->index, TSI_HEAP_LIVE) && h->room != NULL;
+    for (unsigned n = 0; n < 4 * SLOTS; n++)
+        if (slab_malloc(a, SIZE) == NULL) return 2;
+    return !same ? 1 : is_whole() ? 0 : 3;
+}
+
+/* F1 */
+static void the_forking_thread_keeps_its_heap(void) {
+    Objects o = {.n = 4 * SLOTS};
+    take_them(&o);
+    REQUIRE_EQ(in_child(room_is_kept, tsi_line_heap(kit_binding(a), tsi_line(space, kit_place(a, o.p[0]).line_id))), 0);
+}
+
+static int pool_is_whole(void* unused) {
+    (void)unused;
+    if (!is_whole()) return 1;
+    uint64_t was = kit_committed_now(a);
+    for (unsigned n = 0; n < 2 * SLOTS; n++)
+        if (slab_malloc(a, SIZE) == NULL) return 2;
+    return kit_committed_now(a) <= was + 2 * SLAB && is_whole() ? 0 : 3;
+}
+
+/* F3: a slab that a vanished thread was about to open. */
+static void a_slab_between_the_pool_and_a_heap(void) {
+    Objects o = {.n = 2 * SLOTS};
+    take_them(&o);
+    uint32_t id;
+    REQUIRE_NE(tsi_space_take(space, 12, 0, &id), TSI_TAKEN_NOT);
+    uint64_t was = kit_committed_now(a);
+    REQUIRE_EQ(in_child(pool_is_whole, NULL), 0);
+    tsi_space_give(space, &id, 1);
+    REQUIRE_EQ(kit_committed_now(a), was - SLAB);
+}
+
 /* ---- ends ---- */
 
 static _Atomic unsigned cleanups;
@@ -376,6 +446,9 @@ int main(int argc, char** argv) {
         TEST(a_region_that_rests),
         TEST(tokens_in_an_inbox),
         TEST(tokens_that_vanished_threads_had),
+        TEST(a_child_writes_as_little_however_much_there_is),
+        TEST(the_forking_thread_keeps_its_heap),
+        TEST(a_slab_between_the_pool_and_a_heap),
         TEST(cleanups_of_a_phase_that_was_ending),
         TEST(a_thread_that_was_leaving),
         TEST(a_trim_that_had_the_warm_store),

@@ -420,7 +420,7 @@ static void an_inbox_that_tells_what_is_over(void) {
     tsi_line_freed(b, line(id), kit_place(a, p[THRESHOLD]).slot);
     REQUIRE_EQ(flags(id), TSI_LINE_LISTED | TSI_LINE_ARMED);
     unsigned n;
-    REQUIRE_EQ(tsi_room_pop(space, h->room, c, CLS, THRESHOLD, &n), line(id));
+    REQUIRE_EQ(tsi_room_pop(space, h->room, c, CLS, THRESHOLD, THRESHOLD, &n), line(id));
     REQUIRE_EQ(n, THRESHOLD + 1);
     REQUIRE_EQ(tsi_line_refill(b, line(id), c, THRESHOLD), THRESHOLD + 1);
     tsi_store_relaxed(&line(id)->avail, 0); /* handed out */
