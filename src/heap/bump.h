@@ -309,7 +309,8 @@ TSI_INLINE int tsi_bump_free_in_life(TsiSlab* slab, TsiRegion* r, const void* p,
             counted = TSI_REGION_OBJECT + granules;
         else result = SLAB_MISUSE_DOUBLE_FREE;
     }
-    if (TSI_UNLIKELY(!tsi_bump_leave(r, gen, counted)) && result == TSI_FREE_OK) return SLAB_MISUSE_STALE_FREE;
+    /* The life has ended: what has changed the byte since may be the next one's object. */
+    if (TSI_UNLIKELY(!tsi_bump_leave(r, gen, counted))) return SLAB_MISUSE_STALE_FREE;
     /* seq_cst, after the count: pairs with make_orphan, which changes the tag, then reads the counts */
     *tag = tsi_load_seq(&slab->tag);
     return result;

@@ -38,7 +38,7 @@ static TsiRef open_domain(EpochId* id) {
     REQUIRE(tsi_table_take(&phases.incs, &index, 0));
     *id = tsi_domain_id(&phases, index);
     uint64_t era = tsi_add_relaxed(&phases.era_next, 1);
-    tsi_inc_open(&phases, index, era, *id, TSI_LABEL_NONE, tsi_no_label);
+    tsi_inc_open(&phases, index, era, *id, TSI_LABEL_NONE, tsi_no_label, 0);
     return tsi_ref(era, index);
 }
 
@@ -148,7 +148,7 @@ static void stale_ids_of_one_record(void) {
     for (unsigned n = 1; n < 1u << TSI_REUSE_BITS; n++) {
         uint64_t era = tsi_add_relaxed(&phases.era_next, 1);
         EpochId id = tsi_domain_id(&phases, index);
-        tsi_inc_open(&phases, index, era, id, TSI_LABEL_NONE, tsi_no_label);
+        tsi_inc_open(&phases, index, era, id, TSI_LABEL_NONE, tsi_no_label, 0);
         REQUIRE_NE(id, first);
         REQUIRE_EQ(tsi_phases_resolve(&phases, first), 0);
         REQUIRE(tsi_phases_resolve(&phases, id) == tsi_ref(era, index));
