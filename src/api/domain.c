@@ -26,8 +26,12 @@
 
 /* ---- incarnations of a domain's own ---- */
 
-/* Before anybody knows of the incarnation. */
-static TSI_NOINLINE void open_special(TsiInc* i, const TsiDomain* d) {
+/* Opens the record for a domain that wants more than most. */
+static TSI_NOINLINE void open_special(TsiArena* a, TsiBinding* b, const TsiDomain* d, uint32_t index, uint64_t era,
+                                      EpochId id) {
+    TsiInc* i = tsi_inc(&a->phases, index);
+    uint32_t owner = tsi_load_relaxed(&d->owner_only) ? b->thread->index + 1 : 0;
+    tsi_inc_open(&a->phases, index, era, id, d->label_at, d->label, owner);
     if (d->untimed) tsi_store_relaxed(&i->open_since_ns, TSI_UNTIMED);
     if ((d->soft_bytes | d->hard_bytes) == 0) return;
     tsi_inc_take(i); /* counted: a phase with a budget does not begin straight (ready.c) */
@@ -40,12 +44,11 @@ TSI_INLINE bool open_own(TsiArena* a, TsiBinding* b, TsiDomain* d) {
     if (!tsi_record_take_inc(a, b, &index)) return false;
     uint64_t era = tsi_era_next(b, index);
     EpochId id = tsi_domain_id(&a->phases, index);
-    uint32_t owner = TSI_LIKELY(!d->special) || !tsi_load_relaxed(&d->owner_only) ? 0 : b->thread->index + 1;
-    tsi_inc_open(&a->phases, index, era, id, d->label_at, d->label, owner);
+    if (TSI_UNLIKELY(d->special)) open_special(a, b, d, index, era, id);
+    else tsi_inc_open(&a->phases, index, era, id, d->label_at, d->label, 0);
     tsi_store_relaxed(&tsi_inc(&a->phases, index)->domain, d->index + 1);
     if (TSI_UNLIKELY(d->label_at == TSI_LABEL_OTHER))
         tsi_add_relaxed(&tsi_label(&a->phases.labels, TSI_LABEL_OTHER)->swallowed, 1);
-    if (TSI_UNLIKELY(d->special)) open_special(tsi_inc(&a->phases, index), d);
     d->pub.epoch_id = id;
     __atomic_store_n(&d->pub.epoch_era, era, __ATOMIC_RELAXED);
     tsi_store_relaxed(&d->phase.heap, &tsi_no_heap);

@@ -135,8 +135,8 @@ bool slab_free_checked(SlabAllocator* s, void* p) { return free_at(s, p); }
 void slab_free(SlabAllocator* s, void* p) { (void)free_at(s, p); }
 
 /* The bracket is open. Mostly the region is another thread's, and the size is right. */
-static TSI_NOINLINE bool free_sized_missed(TsiBinding* b, void* p, uint32_t entry, size_t size) {
-    const TsiRegion* r = (const TsiRegion*)(void*)b->words + (entry & ~TSI_ENTRY_REGION);
+static TSI_NOINLINE bool free_sized_missed(TsiBinding* b, void* p, size_t size) {
+    const TsiRegion* r = (const TsiRegion*)(uintptr_t)tsi_load_relaxed(&b->busy); /* as tsi_busy_region names it */
     uint64_t at = (uint64_t)((uintptr_t)p - (uintptr_t)tsi_load_relaxed(&r->base));
     uint8_t byte = at < tsi_load_relaxed(&r->rel) ? tsi_load_relaxed(&tsi_region_map(r)[at >> TSI_GRANULE_SHIFT]) : 0;
     if (byte != 0 && tsi_bump_holds(r, at, size, byte & TSI_GEN_BYTE)) return tsi_free_bumped(b, p);
@@ -155,7 +155,7 @@ TSI_INLINE bool free_near_sized(TsiBinding* b, void* p, size_t size) {
         if (TSI_UNLIKELY(size - 1 >= TSI_BUMP_MAX)) return free_any(b->arena, p, size);
         TsiFast f = tsi_bump_free(b, p, entry, size, &h, &r);
         if (TSI_LIKELY(f == TSI_FAST_DONE)) return true;
-        if (f == TSI_FAST_MISSED) return free_sized_missed(b, p, entry, size);
+        if (f == TSI_FAST_MISSED) return free_sized_missed(b, p, size);
         return f == TSI_FAST_LEFT ? tsi_free_left(b, h) : tsi_bump_spare(b, h, r);
     }
     TsiChunkKey key = tsi_load_acquire(&b->keys[off >> TSI_CHUNK_SHIFT]);       /* as in tsi_chunk_class */
