@@ -1,5 +1,5 @@
 #!/bin/bash
-# The programs on docs/cpp.md compile without a warning and end with 0; what it says of the document of the benchmark is so.
+# The programs on docs/cpp.md and the line of C++ in the README compile without a warning and end with 0; what it says of the document of the benchmark is so.
 set -u
 . "$TSLAB_SOURCE_DIR/tests/kit.bash"
 need g++ "g++ is not installed"
@@ -14,6 +14,16 @@ for program in program1 program2; do
 done
 [ "$(cat program1.out)" = "$(printf '4 words\n4 words\n4 words')" ] || complain "program1 says $(cat program1.out)"
 [ "$(cat program2.out)" = 42 ] || complain "program2 says $(cat program2.out)"
+
+# The line of the README.
+{
+    printf '#include <tslab.hpp>\nint main() {\n    tslab::allocator slab;\n'
+    awk '/^```cpp$/ { on = 1; next } /^```$/ { on = 0 } on' "$TSLAB_SOURCE_DIR/README.md"
+    echo '}'
+} >readme.cpp
+has readme.cpp 'tslab::scope'
+g++ -std=c++17 -Wall -Wextra -Wpedantic -Werror -I"$TSLAB_SOURCE_DIR/include" readme.cpp "$TSLAB_BUILD_DIR/libtemporal_slab.a" -pthread -o readme &&
+    ./readme || complain "the line of the README"
 
 bench=$TSLAB_BUILD_DIR/tslab_documents
 if [ -x "$bench" ]; then

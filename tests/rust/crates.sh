@@ -31,6 +31,16 @@ run rustdoc --edition 2021 --test -L dependency="$CARGO_TARGET_DIR/debug/deps" "
 [ "$(find tslab/tests/fail -name '*.rs' | wc -l) such lines" = "$(grep -oE '[0-9]+ such lines' ../docs/rust.md)" ] ||
     complain "docs/rust.md does not say how many lines must not compile"
 
+# So does the line of the README.
+{
+    printf '```\nfn main() -> Result<(), tslab::Error> {\n    let slab = tslab::Allocator::new()?;\n'
+    awk '/^```rust$/ { on = 1; next } /^```$/ { on = 0 } on' ../README.md
+    printf '    Ok(())\n}\n```\n'
+} >"$CARGO_TARGET_DIR.readme.md"
+grep -q 'slab.scope' "$CARGO_TARGET_DIR.readme.md" || complain "the README has no line of Rust"
+run rustdoc --edition 2021 --test -L dependency="$CARGO_TARGET_DIR/debug/deps" "${externs[@]}" "$CARGO_TARGET_DIR.readme.md"
+[ "$(grep -c '^test .* ok$' "$CARGO_TARGET_DIR.log")" -eq 1 ] || complain "the README's line: $(cat "$CARGO_TARGET_DIR.log")"
+
 # The benchmark does what it says, in a few requests.
 run cargo run --locked --quiet -p tslab-bench -- --reps 1 --requests 5
 [ "$(grep -cE '^ +[0-9.]+ +[0-9.]+  (Box|mimalloc|bumpalo|tslab|the C)' "$CARGO_TARGET_DIR.log")" -eq 20 ] || complain "tslab-bench says $(cat "$CARGO_TARGET_DIR.log")"
