@@ -42,14 +42,14 @@ static void* alloc_moved(SlabAllocator* s, TsiArena* a, size_t size, TsiRef ref,
     return ref != 0 ? tsi_alloc_there(s, size, ref, prefer) : slab_malloc(s, size);
 }
 
-/* Allocates for a block that has grown, where it can grow on: the smaller ones with as much room as a class gives, from
- * 1 KiB on a quarter more, so that a block that grows in steps moves as often as its size doubles, times a few. Under a
+/* Allocates for a block that has grown, where it can grow on: small ones with as much room as their class gives, above
+ * 256 bytes a quarter more, so that a block that grows in steps moves as often as its size doubles, times a few. Under a
  * limit nothing more: it would be refused for bytes that nobody asked for. */
 static void* alloc_grown(SlabAllocator* s, TsiArena* a, size_t size, TsiRef ref, bool prefer) {
     TSI_KEEP_FRAME();
     if (size > TSI_BUMP_MAX) return tsi_alloc_any(a, size, TSI_ALIGN_GROWS, ref, prefer, NULL);
     if (a->stand_ins == NULL) {
-        if (!tsi_meets_limit(a, ref) && size > TSI_KIB(1) && size <= TSI_BUMP_MAX / 5 * 4) size += size / 4;
+        if (!tsi_meets_limit(a, ref) && size > 256 && size <= TSI_BUMP_MAX / 5 * 4) size += size / 4;
         size = a->space.classes->c[tsi_class_of(size)].size;
     }
     return alloc_moved(s, a, size, ref, prefer);

@@ -399,7 +399,7 @@ static void grow_together(SlabAllocator* a, unsigned blocks, size_t step, size_t
     while (g[0].size + step <= most)
         for (unsigned i = 0; i < blocks; i++) grow_by(a, &g[i], step);
     for (unsigned i = 0; i < blocks; i++) {
-        CHECK_LE(g[i].moves, 31);
+        CHECK_LE(g[i].moves, 30);
         CHECK(is_whole(&g[i]));
         CHECK(slab_free_checked(a, g[i].p));
     }
