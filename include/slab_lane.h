@@ -23,6 +23,19 @@
  * kernel has no membarrier; in a thread that is leaving; where the processor is none of x86-64 and arm64; and where the
  * library has other records than this header knows (SLAB_LANE_VERSION). Then slab_lane_malloc is right and slower.
  *
+ * A *run* goes further, in a domain that is one thread's alone (SLAB_DOMAIN_OWNER_ONLY): it has the rest of a region to
+ * itself, and an allocation touches the run, the object's start in the region's map and nothing else.
+ *
+ *     SlabDomainOptions o = {.struct_size = sizeof o, .label = "parse", .flags = SLAB_DOMAIN_OWNER_ONLY};
+ *     epoch_domain_t* d = epoch_domain_create_ex(a, &o);
+ *     SlabRun run;
+ *     if (slab_run_begin(&run, d)) {
+ *         char* p = slab_run_malloc(&run, n);
+ *         ...
+ *         slab_run_end(&run);
+ *     }
+ *     epoch_domain_destroy(d);
+ *
  * Ownership: the lane is the caller's memory and owns nothing; forget it when the phase has ended. It must not be used
  * once the allocator is gone. Thread safety: a lane is for one thread at a time, and inlines on the one that opened it;
  * a thread may have several, also of one domain; each thread of a domain opens its own. Do not use a lane in a signal
@@ -221,6 +234,72 @@ SLAB_ALLOC_SIZE(2) static inline void* slab_lane_malloc(SlabLane* lane, size_t s
 #else
     return slab_lane_call_(lane, size);
 #endif
+}
+
+/* ---- runs ---- */
+
+/* A run. All 0: none, whose allocations are refused. Not to be copied: each copy would hand out the same memory. */
+typedef struct SlabRun {
+    epoch_domain_t* domain; /* may be read */
+    uintptr_t at_, end_, map_, life_, gap_;
+    uint64_t count_, phase_, thread_;
+    int64_t thread_at_;
+    void *region_, *got_;
+    uint32_t from_, reserved_;
+} SlabRun;
+
+SLAB_API bool slab_run_begin_as(SlabRun* run, epoch_domain_t* d, uint32_t version);
+/* What the inlined path does not do, by value, so that the run may live in registers. Returns it with the object in
+ * got_. */
+SLAB_API SlabRun slab_run_malloc_called(SlabRun run, size_t size);
+SLAB_API bool slab_run_end_as(SlabRun run);
+
+/* Begins a run in the domain's present epoch. Until slab_run_end the thread stays with that epoch: its ends, a reset, a
+ * detach, entering it, and an exit that would end it are refused (EBUSY, one misuse). Beside the run the domain's other
+ * calls work as ever, and objects of the run are freed, resized and asked about like others, from any thread. Figures
+ * of the allocator know of them once the region that they lie in is used up, or the run ends; what lives is known at
+ * once. False, and a run that is none: EINVAL for NULL and for a domain without SLAB_DOMAIN_OWNER_ONLY, EBUSY on
+ * another thread than the domain's or while it has a run already, ESTALE when it has ended. O(1). */
+static inline bool slab_run_begin(SlabRun* run, epoch_domain_t* d) {
+    SlabRun made;
+    bool ok = slab_run_begin_as(&made, d, SLAB_LANE_VERSION);
+    *run = made;
+    return ok;
+}
+
+/* Allocates `size` bytes, 16-byte aligned, as epoch_domain_malloc. Only on the thread that began the run, and not once
+ * it has ended: that is checked (NULL, EBUSY, ESTALE) where the path is not inlined, and where NDEBUG is not defined;
+ * else it would hand out memory that is in use. NULL and errno: EINVAL for size 0 or a run that is none, ENOMEM,
+ * EDQUOT. A fork child may go on with the run of the thread that forked. O(1). */
+SLAB_ALLOC_SIZE(2) static inline void* slab_run_malloc(SlabRun* run, size_t size) {
+    size_t last = (size - 1) | 15; /* of its bytes; 0 becomes the largest */
+    uintptr_t at = run->at_;
+#if !defined(NDEBUG) && SLAB_LANE_INLINE
+    bool mine = run->thread_ != 0 && slab_lane_on_thread_(run->thread_at_, run->thread_);
+#else
+    bool mine = true;
+#endif
+    if (!mine || last >= 4096 || last >= run->end_ - at) {
+        *run = slab_run_malloc_called(*run, size);
+        return run->got_;
+    }
+    uintptr_t end = at + last + 1;
+    run->at_ = end;
+    run->count_++;
+    /* The start of what is left first: it bounds the object. */
+    __atomic_store_n((uint8_t*)(run->map_ + (end >> 4)), (uint8_t)run->gap_, __ATOMIC_RELAXED);
+    __atomic_store_n((uint8_t*)(run->map_ + (at >> 4)), (uint8_t)run->life_, __ATOMIC_RELEASE);
+    return (void*)at;
+}
+
+/* Ends the run; its objects stay, and the domain may end. False: EINVAL for one that is none, EBUSY on another thread,
+ * ESTALE when its epoch has ended, as it does where a thread exits with a run open. Then the run is none. O(1). */
+static inline bool slab_run_end(SlabRun* run) {
+    SlabRun ended = *run;
+    run->domain = NULL;
+    run->at_ = run->end_ = 0;
+    run->thread_ = 0;
+    return slab_run_end_as(ended);
 }
 
 #if SLAB_LANE_INLINE && defined(__cplusplus)

@@ -5,6 +5,7 @@
  *   TSLAB_SAMPLED     the library times one slow allocation in SAMPLING_PERIOD
  *   TSLAB_UNLABELLED  nothing has a label: what labels cost
  *   TSLAB_LANE        allocations in a phase are inlined, by its lane
+ *   TSLAB_RUN         a phase is its thread's alone, and its allocations are inlined by a run
  */
 #ifndef BENCH_OURS_H
 #define BENCH_OURS_H
@@ -57,6 +58,9 @@ struct bk_phase {
 #ifdef TSLAB_LANE
     SlabLane lane;
 #endif
+#ifdef TSLAB_RUN
+    SlabRun run;
+#endif
 };
 
 static const char* bk_phase_label = LABEL;
@@ -71,8 +75,20 @@ static inline void bk_open_lane(struct bk_phase* ph) {
     (void)ph;
 }
 
+#ifdef TSLAB_RUN
+static inline void bk_open_run(struct bk_phase* ph) {
+    SlabDomainOptions o = {.struct_size = sizeof o, .label = bk_phase_label, .flags = SLAB_DOMAIN_OWNER_ONLY};
+    if (!(ph->domain = epoch_domain_create_ex(bk_allocator, &o)) || !slab_run_begin(&ph->run, ph->domain))
+        cannot("no run");
+}
+#endif
+
 static inline void bk_phase_open(struct bk_phase* ph, size_t hint) {
     (void)hint;
+#ifdef TSLAB_RUN
+    bk_open_run(ph);
+    return;
+#endif
     if (!(ph->domain = epoch_domain_create_labeled(bk_allocator, bk_phase_label))) cannot("no domain");
     bk_open_lane(ph);
 }
@@ -83,6 +99,8 @@ static inline void bk_scope_begin(struct bk_phase* ph, size_t hint) {
 #ifdef TSLAB_LANE
     if (!slab_lane_begin(&ph->lane, bk_allocator, LABEL)) cannot("no domain");
     ph->domain = ph->lane.domain;
+#elif defined(TSLAB_RUN)
+    bk_open_run(ph); /* allocations name it, so nobody need be inside */
 #else
     if (!(ph->domain = epoch_domain_begin(bk_allocator, LABEL))) cannot("no domain");
 #endif

@@ -57,6 +57,8 @@ static inline void bk_free(bk_ref ref) { slab_free(bk_allocator, ref); }
 static inline void* bk_phase_alloc(struct bk_phase* ph, size_t size, bk_ref* ref) {
 #ifdef TSLAB_LANE
     void* p = slab_lane_malloc(&ph->lane, size);
+#elif defined(TSLAB_RUN)
+    void* p = slab_run_malloc(&ph->run, size);
 #else
     void* p = epoch_domain_malloc(ph->domain, size);
 #endif
@@ -80,12 +82,17 @@ static inline void bk_free_list(bk_ref* list, size_t n) {
 
 static inline void bk_phase_end(struct bk_phase* ph, bk_ref* list, size_t n) {
     bk_free_list(list, n);
+#ifdef TSLAB_RUN
+    slab_run_end(&ph->run);
+#endif
     epoch_domain_destroy(ph->domain);
 }
 
 static inline void* bk_scope_alloc(struct bk_phase* ph, size_t size, bk_ref* ref) {
 #ifdef TSLAB_LANE
     void* p = slab_lane_malloc(&ph->lane, size);
+#elif defined(TSLAB_RUN)
+    void* p = slab_run_malloc(&ph->run, size);
 #else
     (void)ph;
     void* p = slab_malloc(bk_allocator, size);
@@ -102,6 +109,10 @@ static inline void* bk_scope_realloc(struct bk_phase* ph, bk_ref* ref, size_t ol
 }
 
 static inline void bk_scope_end(struct bk_phase* ph, bk_ref* list, size_t n) {
+#ifdef TSLAB_RUN
+    bk_phase_end(ph, list, n);
+    return;
+#endif
     bk_free_list(list, n);
     epoch_domain_end(ph->domain);
 }

@@ -302,7 +302,7 @@ TSI_INLINE bool destroy_asked(TsiDomain* d) {
 
 bool tsi_domain_found_slow(TsiDomain* d) {
     uint32_t left = tsi_load_relaxed(&d->left);
-    if (left == TSI_DOMAIN_OWNED) return !tsi_domain_is_anothers(d);
+    if (left == TSI_DOMAIN_OWNED) return !tsi_domain_is_anothers(d) && !tsi_domain_runs(d);
     while (left != 0 && left != TSI_DOMAIN_GOING)
         if (tsi_cas_seq(&d->left, &left, 0)) return true; /* decides between the two who would have it */
     return left == 0;
@@ -349,6 +349,7 @@ bool epoch_domain_force_close(epoch_domain_t* p) {
     TsiDomain* d = tsi_domain_of(p);
     if (!tsi_domain_usable(d)) return false;
     if (tsi_domain_is_anothers(d)) return tsi_domain_refuse(d, TSI_DOMAIN_ANOTHERS);
+    if (tsi_domain_runs(d)) return tsi_domain_refuse(d, TSI_DOMAIN_RUNS);
     TsiArena* a = d->arena;
     char label[TSI_LABEL_BYTES];
     tsi_lock_take(&d->lock);
@@ -387,6 +388,7 @@ TSI_INLINE bool end_asked(TsiDomain* d) {
     TsiScope* top = tsi_scope_top(d);
     if (TSI_UNLIKELY(top == NULL))
         return tsi_domain_refuse(d, tsi_domain_is_anothers(d) ? TSI_DOMAIN_ANOTHERS : TSI_DOMAIN_NOT_INNERMOST);
+    if (tsi_domain_runs(d)) return tsi_domain_refuse(d, TSI_DOMAIN_RUNS);
     if (TSI_UNLIKELY(!leave_to_end(d, top))) return tsi_domain_refuse(d, TSI_DOMAIN_INSIDE);
     destroy(d);
     return true;
@@ -420,6 +422,7 @@ bool tsi_domain_refuse(TsiDomain* d, TsiDomainWhy why) {
         [TSI_DOMAIN_PASSED] = {SLAB_MISUSE_DOMAIN_STALE, ESTALE, "the ring has moved past the epoch of the domain"},
         [TSI_DOMAIN_ENDED] = {SLAB_MISUSE_DOMAIN_STALE, ESTALE, "the domain has ended, or is being ended"},
         [TSI_DOMAIN_ANOTHERS] = {SLAB_MISUSE_DOMAIN_ORDER, EBUSY, "the domain is another thread's alone"},
+        [TSI_DOMAIN_RUNS] = {SLAB_MISUSE_DOMAIN_ORDER, EBUSY, "a run is open in the domain's phase: end it first"},
         [TSI_DOMAIN_CLOSED] = {SLAB_MISUSE_CLOSED_EPOCH, ESTALE, "the epoch of the domain has ended"},
     };
     TsiPhases* p = &d->arena->phases;
@@ -459,6 +462,7 @@ bool epoch_domain_reset(epoch_domain_t* p) {
     TsiDomain* d = tsi_domain_of(p);
     if (!tsi_domain_usable(d)) return false;
     if (tsi_domain_is_anothers(d)) return tsi_domain_refuse(d, TSI_DOMAIN_ANOTHERS);
+    if (tsi_domain_runs(d)) return tsi_domain_refuse(d, TSI_DOMAIN_RUNS);
     TsiArena* a = d->arena;
     TsiBinding* b = tsi_binding_get(a, true);
     if (b == NULL) return tsi_domain_no_memory(NULL);

@@ -36,6 +36,7 @@ typedef struct TsiDomain {
     /* What each incarnation that it opens is to have; `special`: anything but 0. */
     bool special, untimed;
     _Atomic bool owner_only; /* its maker's alone, until that is gone */
+    _Atomic bool runs;       /* then: that thread has a run open in its phase; false in each new domain */
     uint64_t soft_bytes, hard_bytes;
     SlabBudgetFn budget_fn;
     void* budget_ctx;
@@ -64,11 +65,13 @@ typedef enum TsiDomainWhy {
     TSI_DOMAIN_PASSED,   /* the ring has moved past the epoch that it borrows */
     TSI_DOMAIN_ENDED,
     TSI_DOMAIN_ANOTHERS,
+    TSI_DOMAIN_RUNS,   /* a run is open in its phase */
     TSI_DOMAIN_CLOSED, /* allocation and registration in an epoch that has ended */
 } TsiDomainWhy;
 /* Counts the refusal, sets errno and the sentence of slab_last_error, and returns false. [no lock, no bracket] */
 TSI_COLD bool tsi_domain_refuse(TsiDomain* d, TsiDomainWhy why);
-/* Does so for NULL, which is not counted, and for a domain that was destroyed, or is another thread's alone. */
+/* Does so for NULL, which is not counted, and for a domain that was destroyed, is another thread's alone, or has a run
+ * open. */
 TSI_COLD bool tsi_domain_refuse_destroyed(TsiDomain* d);
 /* Sets errno and the sentence: a record or the scope found no memory. Counts it where a is not NULL. Returns false. */
 TSI_COLD bool tsi_domain_no_memory(TsiArena* a);
@@ -81,11 +84,17 @@ TSI_INLINE bool tsi_domain_is_anothers(TsiDomain* d) {
     if (TSI_LIKELY(!tsi_load_relaxed(&d->owner_only))) return false;
     return tsi_tls.thread == NULL || tsi_load_relaxed(&d->maker) != tsi_tls.thread->number;
 }
+/* Returns true for a domain of the calling thread's alone in whose phase it has a run open: the phase goes on, and the
+ * thread stays in it. */
+TSI_INLINE bool tsi_domain_runs(TsiDomain* d) {
+    return TSI_UNLIKELY(tsi_load_relaxed(&d->left) == TSI_DOMAIN_OWNED) && tsi_load_relaxed(&d->runs);
+}
 /* The domain's thread is gone: it is anybody's. */
 TSI_INLINE void tsi_domain_disown(TsiDomain* d) {
     uint32_t owned = TSI_DOMAIN_OWNED;
     (void)tsi_cas_seq(&d->left, &owned, 0); /* unless it was left behind, or goes */
     tsi_store_relaxed(&d->owner_only, false);
+    tsi_store_relaxed(&d->runs, false);
 }
 /* The table of domains: their pages go back when nobody is inside of their locks. */
 void tsi_domain_table_init(TsiTable* t, TsiGround* g, uint32_t capacity);
@@ -150,8 +159,8 @@ void tsi_domain_discard(TsiArena* a, TsiDomain* d);
 bool tsi_domain_last_receipt(TsiDomain* d, EpochReceipt* out);
 /* A domain that its maker was inside of as it exited: it stays until TSI_LEFT_MAX others were left behind after it. */
 void tsi_domain_leave_behind(TsiDomain* d);
-/* Somebody uses or destroys a domain, which perhaps was left behind: it is his. False: it is being destroyed, or is
- * another thread's alone. */
+/* Somebody uses or destroys a domain, which perhaps was left behind: it is his. False: it is being destroyed, is
+ * another thread's alone, or has a run open. */
 bool tsi_domain_found_slow(TsiDomain* d);
 TSI_INLINE bool tsi_domain_found(TsiDomain* d) {
     return TSI_LIKELY(tsi_load_relaxed(&d->left) == 0) || tsi_domain_found_slow(d);

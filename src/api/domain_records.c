@@ -39,6 +39,7 @@ static void count_destroyed(TsiDomain* d) {
 bool tsi_domain_refuse_destroyed(TsiDomain* d) {
     if (d == NULL) return tsi_failed_bool(EINVAL, "the domain is NULL");
     if (tsi_domain_is_alive(d) && tsi_domain_is_anothers(d)) return tsi_domain_refuse(d, TSI_DOMAIN_ANOTHERS);
+    if (tsi_domain_is_alive(d) && tsi_domain_runs(d)) return tsi_domain_refuse(d, TSI_DOMAIN_RUNS);
     count_destroyed(d);
     return tsi_failed_bool(ESTALE, "the domain was destroyed");
 }

@@ -1,5 +1,5 @@
 /* epochs.c - the public calls on ring epochs. */
-#include "api/internal.h"
+#include "api/domain.h"
 
 #include "heap/charge.h"
 #include "heap/close.h"
@@ -47,12 +47,23 @@ EpochId epoch_advance_id(SlabAllocator* s) {
 
 void epoch_advance(SlabAllocator* s) { (void)epoch_advance_id(s); }
 
+/* The domain that the incarnation is of, which is the calling thread's alone, if a run is open there; or NULL. */
+static TsiDomain* that_runs(TsiArena* a, TsiRef ref) {
+    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
+    uint32_t domain = tsi_load_relaxed(&i->domain);
+    if (TSI_LIKELY(tsi_load_relaxed(&i->owner) == 0) || domain == 0 || !tsi_ref_is_active(&a->phases, ref)) return NULL;
+    TsiDomain* d = tsi_table_at(&a->domains, domain - 1);
+    return tsi_domain_runs(d) && tsi_load_relaxed(&d->phase.ref) == ref ? d : NULL;
+}
+
 static bool end(TsiArena* a, TsiRef ref, EpochCloseMode mode, EpochReceipt* out) {
     uint32_t thread = tsi_tls.thread != NULL ? tsi_tls.thread->index + 1 : 0;
     if (tsi_ref_is_anothers(&a->phases, ref, thread)) {
         tsi_refuse(a, SLAB_MISUSE_DOMAIN_ORDER, NULL);
         return tsi_failed_bool(EBUSY, "the phase is of a domain that is another thread's alone");
     }
+    TsiDomain* d = that_runs(a, ref);
+    if (TSI_UNLIKELY(d != NULL)) return tsi_domain_refuse(d, TSI_DOMAIN_RUNS);
     bool ended = tsi_epoch_close(a, ref, mode, TSI_END_ASKED, out);
     tsi_closed(a);
     return ended;

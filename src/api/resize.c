@@ -43,8 +43,8 @@ static void* alloc_moved(SlabAllocator* s, TsiArena* a, size_t size, TsiRef ref,
 }
 
 /* Allocates for a block that has grown, where it can grow on: small ones with as much room as their class gives, above
- * 256 bytes a quarter more, so that a block that grows in steps moves as often as its size doubles, times a few. Under a
- * limit nothing more: it would be refused for bytes that nobody asked for. */
+ * 256 bytes a quarter more, so that a block that grows in steps moves as often as its size doubles, times a few. Under
+ * a limit nothing more: it would be refused for bytes that nobody asked for. */
 static void* alloc_grown(SlabAllocator* s, TsiArena* a, size_t size, TsiRef ref, bool prefer) {
     TSI_KEEP_FRAME();
     if (size > TSI_BUMP_MAX) return tsi_alloc_any(a, size, TSI_ALIGN_GROWS, ref, prefer, NULL);

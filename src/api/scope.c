@@ -127,6 +127,8 @@ static bool domain_exit(epoch_domain_t* p) {
     TsiArena* a = d->arena;
     TsiScope* top = tsi_scope_top(d);
     if (top == NULL) return tsi_domain_refuse(d, TSI_DOMAIN_NOT_INNERMOST);
+    if (tsi_domain_runs(d) && d->pub.auto_close && tsi_domain_refs(d) == 1)
+        return tsi_domain_refuse(d, TSI_DOMAIN_RUNS);
     tsi_scope_pop(top);
     leave(a, d);
     return true;
@@ -148,6 +150,7 @@ bool epoch_domain_detach(epoch_domain_t* p) {
     if (!tsi_domain_usable(d)) return false;
     TsiScope* top = tsi_scope_top(d);
     if (top == NULL) return tsi_domain_refuse(d, TSI_DOMAIN_NOT_INNERMOST);
+    if (tsi_domain_runs(d)) return tsi_domain_refuse(d, TSI_DOMAIN_RUNS);
     set_aside(top);
     tsi_add_seq(&d->detached, 1); /* publishes the scope to the thread that attaches it */
     return true;
@@ -216,6 +219,8 @@ bool epoch_domain_switch(epoch_domain_t* to, epoch_domain_t** from) {
     epoch_domain_t* old = epoch_domain_current();
     TsiThread* t = tsi_tls.thread;
     TsiScope* top = old != NULL ? &t->scopes[t->scope_count - 1] : NULL;
+    if (to != old && old != NULL && tsi_domain_runs(tsi_domain_of(old)))
+        return tsi_domain_refuse(tsi_domain_of(old), TSI_DOMAIN_RUNS);
     if (to != old && !switch_to(top, d)) return false;
     if (from != NULL) *from = old;
     return true;

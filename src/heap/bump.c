@@ -310,7 +310,7 @@ void tsi_bump_thin(TsiBinding* b, TsiHeap* h) {
         unsigned cls = tsi_class_of_slab(s, slab_id);
         if (!tsi_class_is_region(cls)) continue;
         const TsiRegion* r = tsi_region(s, slab_id);
-        found = !r->alone && is_sparse(r);
+        found = !r->alone && !tsi_load_relaxed(&r->claimed) && is_sparse(r);
         if (found) tsi_partial_thin(s, cls, slab_id);
     }
     h->looked = at;

@@ -143,7 +143,7 @@ bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, TsiEnding how, 
 /* As tsi_inc_open makes it. Whoever changes more than asked for here takes the stripe and is counted. */
 static bool is_clean_locked(TsiInc* i) {
     TSI_HOLDS(tsi_inc_lock(i));
-    return (i->lock_fast | i->lock_contended | tsi_load_relaxed(&i->user_refs) | tsi_inc_peak(i) |
+    return (i->lock_fast | i->lock_contended | tsi_load_relaxed(&i->user_refs) | tsi_inc_peak(i) | (uint64_t)i->owned |
             tsi_load_relaxed(&i->open_since_ns) | tsi_load_relaxed(&i->budget.soft) |
             tsi_load_relaxed(&i->budget.hard)) == 0;
 }

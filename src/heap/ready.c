@@ -70,6 +70,16 @@ static TSI_NOINLINE TsiHeap* not_taken(TsiBinding* b, TsiInc* i, TsiHeap* h, uns
     return NULL;
 }
 
+static TSI_NOINLINE bool owner_is_another(TsiInc* i) {
+    return tsi_load_relaxed(&i->owner) != tsi_tls.thread->index + 1;
+}
+
+/* The incarnation, which is open, is another thread's alone. */
+TSI_INLINE bool is_anothers_locked(TsiInc* i) {
+    TSI_HOLDS(tsi_inc_lock(i));
+    return TSI_UNLIKELY(i->owned) && owner_is_another(i);
+}
+
 TSI_INLINE TsiHeap* take(TsiBinding* b, TsiRef ref) {
     TsiInc* i = tsi_inc(&b->arena->phases, tsi_ref_index(ref));
     unsigned rank = tsi_bump_first_rank(b, tsi_inc_label(i));
@@ -85,7 +95,7 @@ TSI_INLINE TsiHeap* take(TsiBinding* b, TsiRef ref) {
     tsi_inc_take(i);
     /* The first to take the stripe: nobody has closed it, there is no heap, no slab and no budget. */
     bool first = tsi_load_relaxed(&i->word) == (tsi_ref_era(ref) << 2 | TSI_INC_ACTIVE) &&
-                 ((i->lock_fast ^ 1) | i->lock_contended) == 0;
+                 ((i->lock_fast ^ 1) | i->lock_contended) == 0 && !is_anothers_locked(i);
     bool charged = TSI_LIKELY(first) && tsi_charge_first_locked(b, i, bytes);
     /* seq_cst: decides between us and who flushes */
     if (TSI_UNLIKELY(!charged || !tsi_cas_seq(&h->word, &seen, tsi_heap_word(b->index, TSI_HEAP_LIVE))))
@@ -181,6 +191,7 @@ TSI_INLINE void clean_locked(TsiInc* i, uint32_t label) {
     tsi_store_relaxed(&i->heap_count, 0);
     tsi_store_relaxed(&i->open_since_ns, 0);
     tsi_store_relaxed(&i->charge, (uint64_t)label << TSI_CHARGE_BITS);
+    if (TSI_UNLIKELY(i->owned)) tsi_inc_disown(i);
     i->clean = true;
 }
 

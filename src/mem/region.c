@@ -216,8 +216,52 @@ bool tsi_region_renew(TsiSpace* s, uint32_t slab_id, uint32_t heap_at, TsiRegion
     return begin_life(r, heap_at);
 }
 
+/* ---- what a run has ---- */
+
+uint32_t tsi_region_claim(TsiRegion* r, uint32_t* from) {
+    uint32_t rel = tsi_load_relaxed(&r->rel), room = tsi_region_room(r), lim = tsi_load_relaxed(&r->lim);
+    uint32_t end = lim < room - TSI_GRANULE ? lim : room - TSI_GRANULE; /* the gap begins within the region */
+    if (tsi_load_relaxed(&r->claimed) || rel >= end) return 0;
+    uint32_t granules = (room - rel) >> TSI_GRANULE_SHIFT;
+    tsi_store_relaxed(&r->claimed, true);
+    tsi_store_relaxed(&tsi_load_relaxed(&r->map)[rel >> TSI_GRANULE_SHIFT], (uint8_t)(r->gen | TSI_MARK_OWN));
+    tsi_store_relaxed(&r->gap_granules, (uint16_t)(tsi_load_relaxed(&r->gap_granules) + granules));
+    tsi_store_relaxed(&r->gaps, (uint16_t)(tsi_load_relaxed(&r->gaps) + 1));
+    tsi_store_relaxed(&r->freed, tsi_load_relaxed(&r->freed) + 1);
+    tsi_store_release(&r->rel, room);                                /* as in tsi_bump_take */
+    tsi_store_release(&r->issued, tsi_load_relaxed(&r->issued) + 1); /* as in tsi_bump_take */
+    *from = rel;
+    return end - rel;
+}
+
+void tsi_region_unclaim(TsiRegion* r, uint32_t from, uint32_t at, uint32_t objects) {
+    uint32_t granules = (tsi_region_room(r) - from) >> TSI_GRANULE_SHIFT;
+    tsi_store_relaxed(&tsi_load_relaxed(&r->map)[at >> TSI_GRANULE_SHIFT], 0); /* R1 */
+    tsi_store_relaxed(&r->gap_granules, (uint16_t)(tsi_load_relaxed(&r->gap_granules) - granules));
+    tsi_store_relaxed(&r->gaps, (uint16_t)(tsi_load_relaxed(&r->gaps) - 1));
+    tsi_store_relaxed(&r->freed, tsi_load_relaxed(&r->freed) - 1);
+    tsi_store_release(&r->rel, at);                                            /* as in tsi_bump_take */
+    tsi_store_release(&r->issued, tsi_load_relaxed(&r->issued) - 1 + objects); /* as in tsi_bump_take */
+    tsi_store_relaxed(&r->claimed, false);
+}
+
+/* The same by the map, of a run whose thread is gone. By whoever may write as the owner. */
+static TSI_COLD void unclaim_by_map(TsiRegion* r, unsigned gen) {
+    uint32_t end = tsi_region_room(r) >> TSI_GRANULE_SHIFT, counted = tsi_load_relaxed(&r->issued) - 1;
+    uint32_t starts = 0, first = 0, last = 0; /* first: of those behind the ones that are counted */
+    for (uint32_t at = 0; at < end; at += 64) {
+        uint64_t found = equal64(map_of(r) + at, TSI_GEN_BYTE, gen) & below(end - at);
+        for (; found != 0; found &= found - 1, starts++) {
+            last = at + tsi_ctz64(found);
+            if (starts == counted) first = last;
+        }
+    }
+    tsi_region_unclaim(r, first << TSI_GRANULE_SHIFT, last << TSI_GRANULE_SHIFT, starts - 1 - counted);
+}
+
 /* What the life held that has ended with this word. */
-static TsiRegionSum sum_of_life(const TsiRegion* r, unsigned gen, uint64_t word) {
+static TsiRegionSum sum_of_life(TsiRegion* r, unsigned gen, uint64_t word) {
+    if (TSI_UNLIKELY(tsi_load_relaxed(&r->claimed)) && tsi_region_gen(word) != 0) unclaim_by_map(r, gen);
     uint32_t objects = tsi_region_objects(word), granules = tsi_region_granules(word);
     uint32_t issued = tsi_load_relaxed(&r->issued), freed = tsi_load_relaxed(&r->freed);
     uint32_t gaps = tsi_load_relaxed(&r->gaps), end = tsi_load_relaxed(&r->rel) >> TSI_GRANULE_SHIFT;
@@ -271,11 +315,13 @@ TsiRegionSum tsi_region_sum(const TsiSpace* s, uint32_t slab_id) {
         sum.live = sum.issued;
         sum.live_bytes = sum.issued_bytes;
         if (gen == 0 || issued == 0) return (TsiRegionSum){0, 0, 0, 0, 0};
-        if (freed != gaps || tsi_region_objects(word) != 0) {
+        bool claimed = tsi_load_relaxed(&r->claimed); /* what its run has made is in the map alone */
+        if (freed != gaps || tsi_region_objects(word) != 0 || claimed) {
             Count n = count_map(r, gen, end);
             sum.issued = n.starts - gaps;
             sum.live = n.live < sum.issued ? n.live : sum.issued;
             sum.live_bytes = (uint64_t)n.live_granules << TSI_GRANULE_SHIFT;
+            if (claimed && sum.issued_bytes < sum.live_bytes) sum.issued_bytes = sum.live_bytes;
             if (sum.live_bytes > sum.issued_bytes) sum.live_bytes = sum.issued_bytes;
         }
         /* acquire: pairs with take_word and begin_life; after the counts and the map */
@@ -291,6 +337,7 @@ bool tsi_region_is_empty(const TsiSpace* s, uint32_t slab_id) {
     /* acquire: pairs with the bump, as in tsi_region_sum */
     uint32_t issued = tsi_load_acquire(&r->issued), freed = tsi_load_relaxed(&r->freed);
     if (tsi_region_gen(word) == 0 || issued == 0) return true;
+    if (TSI_UNLIKELY(tsi_load_relaxed(&r->claimed))) return false;
     return freed + tsi_region_objects(word) >= issued && !any_live(r, tsi_region_gen(word), used_granules(r));
 }
 
@@ -360,7 +407,7 @@ void tsi_region_recount(TsiSpace* s, uint32_t slab_id, bool holds) {
     if (end < 1u << (r->size_log2 - TSI_GRANULE_SHIFT) && tsi_load_relaxed(&map[end]) != 0)
         tsi_store_relaxed(&map[end], 0);
     Count n = count_map(r, gen, end);
-    tsi_store_relaxed(&r->issued, n.starts);
+    if (!tsi_load_relaxed(&r->claimed)) tsi_store_relaxed(&r->issued, n.starts); /* else as it was (R5) */
     tsi_store_relaxed(&r->freed, n.starts - n.live - n.other);
     tsi_store_relaxed(&r->word, (uint64_t)gen << TSI_REGION_GEN_SHIFT | n.other * TSI_REGION_OBJECT | n.other_granules);
 }

@@ -16,6 +16,10 @@
  *            is refused. Freers that have entered and not left are added to `late`, and take themselves off it as
  *            they find the generation gone.
  *
+ * A *run* (heap/run.h) has the rest of a region to itself: the owner claims it as a gap, and puts objects there without
+ * counting them in the record. The start of what is left of the gap stands behind the last of them, marked as freed,
+ * and bounds it; as the rest is given back the gap goes from the counts and the objects come in.
+ *
  * The largest regions are halves of huge pages, 1 MiB each: taken two at a time and given back together, so that the
  * page goes whole. Whoever gives back part of one takes the wish for huge pages back first (space.h), or the system
  * makes the page whole again.
@@ -29,7 +33,9 @@
  *       or who has SEIZED the heap.
  *   R4  Counts are events: the region is empty when issued = freed + objects of the word. An owner and another thread
  *       that free one object at the same time are both counted; so emptiness is confirmed by the map before it is
- *       acted upon.
+ *       acted upon. A claimed region is never empty.
+ *   R5  Of a claimed region `rel` is all its bytes, and the last start is that of the gap, freed by the owner. The
+ *       counts but `freed` and those of the word know nothing of what lies between where it was claimed and that start.
  */
 #ifndef TSI_MEM_REGION_H
 #define TSI_MEM_REGION_H
@@ -125,6 +131,7 @@ TSI_INLINE void tsi_region_count_nothing(TsiRegion* r) {
 TSI_INLINE void tsi_region_start(TsiRegion* r, unsigned gen, uint32_t heap_at) {
     r->gen = (uint8_t)gen;
     r->spare = r->alone = false;
+    tsi_store_relaxed(&r->claimed, false);
     tsi_region_count_nothing(r);
     tsi_store_relaxed(&r->gone, 0);
     tsi_store_relaxed(&r->lim, tsi_region_room(r));
@@ -155,6 +162,12 @@ TsiRegionSum tsi_region_issued(const TsiSpace* s, uint32_t slab_id);
 TsiRegionSum tsi_region_sum(const TsiSpace* s, uint32_t slab_id);
 /* No object is live (R4). Exact for the owner, and for everyone when the region has none. */
 bool tsi_region_is_empty(const TsiSpace* s, uint32_t slab_id);
+/* In the owner's bracket: the rest of the region becomes a gap for a run. Returns the bytes of the region that a run
+ * may fill with objects and the gap's start behind them, or 0, and nothing is done: there is no room, or a run has it.
+ * *from: where they begin. */
+uint32_t tsi_region_claim(TsiRegion* r, uint32_t* from);
+/* In the owner's bracket: gives the rest back, from byte `at` on, behind so many objects. from: as claimed. */
+void tsi_region_unclaim(TsiRegion* r, uint32_t from, uint32_t at, uint32_t objects);
 /* Usable bytes of the object, live or freed, that starts at a granule; the caller knows that one does. */
 size_t tsi_region_size_at(const TsiSpace* s, uint32_t slab_id, uint32_t granule);
 /* The same in granules, in the life `gen`, of which so many are used. */

@@ -109,9 +109,10 @@ typedef struct TsiRegion {
     _Atomic uint32_t late;               /* freers that sleep in a life that has ended */
     uint8_t gen;                         /* owner: of this life */
     uint8_t size_log2;
-    bool spare; /* owner: empty, and in its heap's list of such */
-    bool alone; /* owner: one object is all that this life begins with, and it may grow */
-} TsiRegion;    /* 64 bytes */
+    bool spare : 1;       /* owner: empty, and in its heap's list of such */
+    bool alone : 1;       /* owner: one object is all that this life begins with, and it may grow */
+    _Atomic bool claimed; /* owner: a run has the rest of it, see region.h */
+} TsiRegion;              /* 64 bytes */
 
 TSI_INLINE bool tsi_line_is_handled(const TsiLine* l) { return tsi_load_relaxed(&l->handled) != 0; }
 /* Owner, in a bracket. */

@@ -78,7 +78,7 @@ void tsi_inc_reset(TsiInc* i) {
     tsi_store_relaxed(&i->open_since_ns, 0);
     tsi_store_relaxed(&i->user_refs, 0);
     tsi_store_relaxed(&i->scopes, 0);
-    tsi_store_relaxed(&i->owner, 0);
+    tsi_inc_disown(i);
     tsi_store_relaxed(&i->peak, 0);
     tsi_store_relaxed(&i->purged, 0);
     tsi_store_relaxed(&i->budget.soft, 0);

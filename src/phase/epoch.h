@@ -68,6 +68,7 @@ typedef struct TsiInc {
     bool escapes_posted;      /* by its first close that drains */
     bool named;               /* only used in a fork child: a domain refers to it */
     _Atomic bool unswept;     /* ring lock; frees look without it: a hint */
+    bool owned;               /* `owner` is set: whoever takes the first stripe looks there */
     _Atomic uint32_t heap_at; /* of the heap found last, as in a line or region, 0: none; a hint, see heap/own.h */
     _Atomic uint64_t open_since_ns;     /* 0: not yet; TSI_UNTIMED: nobody asks */
     uint64_t lock_fast, lock_contended; /* accounts like `allocated` */
@@ -190,10 +191,14 @@ size_t tsi_phases_room(uint32_t inc_capacity, uint32_t label_capacity);
 void tsi_phases_destroy(TsiPhases* p);
 /* Of a record that is nobody's: as it was before it was used. */
 void tsi_inc_reset(TsiInc* i);
+/* The record is nobody's alone. */
+TSI_INLINE void tsi_inc_disown(TsiInc* i) {
+    tsi_store_relaxed(&i->owner, 0);
+    i->owned = false;
+}
 /* Opens record `index` as a new ACTIVE incarnation with one pin, under a label's record and text; the caller holds the
  * record. */
-/* owner: see there. Such a record counts as taken once by then: what is one thread's alone does not begin straight
- * (heap/ready.h), so whoever has no heap there comes by the slow path. */
+/* owner: see there. */
 TSI_INLINE void tsi_inc_open(TsiPhases* p, uint32_t index, uint64_t era, EpochId id, uint32_t label_at,
                              const char text[TSI_LABEL_BYTES], uint32_t owner) {
     TsiInc* i = tsi_inc(p, index);
@@ -208,7 +213,7 @@ TSI_INLINE void tsi_inc_open(TsiPhases* p, uint32_t index, uint64_t era, EpochId
     i->lock_fast = i->lock_contended = 0;
     if (TSI_UNLIKELY(owner != 0)) {
         tsi_store_relaxed(&i->owner, owner);
-        i->lock_fast = 1;
+        i->owned = true;
     }
     tsi_store_relaxed(&i->late_bytes, 0);
     i->clean = false;

@@ -80,6 +80,30 @@ static void* other_main(void* arg) {
     return NULL;
 }
 
+/* A thread with a heap that waits for its next phase begins none by it that is another's alone. */
+static void* is_ready(void* arg) {
+    Other* o = arg;
+    for (unsigned n = 0; n < 8; n++) {
+        epoch_domain_t* d = epoch_domain_create_labeled(o->a, "mine");
+        CHECK(epoch_domain_malloc(d, 64) != NULL);
+        CHECK(epoch_domain_destroy(d));
+    }
+    REFUSED(epoch_domain_malloc(o->d, 64));
+    REFUSED(slab_malloc_epoch(o->a, 64, o->d->epoch_id));
+    return NULL;
+}
+static void an_empty_one_is_refused(void) {
+    SlabAllocator* a = kit_create();
+    for (unsigned n = 0; n < 4; n++) {
+        Other o = {a, make(a, 0), NULL, NULL, NULL};
+        kit_on_thread(is_ready, &o);
+        CHECK_EQ(kit_live(a), 0);
+        CHECK(n % 2 == 0 || epoch_domain_malloc(o.d, 64) != NULL);
+        CHECK(epoch_domain_destroy(o.d));
+    }
+    slab_allocator_free(a);
+}
+
 /* Nothing that others try changes anything but what they free; then the owner does all of it. */
 static void others_are_refused(void) {
     SlabAllocator* a = kit_create();
@@ -376,6 +400,7 @@ static void beside_others_that_try(void) {
 
 static const CheckCase cases[] = {
     CHECK_CASE(others_are_refused),
+    CHECK_CASE(an_empty_one_is_refused),
     CHECK_CASE(the_next_phase_is_anybodys),
     CHECK_CASE(what_has_drained_is_anybodys),
     CHECK_CASE(its_thread_exits),

@@ -107,6 +107,18 @@ static void request_lane(unsigned n) {
         epoch_domain_end(lane.domain);
     }
 }
+/* The same by a run. */
+static void request_run(unsigned n) {
+    SlabDomainOptions o = {.struct_size = sizeof o, .label = label, .flags = SLAB_DOMAIN_OWNER_ONLY};
+    for (unsigned i = 0; i < n; i++) {
+        SlabRun run;
+        epoch_domain_t* d = epoch_domain_create_ex(a, &o);
+        if (d == NULL || !slab_run_begin(&run, d)) exit(1);
+        for (unsigned k = 0; k < OBJECTS; k++) p[k] = slab_run_malloc(&run, 64 + 64 * (k % 8));
+        slab_run_end(&run);
+        epoch_domain_destroy(d);
+    }
+}
 /* Ten objects, while fifteen others are open. */
 static void tiny(unsigned n, bool singly) {
     static const unsigned short sizes[10] = {64, 256, 96, 128, 384, 64, 192, 128, 256, 192};
@@ -187,6 +199,7 @@ static const struct {
     {"domain", domain, domain},
     {"request", request, request},
     {"request_lane", request_lane, request_lane},
+    {"request_run", request_run, request_run},
     {"request_sampled", request, request}, /* as with the word */
     {"grow", grow, grow},
     {"phase", phase, phase},

@@ -39,10 +39,10 @@ entry_points() {
 
 declare -A of=([alloc]=20000 [free]=20000 [free_sized]=20000 [pair]=20000 [wide]=20000 [remote_free]=20000 [remote_free_line]=20000
                [remote_free_unbound]=20000 [late_free]=20000 [late_free_first]=96 [handle_alloc]=20000 [handle_free]=20000
-               [domain]=2000 [request]=200 [request_lane]=200 [request_sampled]=2000 [grow]=2000 [phase]=2000 [phase_freed]=2000
+               [domain]=2000 [request]=200 [request_lane]=200 [request_run]=200 [request_sampled]=2000 [grow]=2000 [phase]=2000 [phase_freed]=2000
                [phase_budget]=2000
                [refused]=100)
-paths="alloc free free_sized pair wide remote_free remote_free_line remote_free_unbound late_free late_free_first handle_alloc handle_free domain request request_lane request_sampled grow phase phase_freed phase_budget refused"
+paths="alloc free free_sized pair wide remote_free remote_free_line remote_free_unbound late_free late_free_first handle_alloc handle_free domain request request_lane request_run request_sampled grow phase phase_freed phase_budget refused"
 
 # Taking a slab charges its label, one in some hundred allocations; frees and pairs take none.
 for path in free pair remote_free handle_free; do

@@ -110,11 +110,11 @@ static uint8_t* grow(uint8_t* q, size_t bytes, bool stays) {
 /* Beyond the sizes that are bumped, each has a region with room; others go on where they were. */
 static void a_large_one_grows_alone(void) {
     uint8_t *q = make(100), *small = make(16);
-    uint8_t* r = grow(q, 330, false); /* not the last: with room as in a class */
-    REQUIRE_EQ(slab_usable_size(a, r), 384);
+    uint8_t* r = grow(q, 330, false); /* not the last: with room as in the class of a quarter more */
+    REQUIRE_EQ(slab_usable_size(a, r), 448);
     REQUIRE_EQ(r, small + 16);
-    (void)grow(r, 384, true);
-    q = grow(grow(r, 400, true), 5000, false);
+    (void)grow(r, 448, true);
+    q = grow(grow(r, 464, true), 5000, false);
     TsiRegion* first = region_of(q);
     REQUIRE(first->alone && first != region_of(small));
     REQUIRE_EQ(first->size_log2, 14);
@@ -235,10 +235,10 @@ static void growth_where_the_thread_is(void) {
     REQUIRE_EQ(next, q + 1008);
     uint8_t* r = grow(q, 1020, false);
     REQUIRE_EQ(r, next + 16);
-    r = grow(grow(r, 1100, true), 1200, true);
+    r = grow(grow(r, 1300, true), 1400, true);
     REQUIRE_EQ(tsi_load_relaxed(&h->last), r);
     give_elsewhere((void**)&r, 1); /* the owner does not know */
-    REQUIRE_NULL(slab_realloc(a, r, 1300));
+    REQUIRE_NULL(slab_realloc(a, r, 1500));
     REQUIRE_EQ(errno, EINVAL);
     r = grow(grow(grow(make(200), 300, true), 400, true), 8000, false);
     REQUIRE(region_of(r)->alone);

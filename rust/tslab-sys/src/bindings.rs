@@ -265,6 +265,24 @@ pub struct SlabLaneGot {
     pub heap_: *mut SlabLaneHeap_,
 }
 #[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct SlabRun {
+    pub domain: *mut epoch_domain_t,
+    pub at_: usize,
+    pub end_: usize,
+    pub map_: usize,
+    pub life_: usize,
+    pub gap_: usize,
+    pub count_: u64,
+    pub phase_: u64,
+    pub thread_: u64,
+    pub thread_at_: i64,
+    pub region_: *mut ::core::ffi::c_void,
+    pub got_: *mut ::core::ffi::c_void,
+    pub from_: u32,
+    pub reserved_: u32,
+}
+#[repr(C)]
 #[derive(Debug, Default, Copy, Clone)]
 pub struct SlabSegmentTable {
     pub offset: u64,
@@ -1017,6 +1035,25 @@ const _: () = {
     ["Alignment of SlabLaneGot"][::core::mem::align_of::<SlabLaneGot>() - 8usize];
     ["Offset of field: SlabLaneGot::p"][::core::mem::offset_of!(SlabLaneGot, p) - 0usize];
     ["Offset of field: SlabLaneGot::heap_"][::core::mem::offset_of!(SlabLaneGot, heap_) - 8usize];
+};
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of SlabRun"][::core::mem::size_of::<SlabRun>() - 104usize];
+    ["Alignment of SlabRun"][::core::mem::align_of::<SlabRun>() - 8usize];
+    ["Offset of field: SlabRun::domain"][::core::mem::offset_of!(SlabRun, domain) - 0usize];
+    ["Offset of field: SlabRun::at_"][::core::mem::offset_of!(SlabRun, at_) - 8usize];
+    ["Offset of field: SlabRun::end_"][::core::mem::offset_of!(SlabRun, end_) - 16usize];
+    ["Offset of field: SlabRun::map_"][::core::mem::offset_of!(SlabRun, map_) - 24usize];
+    ["Offset of field: SlabRun::life_"][::core::mem::offset_of!(SlabRun, life_) - 32usize];
+    ["Offset of field: SlabRun::gap_"][::core::mem::offset_of!(SlabRun, gap_) - 40usize];
+    ["Offset of field: SlabRun::count_"][::core::mem::offset_of!(SlabRun, count_) - 48usize];
+    ["Offset of field: SlabRun::phase_"][::core::mem::offset_of!(SlabRun, phase_) - 56usize];
+    ["Offset of field: SlabRun::thread_"][::core::mem::offset_of!(SlabRun, thread_) - 64usize];
+    ["Offset of field: SlabRun::thread_at_"][::core::mem::offset_of!(SlabRun, thread_at_) - 72usize];
+    ["Offset of field: SlabRun::region_"][::core::mem::offset_of!(SlabRun, region_) - 80usize];
+    ["Offset of field: SlabRun::got_"][::core::mem::offset_of!(SlabRun, got_) - 88usize];
+    ["Offset of field: SlabRun::from_"][::core::mem::offset_of!(SlabRun, from_) - 96usize];
+    ["Offset of field: SlabRun::reserved_"][::core::mem::offset_of!(SlabRun, reserved_) - 100usize];
 };
 pub const SLAB_SEGMENT_HEADER_BYTES: _bindgen_ty_1 = 256;
 pub const SLAB_SEGMENT_SLOTS: _bindgen_ty_1 = 16;
@@ -1771,6 +1808,15 @@ impl Default for SlabLaneGot {
         }
     }
 }
+impl Default for SlabRun {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
 impl Default for SlabSegmentHeader {
     fn default() -> Self {
         let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
@@ -2088,6 +2134,9 @@ extern "C" {
         busy: *mut u64,
         p: *mut ::core::ffi::c_void,
     ) -> *mut ::core::ffi::c_void;
+    pub fn slab_run_begin_as(run: *mut SlabRun, d: *mut epoch_domain_t, version: u32) -> bool;
+    pub fn slab_run_malloc_called(run: SlabRun, size: usize) -> SlabRun;
+    pub fn slab_run_end_as(run: SlabRun) -> bool;
     pub fn slab_segment_open(pid: u32) -> *mut SlabSegment;
     pub fn slab_segment_close(s: *mut SlabSegment);
     pub fn slab_segment_header(s: *mut SlabSegment, out: *mut SlabSegmentHeader) -> bool;

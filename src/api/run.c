@@ -1,0 +1,128 @@
+/*
+ * run.c - runs: the rest of a region in the hands of the one thread that may allocate in its phase. The path that puts
+ * an object there is in slab_lane.h, inlined in the program; what it does not do is here.
+ *
+ * A run has no bracket: nobody revokes what it writes in. That is so because
+ *
+ *   Z1  The phase is one thread's alone for as long as it is active (epoch.h, `owner`): others are refused an end, an
+ *       allocation and an adoption there, and a trim passes it by.
+ *   Z2  The domain remembers that a run is open (`runs`), of which there is one at most, and what would end the phase
+ *       or take the thread from it is refused. Where the thread itself goes the phase is released, and the run with it.
+ *   Z3  The region is claimed (R5 in region.h), so it is not empty to whoever asks: it is not renewed, not given back
+ *       by a trim of the thread's own, and no page of it goes. Frees of others in a heap that such a trim has left
+ *       without an owner look at it in the same way.
+ *   Z4  What the owner counts in the record is written in the owner's bracket, or under the stripe where a trim of the
+ *       thread's own has left its heap without an owner: frees of others look at it there.
+ *   Z5  The start of what is left of the gap stands behind the last object before that object's own start does, and
+ *       both before the object is handed out: so whoever frees it, or asks how large it is, finds where it ends.
+ */
+#include "slab_lane.h"
+
+#include "api/domain.h"
+#include "api/there.h"
+
+#include "heap/bracket.h"
+#include "heap/own.h"
+#include "mem/region.h"
+
+_Static_assert(TSI_GRANULE == 16 && TSI_BUMP_MAX == 4096, "slab_lane.h knows them");
+_Static_assert(sizeof(SlabRun) == 104, "programs that were built before have runs of this size");
+
+static TsiDomain* domain_of(const SlabRun* run) { return tsi_domain_of(run->domain); }
+
+/* ---- the rest of a region ---- */
+
+/* Has the run take the rest of the region in which the thread's heap bumps, if it bumps. */
+static void claim(SlabRun* run, TsiBinding* b, TsiHeap* h) {
+    TsiRegion* r = tsi_load_relaxed(&h->region);
+    if (r == &tsi_no_region || !tsi_bracket_enter(b, h, tsi_busy_region(r))) return;
+    uint32_t bytes = tsi_region_claim(r, &run->from_);
+    if (bytes != 0) {
+        uintptr_t base = (uintptr_t)tsi_load_relaxed(&r->base);
+        run->region_ = r;
+        run->at_ = base + run->from_;
+        run->end_ = run->at_ + bytes;
+        run->map_ = (uintptr_t)tsi_load_relaxed(&r->map) - (base >> TSI_GRANULE_SHIFT);
+        run->life_ = r->gen;
+        run->gap_ = r->gen | TSI_MARK_OWN;
+        run->count_ = 0;
+    }
+    tsi_bracket_leave(b, h);
+}
+
+/* The same in the heap to which the domain leads, if it leads to one and the run may inline. */
+static void claim_there(SlabRun* run, TsiDomain* d, TsiRef ref) {
+    if (run->thread_ == 0 || tsi_load_relaxed(&d->phase.heap) == &tsi_no_heap) return;
+    TsiBinding* b = tsi_binding_get(d->arena, false);
+    TsiHeap* h = tsi_phase_heap(b, &d->phase, ref);
+    if (h != NULL) claim(run, b, h);
+}
+
+/* Gives back what is left, and counts what was made. */
+static void unclaim(SlabRun* run, TsiDomain* d, TsiRef ref) {
+    TsiArena* a = d->arena;
+    TsiRegion* r = run->region_;
+    if (r == NULL) return;
+    TsiBinding* b = tsi_binding_get(a, false);
+    TsiHeap* h = tsi_heap(a, tsi_tag_index(tsi_load_relaxed(&tsi_region_slab(&a->space, r)->tag)));
+    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
+    uintptr_t at = run->at_ - (uintptr_t)tsi_load_relaxed(&r->base);
+    bool live = tsi_bracket_enter(b, h, tsi_busy_region(r)); /* Z4 */
+    if (!live) tsi_inc_take(i);
+    tsi_region_unclaim(r, run->from_, (uint32_t)at, (uint32_t)run->count_);
+    if (live) tsi_bracket_leave(b, h);
+    else tsi_inc_give(i);
+    run->region_ = NULL;
+    run->at_ = run->end_ = 0;
+    run->count_ = 0;
+}
+
+/* ---- the calls ---- */
+
+bool slab_run_begin_as(SlabRun* run, epoch_domain_t* p, uint32_t version) {
+    TsiDomain* d = tsi_domain_of(p);
+    *run = (SlabRun){.domain = NULL};
+    if (!tsi_domain_usable(d)) return false;
+    if (tsi_domain_is_anothers(d)) return tsi_domain_refuse(d, TSI_DOMAIN_ANOTHERS);
+    if (!tsi_load_relaxed(&d->owner_only))
+        return tsi_failed_bool(EINVAL, "a run needs a domain with SLAB_DOMAIN_OWNER_ONLY");
+    if (!tsi_domain_found(d)) return tsi_domain_refuse_destroyed(d);
+    TsiRef ref = tsi_load_relaxed(&d->phase.ref);
+    if (ref == 0 || !tsi_ref_is_active(&d->arena->phases, ref)) return tsi_domain_refuse(d, TSI_DOMAIN_CLOSED);
+    SlabLane lane; /* of another version, with stand-ins, in shared mode it calls, and so does the run */
+    if (!slab_lane_open_as(&lane, p, version)) return false;
+    *run = (SlabRun){.domain = p, .phase_ = ref, .thread_ = lane.thread_, .thread_at_ = lane.thread_at_};
+    tsi_store_relaxed(&d->runs, true);
+    claim_there(run, d, ref);
+    return true;
+}
+
+/* True if the run is the calling thread's, and its phase goes on; refuses any other. */
+static bool is_usable(const SlabRun* run) {
+    TsiDomain* d = domain_of(run);
+    if (d == NULL) return tsi_failed_bool(EINVAL, "the run is none");
+    if (!tsi_domain_usable(d)) return false;
+    if (tsi_domain_is_anothers(d)) return tsi_domain_refuse(d, TSI_DOMAIN_ANOTHERS);
+    if (tsi_load_relaxed(&d->phase.ref) == run->phase_ && tsi_domain_runs(d)) return true;
+    return tsi_domain_refuse(d, TSI_DOMAIN_CLOSED);
+}
+
+SlabRun slab_run_malloc_called(SlabRun run, size_t size) {
+    TSI_KEEP_FRAME();
+    run.got_ = NULL;
+    if (!is_usable(&run)) return run;
+    TsiDomain* d = domain_of(&run);
+    bool fits = size - 1 < TSI_BUMP_MAX;
+    if (fits) unclaim(&run, d, run.phase_);
+    run.got_ = tsi_domain_malloc(d, size, run.phase_);
+    if (fits) claim_there(&run, d, run.phase_);
+    return run;
+}
+
+bool slab_run_end_as(SlabRun run) {
+    if (!is_usable(&run)) return false;
+    TsiDomain* d = domain_of(&run);
+    unclaim(&run, d, run.phase_);
+    tsi_store_relaxed(&d->runs, false);
+    return true;
+}
