@@ -83,7 +83,7 @@ static TSI_NOINLINE bool free_any(TsiArena* a, void* p, size_t least) {
 TSI_NOINLINE bool tsi_free_at_entry(TsiBinding* b, void* p, uint32_t entry) {
     TsiHeap* h;
     TsiRegion* r;
-    TsiFast f = tsi_bump_free(b, p, entry, 0, &h, &r);
+    TsiFast f = tsi_bump_free(b, p, entry, false, 0, &h, &r);
     if (TSI_LIKELY(f == TSI_FAST_DONE)) return true;
     if (f == TSI_FAST_MISSED) return tsi_free_bumped(b, p);
     return f == TSI_FAST_LEFT ? tsi_free_left(b, h) : tsi_bump_spare(b, h, r);
@@ -134,38 +134,50 @@ bool slab_free_checked(SlabAllocator* s, void* p) { return free_at(s, p); }
 
 void slab_free(SlabAllocator* s, void* p) { (void)free_at(s, p); }
 
-/* The bracket is open. Mostly the region is another thread's, and the size is right. */
+/* The bracket is open. Mostly the region is another thread's, or the object is larger than the short look sees, and the
+ * size is right. */
 static TSI_NOINLINE bool free_sized_missed(TsiBinding* b, void* p, size_t size) {
     const TsiRegion* r = (const TsiRegion*)(uintptr_t)tsi_load_relaxed(&b->busy); /* as tsi_busy_region names it */
     uint64_t at = (uint64_t)((uintptr_t)p - (uintptr_t)tsi_load_relaxed(&r->base));
     uint8_t byte = at < tsi_load_relaxed(&r->rel) ? tsi_load_relaxed(&tsi_region_map(r)[at >> TSI_GRANULE_SHIFT]) : 0;
-    if (byte != 0 && tsi_bump_holds(r, at, size, byte & TSI_GEN_BYTE)) return tsi_free_bumped(b, p);
+    if (byte != 0 && tsi_bump_holds_any(r, at, size, byte & TSI_GEN_BYTE))
+        return tsi_free_at_entry(b, p, (uint32_t)(r - (const TsiRegion*)(const void*)b->words));
     tsi_bracket_missed(b);
     return free_any(b->arena, p, size);
 }
 
-/* Of the thread that used the allocator last, with a size to look at. */
-TSI_INLINE bool free_near_sized(TsiBinding* b, void* p, size_t size) {
+/* Not in a region. */
+static TSI_NOINLINE bool free_sized_in_class(TsiBinding* b, void* p, size_t size) {
     uint64_t off = (uint64_t)((uintptr_t)p - (uintptr_t)b->base);
-    if (TSI_UNLIKELY(off >= b->covered)) return free_any(b->arena, p, size);
-    uint32_t entry = tsi_load_acquire(&b->entries[off >> TSI_LINE_MIN_SHIFT]); /* as in tsi_free_fast */
-    if ((entry & TSI_ENTRY_REGION) != 0) {
-        TsiHeap* h;
-        TsiRegion* r;
-        if (TSI_UNLIKELY(size - 1 >= TSI_BUMP_MAX)) return free_any(b->arena, p, size);
-        TsiFast f = tsi_bump_free(b, p, entry, size, &h, &r);
-        if (TSI_LIKELY(f == TSI_FAST_DONE)) return true;
-        if (f == TSI_FAST_MISSED) return free_sized_missed(b, p, size);
-        return f == TSI_FAST_LEFT ? tsi_free_left(b, h) : tsi_bump_spare(b, h, r);
-    }
     TsiChunkKey key = tsi_load_acquire(&b->keys[off >> TSI_CHUNK_SHIFT]);       /* as in tsi_chunk_class */
     bool small = key - sizeof(TsiClass) < TSI_SMALL_CLASSES * sizeof(TsiClass); /* as in spot_find, free.c */
     bool holds = small && size <= tsi_key_class(b->classes, key)->size;
     return TSI_LIKELY(holds) ? free_inline(b, p) : free_any(b->arena, p, size);
 }
 
+static TSI_NOINLINE bool free_sized_never(TsiBinding* b, void* p, size_t size) { return free_any(b->arena, p, size); }
+
+/* Of the thread that used the allocator last, with a size to look at. Each way out is the last call, so that the
+ * function needs no frame. */
+TSI_INLINE bool free_near_sized(TsiBinding* b, void* p, size_t size) {
+    TsiHeap* h;
+    TsiRegion* r;
+    uint64_t off = (uint64_t)((uintptr_t)p - (uintptr_t)b->base);
+    if (TSI_UNLIKELY(off >= b->covered)) return free_sized_never(b, p, size);
+    uint32_t entry = tsi_load_acquire(&b->entries[off >> TSI_LINE_MIN_SHIFT]); /* as in tsi_free_fast */
+    if ((entry & TSI_ENTRY_REGION) == 0) return free_sized_in_class(b, p, size);
+    TsiFast f = tsi_bump_free(b, p, entry, true, size, &h, &r);
+    if (TSI_LIKELY(f == TSI_FAST_DONE)) return true;
+    if (f == TSI_FAST_MISSED) return free_sized_missed(b, p, size);
+    return f == TSI_FAST_LEFT ? tsi_free_left(b, h) : tsi_bump_spare(b, h, r);
+}
+
+static TSI_NOINLINE bool free_sized_whole(SlabAllocator* s, void* p, size_t size) {
+    return free_any(tsi_arena(s), p, size);
+}
+
 TSI_INLINE bool free_sized(SlabAllocator* s, void* p, size_t size) {
-    if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, s))) return free_any(tsi_arena(s), p, size);
+    if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, s))) return free_sized_whole(s, p, size);
     return free_near_sized(tsi_tls.binding, p, size);
 }
 

@@ -426,6 +426,12 @@ bool tsi_bump_spare(TsiBinding* b, TsiHeap* h, TsiRegion* r) {
     return true;
 }
 
+bool tsi_bump_holds_any(const TsiRegion* r, uint64_t at, size_t size, uint8_t gen) {
+    uint32_t rel = tsi_load_relaxed(&r->rel), granule = (uint32_t)(at >> TSI_GRANULE_SHIFT);
+    if (size > rel || at + size > rel) return false;
+    return tsi_region_granules_in(r, granule, rel >> TSI_GRANULE_SHIFT, gen) >= (size + TSI_GRANULE - 1) / TSI_GRANULE;
+}
+
 TsiFast tsi_bump_grow_missed(TsiBinding* b, const void* p, size_t size, TsiHeap** out) {
     TsiSpace* s = &b->arena->space;
     TsiRegion* r = (TsiRegion*)(uintptr_t)tsi_load_relaxed(&b->busy);

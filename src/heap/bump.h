@@ -72,19 +72,21 @@ TSI_INLINE TsiFast tsi_bump_fast(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32
     return TSI_LIKELY(tsi_word_is(&h->word, live)) ? TSI_FAST_DONE : TSI_FAST_LEFT;
 }
 
-/* True if the object at byte `at` of its region, which lives, has `size` bytes or more. 1 <= size <= TSI_BUMP_MAX */
-TSI_INLINE bool tsi_bump_holds(const TsiRegion* r, uint64_t at, size_t size, uint8_t gen) {
+/* True if the object at byte `at` of its region, which starts at *byte of the map, has `size` bytes or more, of at most
+ * TSI_SIZED_MAX. tsi_bump_holds_any asks for any size. */
+enum { TSI_SIZED_MAX = 17 << TSI_GRANULE_SHIFT };
+TSI_INLINE bool tsi_bump_holds(const TsiRegion* r, const _Atomic uint8_t* byte, uint64_t at, size_t size, uint8_t gen) {
     return at + size <= tsi_load_relaxed(&r->rel) &&
-           tsi_region_none_starts(r, (uint32_t)(at >> TSI_GRANULE_SHIFT), (uint32_t)(size - 1) >> TSI_GRANULE_SHIFT,
-                                  gen);
+           tsi_starts_none(byte + 1, (unsigned)(size - 1) >> TSI_GRANULE_SHIFT, gen);
 }
+bool tsi_bump_holds_any(const TsiRegion* r, uint64_t at, size_t size, uint8_t gen);
 /*
- * The owner's free of an object in a region, of which tsi_free_fast has read the entry. heap_at as there. *out is
- * the heap when the result is LEFT or SPECIAL: then the object was freed, the bracket is closed, and its region *of,
- * which is not the current one, looks empty. MISSED: nothing done, the bracket is open. least: MISSED if the object has
- * fewer bytes; 0: whatever it has.
+ * The owner's free of an object in a region, of which tsi_free_fast has read the entry. heap_at as there. *out is the
+ * heap when the result is LEFT or SPECIAL: then the object was freed, the bracket is closed, and its region *of, which
+ * is not the current one, looks empty. MISSED: nothing done, the bracket is open. sized: MISSED also if the object has
+ * fewer than `least` bytes, or that is more than TSI_SIZED_MAX.
  */
-TSI_INLINE TsiFast tsi_bump_free(TsiBinding* b, const void* p, uint32_t entry, size_t least, TsiHeap** out,
+TSI_INLINE TsiFast tsi_bump_free(TsiBinding* b, const void* p, uint32_t entry, bool sized, size_t least, TsiHeap** out,
                                  TsiRegion** of) {
     uint64_t live = b->live_word;
     TsiRegion* r = (TsiRegion*)(void*)b->words + (entry & ~TSI_ENTRY_REGION);
@@ -95,7 +97,8 @@ TSI_INLINE TsiFast tsi_bump_free(TsiBinding* b, const void* p, uint32_t entry, s
     uint64_t at = (uint64_t)((uintptr_t)p - (uintptr_t)tsi_load_relaxed(&r->base));
     _Atomic uint8_t* byte = tsi_load_relaxed(&r->map) + (at >> TSI_GRANULE_SHIFT);
     if (TSI_UNLIKELY(tsi_load_relaxed(byte) != gen || (at & (TSI_GRANULE - 1)) != 0)) return TSI_FAST_MISSED;
-    if (least != 0 && TSI_UNLIKELY(!tsi_bump_holds(r, at, least, gen))) return TSI_FAST_MISSED;
+    if (sized && TSI_UNLIKELY(least - 1 >= TSI_SIZED_MAX || !tsi_bump_holds(r, byte, at, least, gen)))
+        return TSI_FAST_MISSED;
     tsi_store_relaxed(byte, (uint8_t)(gen | TSI_MARK_OWN));
     uint32_t freed = tsi_load_relaxed(&r->freed) + 1;
     tsi_store_release(&r->freed, freed); /* pairs with tsi_region_sum */

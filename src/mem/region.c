@@ -197,10 +197,13 @@ bool tsi_region_open(TsiSpace* s, unsigned cls, uint32_t slab_id, uint32_t heap_
     return begin_life(r, heap_at);
 }
 
+/* Beside the owner, who may have counted a gap whose bytes or start the reader does not see yet. */
+static uint32_t less(uint32_t all, uint32_t gaps) { return all > gaps ? all - gaps : 0; }
+
 static TsiRegionSum issued_by(const TsiRegion* r) {
     uint32_t gap_bytes = (uint32_t)tsi_load_relaxed(&r->gap_granules) << TSI_GRANULE_SHIFT;
-    return (TsiRegionSum){tsi_load_relaxed(&r->issued) - tsi_load_relaxed(&r->gaps),
-                          tsi_load_relaxed(&r->rel) - gap_bytes, 0, 0, 0};
+    return (TsiRegionSum){less(tsi_load_relaxed(&r->issued), tsi_load_relaxed(&r->gaps)),
+                          less(tsi_load_relaxed(&r->rel), gap_bytes), 0, 0, 0};
 }
 
 TsiRegionSum tsi_region_issued(const TsiSpace* s, uint32_t slab_id) { return issued_by(tsi_region(s, slab_id)); }
@@ -234,14 +237,16 @@ uint32_t tsi_region_claim(TsiRegion* r, uint32_t* from) {
     return end - rel;
 }
 
+/* Readers find too few bytes and objects meanwhile, not too many: the gap goes from the counts last. */
 void tsi_region_unclaim(TsiRegion* r, uint32_t from, uint32_t at, uint32_t objects) {
     uint32_t granules = (tsi_region_room(r) - from) >> TSI_GRANULE_SHIFT;
     tsi_store_relaxed(&tsi_load_relaxed(&r->map)[at >> TSI_GRANULE_SHIFT], 0); /* R1 */
-    tsi_store_relaxed(&r->gap_granules, (uint16_t)(tsi_load_relaxed(&r->gap_granules) - granules));
-    tsi_store_relaxed(&r->gaps, (uint16_t)(tsi_load_relaxed(&r->gaps) - 1));
-    tsi_store_relaxed(&r->freed, tsi_load_relaxed(&r->freed) - 1);
     tsi_store_release(&r->rel, at);                                            /* as in tsi_bump_take */
     tsi_store_release(&r->issued, tsi_load_relaxed(&r->issued) - 1 + objects); /* as in tsi_bump_take */
+    /* release, both: pair with tsi_region_sum, which then sees `issued` and `rel` as they are now */
+    tsi_store_release(&r->gaps, (uint16_t)(tsi_load_relaxed(&r->gaps) - 1));
+    tsi_store_release(&r->gap_granules, (uint16_t)(tsi_load_relaxed(&r->gap_granules) - granules));
+    tsi_store_relaxed(&r->freed, tsi_load_relaxed(&r->freed) - 1);
     tsi_store_relaxed(&r->claimed, false);
 }
 
@@ -305,20 +310,23 @@ TsiRegionSum tsi_region_sum(const TsiSpace* s, uint32_t slab_id) {
     for (int tries = 0; tries < 3; tries++) {
         uint64_t word =
             tsi_load_seq(&r->word); /* pairs with the freer's compare-exchange: the tag first, or the word */
-        uint32_t freed = tsi_load_relaxed(&r->freed), issued = tsi_load_acquire(&r->issued); /* pairs with the bump */
-        uint32_t gaps = tsi_load_relaxed(&r->gaps), gap_bytes = (uint32_t)tsi_load_relaxed(&r->gap_granules)
-                                                                << TSI_GRANULE_SHIFT;
-        uint32_t end = used_granules(r);
+        uint32_t end = used_granules(r), freed = tsi_load_relaxed(&r->freed);
+        uint32_t issued = tsi_load_acquire(&r->issued); /* pairs with the bump */
+        /* acquire: pair with tsi_region_unclaim */
+        uint32_t gaps = tsi_load_acquire(&r->gaps), gap_granules = tsi_load_acquire(&r->gap_granules);
+        uint32_t gap_bytes = gap_granules << TSI_GRANULE_SHIFT;
+        uint32_t again = used_granules(r); /* the less of the two has a run's gap where gap_granules has it */
+        if (again < end) end = again;
         unsigned gen = tsi_region_gen(word);
-        sum.issued = issued - gaps;
-        sum.issued_bytes = ((uint64_t)end << TSI_GRANULE_SHIFT) - gap_bytes;
+        sum.issued = less(issued, gaps);
+        sum.issued_bytes = less(end << TSI_GRANULE_SHIFT, gap_bytes);
         sum.live = sum.issued;
         sum.live_bytes = sum.issued_bytes;
         if (gen == 0 || issued == 0) return (TsiRegionSum){0, 0, 0, 0, 0};
         bool claimed = tsi_load_relaxed(&r->claimed); /* what its run has made is in the map alone */
         if (freed != gaps || tsi_region_objects(word) != 0 || claimed) {
             Count n = count_map(r, gen, end);
-            sum.issued = n.starts - gaps;
+            sum.issued = less(n.starts, gaps);
             sum.live = n.live < sum.issued ? n.live : sum.issued;
             sum.live_bytes = (uint64_t)n.live_granules << TSI_GRANULE_SHIFT;
             if (claimed && sum.issued_bytes < sum.live_bytes) sum.issued_bytes = sum.live_bytes;

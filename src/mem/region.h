@@ -185,18 +185,17 @@ TSI_INLINE uint32_t tsi_region_granules_in(const TsiRegion* r, uint32_t granule,
 #endif
     return tsi_region_granules_far(r, granule, end, gen);
 }
-/* True when no object of the life `gen` starts among the n granules behind the one given. */
-TSI_INLINE bool tsi_region_none_starts(const TsiRegion* r, uint32_t granule, uint32_t n, uint8_t gen) {
-    const _Atomic uint8_t* from = tsi_region_map(r) + granule + 1;
+/* True when no object of the life `gen` starts among the n granules whose bytes begin at `from`. n <= 16 */
+TSI_INLINE bool tsi_starts_none(const _Atomic uint8_t* from, unsigned n, uint8_t gen) {
 #if defined(__SSE2__) && !TSI_WATCHED_THREADS
     __m128i bytes = _mm_loadu_si128((const __m128i*)(const void*)from);
     bytes = _mm_cmpeq_epi8(_mm_and_si128(bytes, _mm_set1_epi8(TSI_GEN_BYTE)), _mm_set1_epi8((char)gen));
-    unsigned starts = (unsigned)_mm_movemask_epi8(bytes);
-    if (TSI_LIKELY(n <= 16)) return (starts & ((1u << n) - 1)) == 0;
-#endif
-    for (uint32_t k = 0; k < n; k++)
+    return ((unsigned)_mm_movemask_epi8(bytes) & ((1u << n) - 1)) == 0;
+#else
+    for (unsigned k = 0; k < n; k++)
         if ((tsi_load_relaxed(&from[k]) & TSI_GEN_BYTE) == gen) return false;
     return true;
+#endif
 }
 /* Live starts of 64 granules from the one given on, a bit each. */
 uint64_t tsi_region_live64(const TsiSpace* s, uint32_t slab_id, uint32_t granule);

@@ -337,7 +337,7 @@ static void a_child_goes_on(void) {
 
 /* ---- beside others ---- */
 
-enum { THREADS = 3, PLACES = 64 };
+enum { THREADS = 3, PLACES = 64, BRIEF = 100000 };
 typedef struct Load {
     SlabAllocator* a;
     _Atomic(void*) given[PLACES];
@@ -355,7 +355,7 @@ static void* frees(void* arg) {
             continue;
         }
         size_t bytes = slab_usable_size(l->a, p);
-        if (!slab_free_checked(l->a, p)) abort();
+        CHECK(slab_free_checked(l->a, p));
         atomic_fetch_add(&l->freed_bytes, bytes);
         atomic_fetch_add(&l->freed, 1);
     }
@@ -366,7 +366,8 @@ static void* asks(void* arg) {
     Load* l = arg;
     for (unsigned n = 0; !atomic_load(&l->over); n++) {
         SlabGlobalStats g = kit_global(l->a);
-        if (g.live_bytes > 1u << 30) abort();
+        CHECK_LE(g.live_bytes, 1u << 30);
+        CHECK_LE(g.live_objects, 1u << 30);
         if (n % 8 == 0) slab_trim(l->a);
         sched_yield();
     }
@@ -429,6 +430,41 @@ static void beside_others(void) {
     slab_allocator_free(l.a);
 }
 
+static void* asks_the_domain(void* arg) {
+    Load* l = arg;
+    epoch_domain_t* d = atomic_load(&l->given[0]);
+    while (!atomic_load(&l->over)) {
+        SlabDomainStats s = {.struct_size = sizeof s};
+        CHECK(epoch_domain_stats(d, &s));
+        CHECK_LE(s.live_objects, BRIEF + 1);
+        CHECK_LE(s.live_bytes, 16 * BRIEF + KIT_MIB); /* a run's region at most is too much */
+    }
+    return NULL;
+}
+
+/* Runs of an object each, while others ask what lives. */
+static void figures_beside_brief_runs(void) {
+    Load l = {.a = kit_create()};
+    epoch_domain_t* d = make(l.a, 0);
+    atomic_store(&l.given[0], d);
+    CHECK(epoch_domain_malloc(d, 16) != NULL);
+    pthread_t t[THREADS];
+    for (unsigned n = 0; n < THREADS; n++) t[n] = kit_thread(asks_the_domain, &l);
+    for (unsigned n = 1; n < BRIEF; n++) {
+        SlabRun run;
+        REQUIRE(slab_run_begin(&run, d));
+        CHECK(slab_run_malloc(&run, 16) != NULL);
+        CHECK(slab_run_end(&run));
+    }
+    atomic_store(&l.over, true);
+    for (unsigned n = 0; n < THREADS; n++) pthread_join(t[n], NULL);
+    EpochReceipt r;
+    CHECK(epoch_domain_destroy_ex(d, &r));
+    CHECK_EQ(r.objects_allocated, BRIEF);
+    CHECK_EQ(r.bytes_allocated, 16 * BRIEF);
+    slab_allocator_free(l.a);
+}
+
 static const CheckCase cases[] = {
     CHECK_CASE(objects_of_the_domain),
     CHECK_CASE(what_is_left_is_no_object),
@@ -438,5 +474,6 @@ static const CheckCase cases[] = {
     CHECK_CASE(its_thread_exits),
     CHECK_CASE(a_child_goes_on),
     CHECK_CASE(beside_others),
+    CHECK_CASE(figures_beside_brief_runs),
 };
 CHECK_MAIN(cases)
