@@ -109,21 +109,20 @@ static Count count_map(const TsiRegion* r, unsigned gen, uint32_t end) {
     return n;
 }
 
-/* Granules of the objects and gaps below granule `end` that the owner has freed, found one by one. */
-static TSI_NOINLINE uint32_t own_granules(const TsiRegion* r, unsigned gen, uint32_t end) {
+/* Granules of the n objects and gaps below granule `end` that the owner has freed, found one by one. */
+static TSI_NOINLINE uint32_t own_granules(const TsiRegion* r, unsigned gen, uint32_t end, uint32_t n) {
     const uint8_t* map = map_of(r);
     uint32_t granules = 0;
-    for (uint32_t at = 0; at < end; at += 64) {
+    for (uint32_t at = 0; at < end && n != 0; at += 64) {
         Bytes own[TSI_MAP_READ / 16], any = {0};
         for (unsigned i = 0; i < TSI_MAP_READ / 16; i++) {
-            Bytes bytes = load16(map + at + 16 * i) & (uint8_t)~TSI_MARK_OTHER;
-            own[i] = (Bytes)(bytes == (uint8_t)(gen | TSI_MARK_OWN));
+            own[i] = (Bytes)(load16(map + at + 16 * i) == (uint8_t)(gen | TSI_MARK_OWN));
             any |= own[i];
         }
         if (TSI_LIKELY(bits16(any) == 0)) continue;
         uint64_t found = 0;
         for (unsigned i = 0; i < TSI_MAP_READ / 16; i++) found |= bits16(own[i]) << 16 * i;
-        for (found &= below(end - at); found != 0; found &= found - 1)
+        for (found &= below(end - at); found != 0 && n != 0; found &= found - 1, n--)
             granules += tsi_region_granules_in(r, at + tsi_ctz64(found), end, gen);
     }
     return granules;
@@ -278,7 +277,7 @@ static TsiRegionSum sum_of_life(TsiRegion* r, unsigned gen, uint64_t word) {
         sum.live_bytes = sum.issued_bytes;
     } else if (objects == 0 && freed <= end / FEW) {
         sum.live = issued - freed;
-        sum.live_bytes = (uint64_t)(end - own_granules(r, gen, end)) << TSI_GRANULE_SHIFT;
+        sum.live_bytes = (uint64_t)(end - own_granules(r, gen, end, freed)) << TSI_GRANULE_SHIFT;
     } else if (freed + objects != issued || (objects != 0 && any_live(r, gen, end))) { /* owners free nothing twice */
         Count n = count_map(r, gen, end);
         /* Marked and not counted: such a free fails, so the object lives to the end. */
