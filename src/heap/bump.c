@@ -22,7 +22,7 @@ enum {
     OUTLIVED = 8,             /* phases of a label that take small regions, once objects have outlived one */
     SMALL_PARTS = 16 << 10,   /* bumped by such a phase in parts of pages, */
     SMALL_PAGES = 256 << 10,  /* and in single pages */
-    APART = 256,              /* phases that the thread begins while one is open: many are open at a time */
+    APART = 512,              /* phases that the thread begins while one is open: many are open at a time */
     APART_PAGES = 32 << 10,   /* bumped by such a phase in single pages */
     ALONE = 16                /* objects of a heap that grow in regions of their own, at a time */
 };
