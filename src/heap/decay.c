@@ -4,6 +4,7 @@
 #include "heap/registry.h"
 #include "heap/trim.h"
 #include "heap/warm.h"
+#include "mem/stock.h"
 
 #include <errno.h>
 
@@ -47,11 +48,13 @@ void tsi_decay_begin(TsiArena* a) { set_due(a, 0); }
 
 static void look(TsiArena* a, TsiBinding* b) {
     note_idle(a);
+    tsi_stock_settle(&a->space);
     for (uint32_t index = 1; index < tsi_table_used(&a->phases.incs); index++) {
         TsiInc* i = tsi_inc(&a->phases, index);
         if (is_worth(i)) tsi_trim_idle(a, b, i);
     }
     tsi_warm_decay(a);
+    tsi_stock_looked(&a->space);
 }
 
 void tsi_decay_look(TsiArena* a, TsiBinding* b) {

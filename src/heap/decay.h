@@ -6,8 +6,9 @@
  * for which a look is due takes it: it trims the phases of the ring, and others that hold much, as tsi_trim does, but
  *
  *   - a heap whose thread has counted since the last look is left to that thread, which takes its own;
- *   - pages go as an end's do: some stay with the thread and in the stock, and what is missed raises the budget, which
- *     falls again by time.
+ *   - pages stay in the stock until the next look, which gives back those that nobody has touched, or until the
+ *     allocator would grow beyond what it had at the look (mem/stock.h). What goes and is missed raises the budget,
+ *     which falls again by time. A heap that grows and looks for its empty slabs by itself (heap/alloc.c) does likewise.
  *
  * So a process with no calls at all keeps what it has: the next call, or a reader of statistics, looks. A thread that
  * has counted quickly counts down from STEPS (decay.c), so one that becomes idle then makes as many calls before it

@@ -40,6 +40,11 @@ static void count_gone(TsiSweep* w, uint32_t slab_id) {
 /* To the stock as far as the budget allows, the others to the system. */
 static void give_slabs(TsiSweep* w, uint32_t* ids, unsigned n) {
     TsiSpace* s = &w->arena->space;
+    if (w->lends) {
+        uint64_t bytes = 0;
+        for (unsigned i = 0; i < n; i++) bytes += tsi_slab_class(s, ids[i])->slab_bytes;
+        tsi_stock_lend(s, bytes);
+    }
     unsigned kept = w->at_once ? 0 : tsi_stock_choose(s, ids, n, w->learns);
     for (unsigned i = kept; i < n; i++) count_gone(w, ids[i]);
     size_t shared = w->at_once ? tsi_space_purge(s, ids, n) : tsi_space_leave(s, ids + kept, n - kept, w->learns);

@@ -14,6 +14,7 @@
 #include "heap/partial.h"
 #include "heap/profile.h"
 #include "mem/large.h"
+#include "mem/stock.h"
 
 /* Keeps others from returning the object: its tag says PARTIAL then. Stripe held. */
 static bool large_claim_locked(TsiArena* a, TsiInc* i, const TsiPlace* at) {
@@ -70,8 +71,10 @@ bool tsi_large_grow(TsiBinding* b, const TsiPlace* at, size_t size) {
     bool grown = claimed && bytes > had && large_grow_locked(b, i, at->slab_id, bytes);
     if (claimed) large_let_go(b, i, at->slab_id);
     else tsi_inc_give(i);
-    if (grown) tsi_profile_one(b, bytes - had);
-    return grown;
+    if (!grown) return false;
+    tsi_stock_grown(&a->space);
+    tsi_profile_one(b, bytes - had);
+    return true;
 }
 
 size_t tsi_large_move(TsiBinding* b, const TsiPlace* at, void* to, size_t bytes) {

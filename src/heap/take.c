@@ -96,6 +96,7 @@ bool tsi_slab_take(TsiBinding* b, TsiHeap* h, unsigned cls, uint32_t* slab_id) {
         tsi_rest(s, *slab_id);
     }
     if (warm) tsi_count(&counters->recycled);
+    else tsi_stock_grown(s);
     tsi_charge_keep(b, i, &charge);
     join(b, h, cls, *slab_id);
     return true;
@@ -175,6 +176,7 @@ void* tsi_large_alloc(TsiBinding* b, TsiRef ref, size_t size, size_t align, TsiI
         (void)tsi_space_give_large(s, slab_id, false);
         return NULL;
     }
+    tsi_stock_grown(s);
     tsi_count(&b->counters[TSI_CLASS_LARGE].new_slab);
     tsi_charge_keep(b, i, &charge);
     tsi_profile_one(b, bytes);

@@ -79,7 +79,7 @@ bool tsi_trim_inc(TsiArena* a, TsiBinding* b, TsiInc* i) { return trim_inc(a, b,
 
 void tsi_trim_idle(TsiArena* a, TsiBinding* b, TsiInc* i) {
     if (is_anothers(i)) return;
-    TsiSweep w = {.arena = a, .b = b, .inc = i, .idle = true, .learns = true};
+    TsiSweep w = {.arena = a, .b = b, .inc = i, .idle = true, .lends = true, .learns = true};
     w.banks = tsi_banks_take(a);
     tsi_inc_take(i);
     tsi_sweep_whole(&w, NULL);
@@ -96,7 +96,12 @@ bool tsi_trim(TsiArena* a, TsiBinding* b, TsiBinding* only) {
     return left;
 }
 
-void tsi_heap_scavenge(TsiBinding* b, TsiHeap* h) { (void)trim_inc(b->arena, b, tsi_heap_inc(b->arena, h), b, false); }
+void tsi_heap_scavenge(TsiBinding* b, TsiHeap* h) {
+    TsiArena* a = b->arena;
+    TsiSweep w = {.arena = a, .b = b, .inc = tsi_heap_inc(a, h), .lends = a->options.decay_ms != 0};
+    tsi_inc_take(w.inc);
+    tsi_sweep_whole(&w, b);
+}
 
 void tsi_trim_banks(TsiArena* a, TsiBinding* b) {
     TsiRef ref = tsi_phases_current(&a->phases);

@@ -43,7 +43,16 @@ static void set_budget_locked(TsiSpace* s, uint64_t to) {
     TsiStock* k = &s->stock;
     uint64_t was = tsi_load_relaxed(&k->budget);
     tsi_store_relaxed(&k->budget, to);
+    if (k->lent > to - k->start) k->lent = to - k->start;
     (void)tsi_add_relaxed(&k->left, (int64_t)to - (int64_t)was);
+}
+
+/* Takes back up to so many bytes of what was lent. */
+static void take_back_locked(TsiSpace* s, uint64_t bytes) {
+    TSI_HOLDS(&s->lock);
+    if (bytes > s->stock.lent) bytes = s->stock.lent;
+    s->stock.lent -= bytes;
+    set_budget_locked(s, tsi_load_relaxed(&s->stock.budget) - bytes);
 }
 
 /* Forgets what went back too long ago. */
@@ -85,11 +94,11 @@ static void regret_locked(TsiSpace* s, uint64_t bytes, bool large) {
     k->rued_sum += regretted;
     tsi_store_relaxed(&k->regretted, tsi_load_relaxed(&k->regretted) + regretted);
     tsi_store_relaxed(&k->used_ns, ns);
-    uint64_t budget = tsi_load_relaxed(&k->budget), to = budget + regretted,
+    uint64_t budget = tsi_load_relaxed(&k->budget), learned = budget - k->lent, to = learned + regretted,
              most = large ? k->limit : k->rued_sum / BALANCE;
     if (to > most) to = most;
-    if (to > k->limit) to = k->limit;
-    if (to > budget) set_budget_locked(s, to);
+    if (to > k->limit - k->lent) to = k->limit - k->lent;
+    if (to > learned) set_budget_locked(s, budget + (to - learned));
 }
 
 /* ---- pages ---- */
@@ -127,6 +136,7 @@ size_t tsi_stock_take_locked(TsiSpace* s, const uint8_t* p, size_t bytes, bool l
         found = change_locked(s, p, bytes, false, tick_of(ns));
         tsi_store_relaxed(&k->bytes, kept - found);
         tsi_stock_unreserve(s, found);
+        take_back_locked(s, found);
         if (found != 0 && kept - found < tsi_load_relaxed(&k->budget) / 2) tsi_store_relaxed(&k->used_ns, ns);
     }
     if (k->gone_sum != 0 && found < bytes) regret_locked(s, bytes - found, large);
@@ -307,6 +317,64 @@ void tsi_stock_look(TsiSpace* s, uint64_t ns) {
         uint64_t freed = evict_coldest_locked(s, left < 0 ? (uint64_t)-left : 0);
         if (freed != 0) note_gone_locked(s, freed, ns);
     }
+    tsi_lock_give(&s->lock);
+}
+
+/* ---- what phases that go on have emptied ---- */
+
+void tsi_stock_lend(TsiSpace* s, uint64_t bytes) {
+    TsiStock* k = &s->stock;
+    if (!tsi_stock_learns(s)) return;
+    tsi_lock_take(&s->lock);
+    uint64_t budget = tsi_load_relaxed(&k->budget), more = 0;
+    int64_t lacks = (int64_t)bytes - tsi_load_relaxed(&k->left);
+    if (lacks > 0) more = (uint64_t)lacks < k->limit - budget ? (uint64_t)lacks : k->limit - budget;
+    set_budget_locked(s, budget + more);
+    k->lent += more;
+    if (more != 0) tsi_store_relaxed(&k->used_ns, tsi_os.coarse_ns());
+    tsi_store_relaxed(&k->high, tsi_load_relaxed(&s->committed_bytes));
+    tsi_lock_give(&s->lock);
+}
+
+void tsi_stock_grown_now(TsiSpace* s) {
+    TsiStock* k = &s->stock;
+    uint64_t little = k->start / 2;              /* as much as threads may keep beside it */
+    if (tsi_load_relaxed(&k->bytes) <= little) { /* a hint */
+        tsi_store_relaxed(&k->high, tsi_load_relaxed(&s->committed_bytes));
+        return;
+    }
+    tsi_lock_take(&s->lock);
+    uint64_t committed = tsi_load_relaxed(&s->committed_bytes), high = tsi_load_relaxed(&k->high),
+             kept = tsi_load_relaxed(&k->bytes);
+    if (committed > high && kept > little) {
+        uint64_t need = committed - high < TOGETHER_BYTES ? TOGETHER_BYTES : committed - high;
+        take_back_locked(s, evict_coldest_locked(s, need < kept - little ? need : kept - little));
+    }
+    committed = tsi_load_relaxed(&s->committed_bytes);
+    if (committed > high) tsi_store_relaxed(&k->high, committed);
+    tsi_lock_give(&s->lock);
+}
+
+void tsi_stock_settle(TsiSpace* s) {
+    TsiStock* k = &s->stock;
+    if (!tsi_stock_learns(s)) return;
+    tsi_lock_take(&s->lock);
+    uint32_t words = (tsi_load_relaxed(&s->chunk_high) + 63) / 64, since = tick_of(tsi_os.coarse_ns()) - k->looked_tick;
+    uint64_t lent = k->lent, freed = 0;
+    for (uint32_t chunk = 0; chunk < words * 64 && freed < lent; chunk++) {
+        if (s->bits[chunk / 64].stocked == 0) chunk |= 63; /* none of the word */
+        else if (tsi_chunk_is_stocked(s, chunk) && !s->chunks[chunk].held &&
+                 tick_of(tsi_os.coarse_ns()) - s->chunks[chunk].stock_tick >= since)
+            freed += evict_locked(s, chunk, lent - freed);
+    }
+    int64_t left = tsi_load_relaxed(&k->left);
+    take_back_locked(s, left > 0 ? (uint64_t)left : 0); /* for what went, and what was never filled */
+    tsi_lock_give(&s->lock);
+}
+
+void tsi_stock_looked(TsiSpace* s) {
+    tsi_lock_take(&s->lock);
+    s->stock.looked_tick = tick_of(tsi_os.coarse_ns());
     tsi_lock_give(&s->lock);
 }
 

@@ -12,11 +12,17 @@
  * needed it falls by half, never below its start. A limit that is not above the start switches learning off, and with
  * it the stock.
  *
+ * A heap that goes on and has emptied slabs may need them again in a moment, or never. Room for these pages is lent
+ * beyond the budget, until a look finds them untouched since the look before (heap/decay.h), and as long as the
+ * allocator does not grow beyond what it had as they were emptied: before it does, kept pages go. So what is lent costs
+ * no memory at the peak.
+ *
  * Invariants
  *   K1  A page in the stock is in no slab that is out of the pool: taking a slab takes its pages out. Under the lock.
  *   K2  left + stock + grants of threads = budget. Who gives pages has taken their room from `left` before.
  *   K3  A chunk whose pages are on their way to the system is held: it is in no list and counts as used, so
  *       nobody takes a slab of it or opens it meanwhile. Slabs may come back to it.
+ *   K4  Where it learns, start + lent <= budget <= limit. Pages that leave the stock take their part of `lent` along.
  */
 #ifndef TSI_MEM_STOCK_H
 #define TSI_MEM_STOCK_H
@@ -51,6 +57,20 @@ uint64_t tsi_stock_room(TsiSpace* s, uint64_t bytes, bool learn);
 void tsi_stock_note_gone(TsiSpace* s, uint64_t bytes);
 /* Lets the budget fall for each second it was not used, and gives back what is beyond it. */
 void tsi_stock_look(TsiSpace* s, uint64_t now_ns);
+/* Lends room, up to the limit of the budget, for so many bytes that phases which go on have emptied. O(1) */
+void tsi_stock_lend(TsiSpace* s, uint64_t bytes);
+/* Gives kept pages back where more is committed than when room was last lent. Called after pages were taken from the
+ * system. */
+void tsi_stock_grown_now(TsiSpace* s);
+TSI_INLINE void tsi_stock_grown(TsiSpace* s) {
+    uint64_t high = tsi_load_relaxed(&s->stock.high);
+    if (TSI_UNLIKELY(high != 0) && tsi_load_relaxed(&s->committed_bytes) > high) tsi_stock_grown_now(s);
+}
+/* Takes back what was lent, with pages of chunks that nobody has put into the stock, or taken out of it, since the last
+ * tsi_stock_looked. O(chunks) */
+void tsi_stock_settle(TsiSpace* s);
+/* Notes the time, for the next tsi_stock_settle. */
+void tsi_stock_looked(TsiSpace* s);
 /* Gives so much of the stock back, or all; as asked for, so never in vain. */
 uint64_t tsi_stock_give_back(TsiSpace* s, uint64_t bytes);
 

@@ -20,6 +20,7 @@
 #include "heap/living.h"
 #include "heap/names.h"
 #include "heap/token.h"
+#include "mem/stock.h"
 #include "mem/large.h"
 #include "mem/parts.h"
 #include "phase/draining.h"
@@ -193,6 +194,8 @@ static void check_stock(Check* k) {
     if ((int64_t)(kept + granted) + tsi_load_relaxed(&s->stock.left) != (int64_t)tsi_load_relaxed(&s->stock.budget))
         fail(k, "budget %llu: %llu kept, %llu granted, %lld left", (Num)tsi_load_relaxed(&s->stock.budget), (Num)kept,
              (Num)granted, (long long)tsi_load_relaxed(&s->stock.left));
+    if (tsi_stock_learns(s) && s->stock.start + s->stock.lent > tsi_load_relaxed(&s->stock.budget)) /* K4 */
+        fail(k, "budget %llu: %llu lent", (Num)tsi_load_relaxed(&s->stock.budget), (Num)s->stock.lent);
     k->committed += kept;
 }
 

@@ -217,12 +217,66 @@ static void open_domains_count_by_size(void) {
     close_it();
 }
 
-/* A budget that has risen falls by the looks alone, and stores that nobody uses go with it. */
-static void the_budget_falls(void) {
+static SlabOptions that_learns(void) {
     SlabOptions o = with_decay(MS);
     o.warm_bytes = 0;
-    open_with(o);
+    return o;
+}
+
+/* Pages that a look finds empty are still there for the next burst. Those that nobody has used by the next look go. */
+static void what_was_emptied_waits_for_a_look(void) {
+    open_with(that_learns());
     fill_and_empty(NULL);
+    uint64_t full = kit_committed_now(a);
+    REQUIRE_GT(full, KIT_WARM_BYTES);
+    for (unsigned n = 0; n < 4; n++) {
+        pass_ms(MS);
+        read_statistics();
+        REQUIRE_EQ(kit_committed_now(a), full);
+        kit_check(a);
+        uint64_t purged = tsi_load_relaxed(&space->purge_bytes);
+        fill_and_empty(NULL); /* takes them, and no others */
+        REQUIRE_EQ(kit_committed_now(a), full);
+        REQUIRE_EQ(tsi_load_relaxed(&space->purge_bytes), purged);
+    }
+    pass_ms(MS);
+    read_statistics();
+    pass_ms(MS);
+    read_statistics();
+    REQUIRE_LE(kit_committed_now(a), KIT_WARM_BYTES);
+    kit_check(a);
+    close_it();
+}
+
+/* Pages that wait cost nothing at the peak: before a program has more than it had when they were emptied, they go. */
+static void growth_takes_what_waits(void) {
+    enum { OTHER = 2 * N, LITTLE = 128 << 10 }; /* 384 KiB of slabs */
+    void *p[N], **more = malloc(OTHER * sizeof *more);
+    open_with(that_learns());
+    fill(p);
+    for (unsigned n = 0; n < N; n++) /* all but the last: the chunks keep their class */
+        if (n != N - 1) REQUIRE(slab_free_checked(a, p[n]));
+    uint64_t full = kit_committed_now(a);
+    pass_ms(MS);
+    read_statistics();
+    REQUIRE_EQ(kit_committed_now(a), full);
+    for (unsigned n = 0; n < OTHER; n++) {
+        REQUIRE((more[n] = slab_malloc(a, 64)) != NULL);
+        REQUIRE_LE(kit_committed_now(a), full + LITTLE);
+    }
+    kit_check(a);
+    REQUIRE(slab_free_checked(a, p[N - 1]));
+    for (unsigned n = 0; n < OTHER; n++) REQUIRE(slab_free_checked(a, more[n]));
+    free(more);
+    close_it();
+}
+
+/* A budget that has risen falls by the looks alone, and stores that nobody uses go with it. */
+static void the_budget_falls(void) {
+    open_with(that_learns());
+    fill_and_empty(NULL);
+    pass_ms(MS);
+    read_statistics();
     pass_ms(MS);
     read_statistics(); /* some stay: a store's share, and the stock */
     REQUIRE_LE(kit_committed_now(a), KIT_WARM_BYTES);
@@ -264,6 +318,8 @@ static const CheckCase cases[] = {
     CHECK_CASE(idle_threads_are_seen_to),
     CHECK_CASE(busy_threads_are_left_alone),
     CHECK_CASE(open_domains_count_by_size),
+    CHECK_CASE(what_was_emptied_waits_for_a_look),
+    CHECK_CASE(growth_takes_what_waits),
     CHECK_CASE(the_budget_falls),
     CHECK_CASE(a_child_looks),
 };
