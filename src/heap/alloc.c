@@ -41,7 +41,7 @@
 
 enum {
     LARGE_HEAP = 4 << 20, /* bytes of slabs: from here on memory counts for more than a change of lines */
-    EMPTIED_PART = 16,    /* of a heap's bytes: so many taken, and so many freed in, are worth a look */
+    EMPTIED_PART = 32,    /* of a heap's bytes: so many taken, and so many freed in, are worth a look */
     EMPTIED_LOOKS = 16,   /* slabs taken, from one question to the next */
     PATIENCE_MOST = 2,
     SCAVENGE_LEAST = 256 /* slabs of a heap that is looked at */

@@ -91,7 +91,8 @@ void tsi_sweep_finish(TsiSweep* w) {
     unsigned n = 0, halves = BATCH; /* halves of huge pages from the end on */
     tsi_sweep_uncharge(w);
     tsi_warm_look(a);
-    if (!w->at_once) w->out = tsi_warm_put(a, w->b, w->out, w->learns);
+    /* What is lent is anybody's: a store would keep it for its classes. */
+    if (!w->at_once && !w->lends) w->out = tsi_warm_put(a, w->b, w->out, w->learns);
     while (w->out != 0) {
         uint32_t id = w->out - 1;
         w->out = tsi_slab(s, id)->next;

@@ -338,17 +338,16 @@ void tsi_stock_lend(TsiSpace* s, uint64_t bytes) {
 
 void tsi_stock_grown_now(TsiSpace* s) {
     TsiStock* k = &s->stock;
-    uint64_t little = k->start / 2;              /* as much as threads may keep beside it */
-    if (tsi_load_relaxed(&k->bytes) <= little) { /* a hint */
+    if (tsi_load_relaxed(&k->bytes) <= TOGETHER_BYTES) { /* a hint */
         tsi_store_relaxed(&k->high, tsi_load_relaxed(&s->committed_bytes));
         return;
     }
     tsi_lock_take(&s->lock);
     uint64_t committed = tsi_load_relaxed(&s->committed_bytes), high = tsi_load_relaxed(&k->high),
              kept = tsi_load_relaxed(&k->bytes);
-    if (committed > high && kept > little) {
+    if (committed > high && kept > TOGETHER_BYTES) {
         uint64_t need = committed - high < TOGETHER_BYTES ? TOGETHER_BYTES : committed - high;
-        take_back_locked(s, evict_coldest_locked(s, need < kept - little ? need : kept - little));
+        take_back_locked(s, evict_coldest_locked(s, need < kept ? need : kept));
     }
     committed = tsi_load_relaxed(&s->committed_bytes);
     if (committed > high) tsi_store_relaxed(&k->high, committed);
