@@ -19,17 +19,18 @@ enum { RECEIPTS_MAX = 16, OLDEST = 16, NEWEST = 32 };
 /* ---- leaks ---- */
 
 static int more_bytes_first(const void* a, const void* b) {
-    uint64_t x = ((const SlabLabelStats*)a)->draining_bytes, y = ((const SlabLabelStats*)b)->draining_bytes;
+    uint64_t x = ((const SlabLabelStats*)a)->unexpected_draining_bytes;
+    uint64_t y = ((const SlabLabelStats*)b)->unexpected_draining_bytes;
     return x < y ? 1 : x > y ? -1 : 0;
 }
 
 static void write_leak(const SlabLabelStats* l, struct json* j) {
     json_object(j, NULL);
     json_text(j, "label", l->label);
-    json_count(j, "phases", l->draining_phases);
-    json_count(j, "objects", l->draining_objects);
-    json_count(j, "bytes", l->draining_bytes);
-    json_count(j, "oldest_s", l->oldest_draining_ns / 1000000000u);
+    json_count(j, "phases", l->unexpected_draining_phases);
+    json_count(j, "objects", l->unexpected_draining_objects);
+    json_count(j, "bytes", l->unexpected_draining_bytes);
+    json_count(j, "oldest_s", l->oldest_unexpected_ns / 1000000000u);
     json_close(j);
 }
 
@@ -39,7 +40,7 @@ static bool write_leaks(SlabAllocator* a, uint32_t threshold_s, struct json* j) 
     if (rows == NULL) return false;
     count = slab_stats_labels(a, rows, room);
     for (size_t n = 0; n < count && n < room; n++)
-        if (rows[n].draining_objects != 0 && rows[n].oldest_draining_ns / 1000000000u >= threshold_s)
+        if (rows[n].unexpected_draining_objects != 0 && rows[n].oldest_unexpected_ns / 1000000000u >= threshold_s)
             rows[leaks++] = rows[n];
     qsort(rows, leaks, sizeof *rows, more_bytes_first);
     json_count(j, "leak_threshold_s", threshold_s);

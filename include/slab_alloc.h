@@ -417,6 +417,14 @@ SLAB_API bool slab_epoch_set_budget(SlabAllocator* a, EpochId epoch, size_t soft
 SLAB_API bool slab_label_set_budget(SlabAllocator* a, const char* label, size_t soft, size_t hard, SlabBudgetFn fn,
                                     void* ctx);
 
+/* Says that a phase of the label may let `objects` objects of `bytes` usable bytes together escape as it is drained: a
+ * response that is still being sent, an entry of a cache. Up to there no doctor and no alert speaks of it. A phase that
+ * lets more escape is told of until it has drained, and counted (SlabLabelStats.unexpected_phases); those that drain
+ * already are judged by what they hold at this call. What escapes is counted and shown as before. 0 and 0 take it
+ * back. False: NULL, or no label (EINVAL); a label that found no room (ENOMEM). Any thread. O(phases of the label
+ * that drain). */
+SLAB_API bool slab_label_expect_escapes(SlabAllocator* a, const char* label, uint32_t objects, uint64_t bytes);
+
 /* ---- typed allocation ------------------------------------------------------------------- */
 
 static inline void* slab_new_(SlabAllocator* a, size_t n, size_t size, size_t alignment) {

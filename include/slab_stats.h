@@ -162,6 +162,12 @@ typedef struct SlabLabelStats {
     double growth_per_second;
     /* The nearest of its hard budget and those of its open phases, as in SlabGlobalStats; 0: there is none. */
     uint64_t limit_bytes, limit_used_bytes, limit_ns;
+    /* What a phase of the label may let escape without alarm (slab_label_expect_escapes); both 0: nothing was said, and
+     * each escape is unexpected. How many phases let more escape as they were drained, since the allocator was made. Of
+     * the phases that drain now, those that have let more escape: how many, what they hold, and how old the oldest is,
+     * as in the figures of all that drain. */
+    uint64_t expected_objects, expected_bytes, unexpected_phases;
+    uint64_t unexpected_draining_phases, unexpected_draining_objects, unexpected_draining_bytes, oldest_unexpected_ns;
 } SlabLabelStats;
 
 /* One incarnation that is open or draining. */

@@ -35,7 +35,8 @@ function age(s) {
 
 const WANTED = new Set(["rss_bytes", "committed_bytes", "live_bytes", "live_objects", "slow_path_hits_total",
   "open_phases", "draining_phases", "uptime_seconds", "label_committed_bytes", "label_objects_allocated_total", "label_draining_bytes",
-  "label_draining_phases", "label_draining_objects", "label_oldest_draining_seconds", "class_slow_current_full_total", "class_slow_current_null_total", "class_slow_cache_miss_total",
+  "label_unexpected_draining_phases", "label_unexpected_draining_objects", "label_unexpected_draining_bytes", "label_oldest_unexpected_seconds",
+  "class_slow_current_full_total", "class_slow_current_null_total", "class_slow_cache_miss_total",
   "class_slow_epoch_closed_total", "class_slow_path_hits_total", "class_live_bytes", "class_committed_bytes", "class_net_slabs",
   "class_recycle_ratio", "class_lock_contention_ratio", "class_new_slabs_total", "sampled_allocs_total",
   "sampled_alloc_cpu_seconds_total", "sampled_alloc_wait_seconds_total", "madvise_failures_total", "out_of_memory_total",
@@ -176,12 +177,12 @@ function drawFigure(f) {
 
 // ---- tiles and tables ----
 
-/* Labels whose ended phases hold objects, the oldest of them for longer than the daemon calls a leak; the largest first. */
+/* Labels whose ended phases hold more objects than is expected of them, the oldest of them for longer than the daemon calls a leak; the largest first. */
 function leaking(s) {
   const threshold = state.reports ? state.reports.leak_threshold_s : Infinity;
-  return rows(s, "label_draining_objects").filter(r => r.v > 0).map(r => ({
-    label: r.labels.label, objects: r.v, phases: ofLabel(s, "label_draining_phases", r.labels.label),
-    bytes: ofLabel(s, "label_draining_bytes", r.labels.label), oldest: ofLabel(s, "label_oldest_draining_seconds", r.labels.label),
+  return rows(s, "label_unexpected_draining_objects").filter(r => r.v > 0).map(r => ({
+    label: r.labels.label, objects: r.v, phases: ofLabel(s, "label_unexpected_draining_phases", r.labels.label),
+    bytes: ofLabel(s, "label_unexpected_draining_bytes", r.labels.label), oldest: ofLabel(s, "label_oldest_unexpected_seconds", r.labels.label),
   })).filter(l => l.oldest >= threshold).sort((a, b) => b.bytes - a.bytes);
 }
 

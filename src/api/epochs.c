@@ -4,6 +4,7 @@
 #include "heap/charge.h"
 #include "heap/close.h"
 #include "heap/late.h"
+#include "phase/draining.h"
 #include "stats/snapshot.h"
 #include "heap/finish.h"
 #include "heap/pin.h"
@@ -171,6 +172,17 @@ bool slab_label_set_budget(SlabAllocator* s, const char* label, size_t soft, siz
     tsi_lock_take(&a->phases.labels.lock);
     tsi_budget_change_locked(a, at, soft, hard, fn, ctx);
     tsi_lock_give(&a->phases.labels.lock);
+    return true;
+}
+
+bool slab_label_expect_escapes(SlabAllocator* s, const char* label, uint32_t objects, uint64_t bytes) {
+    TsiArena* a = tsi_arena(s);
+    char name[TSI_LABEL_BYTES];
+    tsi_label_copy(name, label);
+    if (a == NULL || name[0] == 0) return tsi_error_set(EINVAL), false;
+    uint32_t at = tsi_label_find(&a->phases.labels, name);
+    if (at == TSI_LABEL_OTHER) return tsi_error_set(ENOMEM), false;
+    tsi_draining_expect(&a->phases, at, (TsiExpected){objects, bytes});
     return true;
 }
 

@@ -2,6 +2,7 @@
 #include "heap/charge.h"
 
 #include "heap/registry.h"
+#include "phase/draining.h"
 
 #include <string.h>
 
@@ -405,6 +406,7 @@ void tsi_post_escapes(TsiArena* a, TsiInc* i, TsiTotals live) {
     TsiLabel* l = tsi_label_of(a, i);
     tsi_add_relaxed(&l->objects_escaped, live.objects);
     tsi_add_relaxed(&l->bytes_escaped, live.bytes);
+    tsi_draining_judge(l, live);
 }
 
 /* ---- telling ---- */

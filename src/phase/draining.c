@@ -22,12 +22,14 @@ static void sum_up(const TsiPhases* p, uint32_t at) {
     n->count = 1;
     n->sum = n->held;
     n->max_bytes = n->held.slab_bytes;
+    n->over_below = n->over;
     for (unsigned side = 0; side < 2; side++) {
         if (n->child[side] == 0) continue;
         const TsiDraining* c = node(p, n->child[side]);
         n->count += c->count;
         tsi_holding_add(&n->sum, c->sum);
         if (c->max_bytes > n->max_bytes) n->max_bytes = c->max_bytes;
+        n->over_below |= c->over_below;
     }
 }
 
@@ -78,11 +80,25 @@ static void sum_path(const TsiPhases* p, uint32_t at, uint64_t since_ns, uint32_
 
 /* ---- changes ---- */
 
+TSI_INLINE bool holds_more(const TsiLabel* l, const TsiHolding* held) {
+    return tsi_is_unexpected(&l->expected, held->objects, held->live_bytes);
+}
+
+/* Adds a node to its label's figures of those that are over, or takes it from there. */
+static void count_over(TsiLabel* l, const TsiDraining* n, int sign) {
+    if (!n->over) return;
+    l->over_phases += (uint64_t)sign;
+    l->over_held.objects += (uint64_t)sign * n->held.objects;
+    l->over_held.live_bytes += (uint64_t)sign * n->held.live_bytes;
+    l->over_held.slab_bytes += (uint64_t)sign * n->held.slab_bytes;
+}
+
 static void leave(TsiPhases* p, TsiInc* i) {
     TsiDraining* n = &i->draining;
     TsiLabel* l = tsi_label(&p->labels, n->label - 1);
     tsi_lock_take(&l->drain_lock);
     l->drain_root = without(p, l->drain_root, n->since_ns, i->index);
+    count_over(l, n, -1);
     *n = (TsiDraining){0};
     tsi_lock_give(&l->drain_lock);
 }
@@ -91,7 +107,9 @@ static void enter(TsiPhases* p, TsiInc* i, uint32_t label_at, uint64_t since_ns,
     TsiLabel* l = tsi_label(&p->labels, label_at);
     uint32_t older, younger;
     tsi_lock_take(&l->drain_lock);
-    i->draining = (TsiDraining){.label = label_at + 1, .since_ns = since_ns, .held = held};
+    i->draining = (TsiDraining){.label = (uint16_t)(label_at + 1), .since_ns = since_ns, .held = held};
+    i->draining.over = holds_more(l, &held);
+    count_over(l, &i->draining, 1);
     sum_up(p, i->index);
     part(p, l->drain_root, since_ns, i->index, &older, &younger);
     l->drain_root = join(p, join(p, older, i->index), younger);
@@ -101,7 +119,10 @@ static void enter(TsiPhases* p, TsiInc* i, uint32_t label_at, uint64_t since_ns,
 static void change(TsiPhases* p, TsiInc* i, TsiHolding held) {
     TsiLabel* l = tsi_label(&p->labels, i->draining.label - 1);
     tsi_lock_take(&l->drain_lock);
+    count_over(l, &i->draining, -1);
     i->draining.held = held;
+    i->draining.over |= holds_more(l, &held);
+    count_over(l, &i->draining, 1);
     sum_path(p, l->drain_root, i->draining.since_ns, i->index);
     tsi_lock_give(&l->drain_lock);
 }
@@ -118,6 +139,37 @@ void tsi_draining_set_locked(TsiPhases* p, TsiInc* i, uint64_t since_ns, TsiHold
     }
     if (n->label != 0) leave(p, i);
     if (held.objects != 0) enter(p, i, label_at, since_ns, held);
+}
+
+/* ---- what a label expects ---- */
+
+static void judge(const TsiPhases* p, TsiLabel* l, uint32_t at) {
+    if (at == 0) return;
+    TsiDraining* n = node(p, at);
+    judge(p, l, n->child[0]);
+    judge(p, l, n->child[1]);
+    n->over = holds_more(l, &n->held);
+    count_over(l, n, 1);
+    sum_up(p, at);
+}
+
+void tsi_draining_expect(TsiPhases* p, uint32_t label_at, TsiExpected expected) {
+    TsiLabel* l = tsi_label(&p->labels, label_at);
+    tsi_lock_take(&p->labels.lock); /* a fork waits for it */
+    tsi_lock_take(&l->drain_lock);
+    l->expected = expected;
+    l->over_phases = 0;
+    l->over_held = (TsiHolding){0, 0, 0};
+    judge(p, l, l->drain_root);
+    tsi_lock_give(&l->drain_lock);
+    tsi_lock_give(&p->labels.lock);
+}
+
+void tsi_draining_judge(TsiLabel* l, TsiTotals escaped) {
+    tsi_lock_take(&l->drain_lock);
+    bool more = tsi_is_unexpected(&l->expected, escaped.objects, escaped.bytes);
+    tsi_lock_give(&l->drain_lock);
+    if (more) tsi_add_relaxed(&l->unexpected, 1);
 }
 
 /* ---- telling ---- */
@@ -152,8 +204,18 @@ static void find_worst(const TsiPhases* p, uint32_t at, TsiDrainRow worst[TSI_DR
     uint64_t younger = n->child[1] != 0 ? node(p, n->child[1])->max_bytes : 0;
     unsigned first = younger > older;
     find_worst(p, n->child[first], worst);
-    put_worst(worst, &(TsiDrainRow){tsi_inc_era(tsi_inc(p, at)), n->since_ns, n->held});
+    put_worst(worst, &(TsiDrainRow){tsi_inc_era(tsi_inc(p, at)), n->since_ns, n->held, n->over});
     find_worst(p, n->child[!first], worst);
+}
+
+/* The oldest phase that is over, where there is one from `at` down. */
+static uint32_t oldest_over(const TsiPhases* p, uint32_t at) {
+    for (;;) {
+        const TsiDraining* n = node(p, at);
+        if (n->child[0] != 0 && node(p, n->child[0])->over_below) at = n->child[0];
+        else if (n->over) return at;
+        else at = n->child[1];
+    }
 }
 
 void tsi_draining_tell(TsiPhases* p, uint32_t label_at, uint64_t now_ns, TsiDrainSum* out) {
@@ -161,12 +223,16 @@ void tsi_draining_tell(TsiPhases* p, uint32_t label_at, uint64_t now_ns, TsiDrai
     *out = (TsiDrainSum){0};
     tsi_lock_take(&l->drain_lock);
     uint32_t root = l->drain_root, oldest = root;
+    out->expected = l->expected;
     if (root != 0) {
         while (node(p, oldest)->child[0] != 0) oldest = node(p, oldest)->child[0];
         out->phases = node(p, root)->count;
         out->held = node(p, root)->sum;
         out->oldest_ns = age(node(p, oldest)->since_ns, now_ns);
         find_worst(p, root, out->worst);
+        out->over_phases = l->over_phases;
+        out->over_held = l->over_held;
+        if (out->over_phases != 0) out->over_oldest_ns = age(node(p, oldest_over(p, root))->since_ns, now_ns);
         uint64_t rest = out->phases;
         for (unsigned b = 0; b < TSI_LABEL_BUCKETS - 1 && rest != 0; b++) {
             uint64_t older = count_old(p, root, now_ns, 2ull << b);
@@ -178,8 +244,16 @@ void tsi_draining_tell(TsiPhases* p, uint32_t label_at, uint64_t now_ns, TsiDrai
     tsi_lock_give(&l->drain_lock);
 }
 
+/* A phase of the sum is over from here on. */
+static void put_over(TsiDrainSum* sum, TsiHolding held, uint64_t age_ns) {
+    sum->over_phases++;
+    tsi_holding_add(&sum->over_held, held);
+    if (age_ns > sum->over_oldest_ns) sum->over_oldest_ns = age_ns;
+}
+
 void tsi_draining_add(TsiDrainSum* sum, const TsiDrainRow* row, uint64_t now_ns) {
     uint64_t its = age(row->since_ns, now_ns);
+    if (tsi_is_unexpected(&sum->expected, row->held.objects, row->held.live_bytes)) put_over(sum, row->held, its);
     sum->phases++;
     tsi_holding_add(&sum->held, row->held);
     sum->ages[tsi_label_bucket(its)]++;
@@ -187,10 +261,13 @@ void tsi_draining_add(TsiDrainSum* sum, const TsiDrainRow* row, uint64_t now_ns)
     put_worst(sum->worst, row);
 }
 
-void tsi_draining_more(TsiDrainSum* sum, TsiDrainRow row, TsiHolding more) {
+void tsi_draining_more(TsiDrainSum* sum, TsiDrainRow row, TsiHolding more, uint64_t now_ns) {
     unsigned kept = 0;
     tsi_holding_add(&sum->held, more);
     tsi_holding_add(&row.held, more);
+    if (row.over) tsi_holding_add(&sum->over_held, more);
+    else if (tsi_is_unexpected(&sum->expected, row.held.objects, row.held.live_bytes))
+        put_over(sum, row.held, age(row.since_ns, now_ns));
     for (unsigned n = 0; n < TSI_DRAIN_WORST; n++)
         if (sum->worst[n].era != row.era) sum->worst[kept++] = sum->worst[n];
     if (kept < TSI_DRAIN_WORST) sum->worst[kept] = (TsiDrainRow){0};

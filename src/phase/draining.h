@@ -7,8 +7,12 @@
  * objects, changes as its slabs leave, and goes with the last of them; never in a path of an allocation, and of frees
  * only where a slab is returned.
  *
- * Locks. Whoever changes a tree holds the stripe of the incarnation, so a fork finds trees whole, and within it the
- * label's drain_lock, which guards the nodes; readers take the latter alone.
+ * A phase that has held more than its label expects to escape is marked (`over`) until it has drained; the label has
+ * the sums of the marked ones, and a node knows whether there is one below, so that the oldest is found.
+ *
+ * Locks. Whoever changes a tree holds the stripe of the incarnation, or the labels' lock where all its marks change,
+ * so a fork finds trees whole, and within it the label's drain_lock, which guards the nodes; readers take the latter
+ * alone.
  */
 #ifndef TSI_PHASE_DRAINING_H
 #define TSI_PHASE_DRAINING_H
@@ -17,10 +21,11 @@
 
 enum { TSI_DRAIN_WORST = 3 };
 
-/* One phase. */
+/* One phase; over: it has held more than its label expects. */
 typedef struct TsiDrainRow {
     uint64_t era, since_ns;
     TsiHolding held;
+    bool over;
 } TsiDrainRow;
 
 typedef struct TsiDrainSum {
@@ -28,16 +33,24 @@ typedef struct TsiDrainSum {
     TsiHolding held;
     uint64_t ages[TSI_LABEL_BUCKETS];
     TsiDrainRow worst[TSI_DRAIN_WORST]; /* by bytes of slabs, largest first; era 0: none */
+    TsiExpected expected;
+    uint64_t over_phases, over_oldest_ns; /* of those that have held more, like over_held */
+    TsiHolding over_held;
 } TsiDrainSum;
 
 /* What the incarnation holds that counts as draining under its label; objects 0: nothing. Stripe held. O(log of
  * phases). */
 void tsi_draining_set_locked(TsiPhases* p, TsiInc* i, uint64_t since_ns, TsiHolding held);
+/* Sets what phases of the label may let escape. Phases that drain are judged anew by what they hold now. O(phases that
+ * drain). [no lock, no bracket] */
+void tsi_draining_expect(TsiPhases* p, uint32_t label_at, TsiExpected expected);
+/* Counts the phase under its label if what it let escape is more than the label expects. [any thread] */
+void tsi_draining_judge(TsiLabel* l, TsiTotals escaped);
 /* Of the label's record. O(log of phases). */
 void tsi_draining_tell(TsiPhases* p, uint32_t label_at, uint64_t now_ns, TsiDrainSum* out);
 /* Adds a phase that is in no tree. */
 void tsi_draining_add(TsiDrainSum* sum, const TsiDrainRow* row, uint64_t now_ns);
 /* A phase that the sum has, as `row` says, holds more. */
-void tsi_draining_more(TsiDrainSum* sum, TsiDrainRow row, TsiHolding more);
+void tsi_draining_more(TsiDrainSum* sum, TsiDrainRow row, TsiHolding more, uint64_t now_ns);
 
 #endif

@@ -42,7 +42,9 @@ TSI_INLINE uint64_t tsi_ref_era(TsiRef r) { return r >> TSI_INC_BITS; }
 /* A node of a tree, see draining.h; all 0 while in none. */
 typedef struct TsiDraining {
     uint32_t child[2]; /* older, younger: records of incarnations; 0 = none */
-    uint32_t label;    /* record + 1; 0: in no tree */
+    uint16_t label;    /* record + 1; 0: in no tree */
+    bool over;         /* has held more than its label expects to escape; stays until the phase has drained */
+    bool over_below;   /* of the phases from here down some are `over` */
     uint32_t count;    /* of the phases from here down, like sum and max_bytes */
     uint64_t since_ns;
     TsiHolding held, sum;

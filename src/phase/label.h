@@ -34,6 +34,15 @@ typedef struct TsiHolding {
     uint64_t objects, live_bytes, slab_bytes;
 } TsiHolding;
 
+/* What a phase may let escape without an alarm; both 0: nothing was said of the label. */
+typedef struct TsiExpected {
+    uint64_t objects, bytes;
+} TsiExpected;
+
+/* Returns true if a phase that lets so much escape is to be told of. */
+TSI_INLINE bool tsi_is_unexpected(const TsiExpected* e, uint64_t objects, uint64_t bytes) {
+    return objects > e->objects || bytes > e->bytes;
+}
 TSI_INLINE void tsi_totals_add(TsiTotals* to, TsiTotals more) {
     to->objects += more.objects;
     to->bytes += more.bytes;
@@ -91,7 +100,11 @@ typedef struct TsiLabel {
     uint64_t shown[TSI_LABEL_SHOWN]; /* sums that were told; under the registry's lock */
     TsiFloor floors[TSI_GROWTHS];    /* the same */
     TsiLock drain_lock;              /* a leaf: nothing is locked under it */
-    uint32_t drain_root;             /* see draining.h */
+    TsiExpected expected;            /* drain_lock, like the next two */
+    uint64_t over_phases;            /* that drain and have held more than that; with: */
+    TsiHolding over_held;
+    _Atomic uint64_t unexpected; /* phases that let more escape as they were drained */
+    uint32_t drain_root;         /* see draining.h */
     TsiLabelShard shard[TSI_LABEL_SHARDS] __attribute__((aligned(64)));
 } TsiLabel;
 

@@ -376,6 +376,15 @@ static void check_label(Check* k, uint32_t at) {
         drains.held.live_bytes -= i->draining.held.live_bytes;
         drains.held.slab_bytes -= i->draining.held.slab_bytes;
     }
+    for (uint32_t n = 1; n < tsi_table_used(&k->a->phases.incs); n++) {
+        const TsiDraining* d = &tsi_inc(&k->a->phases, n)->draining;
+        if (d->label != at + 1 || !d->over) continue;
+        drains.over_phases--;
+        drains.over_held.objects -= d->held.objects;
+        drains.over_held.slab_bytes -= d->held.slab_bytes;
+    }
+    if ((drains.over_phases | drains.over_held.objects | drains.over_held.slab_bytes) != 0)
+        fail(k, "label %u: its figures of what is unexpected are not those of its phases", at);
     if ((drains.phases | drains.held.objects | drains.held.live_bytes | drains.held.slab_bytes) != 0)
         fail(k, "label %u: its tree is not the sum of its phases", at);
     if (sum != 0) fail(k, "label %u: charged with %lld bytes that its phases do not have", at, (long long)sum);

@@ -97,10 +97,45 @@ static void collect_slab(const TsiSlabView* v, void* ctx) {
     add_slab(r, v, k->a->space.classes->c[v->cls].size);
 }
 
+static const TsiLeakRow* find_row(const Collect* k, TsiRef ref, unsigned cls) {
+    uint64_t h = (ref ^ (uint64_t)cls << 56) * 0x9e3779b97f4a7c15ull;
+    for (uint32_t at = (uint32_t)(h >> 32) & (k->capacity - 1);; at = (at + 1) & (k->capacity - 1)) {
+        const TsiLeakRow* r = &k->rows[at];
+        if (r->ref == 0 || (r->ref == ref && r->c.class_index == cls - 1)) return r->ref != 0 ? r : NULL;
+    }
+}
+
+/* What all rows of an incarnation hold: objects, and their usable bytes. */
+static TsiTotals held_by(const Collect* k, TsiRef ref) {
+    TsiTotals held = {0, 0};
+    for (unsigned cls = 1; cls < TSI_CLASSES; cls++) {
+        const TsiLeakRow* r = find_row(k, ref, cls);
+        if (r == NULL) continue;
+        uint64_t bytes = r->c.object_size != 0 ? r->c.alloc_count * r->c.object_size : r->c.estimated_rss_bytes;
+        tsi_totals_add(&held, (TsiTotals){r->c.alloc_count, bytes});
+    }
+    return held;
+}
+
+/* Returns true if the incarnation of a row has let no more escape than its label may. Slabs that heaps still hold are
+ * in no tree: there the rows tell. */
+static bool is_expected(const Collect* k, TsiRef ref) {
+    TsiInc* i = tsi_inc(&k->a->phases, tsi_ref_index(ref));
+    TsiLabel* l = tsi_label(&k->a->phases.labels, tsi_inc_label(i));
+    tsi_lock_take(&l->drain_lock);
+    TsiExpected expected = l->expected;
+    bool known = i->draining.label != 0, over = i->draining.over;
+    tsi_lock_give(&l->drain_lock);
+    if ((expected.objects | expected.bytes) == 0) return false;
+    if (known) return !over;
+    TsiTotals held = held_by(k, ref);
+    return !tsi_is_unexpected(&expected, held.objects, held.bytes);
+}
+
 /* What the incarnation's record says; false when it was released or reused meanwhile, or nothing lives in the row. */
 static bool complete_row(Collect* k, TsiLeakRow* r) {
     TsiInc* i = tsi_inc(&k->a->phases, tsi_ref_index(r->ref));
-    if (r->ref == 0 || r->c.alloc_count == 0) return false;
+    if (r->ref == 0 || r->c.alloc_count == 0 || r->expected) return false;
     tsi_lock_take(tsi_inc_lock(i));
     bool same = tsi_inc_era(i) == tsi_ref_era(r->ref) && tsi_inc_state(i) != TSI_INC_RELEASED;
     if (same) {
@@ -143,6 +178,8 @@ bool tsi_leaks_take(TsiArena* a, uint32_t threshold_sec, TsiLeaks* out) {
         if (!k.full) break;
         tsi_os_drop(k.rows, k.capacity * sizeof *k.rows);
     }
+    for (uint32_t n = 0; n < k.capacity; n++) /* before rows move */
+        k.rows[n].expected = k.rows[n].ref != 0 && is_expected(&k, k.rows[n].ref);
     *out = (TsiLeaks){.rows = k.rows, .capacity = k.capacity};
     for (uint32_t n = 0; n < k.capacity; n++)
         if (complete_row(&k, &k.rows[n])) out->rows[out->count++] = k.rows[n];

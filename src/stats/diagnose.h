@@ -18,6 +18,7 @@ typedef struct TsiLeakRow {
     TsiRef ref;
     uint64_t refcount;         /* scopes inside and slab_epoch_inc_refcount */
     bool old;                  /* by tsi_leaks_by_label */
+    bool expected;             /* of a phase that has let no more escape than its label may */
     uint32_t phases, unclosed; /* incarnations; those that the ring has moved past and nobody has closed */
 } TsiLeakRow;
 
@@ -26,7 +27,8 @@ typedef struct TsiLeaks {
     uint32_t count, capacity;
 } TsiLeaks;
 
-/* Live objects of incarnations that accept no more, at least threshold_sec old; one row a class. False with errno
+/* Live objects of incarnations that accept no more, are at least threshold_sec old, and have let more escape than their
+ * label may; one row a class. False with errno
  * ENOMEM and nothing to drop. O(slabs, and rows times log of rows). */
 bool tsi_leaks_take(TsiArena* a, uint32_t threshold_sec, TsiLeaks* out);
 /* Makes one row of all phases with the same label, for each class: sums, and era, id and age of the oldest. Rows of

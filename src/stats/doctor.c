@@ -38,7 +38,37 @@ typedef struct LeakSum {
 } LeakSum;
 
 static bool label_leaks(const SlabLabelStats* l, unsigned leak_sec) {
-    return l->draining_objects != 0 && l->oldest_draining_ns / 1000000000u >= leak_sec;
+    return l->unexpected_draining_objects != 0 && l->oldest_unexpected_ns / 1000000000u >= leak_sec;
+}
+
+static bool label_expects(const SlabLabelStats* l) { return (l->expected_objects | l->expected_bytes) != 0; }
+
+/* What has escaped from ended phases so far, what of it drains now, and what was said of it. */
+static void put_escapes(TsiText* t, const SlabLabelStats* l) {
+    TsiWord label = tsi_word_label(l->label);
+    char expected[sizeof tsi_say_escapes_expected + 2 * sizeof(TsiWord)] = "";
+    if (label_expects(l))
+        (void)snprintf(expected, sizeof expected, tsi_say_escapes_expected, (Num)l->expected_objects,
+                       tsi_word_bytes(l->expected_bytes).at);
+    tsi_text_line(t, tsi_say_escapes, label.at, (Num)l->objects_escaped, tsi_word_bytes(l->bytes_escaped).at,
+                  (Num)l->draining_objects, (Num)l->draining_phases, (Num)(l->oldest_draining_ns / 1000000000u),
+                  expected);
+    if (label_expects(l) && l->unexpected_phases != 0)
+        tsi_text_action(t, tsi_say_unexpected, label.at, (Num)l->unexpected_phases, (Num)l->phases_ended,
+                        (Num)l->expected_objects, tsi_word_bytes(l->expected_bytes).at);
+}
+
+/* The labels that let something escape: those of which something was said, then the others, by id. */
+static void put_all_escapes(TsiText* t, const TsiReport* r) {
+    unsigned told = 0, more = 0;
+    for (unsigned expects = 1; expects + 1 != 0; expects--)
+        for (uint32_t n = 0; n < r->label_count; n++) {
+            const SlabLabelStats* l = &r->labels[n];
+            if ((l->objects_escaped | l->draining_objects) == 0 || label_expects(l) != expects) continue;
+            if (told == TSI_DOCTOR_ROWS) more++;
+            else told++, put_escapes(t, l);
+        }
+    if (more != 0) tsi_text_line(t, "and %u more labels.", more);
 }
 
 /* All that ended phases of a label hold, the young ones, too, and where most of it is. */
@@ -84,6 +114,7 @@ static void section_leaks(TsiText* t, const TsiReport* report, const TsiLeaks* l
         if (label_leaks(&report->labels[n], leak_sec)) put_drains(t, &report->labels[n]), told++;
     if (leaking > told) tsi_text_line(t, "and %u more labels.", leaking - told);
     if (young.rows != 0) put_young(t, &young);
+    put_all_escapes(t, report);
 }
 
 /* ---- slow path ---- */

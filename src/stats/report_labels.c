@@ -74,6 +74,7 @@ static bool label_begin(TsiArena* a, uint32_t at, SlabLabelStats* out) {
     out->refusals = tsi_load_relaxed(&l->refusals);
     out->cas_retries = tsi_load_relaxed(&l->retries);
     out->swallowed = tsi_load_relaxed(&l->swallowed);
+    out->unexpected_phases = tsi_load_relaxed(&l->unexpected);
     out->budget_soft_bytes = tsi_load_relaxed(&l->budget.soft);
     out->budget_hard_bytes = tsi_load_relaxed(&l->budget.hard);
     out->budget_warnings = tsi_load_relaxed(&l->warnings);
@@ -216,6 +217,12 @@ static void put_drains(SlabLabelStats* out, const TsiDrainSum* sum, uint64_t now
     out->draining_objects = sum->held.objects;
     out->draining_bytes = sum->held.slab_bytes;
     out->oldest_draining_ns = sum->oldest_ns;
+    out->expected_objects = sum->expected.objects;
+    out->expected_bytes = sum->expected.bytes;
+    out->unexpected_draining_phases = sum->over_phases;
+    out->unexpected_draining_objects = sum->over_held.objects;
+    out->unexpected_draining_bytes = sum->over_held.slab_bytes;
+    out->oldest_unexpected_ns = sum->over_oldest_ns;
     memcpy(out->draining_age_ns, sum->ages, sizeof out->draining_age_ns);
     for (unsigned n = 0; n < TSI_DRAIN_WORST; n++) {
         const TsiDrainRow* row = &sum->worst[n];
@@ -238,8 +245,9 @@ static void add_unsettled(TsiWalk* w, uint32_t n) {
     bool ended = c->row.epoch_era != 0 && (c->state == TSI_INC_ADVANCED || c->state == TSI_INC_CLOSED);
     if (!ended || c->label >= w->r->label_count || (owned->objects == 0 && !c->draining)) return;
     TsiDrainSum* sum = &w->drains[c->label];
-    if (c->draining) tsi_draining_more(sum, (TsiDrainRow){c->row.epoch_era, tsi_walk_since(w, c), c->settled}, *owned);
-    else tsi_draining_add(sum, &(TsiDrainRow){c->row.epoch_era, tsi_walk_since(w, c), *owned}, w->r->figures_ns);
+    TsiDrainRow row = {c->row.epoch_era, tsi_walk_since(w, c), c->draining ? c->settled : *owned, c->over};
+    if (c->draining) tsi_draining_more(sum, row, *owned, w->r->figures_ns);
+    else tsi_draining_add(sum, &row, w->r->figures_ns);
 }
 
 /* ---- all labels ---- */

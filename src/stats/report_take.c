@@ -86,6 +86,7 @@ static void copy_phase(TsiWalk* w, uint32_t n) {
     c->lock_contended = i->lock_contended - i->posted.lock_contended;
     c->draining = i->draining.label != 0;
     c->settled = i->draining.held;
+    c->over = i->draining.over;
     for (uint32_t at = i->heaps; at != 0; at = tsi_heap(a, at - 1)->inc_next) {
         TsiHeap* h = tsi_heap(a, at - 1);
         c->slow += tsi_load_relaxed(&h->slow);

@@ -26,8 +26,8 @@ typedef struct TsiPhaseCopy {
     TsiTotals not_walked; /* what lives in those */
     uint64_t closed_slabs, pinned_slabs, slow, lock_fast, lock_contended; /* all that was not posted */
     TsiTotals new_allocated, new_released, posted_freed;
-    bool draining;      /* in the tree of its label, */
-    TsiHolding settled; /* with this */
+    bool draining, over; /* in the tree of its label; see TsiDraining, */
+    TsiHolding settled;  /* with this */
 } TsiPhaseCopy;
 
 typedef struct TsiWalk {

@@ -128,7 +128,7 @@ def numbers(d, tab):
     for tile, name in ("Resident", "rss_bytes"), ("Committed", "committed_bytes"), ("Live", "live_bytes"):
         check(same(tiles.get(tile, "none"), size(total(page, name))), what, tile, tiles.get(tile), total(page, name))
     check(same(tiles["Objects"], count(total(page, "live_objects"))), what, "objects", tiles)
-    objects = {label: n for label, n in labelled(page, "label_draining_objects", "label").items() if n}
+    objects = {label: n for label, n in labelled(page, "label_unexpected_draining_objects", "label").items() if n}
     check(tiles["Leaking labels"] == str(len(objects)), what, "leaking labels", tiles, objects)
     held = labelled(page, "label_committed_bytes", "label")
     for line in tab.js("seen.legend('by-label')"):
@@ -155,7 +155,7 @@ def numbers(d, tab):
         check(row[:2] == [r["label"], str(r["era"])] and same(row[3], size(r["madvise_bytes"])), what, row, r)
     rows = tab.js("seen.table('leaks')")
     check(len(rows) == max(1, min(10, len(objects))), what, "leaks", rows)
-    phases, held = labelled(page, "label_draining_phases", "label"), labelled(page, "label_draining_bytes", "label")
+    phases, held = (labelled(page, "label_unexpected_draining_" + what, "label") for what in ("phases", "bytes"))
     for row in rows if objects else ():
         check(row[0] in objects and same(row[1], count(phases[row[0]])) and same(row[2], count(objects[row[0]])) and same(row[3], size(held[row[0]])), what, row)
     rows = tab.js("seen.timeline()")

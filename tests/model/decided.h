@@ -41,7 +41,8 @@ static const struct {
      "warm_budget_bytes warm_bytes warm_stock_bytes warm_regretted_bytes "},
     {TSI_SECTION_GLOBAL, NOTHING,
      " total_madvise_failures total_bitmap_alloc_cas_retries total_bitmap_free_cas_retries "
-     "total_current_partial_cas_failures total_current_partial_cas_attempts total_repairs repairs_full_bitmap repairs_list_mismatch repairs_other "},
+     "total_current_partial_cas_failures total_current_partial_cas_attempts total_repairs repairs_full_bitmap "
+     "repairs_list_mismatch repairs_other "},
     {TSI_SECTION_GLOBAL, SHARED, " total_bitmap_alloc_attempts "},
     {TSI_SECTION_GLOBAL, TIED, " limit_bytes limit_used_bytes limit_name "},
     {TSI_SECTION_GLOBAL, SANE, " rss_bytes_current limit_ns growth_bytes growth_ns growth_per_second "},
@@ -54,10 +55,12 @@ static const struct {
      "current_partial_full empty_slab_recycled empty_slab_overflowed slow_path_cache_miss slow_path_epoch_closed "
      "madvise_calls madvise_bytes epoch_close_calls epoch_close_scanned_slabs epoch_close_recycled_slabs "
      "epoch_close_total_ns bitmap_free_attempts lock_fast_acquire lock_acquisitions committed_bytes empty_slabs_count "
-     "lock_fast_acquire_by_label cache_size cache_capacity total_partial_slabs total_full_slabs recycle_rate_pct net_slabs "
+     "lock_fast_acquire_by_label cache_size cache_capacity total_partial_slabs total_full_slabs recycle_rate_pct "
+     "net_slabs "
      "estimated_rss_bytes slab_bytes "},
     {TSI_SECTION_CLASS, NOTHING,
-     " madvise_failures current_partial_cas_attempts bitmap_alloc_cas_retries bitmap_free_cas_retries current_partial_cas_failures "
+     " madvise_failures current_partial_cas_attempts bitmap_alloc_cas_retries bitmap_free_cas_retries "
+     "current_partial_cas_failures "
      "lock_contended scan_adapt_switches "
      "scan_mode "
      "avg_alloc_cas_retries_per_attempt avg_free_cas_retries_per_attempt current_partial_cas_failure_rate "
@@ -98,16 +101,21 @@ static const struct {
      "bytes_freed objects_released bytes_released objects_escaped bytes_escaped live_objects live_bytes "
      "budget_soft_bytes budget_hard_bytes budget_refusals swallowed draining_phases draining_objects open_objects "
      "open_bytes "},
-    {TSI_SECTION_LABEL, SANE, " growth_bytes growth_ns growth_per_second limit_bytes limit_used_bytes limit_ns "},
+    {TSI_SECTION_LABEL, SANE,
+     " growth_bytes growth_ns growth_per_second limit_bytes limit_used_bytes limit_ns expected_objects "
+     "expected_bytes "},
     {TSI_SECTION_LABEL, TIED,
      " phases_opened committed_bytes peak_bytes slow_path_hits refusals lock_fast_acquire budget_warnings "
      "closed_slabs pinned_slabs drainability duration_ns peak_bytes_hist alloc_samples "
-     "alloc_wall_ns_sum alloc_cpu_ns_sum alloc_wait_ns_sum draining_bytes oldest_draining_ns draining_age_ns worst_eras worst_bytes "
-     "worst_objects worst_ages_ns "},
+     "alloc_wall_ns_sum alloc_cpu_ns_sum alloc_wait_ns_sum draining_bytes oldest_draining_ns draining_age_ns "
+     "worst_eras worst_bytes "
+     "worst_objects worst_ages_ns unexpected_phases unexpected_draining_phases unexpected_draining_objects "
+     "unexpected_draining_bytes oldest_unexpected_ns "},
     {TSI_SECTION_LABEL, NOTHING, " lock_contended cas_retries outside_objects outside_bytes "},
 
     {TSI_SECTION_CLOSE, SANE,
-     " closed_ns epoch_id epoch_era label objects_freed bytes_freed objects_released bytes_released objects_escaped bytes_escaped "
+     " closed_ns epoch_id epoch_era label objects_freed bytes_freed objects_released bytes_released objects_escaped "
+     "bytes_escaped "
      "slabs_returned bytes_returned slabs_deferred bytes_madvised rss_before_close rss_after_close close_ns "},
 };
 
@@ -138,8 +146,7 @@ static inline void check_decided(void) {
                 tsi_sections[tsi_metrics[n].section].key);
         bad++;
     }
-    if (words != TSI_METRICS)
-        fprintf(stderr, "FAILED: decided.h names %u numbers, there are %u\n", words, TSI_METRICS);
+    if (words != TSI_METRICS) fprintf(stderr, "FAILED: decided.h names %u numbers, there are %u\n", words, TSI_METRICS);
     if (bad || words != TSI_METRICS) _Exit(1);
 }
 

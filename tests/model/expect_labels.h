@@ -66,7 +66,8 @@ static inline void check_label_limits(struct world* w, struct side* s, const Sla
 /* What phases say, added up by label. */
 struct by_label {
     uint64_t draining, committed, open_objects, open_bytes;
-    uint64_t drain_objects, drain_bytes, oldest, worst; /* of those that drain; worst: bytes of the one that holds most */
+    uint64_t drain_objects, drain_bytes, oldest,
+        worst; /* of those that drain; worst: bytes of the one that holds most */
 };
 
 /* What a label tells of ended phases is the sum of the phases that have ended and hold objects. */
@@ -77,6 +78,14 @@ static inline void check_label_drains(const SlabLabelStats* l, const struct by_l
     REQUIRE_EQ(l->draining_objects, phases->drain_objects);
     REQUIRE_EQ(l->draining_bytes, phases->drain_bytes);
     REQUIRE_EQ(l->oldest_draining_ns, phases->oldest);
+    /* Nothing was said of any label: each escape is unexpected. */
+    REQUIRE_EQ(l->expected_objects + l->expected_bytes, 0);
+    REQUIRE_EQ(l->unexpected_draining_phases, phases->draining);
+    REQUIRE_EQ(l->unexpected_draining_objects, phases->drain_objects);
+    REQUIRE_EQ(l->unexpected_draining_bytes, phases->drain_bytes);
+    REQUIRE_EQ(l->oldest_unexpected_ns, phases->oldest);
+    REQUIRE_LE(l->unexpected_phases, l->objects_escaped);
+    REQUIRE_LE(l->unexpected_phases, l->phases_ended);
     for (unsigned b = 0; b < SLAB_HISTOGRAM_BUCKETS; b++) counted += l->draining_age_ns[b];
     REQUIRE_EQ(counted, phases->draining);
     REQUIRE_EQ(l->worst_bytes[0], phases->worst);
@@ -331,6 +340,7 @@ static inline void check_public(struct side* s, const TsiReport* r) {
     for (uint32_t n = 0; n < r->label_count; n++) { /* time has passed */
         const SlabLabelStats* told = &r->labels[n];
         labels[n].oldest_draining_ns = told->oldest_draining_ns;
+        labels[n].oldest_unexpected_ns = told->oldest_unexpected_ns;
         memcpy(labels[n].draining_age_ns, told->draining_age_ns, sizeof told->draining_age_ns);
         memcpy(labels[n].worst_ages_ns, told->worst_ages_ns, sizeof told->worst_ages_ns);
         labels[n].growth_bytes = told->growth_bytes, labels[n].growth_ns = told->growth_ns;

@@ -635,6 +635,13 @@ pub struct SlabLabelStats {
     pub limit_bytes: u64,
     pub limit_used_bytes: u64,
     pub limit_ns: u64,
+    pub expected_objects: u64,
+    pub expected_bytes: u64,
+    pub unexpected_phases: u64,
+    pub unexpected_draining_phases: u64,
+    pub unexpected_draining_objects: u64,
+    pub unexpected_draining_bytes: u64,
+    pub oldest_unexpected_ns: u64,
 }
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
@@ -1507,7 +1514,7 @@ pub const SLAB_HISTOGRAM_BUCKETS: _bindgen_ty_2 = 48;
 pub const SLAB_LATENCY_BUCKETS: _bindgen_ty_2 = 96;
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of SlabLabelStats"][::core::mem::size_of::<SlabLabelStats>() - 1664usize];
+    ["Size of SlabLabelStats"][::core::mem::size_of::<SlabLabelStats>() - 1720usize];
     ["Alignment of SlabLabelStats"][::core::mem::align_of::<SlabLabelStats>() - 8usize];
     ["Offset of field: SlabLabelStats::version"][::core::mem::offset_of!(SlabLabelStats, version) - 0usize];
     ["Offset of field: SlabLabelStats::label_id"][::core::mem::offset_of!(SlabLabelStats, label_id) - 4usize];
@@ -1601,6 +1608,20 @@ const _: () = {
     ["Offset of field: SlabLabelStats::limit_used_bytes"]
         [::core::mem::offset_of!(SlabLabelStats, limit_used_bytes) - 1648usize];
     ["Offset of field: SlabLabelStats::limit_ns"][::core::mem::offset_of!(SlabLabelStats, limit_ns) - 1656usize];
+    ["Offset of field: SlabLabelStats::expected_objects"]
+        [::core::mem::offset_of!(SlabLabelStats, expected_objects) - 1664usize];
+    ["Offset of field: SlabLabelStats::expected_bytes"]
+        [::core::mem::offset_of!(SlabLabelStats, expected_bytes) - 1672usize];
+    ["Offset of field: SlabLabelStats::unexpected_phases"]
+        [::core::mem::offset_of!(SlabLabelStats, unexpected_phases) - 1680usize];
+    ["Offset of field: SlabLabelStats::unexpected_draining_phases"]
+        [::core::mem::offset_of!(SlabLabelStats, unexpected_draining_phases) - 1688usize];
+    ["Offset of field: SlabLabelStats::unexpected_draining_objects"]
+        [::core::mem::offset_of!(SlabLabelStats, unexpected_draining_objects) - 1696usize];
+    ["Offset of field: SlabLabelStats::unexpected_draining_bytes"]
+        [::core::mem::offset_of!(SlabLabelStats, unexpected_draining_bytes) - 1704usize];
+    ["Offset of field: SlabLabelStats::oldest_unexpected_ns"]
+        [::core::mem::offset_of!(SlabLabelStats, oldest_unexpected_ns) - 1712usize];
 };
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
@@ -2002,6 +2023,12 @@ extern "C" {
         hard: usize,
         fn_: SlabBudgetFn,
         ctx: *mut ::core::ffi::c_void,
+    ) -> bool;
+    pub fn slab_label_expect_escapes(
+        a: *mut SlabAllocator,
+        label: *const ::core::ffi::c_char,
+        objects: u32,
+        bytes: u64,
     ) -> bool;
     pub fn epoch_domain_create(a: *mut SlabAllocator) -> *mut epoch_domain_t;
     pub fn epoch_domain_create_labeled(a: *mut SlabAllocator, label: *const ::core::ffi::c_char)

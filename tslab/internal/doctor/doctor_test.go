@@ -49,6 +49,13 @@ func label(pairs ...any) *snapshot.Snapshot {
 	return change(s, metrics.Label, 0, append(base, pairs...)...)
 }
 
+// expected is that label where all that drains is as it should be.
+func expected(pairs ...any) *snapshot.Snapshot {
+	base := []any{"objects_escaped", 40, "bytes_escaped", 4096, "phases_ended", 20, "expected_objects", 2, "expected_bytes", 64, "unexpected_phases", 0,
+		"unexpected_draining_phases", 0, "unexpected_draining_objects", 0, "unexpected_draining_bytes", 0, "oldest_unexpected_ns", 0}
+	return label(append(base, pairs...)...)
+}
+
 // aged is what a process published so long ago that is asked now.
 func aged(s *snapshot.Snapshot, by time.Duration) *snapshot.Snapshot {
 	s.Aged, s.Age = true, by
@@ -113,6 +120,15 @@ func TestVerdicts(t *testing.T) {
 		{many, `"orders" leaks 5 objects (32.0 KiB)`, 1},
 		{label("oldest_draining_ns", 59_999_999_999), `Too young to judge: 5 objects, 32.0 KiB of slabs, most of it "orders".`, 0},
 		{label("draining_objects", 0), "nothing leaks", 0},
+		{expected(), "nothing leaks: no ended phase of 60 s or more holds an object", 0},
+		{expected(), `"orders": 40 objects (4.0 KiB) have escaped from ended phases so far, 5 in 3 phases drain now, the oldest 60 s; ` +
+			`2 objects of 64 B a phase are expected.`, 0},
+		{expected("unexpected_phases", 3), `"orders": 3 of 20 ended phases let more escape than the 2 objects of 64 B a phase`, 1},
+		{expected("unexpected_draining_phases", 1, "unexpected_draining_objects", 3, "unexpected_draining_bytes", 16384,
+			"oldest_unexpected_ns", 60_000_000_000), `"orders" leaks 3 objects (16.0 KiB), for up to 60 s`, 1},
+		{expected("unexpected_draining_phases", 1, "unexpected_draining_objects", 3, "unexpected_draining_bytes", 16384,
+			"oldest_unexpected_ns", 59_000_000_000), `Too young to judge: 3 objects, 16.0 KiB of slabs`, 0},
+		{label("objects_escaped", 7), `"orders": 7 objects (0 B) have escaped from ended phases so far, 5 in 3 phases drain now, the oldest 60 s.`, 1},
 		{aged(told(), 2*time.Second), "nothing leaks: no ended phase", 0},
 		{aged(told(), 5*time.Second), "nothing leaked 5 s ago, when the process published last: no ended phase of 60 s or more held an object.", 0},
 		{aged(label("oldest_draining_ns", 10_000_000_000), 55*time.Second), `"orders" leaks 5 objects (32.0 KiB), for up to 65 s`, 1},

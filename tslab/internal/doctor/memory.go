@@ -46,6 +46,10 @@ func Leaks(snap *snapshot.Snapshot, leakSeconds uint64) []*Leak {
 	for _, r := range snap.Rows(metrics.Label) {
 		l := &Leak{Label: r.S("label"), Phases: r.U("draining_phases"), Objects: r.U("draining_objects"), Bytes: r.U("draining_bytes"),
 			Age: snapshot.Add(r.U("oldest_draining_ns"), since), Worst: worst(r, since)}
+		if r.Tells("unexpected_draining_objects") { // a library that knows what is expected of a label
+			l.Phases, l.Objects = r.U("unexpected_draining_phases"), r.U("unexpected_draining_objects")
+			l.Bytes, l.Age = r.U("unexpected_draining_bytes"), snapshot.Add(r.U("oldest_unexpected_ns"), since)
+		}
 		if l.Objects == 0 {
 			continue
 		}
@@ -160,6 +164,50 @@ func leaks(s *Section, snap *snapshot.Snapshot, leakSeconds uint64) {
 	if len(young) != 0 {
 		objects, bytes, _ := sum(young)
 		s.say(sayLeaksYoung, objects, units.Bytes(bytes), units.Label(young[0].Label), "")
+	}
+	escapes(s, snap)
+}
+
+func expects(l *snapshot.Row) bool { return l.U("expected_objects")|l.U("expected_bytes") != 0 }
+
+// escapes tells what has escaped from the phases of each label that lets something escape, and what of it drains now:
+// labels of which something was said first, then the others.
+func escapes(s *Section, snap *snapshot.Snapshot) {
+	var list []*snapshot.Row
+	for _, l := range snap.Rows(metrics.Label) {
+		if l.U("objects_escaped")|l.U("draining_objects") != 0 {
+			list = append(list, l)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b *snapshot.Row) int {
+		switch {
+		case expects(a) == expects(b):
+			return 0
+		case expects(a):
+			return -1
+		}
+		return 1
+	})
+	for _, l := range list[:min(len(list), Rows)] {
+		putEscapes(s, l, sinceTaken(snap))
+	}
+	if rest := len(list) - Rows; rest > 0 {
+		s.say("and %s that let something escape.", labelCount(rest))
+	}
+}
+
+func putEscapes(s *Section, l *snapshot.Row, since uint64) {
+	label, expected, oldest := units.Label(l.S("label")), "", uint64(0)
+	if expects(l) {
+		expected = fmt.Sprintf(sayEscapesExpected, l.U("expected_objects"), units.Bytes(l.U("expected_bytes")))
+	}
+	if l.U("draining_objects") != 0 {
+		oldest = snapshot.Add(l.U("oldest_draining_ns"), since)
+	}
+	s.say(sayEscapes, label, l.U("objects_escaped"), units.Bytes(l.U("bytes_escaped")), l.U("draining_objects"), l.U("draining_phases"),
+		oldest/1e9, expected)
+	if n := l.U("unexpected_phases"); n != 0 && expects(l) {
+		s.action(label, sayUnexpected, label, n, l.U("phases_ended"), l.U("expected_objects"), units.Bytes(l.U("expected_bytes")))
 	}
 }
 

@@ -21,6 +21,9 @@ const sayLeaksAge = " of %d s or more"
 const sayLeakEntered = "%s holds %d objects%s (%s) after %d s, with %d open references to %s: look for the missing epoch_domain_exit or slab_epoch_dec_refcount"
 const sayLeakUnclosed = "%s was advanced past and never closed, and holds %d objects%s (%s) after %d s: close it by its era (%d) and free the rest; %d slabs of it are empty"
 const sayLeak = "%s leaks %d objects%s (%s), for up to %d s: slab_epoch_walk_era(a, %d, ...) lists addresses; free them where the phase ends, or release the phase if nobody needs them"
+const sayEscapes = "%s: %d objects (%s) have escaped from ended phases so far, %d in %d phases drain now, the oldest %d s%s."
+const sayEscapesExpected = "; %d objects of %s a phase are expected"
+const sayUnexpected = "%s: %d of %d ended phases let more escape than the %d objects of %s a phase that are expected: see which routes and callers do (tslab profile, slab_epoch_walk_era), or say that more is expected (slab_label_expect_escapes)"
 const sayLeaksYoung = "Too young to judge: %d objects, %s of slabs, most of it %s%s."
 
 // FewHits: Slow paths of a class below which nothing is advised.
