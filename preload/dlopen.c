@@ -7,24 +7,73 @@
  *
  * libc's dlopen takes the library that calls it from its return address: whose search path applies, and in which
  * namespace. So ours jumps there and leaves the stack as it is, which a compiler does not promise.
+ *
+ * In a phase it has something to do afterwards: what the loader and the library's constructors make is outside of it
+ * (outside.c). There it calls, wherever libc would find the same for us as for the caller: by a path, or by a name that
+ * no search path of a library leads to. Else it jumps, and the phase has what is made.
  */
 #define _GNU_SOURCE
 #include "preload.h"
 
 #include <dlfcn.h>
+#include <link.h>
+#include <string.h>
 
 typedef void* Dlopen(const char* name, int flags);
 
 __attribute__((visibility("hidden"))) int tsp_dlopen_mask = ~RTLD_DEEPBIND;
-__attribute__((visibility("hidden"))) Dlopen* tsp_dlopen_next;
+static Dlopen* next;
 
-/* libc's dlopen, also for the calls to come. */
-__attribute__((used, visibility("hidden"))) Dlopen* tsp_dlopen_find(void) {
-    Dlopen* found;
-    (void)tsp_start(); /* the mask */
-    *(void**)&found = dlsym(RTLD_NEXT, "dlopen");
-    tsp_dlopen_next = found; /* a word: the same whoever stores it */
-    return found;
+typedef struct Asks {
+    uintptr_t caller;
+    bool differs;
+} Asks;
+
+/* A library that brings a search path for others, or the caller, which brings one for itself. The program's own path
+ * for all applies to everybody. */
+static int brings_path(struct dl_phdr_info* info, size_t size, void* arg) {
+    Asks* asks = arg;
+    (void)size;
+    const ElfW(Dyn)* dynamic = NULL;
+    bool calls = false, program = info->dlpi_name[0] == 0;
+    for (int n = 0; n < info->dlpi_phnum; n++) {
+        const ElfW(Phdr)* p = &info->dlpi_phdr[n];
+        uintptr_t at = info->dlpi_addr + p->p_vaddr;
+        if (p->p_type == PT_DYNAMIC) dynamic = (const ElfW(Dyn)*)at;
+        calls |= p->p_type == PT_LOAD && asks->caller - at < p->p_memsz;
+    }
+    for (const ElfW(Dyn)* d = dynamic; d != NULL && d->d_tag != DT_NULL; d++)
+        asks->differs |= (d->d_tag == DT_RUNPATH && calls) || (d->d_tag == DT_RPATH && !program);
+    return 0;
+}
+
+static bool depends_on_caller(const char* name, const void* caller) {
+    if (name == NULL) return false;
+    if (strchr(name, '/') != NULL) return strchr(name, '$') != NULL;
+    Asks asks = {(uintptr_t)caller, false};
+    (void)dl_iterate_phdr(brings_path, &asks);
+    return asks.differs;
+}
+
+static void* outside(const char* name, int flags) {
+    bool in = tsp_outside_enter();
+    void* library = next(name, flags);
+    tsp_outside_leave(in);
+    return library;
+}
+
+/* Where a call of dlopen goes on. */
+Dlopen* tsp_dlopen_way(const char* name, const void* caller);
+__attribute__((used, visibility("hidden"))) Dlopen* tsp_dlopen_way(const char* name, const void* caller) {
+    if (next == NULL) {
+        Dlopen* found;
+        (void)tsp_start(); /* the mask */
+        *(void**)&found = dlsym(RTLD_NEXT, "dlopen");
+        next = found; /* a word: the same whoever stores it */
+    }
+    bool in = tsp_outside_enter();
+    tsp_outside_leave(in);
+    return in && !depends_on_caller(name, caller) ? outside : next;
 }
 
 #if defined(__x86_64__)
@@ -35,25 +84,22 @@ __asm__(".pushsection .text\n"
         "dlopen:\n"
         "    .cfi_startproc\n"
         "    endbr64\n"
-        "    movq tsp_dlopen_next(%rip), %rax\n"
-        "    testq %rax, %rax\n"
-        "    je 1f\n"
-        "0:  andl tsp_dlopen_mask(%rip), %esi\n"
-        "    jmp *%rax\n"
-        "1:  pushq %rdi\n"
+        "    pushq %rdi\n"
         "    .cfi_adjust_cfa_offset 8\n"
         "    pushq %rsi\n"
         "    .cfi_adjust_cfa_offset 8\n"
         "    subq $8, %rsp\n"
         "    .cfi_adjust_cfa_offset 8\n"
-        "    call tsp_dlopen_find\n"
+        "    movq 24(%rsp), %rsi\n" /* the return address */
+        "    call tsp_dlopen_way\n"
         "    addq $8, %rsp\n"
         "    .cfi_adjust_cfa_offset -8\n"
         "    popq %rsi\n"
         "    .cfi_adjust_cfa_offset -8\n"
         "    popq %rdi\n"
         "    .cfi_adjust_cfa_offset -8\n"
-        "    jmp 0b\n"
+        "    andl tsp_dlopen_mask(%rip), %esi\n"
+        "    jmp *%rax\n"
         "    .cfi_endproc\n"
         ".size dlopen, .-dlopen\n"
         ".popsection\n");
@@ -65,33 +111,29 @@ __asm__(".pushsection .text\n"
         "dlopen:\n"
         "    .cfi_startproc\n"
         "    hint #34\n" /* bti c */
-        "    adrp x16, tsp_dlopen_next\n"
-        "    ldr x16, [x16, #:lo12:tsp_dlopen_next]\n"
-        "    cbz x16, 1f\n"
-        "0:  adrp x17, tsp_dlopen_mask\n"
-        "    ldr w17, [x17, #:lo12:tsp_dlopen_mask]\n"
-        "    and w1, w1, w17\n"
-        "    br x16\n"
-        "1:  stp x29, x30, [sp, #-32]!\n"
+        "    stp x29, x30, [sp, #-32]!\n"
         "    .cfi_adjust_cfa_offset 32\n"
         "    .cfi_rel_offset x29, 0\n"
         "    .cfi_rel_offset x30, 8\n"
         "    stp x0, x1, [sp, #16]\n"
-        "    bl tsp_dlopen_find\n"
+        "    mov x1, x30\n"
+        "    bl tsp_dlopen_way\n"
         "    mov x16, x0\n"
         "    ldp x0, x1, [sp, #16]\n"
         "    ldp x29, x30, [sp], #32\n"
         "    .cfi_adjust_cfa_offset -32\n"
         "    .cfi_restore x29\n"
         "    .cfi_restore x30\n"
-        "    b 0b\n"
+        "    adrp x17, tsp_dlopen_mask\n"
+        "    ldr w17, [x17, #:lo12:tsp_dlopen_mask]\n"
+        "    and w1, w1, w17\n"
+        "    br x16\n"
         "    .cfi_endproc\n"
         ".size dlopen, .-dlopen\n"
         ".popsection\n");
 #else
 /* A tail call where the compiler makes one. */
 TSP_API void* dlopen(const char* name, int flags) {
-    Dlopen* next = tsp_dlopen_next != NULL ? tsp_dlopen_next : tsp_dlopen_find();
-    return next(name, flags & tsp_dlopen_mask);
+    return tsp_dlopen_way(name, __builtin_return_address(0))(name, flags & tsp_dlopen_mask);
 }
 #endif

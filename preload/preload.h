@@ -4,7 +4,9 @@
  *   malloc.c     the malloc family: fast paths, what C says of sizes and errors, whose pointer it is
  *   operators.c  those of C++
  *   start.c      when the allocator is made, and who serves until then
- *   dlopen.c     dlopen without RTLD_DEEPBIND
+ *   dlopen.c     dlopen without RTLD_DEEPBIND, and outside of phases
+ *   phases.c     phases that a program begins and ends by <temporal_slab/phase.h>
+ *   outside.c    functions of libc that keep what they make: outside of phases
  *   figures.c    malloc_trim, mallinfo2 and the like
  *
  * Of the library these files include its public headers and one door, src/api/as_malloc.h.
@@ -50,6 +52,12 @@ TSI_INLINE bool tsp_is_ours(const void* p) {
 
 /* malloc beyond its fast path: NULL with errno ENOMEM. */
 void* tsp_malloc_more(size_t size, TsiBinding* b);
+
+/* Leaves all phases for as long as libc makes something that it keeps. Returns true if tsp_outside_leave must be told
+ * so. [own thread] */
+bool tsp_outside_enter(void);
+void tsp_outside_leave(bool in);
+extern bool tsp_libc_in_phases; /* TSLAB_PRELOAD_LIBC=phase */
 
 /* The definition of a name that comes after this library's, or NULL. `caller`: an address in whoever asks; its own
  * libraries are searched where the program's have none. */

@@ -1,9 +1,10 @@
 /*
  * start.c - see preload.h.
  *
- * Options of the allocator come from TSLAB_OPTIONS, as for every program; what is this library's own from two
+ * Options of the allocator come from TSLAB_OPTIONS, as for every program; what is this library's own from three
  * variables: TSLAB_PRELOAD_LABEL names the phase that everything is in, TSLAB_PRELOAD_DEEPBIND=keep leaves dlopen
- * alone. None of them is looked at in a program that has more rights than its user.
+ * alone, TSLAB_PRELOAD_LIBC=phase leaves in phases what libc keeps. None of them is looked at in a program that has
+ * more rights than its user.
  */
 #define _GNU_SOURCE
 #include "preload.h"
@@ -72,6 +73,8 @@ bool tsp_start(void) {
     if (!tsi_cas_seq(&tsp_state, &was, TSP_STARTING)) return was == TSP_READY;
     const char* deepbind = secure_getenv("TSLAB_PRELOAD_DEEPBIND");
     if (deepbind != NULL && strcmp(deepbind, "keep") == 0) tsp_dlopen_mask = -1;
+    const char* libc = secure_getenv("TSLAB_PRELOAD_LIBC");
+    tsp_libc_in_phases = libc != NULL && strcmp(libc, "phase") == 0;
     bool made = make();
     tsi_store_release(&tsp_state, made ? TSP_READY : TSP_OFF); /* pairs with the acquire in tsp_ready */
     errno = saved;

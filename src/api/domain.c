@@ -141,7 +141,7 @@ TSI_INLINE TsiDomain* make(SlabAllocator* s, const char* label, TsiBinding** b) 
     tsi_domain_refs_set(d, 0);
     d->pub.auto_close = true;
     tsi_store_relaxed(&d->detached, 0);
-    d->entered = d->drained = d->has_receipt = d->special = false;
+    d->entered = d->drained = d->has_receipt = d->special = d->drains = false;
     tsi_store_relaxed(&d->owner_only, false);
     tsi_store_relaxed(&d->maker, (*b)->thread->number);
     tsi_store_relaxed(&d->left, 0);

@@ -34,7 +34,9 @@ typedef struct TsiDomain {
     _Atomic uint64_t maker; /* number of the thread that made it */
     _Atomic uint32_t left;  /* see tsi_domain_leave_behind; 0 mostly */
     /* What each incarnation that it opens is to have; `special`: anything but 0. */
-    bool special, untimed;
+    bool special;
+    bool drains; /* drained as its last thread exits inside: others hold objects of it */
+    bool untimed;
     _Atomic bool owner_only; /* its maker's alone, until that is gone */
     _Atomic bool runs;       /* then: that thread has a run open in its phase; false in each new domain */
     uint64_t soft_bytes, hard_bytes;
@@ -116,6 +118,8 @@ void tsi_domain_note_ended_locked(TsiDomain* d, EpochId id, uint64_t era);
  * already. */
 void tsi_domain_end_ref(TsiArena* a, TsiDomain* d, TsiRef ref, EpochCloseMode mode, bool own,
                         const char noted[TSI_LABEL_BYTES]);
+/* Drains a domain that `drains`, and that nobody is inside of; it is gone then. [exiting thread] */
+void tsi_domain_drain_left(TsiDomain* d);
 /* True when nobody else's scope is in the borrowed incarnation and the id still names it. */
 bool tsi_domain_may_drain(TsiArena* a, TsiDomain* d);
 

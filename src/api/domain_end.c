@@ -72,6 +72,8 @@ static bool end_whole(TsiDomain* d, EpochCloseMode mode, TsiWhere where, EpochRe
     return true;
 }
 
+void tsi_domain_drain_left(TsiDomain* d) { (void)end_whole(d, EPOCH_DRAIN, OUTSIDE, NULL); }
+
 /* As enter and exit in scope.c. */
 static TSI_NOINLINE bool end_late(epoch_domain_t* d, EpochCloseMode mode, TsiWhere where, EpochReceipt* out) {
     tsi_thread_late_enter();

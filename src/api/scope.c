@@ -4,6 +4,7 @@
  * A thread's scopes are its own stack; only refcount and `detached` of their domains are shared. The scope that makes
  * refcount 0 ends the domain's epoch (domain.c).
  */
+#include "api/as_malloc.h"
 #include "api/domain.h"
 
 #include "heap/fork.h"
@@ -226,6 +227,21 @@ bool epoch_domain_switch(epoch_domain_t* to, epoch_domain_t** from) {
     return true;
 }
 
+/* ---- phases of a preloaded malloc ---- */
+
+epoch_domain_t* tsi_malloc_begin(SlabAllocator* s, const char* label) {
+    epoch_domain_t* d = epoch_domain_begin(s, label);
+    if (d == NULL) return NULL; /* else nobody else knows of it yet */
+    d->auto_close = false;
+    tsi_domain_of(d)->drains = true;
+    return d;
+}
+
+bool tsi_malloc_in_phase(SlabAllocator* s) {
+    TsiBinding* b = tsi_tls.thread != NULL && !tsi_tls.exiting ? tsi_binding_get(tsi_arena(s), false) : NULL;
+    return b != NULL && b->scope != 0;
+}
+
 /* ---- outer scopes: the stack has them without a domain ---- */
 
 bool slab_scope_outer(SlabAllocator* s) {
@@ -276,6 +292,10 @@ SlabAllocator* epoch_domain_allocator(void) {
 /* Nobody else need know of a domain that the thread has made and is still inside of: its record must not stay for ever,
  * unless somebody is inside, or objects are to stay in it. */
 static void leave_with_maker(TsiThread* t, TsiDomain* d) {
+    if (d->drains && tsi_domain_refs(d) == 0) { /* whoever made it */
+        tsi_domain_drain_left(d);
+        return;
+    }
     bool stays = d->own && !d->pub.auto_close;
     if (tsi_load_relaxed(&d->maker) != t->number || tsi_domain_refs(d) != 0 || stays) return;
     if (tsi_load_relaxed(&d->owner_only)) tsi_domain_disown(d); /* its phase has just ended */

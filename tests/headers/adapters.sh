@@ -27,6 +27,7 @@ missing="" flags=""
 echo "#include <epoch_domain.h>" >all.h
 for header in "$TSLAB_SOURCE_DIR"/include/temporal_slab/*.h; do
     name=$(basename "$header" .h)
+    [ "$name" != phase ] || continue # of none; beside all others it stands in alone.sh
     [ -n "${module[$name]:-}" ] || { echo "adapters.sh: of which library is $name.h?" >&2; exit 1; }
     if ! pkg-config --exists "${module[$name]}"; then
         missing="$missing $name"

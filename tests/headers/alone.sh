@@ -12,7 +12,7 @@ compile_alone() {
     printf '#include <%s>\n#include <%s>\n' "$header" "$header" | "$@" $strict -
 }
 
-for header in *.h; do
+for header in *.h temporal_slab/phase.h; do
     for compiler in gcc clang-14; do
         compile_alone "$header" $compiler -std=c11 -x c
         compile_alone "$header" ${compiler/gcc/g++} -std=c++17 -x c++

@@ -1,0 +1,148 @@
+/*
+ * phase.h - phases for a program that is not linked with temporal-slab.
+ *
+ *     #include <temporal_slab/phase.h>
+ *
+ *     tslab_phase* phase = tslab_phase_begin("GET /page");
+ *     handle(request);                     // malloc of every library that it calls
+ *     tslab_phase_end(phase);
+ *
+ * Under libtemporal_slab_preload.so what the thread allocates in between, by malloc and its kin, in whatever library,
+ * goes to a phase of that label. The end drains it: what has been freed is gone, its pages with it; what is still live
+ * escapes, stays valid until it is freed, and is counted under the label. Without the preload library each call here
+ * is a look at a word that is 0, and does nothing. So a program can be built with these calls, and delivered, whether
+ * anybody preloads or not. This file needs no other, and nothing to link: it may be copied into a program's own source.
+ *
+ * Threads: a phase is entered by the thread that begins it; other threads allocate where they are. Phases nest, last
+ * begun first ended. An event loop takes a request's phase off the thread with tslab_phase_suspend and on, on any
+ * thread, with tslab_phase_resume; what is suspended may be ended by any thread. A thread that exits inside of a phase
+ * ends it. Leave phases by their end: not by longjmp, nor by an exception (C++: tslab::phase_scope ends it then, too).
+ *
+ * Errors: begin gives NULL where there is no library and where there is no memory; every call takes NULL for a phase
+ * and does nothing with it. The others return true if they have done it. errno is left alone. Labels: 31 bytes, 256 of
+ * them, then "(other)": take the route, not the address that was asked for. Each call costs about what two mallocs
+ * cost, an end as much as what it has to give back.
+ */
+#ifndef TEMPORAL_SLAB_PHASE_H
+#define TEMPORAL_SLAB_PHASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tslab_phase tslab_phase;
+
+/* What a phase was, as its end tells. Bytes are usable ones (malloc_usable_size). allocated = freed + escaped. */
+typedef struct tslab_phase_account {
+    uint64_t objects_allocated, bytes_allocated, objects_freed, bytes_freed, objects_escaped, bytes_escaped;
+} tslab_phase_account;
+
+/* What the preload library has, or NULL. By way of the table that the loader fills: a program at a fixed address could
+ * not ask for the address of a weak function otherwise. */
+#if defined(__GNUC__) && defined(__ELF__) && defined(__x86_64__)
+#define TSLAB_PHASE_FIND_(type, out, name) \
+    type out;                              \
+    __asm__(".weak " #name "\n\tmovq " #name "@GOTPCREL(%%rip), %0" : "=r"(out))
+#elif defined(__GNUC__) && defined(__ELF__) && defined(__aarch64__)
+#define TSLAB_PHASE_FIND_(type, out, name) \
+    type out;                              \
+    __asm__(".weak " #name "\n\tadrp %0, :got:" #name "\n\tldr %0, [%0, :got_lo12:" #name "]" : "=r"(out))
+#elif defined(__GNUC__) && defined(__ELF__)
+#define TSLAB_PHASE_FIND_(type, out, name)                  \
+    extern __typeof__(*(type)0) name __attribute__((weak)); \
+    type out = name
+#else
+#define TSLAB_PHASE_FIND_(type, out, name) type out = NULL
+#endif
+
+typedef tslab_phase* (*tslab_phase_begin_fn_)(const char*);
+typedef bool (*tslab_phase_end_fn_)(tslab_phase*, tslab_phase_account*, size_t);
+typedef bool (*tslab_phase_fn_)(tslab_phase*);
+typedef bool (*tslab_phase_outer_fn_)(void);
+typedef bool (*tslab_phase_expect_fn_)(const char*, uint32_t, uint64_t);
+
+/* Returns true if the preload library is there. */
+static inline bool tslab_phase_is_there(void) {
+    TSLAB_PHASE_FIND_(tslab_phase_begin_fn_, begin, tslab_preload_phase_begin);
+    return begin != NULL;
+}
+/* Begins a phase and enters it. The label is copied; NULL is none. */
+static inline tslab_phase* tslab_phase_begin(const char* label) {
+    TSLAB_PHASE_FIND_(tslab_phase_begin_fn_, begin, tslab_preload_phase_begin);
+    return begin != NULL ? begin(label) : NULL;
+}
+/* Ends a phase by draining: the thread's innermost one, or one that is suspended. False, and the phase goes on, when
+ * it is neither. *out (may be NULL) is filled, with 0 where there is no library. */
+static inline bool tslab_phase_end_account(tslab_phase* phase, tslab_phase_account* out) {
+    TSLAB_PHASE_FIND_(tslab_phase_end_fn_, end, tslab_preload_phase_end);
+    if (end != NULL && phase != NULL) return end(phase, out, sizeof *out);
+    if (out != NULL) {
+        out->objects_allocated = out->bytes_allocated = out->objects_freed = out->bytes_freed = 0;
+        out->objects_escaped = out->bytes_escaped = 0;
+    }
+    return false;
+}
+static inline bool tslab_phase_end(tslab_phase* phase) { return tslab_phase_end_account(phase, NULL); }
+/* Takes the thread's innermost phase off the thread; it goes on. False when `phase` is not the innermost. */
+static inline bool tslab_phase_suspend(tslab_phase* phase) {
+    TSLAB_PHASE_FIND_(tslab_phase_fn_, suspend, tslab_preload_phase_suspend);
+    return suspend != NULL && phase != NULL && suspend(phase);
+}
+/* Enters a suspended phase, once for each time it was suspended. False when it is not suspended. */
+static inline bool tslab_phase_resume(tslab_phase* phase) {
+    TSLAB_PHASE_FIND_(tslab_phase_fn_, resume, tslab_preload_phase_resume);
+    return resume != NULL && phase != NULL && resume(phase);
+}
+/* Leaves all phases until tslab_phase_outer_leave, without ending them: what the thread allocates meanwhile is the
+ * process's, such as a cache that is filled in the middle of a request. Nests. */
+static inline bool tslab_phase_outer(void) {
+    TSLAB_PHASE_FIND_(tslab_phase_outer_fn_, outer, tslab_preload_phase_outer);
+    return outer != NULL && outer();
+}
+static inline bool tslab_phase_outer_leave(void) {
+    TSLAB_PHASE_FIND_(tslab_phase_outer_fn_, leave, tslab_preload_phase_outer_leave);
+    return leave != NULL && leave();
+}
+/* Says that each phase of the label may let `objects` objects of `bytes` usable bytes together escape without alarm,
+ * such as the response that is sent later. 0 and 0 take it back. False without library or label. */
+static inline bool tslab_phase_expect(const char* label, uint32_t objects, uint64_t bytes) {
+    TSLAB_PHASE_FIND_(tslab_phase_expect_fn_, expect, tslab_preload_phase_expect);
+    return expect != NULL && expect(label, objects, bytes);
+}
+
+#ifdef __cplusplus
+}
+
+namespace tslab {
+/* A phase for a block: begun here, ended at its end, however that is left. */
+class phase_scope {
+  public:
+    explicit phase_scope(const char* label) : phase_(tslab_phase_begin(label)) {}
+    ~phase_scope() { tslab_phase_end(phase_); }
+    phase_scope(const phase_scope&) = delete;
+    phase_scope& operator=(const phase_scope&) = delete;
+
+  private:
+    tslab_phase* phase_;
+};
+
+/* Outside of all phases for a block. */
+class outer_scope {
+  public:
+    outer_scope() : in_(tslab_phase_outer()) {}
+    ~outer_scope() {
+        if (in_) tslab_phase_outer_leave();
+    }
+    outer_scope(const outer_scope&) = delete;
+    outer_scope& operator=(const outer_scope&) = delete;
+
+  private:
+    bool in_;
+};
+} /* namespace tslab */
+#endif
+#endif

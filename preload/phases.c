@@ -1,0 +1,95 @@
+/*
+ * phases.c - phases of the preloaded malloc, behind the calls of <temporal_slab/phase.h>.
+ *
+ * A phase is a domain of the process's allocator that the thread is inside of: malloc goes to the innermost one by its
+ * fast path, whoever calls it. The end drains, so a program that frees its objects sooner or later is as right as
+ * without phases. What the library allocates for itself is no malloc.
+ *
+ * All calls leave errno alone, since programs do not expect it to change here. A thread's first call may have to make
+ * the thread's record, for which libc may call malloc: malloc makes it then (malloc.c).
+ */
+#include "preload.h"
+
+#include "temporal_slab/phase.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static epoch_domain_t* domain_of(tslab_phase* phase) { return (epoch_domain_t*)(void*)phase; }
+
+tslab_phase* tslab_preload_phase_begin(const char* label);
+bool tslab_preload_phase_end(tslab_phase* phase, tslab_phase_account* out, size_t size);
+bool tslab_preload_phase_suspend(tslab_phase* phase);
+bool tslab_preload_phase_resume(tslab_phase* phase);
+bool tslab_preload_phase_outer(void);
+bool tslab_preload_phase_outer_leave(void);
+bool tslab_preload_phase_expect(const char* label, uint32_t objects, uint64_t bytes);
+
+/* Returns true if the allocator is there, and the thread has its record. */
+static bool ready(void) {
+    if (!tsp_ready()) return false;
+    if (TSI_UNLIKELY(tsi_malloc_is_new_here())) free(malloc(1));
+    return true;
+}
+
+TSP_API tslab_phase* tslab_preload_phase_begin(const char* label) {
+    int saved = errno;
+    epoch_domain_t* d = ready() ? tsi_malloc_begin(&tsp_heap, label) : NULL;
+    errno = saved;
+    return (tslab_phase*)(void*)d;
+}
+
+/* A suspended phase is entered, to be ended. */
+static bool is_inside(epoch_domain_t* d) { return epoch_domain_current() == d || epoch_domain_attach(d); }
+
+/* size: of the account that the caller knows; a later one may have more members. */
+TSP_API bool tslab_preload_phase_end(tslab_phase* phase, tslab_phase_account* out, size_t size) {
+    EpochReceipt r;
+    int saved = errno;
+    bool done = phase != NULL && ready() && is_inside(domain_of(phase)) &&
+                epoch_domain_drain(domain_of(phase), out != NULL ? &r : NULL);
+    errno = saved;
+    if (out == NULL) return done;
+    tslab_phase_account all = {0};
+    if (done)
+        all = (tslab_phase_account){r.objects_allocated, r.bytes_allocated, r.objects_freed,
+                                    r.bytes_freed,       r.objects_escaped, r.bytes_escaped};
+    memset(out, 0, size);
+    memcpy(out, &all, size < sizeof all ? size : sizeof all);
+    return done;
+}
+
+TSP_API bool tslab_preload_phase_suspend(tslab_phase* phase) {
+    int saved = errno;
+    bool done = phase != NULL && tsp_ready() && epoch_domain_detach(domain_of(phase));
+    errno = saved;
+    return done;
+}
+
+TSP_API bool tslab_preload_phase_resume(tslab_phase* phase) {
+    int saved = errno;
+    bool done = phase != NULL && ready() && epoch_domain_attach(domain_of(phase));
+    errno = saved;
+    return done;
+}
+
+TSP_API bool tslab_preload_phase_outer(void) {
+    int saved = errno;
+    bool done = ready() && slab_scope_outer(&tsp_heap);
+    errno = saved;
+    return done;
+}
+
+TSP_API bool tslab_preload_phase_outer_leave(void) {
+    int saved = errno;
+    bool done = tsp_ready() && slab_scope_outer_leave(&tsp_heap);
+    errno = saved;
+    return done;
+}
+
+TSP_API bool tslab_preload_phase_expect(const char* label, uint32_t objects, uint64_t bytes) {
+    int saved = errno;
+    bool done = tsp_ready() && slab_label_expect_escapes(&tsp_heap, label, objects, bytes);
+    errno = saved;
+    return done;
+}
