@@ -88,8 +88,8 @@ TSI_INLINE bool tsi_malloc_is_circular(SlabAllocator* s) { return tsi_public(s)-
 /* Before the first allocator of the process: its start asks the system for as little as it can. */
 TSI_INLINE void tsi_malloc_start_lean(void) { tsi_os_lean = true; }
 
-/* Begins a phase, as epoch_domain_begin, which no exit ends, and which is drained as its last thread exits inside of it:
- * the objects of a program that frees them itself must not end with a thread. */
+/* Begins a phase, as epoch_domain_begin, which no exit ends, and which is drained as its last thread exits inside of
+ * it: the objects of a program that frees them itself must not end with a thread. */
 epoch_domain_t* tsi_malloc_begin(SlabAllocator* s, const char* label);
 /* Returns true if what the calling thread allocates goes to a phase of s: it is in a domain, and in no outer scope. */
 bool tsi_malloc_in_phase(SlabAllocator* s);
