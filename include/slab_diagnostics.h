@@ -98,6 +98,26 @@ SLAB_API bool slab_doctor(SlabAllocator* a, bool (*write)(void* ctx, const char*
 SLAB_API bool slab_doctor_ex(SlabAllocator* a, uint32_t leak_sec, bool (*write)(void* ctx, const char* bytes, size_t n),
                              void* ctx);
 
+/* What slab_gate lets pass. */
+typedef struct SlabGateOptions {
+    size_t struct_size;      /* sizeof(SlabGateOptions) */
+    const char* label;       /* this label alone; NULL: each */
+    uint32_t warm_up;        /* rounds before the first that counts: caches fill, libraries make their globals; 0: 3 */
+    uint32_t rounds;         /* that count; 0: 5 */
+    uint64_t objects, bytes; /* that a round may leave behind more than any before it */
+} SlabGateOptions;
+
+/* For tests: calls round(ctx) a few times, a phase or as many as it likes each, and returns true if after none of the
+ * counted rounds a label retains more than after any round before: objects that live in its open phases and its ended
+ * ones, beyond `objects`, or a quarter more of their usable bytes, beyond `bytes` (the same objects take up to a
+ * quarter more elsewhere). So a leak is found by the first round that leaves something on top, in a program that keeps
+ * what it likes. options may be NULL: every label, nothing more. False with ERANGE when one retains more; with EINVAL
+ * (NULL, bad options) and ENOMEM; `why` (may be NULL) says it in a sentence of at most `why_bytes`, with the label.
+ * Figures are exact where no other thread works. No lock is held while `round` runs.
+ * O(rounds * (slabs + incarnations + labels)). */
+SLAB_API bool slab_gate(SlabAllocator* a, const SlabGateOptions* options, void (*round)(void* ctx), void* ctx,
+                        char* why, size_t why_bytes);
+
 /* The heap profile, option profile_bytes, in the format of pprof (profile.proto, not compressed): objects and bytes
  * allocated since the allocator was made, and in use now, by stack, by the label of their phase, and by that of the
  * scope that made them by slab_malloc_outside; docs/profile.md.

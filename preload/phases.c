@@ -10,6 +10,7 @@
  */
 #include "preload.h"
 
+#include "slab_diagnostics.h"
 #include "temporal_slab/phase.h"
 
 #include <stdlib.h>
@@ -24,6 +25,8 @@ bool tslab_preload_phase_resume(tslab_phase* phase);
 bool tslab_preload_phase_outer(void);
 bool tslab_preload_phase_outer_leave(void);
 bool tslab_preload_phase_expect(const char* label, uint32_t objects, uint64_t bytes);
+bool tslab_preload_phase_gate(uint32_t warm_up, uint32_t rounds, uint64_t objects, uint64_t bytes,
+                              void (*round)(void* ctx), void* ctx, char* why, size_t why_bytes);
 
 /* Returns true if the allocator is there, and the thread has its record. */
 static bool ready(void) {
@@ -92,4 +95,14 @@ TSP_API bool tslab_preload_phase_expect(const char* label, uint32_t objects, uin
     bool done = tsp_ready() && slab_label_expect_escapes(&tsp_heap, label, objects, bytes);
     errno = saved;
     return done;
+}
+
+TSP_API bool tslab_preload_phase_gate(uint32_t warm_up, uint32_t rounds, uint64_t objects, uint64_t bytes,
+                                      void (*round)(void* ctx), void* ctx, char* why, size_t why_bytes) {
+    SlabGateOptions o = {
+        .struct_size = sizeof o, .warm_up = warm_up, .rounds = rounds, .objects = objects, .bytes = bytes};
+    int saved = errno;
+    bool passed = !ready() || slab_gate(&tsp_heap, &o, round, ctx, why, why_bytes);
+    errno = saved;
+    return passed;
 }

@@ -64,6 +64,7 @@ typedef bool (*tslab_phase_end_fn_)(tslab_phase*, tslab_phase_account*, size_t);
 typedef bool (*tslab_phase_fn_)(tslab_phase*);
 typedef bool (*tslab_phase_outer_fn_)(void);
 typedef bool (*tslab_phase_expect_fn_)(const char*, uint32_t, uint64_t);
+typedef bool (*tslab_phase_gate_fn_)(uint32_t, uint32_t, uint64_t, uint64_t, void (*)(void*), void*, char*, size_t);
 
 /* Returns true if the preload library is there. */
 static inline bool tslab_phase_is_there(void) {
@@ -112,6 +113,18 @@ static inline bool tslab_phase_outer_leave(void) {
 static inline bool tslab_phase_expect(const char* label, uint32_t objects, uint64_t bytes) {
     TSLAB_PHASE_FIND_(tslab_phase_expect_fn_, expect, tslab_preload_phase_expect);
     return expect != NULL && expect(label, objects, bytes);
+}
+
+/* For tests: calls round(ctx) `warm_up` times, then `rounds` times, and returns true if after none of the latter a
+ * label retains more than after any round before, by more than `objects` objects and `bytes` bytes; slab_gate of
+ * <slab_diagnostics.h>. Without the preload library nothing runs, and the answer is true: ask tslab_phase_is_there.
+ * `why` (of why_bytes, may be NULL) has the reason of false in a sentence. */
+static inline bool tslab_phase_gate(uint32_t warm_up, uint32_t rounds, uint64_t objects, uint64_t bytes,
+                                    void (*round)(void* ctx), void* ctx, char* why, size_t why_bytes) {
+    TSLAB_PHASE_FIND_(tslab_phase_gate_fn_, gate, tslab_preload_phase_gate);
+    if (gate != NULL) return gate(warm_up, rounds, objects, bytes, round, ctx, why, why_bytes);
+    if (why != NULL && why_bytes != 0) why[0] = 0;
+    return true;
 }
 
 #ifdef __cplusplus

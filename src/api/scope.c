@@ -230,6 +230,9 @@ bool epoch_domain_switch(epoch_domain_t* to, epoch_domain_t** from) {
 /* ---- phases of a preloaded malloc ---- */
 
 epoch_domain_t* tsi_malloc_begin(SlabAllocator* s, const char* label) {
+    TsiArena* a = tsi_arena(s);
+    if (a != NULL)
+        tsi_segment_tick(a); /* before anything is under way: after a pause readers see what the last ones left */
     epoch_domain_t* d = epoch_domain_begin(s, label);
     if (d == NULL) return NULL; /* else nobody else knows of it yet */
     d->auto_close = false;

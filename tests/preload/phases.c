@@ -198,6 +198,27 @@ static void what_is_expected(void) {
     CHECK(tslab_phase_expect("expected", 0, 0));
 }
 
+/* A leak of one object a round, which the label names, and none. */
+static unsigned leaks;
+static void round_of(void* ctx) {
+    tslab_phase* phase = begin("gated");
+    free(make(100));
+    for (unsigned n = 0; n < *(unsigned*)ctx; n++) leaks += make(48) != NULL;
+    (void)end(phase);
+}
+static void the_gate(void) {
+    char why[256];
+    unsigned none = 0, one = 1;
+    errno = 77;
+    CHECK(tslab_phase_gate(2, 5, 0, 0, round_of, &none, why, sizeof why));
+    CHECK_STR(why, "");
+    CHECK(!tslab_phase_gate(2, 5, 0, 0, round_of, &one, why, sizeof why));
+    CHECK_HAS(why, "gated retains 3 objects of 144 bytes after round 1");
+    CHECK_EQ(leaks, 3);
+    CHECK(tslab_phase_gate(2, 5, 1, 48, round_of, &one, NULL, 0) || leaks > 3);
+    CHECK_EQ(errno, 77);
+}
+
 /* Threads that begin and end phases, and free each other's objects, beside threads that have none. */
 enum { THREADS = 6 };
 static void* _Atomic boxes[64];
@@ -228,7 +249,8 @@ int main(int argc, char** argv) {
     static const CheckCase tests[] = {
         CHECK_CASE(accounts),       CHECK_CASE(they_nest),          CHECK_CASE(outer_ones),
         CHECK_CASE(suspended_ones), CHECK_CASE(threads_that_leave), CHECK_CASE(fork_children),
-        CHECK_CASE(libc_keeps),     CHECK_CASE(what_is_expected),   CHECK_CASE(threads_beside),
+        CHECK_CASE(libc_keeps),     CHECK_CASE(what_is_expected),   CHECK_CASE(the_gate),
+        CHECK_CASE(threads_beside),
     };
     return CHECK_RUN(argc, argv, tests);
 }

@@ -225,6 +225,16 @@ pub struct SlabLiveObject {
 }
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
+pub struct SlabGateOptions {
+    pub struct_size: usize,
+    pub label: *const ::core::ffi::c_char,
+    pub warm_up: u32,
+    pub rounds: u32,
+    pub objects: u64,
+    pub bytes: u64,
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
 pub struct SlabLaneHeap_ {
     pub unused_: [u32; 2usize],
     pub word: u64,
@@ -997,6 +1007,17 @@ const _: () = {
     ["Offset of field: SlabLiveObject::address"][::core::mem::offset_of!(SlabLiveObject, address) - 0usize];
     ["Offset of field: SlabLiveObject::usable_bytes"][::core::mem::offset_of!(SlabLiveObject, usable_bytes) - 8usize];
     ["Offset of field: SlabLiveObject::class_index"][::core::mem::offset_of!(SlabLiveObject, class_index) - 16usize];
+};
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of SlabGateOptions"][::core::mem::size_of::<SlabGateOptions>() - 40usize];
+    ["Alignment of SlabGateOptions"][::core::mem::align_of::<SlabGateOptions>() - 8usize];
+    ["Offset of field: SlabGateOptions::struct_size"][::core::mem::offset_of!(SlabGateOptions, struct_size) - 0usize];
+    ["Offset of field: SlabGateOptions::label"][::core::mem::offset_of!(SlabGateOptions, label) - 8usize];
+    ["Offset of field: SlabGateOptions::warm_up"][::core::mem::offset_of!(SlabGateOptions, warm_up) - 16usize];
+    ["Offset of field: SlabGateOptions::rounds"][::core::mem::offset_of!(SlabGateOptions, rounds) - 20usize];
+    ["Offset of field: SlabGateOptions::objects"][::core::mem::offset_of!(SlabGateOptions, objects) - 24usize];
+    ["Offset of field: SlabGateOptions::bytes"][::core::mem::offset_of!(SlabGateOptions, bytes) - 32usize];
 };
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
@@ -1793,6 +1814,15 @@ impl Default for SlabLiveObject {
         }
     }
 }
+impl Default for SlabGateOptions {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
 impl Default for SlabLaneHeap_ {
     fn default() -> Self {
         let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
@@ -2133,6 +2163,14 @@ extern "C" {
             unsafe extern "C" fn(ctx: *mut ::core::ffi::c_void, bytes: *const ::core::ffi::c_char, n: usize) -> bool,
         >,
         ctx: *mut ::core::ffi::c_void,
+    ) -> bool;
+    pub fn slab_gate(
+        a: *mut SlabAllocator,
+        options: *const SlabGateOptions,
+        round: ::core::option::Option<unsafe extern "C" fn(ctx: *mut ::core::ffi::c_void)>,
+        ctx: *mut ::core::ffi::c_void,
+        why: *mut ::core::ffi::c_char,
+        why_bytes: usize,
     ) -> bool;
     pub fn slab_profile_write(
         a: *mut SlabAllocator,

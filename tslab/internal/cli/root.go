@@ -30,7 +30,7 @@ Start a program with TSLAB_OPTIONS=segment=1, or any program by 'tslab run', and
 
 Every command that looks takes one of --pid N, --file F, --stdin, --url U.
 
-Exit codes: 0 all is well; 1 something was found (doctor has an ACTION, diff a regression); 2 an error or wrong usage.
+Exit codes: 0 all is well; 1 something was found (doctor has an ACTION, diff a regression, gate a leak); 2 an error or wrong usage.
 NO_COLOR is respected, and what goes into a pipe or a file has neither colours nor a screen.`
 
 func (a *app) root() *cobra.Command {
@@ -55,7 +55,7 @@ func (a *app) root() *cobra.Command {
 	root.SetVersionTemplate("tslab {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(a.lsCommand(), a.statsCommand(), a.watchCommand(), a.topCommand(), a.doctorCommand(), a.profileCommand(), a.exportCommand(),
-		a.pushCommand(), a.serveCommand(), a.diffCommand(), a.runCommand(), a.schemaCommand(), a.manCommand())
+		a.pushCommand(), a.serveCommand(), a.diffCommand(), a.gateCommand(), a.runCommand(), a.schemaCommand(), a.manCommand())
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
 		if c.Name() == "completion" {

@@ -1,0 +1,116 @@
+/*
+ * gate.c - slab_gate: does a phase retain more than the one before it?
+ *
+ * Rounds of the program are run, and after each the figures of labels are read. A label retains what lives under it, in
+ * open phases and in ended ones. The tables are mappings, so nothing that is measured is changed by measuring.
+ */
+#include "api/internal.h"
+
+#include "slab_diagnostics.h"
+#include "slab_stats.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { WARM_UP = 3, ROUNDS = 5, MORE_LABELS = 16 };
+
+/* The most that a label has retained after any counted round, by its id. */
+typedef struct Most {
+    uint64_t objects, bytes;
+} Most;
+
+typedef struct Gate {
+    SlabAllocator* s;
+    SlabGateOptions o;
+    size_t ids, room;
+    SlabLabelStats* rows; /* room */
+    Most* most;           /* ids */
+    char* why;
+    size_t why_bytes;
+} Gate;
+
+static const char* options_read(const SlabGateOptions* in, SlabGateOptions* o) {
+    *o = (SlabGateOptions){.struct_size = sizeof *o};
+    if (in != NULL && (in->struct_size < sizeof in->struct_size || in->struct_size > 4096))
+        return "set SlabGateOptions.struct_size to sizeof(SlabGateOptions)";
+    if (in != NULL) memcpy(o, in, in->struct_size < sizeof *o ? in->struct_size : sizeof *o);
+    for (size_t n = sizeof *o; in != NULL && n < in->struct_size; n++)
+        if (((const unsigned char*)in)[n] != 0) return "an option of a later version of the library is set";
+    if (o->warm_up == 0) o->warm_up = WARM_UP;
+    if (o->rounds == 0) o->rounds = ROUNDS;
+    return NULL;
+}
+
+static void say(Gate* g, const SlabLabelStats* l, const Most* most, unsigned round) {
+    if (g->why_bytes == 0) return;
+    (void)snprintf(g->why, g->why_bytes,
+                   "%s retains %" PRIu64 " objects of %" PRIu64
+                   " bytes after round %u, and after no earlier one more than "
+                   "%" PRIu64 " of %" PRIu64 ": %" PRIu64 " phases of it are open, %" PRIu64 " drain",
+                   l->label, l->live_objects, l->live_bytes, round, most->objects, most->bytes, l->phases_open,
+                   l->draining_phases);
+}
+
+/* Compares the labels with what they have retained most, and remembers it. False: one retains more. */
+static bool compare(Gate* g, unsigned round, bool first) {
+    size_t count = slab_stats_labels(g->s, g->rows, g->room);
+    const SlabLabelStats* worst = NULL;
+    for (size_t n = 0; n < count && n < g->room; n++) {
+        const SlabLabelStats* l = &g->rows[n];
+        if (l->label_id >= g->ids || (g->o.label != NULL && strncmp(l->label, g->o.label, sizeof l->label - 1) != 0))
+            continue;
+        Most* m = &g->most[l->label_id];
+        /* The same request takes up to a quarter more bytes elsewhere: in a class, where it lay in a region. */
+        bool more = l->live_objects > m->objects + g->o.objects || l->live_bytes > m->bytes + m->bytes / 4 + g->o.bytes;
+        bool worse = worst == NULL || l->live_bytes - m->bytes > worst->live_bytes - g->most[worst->label_id].bytes;
+        if (!first && more && worse) worst = l;
+    }
+    if (worst != NULL) {
+        say(g, worst, &g->most[worst->label_id], round);
+        return false;
+    }
+    for (size_t n = 0; n < count && n < g->room; n++) {
+        const SlabLabelStats* l = &g->rows[n];
+        if (l->label_id >= g->ids) continue;
+        Most* m = &g->most[l->label_id];
+        if (l->live_objects > m->objects) m->objects = l->live_objects;
+        if (l->live_bytes > m->bytes) m->bytes = l->live_bytes;
+    }
+    return true;
+}
+
+static bool run(Gate* g, void (*round)(void* ctx), void* ctx) {
+    for (uint32_t n = 0; n < g->o.warm_up; n++) round(ctx);
+    (void)compare(g, 0, true);
+    for (uint32_t n = 1; n <= g->o.rounds; n++) {
+        round(ctx);
+        if (!compare(g, n, false)) return false;
+    }
+    return true;
+}
+
+bool slab_gate(SlabAllocator* s, const SlabGateOptions* options, void (*round)(void* ctx), void* ctx, char* why,
+               size_t why_bytes) {
+    TsiArena* a = tsi_arena(s);
+    Gate g = {.s = s, .why = why, .why_bytes = why != NULL ? why_bytes : 0};
+    if (g.why_bytes != 0) why[0] = 0;
+    const char* wrong =
+        a == NULL || round == NULL ? "the allocator or the function is NULL" : options_read(options, &g.o);
+    if (wrong != NULL) {
+        if (g.why_bytes != 0) (void)snprintf(why, why_bytes, "%s", wrong);
+        return tsi_failed_bool(EINVAL, wrong);
+    }
+    g.ids = a->phases.labels.capacity;
+    g.room = g.ids + MORE_LABELS;
+    g.rows = tsi_os_map(g.room * sizeof *g.rows);
+    g.most = tsi_os_map(g.ids * sizeof *g.most);
+    bool passed = false, memory = g.rows != NULL && g.most != NULL;
+    if (memory) passed = run(&g, round, ctx);
+    else if (g.why_bytes != 0) (void)snprintf(why, why_bytes, "no memory for the figures of labels");
+    if (g.rows != NULL) tsi_os_drop(g.rows, g.room * sizeof *g.rows);
+    if (g.most != NULL) tsi_os_drop(g.most, g.ids * sizeof *g.most);
+    if (!passed) tsi_error_set(memory ? ERANGE : ENOMEM);
+    return passed;
+}

@@ -1,0 +1,101 @@
+#!/bin/bash
+# `tslab gate`: a server that is linked with nothing of the library, under the preload library, fails the gate where its
+# requests leave something behind, under the route that does, and passes where it only has caches. Two documents, too.
+set -u
+. "$TSLAB_SOURCE_DIR/tests/cli/kit.bash"
+need_go
+unset TSLAB_OPTIONS NO_COLOR LD_PRELOAD
+build_tslab "$PWD/tslab"
+preload=$TSLAB_BUILD_DIR/libtemporal_slab_preload.so
+[ -f "$preload" ] || skip "no libtemporal_slab_preload.so in this build"
+
+cat >server.c <<'END'
+/* Answers each line of `requests` in `answers`; usage: server LEAKS */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <temporal_slab/phase.h>
+static char* cache[8];
+int main(int argc, char** argv) {
+    int leaks = argc > 1 && atoi(argv[1]);
+    char line[100];
+    for (unsigned n = 0;; n++) {
+        FILE* in = fopen("requests", "r");
+        if (in == NULL || fgets(line, sizeof line, in) == NULL || line[0] == 'q') return 0;
+        fclose(in);
+        line[strcspn(line, "\n")] = 0;
+        for (int k = 0; k < 40; k++, n++) {
+            tslab_phase* phase = tslab_phase_begin(line);
+            char *work = malloc(300), *kept = strdup(line);
+            tslab_phase_outer();
+            free(cache[n % 8]);
+            cache[n % 8] = strdup("a page");
+            tslab_phase_outer_leave();
+            free(work);
+            if (!leaks || strcmp(line, "/leaks") != 0 || k != 7) free(kept);
+            tslab_phase_end(phase);
+        }
+        FILE* out = fopen("answers", "w");
+        if (out == NULL || fputs("done\n", out) < 0) return 1;
+        fclose(out);
+    }
+}
+END
+cc -O1 -fno-builtin -I"$TSLAB_SOURCE_DIR/include" server.c -o server || fail "server.c does not compile"
+cat >round.sh <<'END'
+#!/bin/sh
+for route in /fine /leaks; do
+    echo $route >requests
+    read -r answer <answers && [ "$answer" = done ] || exit 9
+done
+END
+chmod +x round.sh
+mkfifo requests answers
+
+begin() { # ARGUMENT...
+    ./tslab run --library "$preload" ./server "$@" 2>server.err &
+    pid=$!
+    trap 'kill $pid 2>/dev/null' EXIT
+    ./round.sh || fail "no answer: $(cat server.err)"
+    shows() { ./tslab stats --pid $pid >/dev/null 2>&1; }
+    eventually 60 shows || fail "tslab does not see it: $(./tslab stats --pid $pid 2>&1)"
+}
+end() {
+    echo q >requests
+    wait $pid || complain "server: exit code $?"
+}
+tested=(./tslab gate)
+
+begin 0
+expect 0 --pid $pid ./round.sh
+has out '^None of 5 rounds leaves more than any before.$'
+./tslab stats --pid $pid --json >before.json
+./round.sh
+./tslab stats --pid $pid --json >after.json
+expect 0 before.json after.json
+end
+
+begin 1
+expect 1 --pid $pid --rounds 8 ./round.sh
+has out '^"/leaks" retains [0-9]* objects, [0-9]* B, after round [0-9]*, and after no earlier one more than '
+expect 1 --pid $pid --json --rounds 8 ./round.sh
+has out '"label": "/leaks"'
+has out '"passed": false'
+expect 0 --pid $pid --label /fine --rounds 2 --warm-up 1 ./round.sh
+expect 0 --pid $pid --objects 50 --bytes 5000 --rounds 2 ./round.sh
+./tslab stats --pid $pid --json >before.json
+for _ in 1 2 3; do ./round.sh; sleep 0.15; done
+./tslab stats --pid $pid --json >after.json
+expect 1 before.json after.json
+has out '^"/leaks" retains'
+expect 0 --objects 9 --bytes 999 before.json after.json
+expect 0 after.json before.json
+expect 2 --pid $pid false
+has err 'round 1: false'
+expect 2 --pid $pid
+has err 'needs a command'
+expect 2 before.json
+has err 'two documents'
+expect 2 --pid $pid --rounds 0 true
+end
+finish

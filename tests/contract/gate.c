@@ -1,0 +1,130 @@
+/* gate.c - slab_gate: what it lets pass, what it does not, and what it says of it. */
+#include "kit/fixture.h"
+
+#include <errno.h>
+#include <slab_diagnostics.h>
+
+static SlabAllocator* a;
+
+typedef struct Work {
+    unsigned round, leaks_from, objects; /* from that round on each leaves so many objects */
+    unsigned every;
+    const char* label;
+    bool outside;
+    void* cache[4];
+} Work;
+
+static void work(void* ctx) {
+    Work* w = ctx;
+    w->round++;
+    epoch_domain_t* d = epoch_domain_begin(a, w->label);
+    REQUIRE(d != NULL);
+    for (unsigned n = 0; n < 50; n++) slab_free(a, slab_malloc(a, 100));
+    /* A cache of four: what is replaced was another phase's. */
+    slab_free(a, w->cache[w->round % 4]);
+    REQUIRE((w->cache[w->round % 4] = slab_malloc(a, 200)) != NULL);
+    if (w->leaks_from != 0 && w->round >= w->leaks_from && w->round % w->every == 0)
+        for (unsigned n = 0; n < w->objects; n++)
+            REQUIRE((w->outside ? slab_malloc_outside(a, 64) : slab_malloc(a, 64)) != NULL);
+    REQUIRE(epoch_domain_drain(d, NULL));
+}
+
+static bool gate(Work* w, SlabGateOptions o, char why[256]) {
+    w->label = w->label != NULL ? w->label : "GET";
+    if (w->every == 0) w->every = 1;
+    o.struct_size = sizeof o;
+    a = kit_create();
+    errno = 0;
+    bool passed = slab_gate(a, &o, work, w, why, 256);
+    CHECK_EQ(errno, passed ? 0 : ERANGE);
+    slab_allocator_free(a);
+    return passed;
+}
+
+static void what_is_kept_passes(void) {
+    char why[256] = "?";
+    Work w = {0};
+    SlabGateOptions o = {.warm_up = 4};
+    CHECK(gate(&w, o, why));
+    CHECK_STR(why, "");
+    CHECK_EQ(w.round, 9);
+    /* In the warm-up anything may be left. */
+    Work early = {.leaks_from = 1, .objects = 100, .every = 3};
+    o.warm_up = 5, o.rounds = 1;
+    CHECK(!gate(&early, o, why)); /* the sixth */
+    early = (Work){.leaks_from = 1, .objects = 100, .every = 5};
+    CHECK(gate(&early, o, why));
+    CHECK_EQ(early.round, 6);
+}
+
+static void a_leak_does_not(void) {
+    char why[256];
+    Work w = {.leaks_from = 1, .objects = 1};
+    SlabGateOptions o = {.warm_up = 4};
+    CHECK(!gate(&w, o, why));
+    CHECK_EQ(w.round, 5); /* at once */
+    CHECK_STR(why, "GET retains 9 objects of 1152 bytes after round 1, and after no earlier one more than 8 of 1088: 0 "
+                   "phases of it are open, 5 drain");
+    /* One that leaks each third time, and one whose objects are made outside. */
+    w = (Work){.leaks_from = 1, .objects = 1, .every = 3};
+    CHECK(!gate(&w, o, why));
+    CHECK_EQ(w.round, 6);
+    w = (Work){.leaks_from = 1, .objects = 1, .outside = true};
+    CHECK(!gate(&w, o, why));
+    CHECK_HAS(why, "(unlabeled) retains 5 objects of 320 bytes after round 1");
+}
+
+static void so_much_may_stay(void) {
+    char why[256];
+    SlabGateOptions o = {.warm_up = 4, .objects = 2, .bytes = 128};
+    Work w = {.leaks_from = 1, .objects = 2};
+    CHECK(gate(&w, o, why));
+    w = (Work){.leaks_from = 1, .objects = 3};
+    CHECK(!gate(&w, o, why));
+    o = (SlabGateOptions){.warm_up = 4, .objects = 100};
+    w = (Work){.leaks_from = 5, .objects = 10};
+    CHECK(!gate(&w, o, why)); /* 640 bytes on top of 832 */
+    w = (Work){.leaks_from = 5, .objects = 3};
+    o.rounds = 1;
+    CHECK(gate(&w, o, why)); /* less than a quarter */
+    o.bytes = 640;
+    w = (Work){.leaks_from = 5, .objects = 10};
+    CHECK(gate(&w, o, why));
+    o = (SlabGateOptions){.warm_up = 4, .label = "POST"};
+    w = (Work){.leaks_from = 1, .objects = 3};
+    CHECK(gate(&w, o, why)); /* it is another's */
+    w = (Work){.leaks_from = 1, .objects = 3, .label = "POST"};
+    CHECK(!gate(&w, o, why));
+}
+
+static void refusals(void) {
+    char why[64];
+    Work w = {.label = "GET"};
+    SlabGateOptions o = {.struct_size = 1};
+    a = kit_create();
+    errno = 0;
+    CHECK(!slab_gate(NULL, NULL, work, &w, why, sizeof why));
+    CHECK_EQ(errno, EINVAL);
+    CHECK_HAS(why, "NULL");
+    CHECK(!slab_gate(a, NULL, NULL, &w, NULL, 0));
+    CHECK(!slab_gate(a, &o, work, &w, why, sizeof why));
+    CHECK_HAS(why, "struct_size");
+    CHECK_EQ(w.round, 0);
+    struct {
+        SlabGateOptions o;
+        uint64_t later;
+    } longer = {.o = {.struct_size = sizeof longer}, .later = 1};
+    CHECK(!slab_gate(a, &longer.o, work, &w, why, sizeof why));
+    longer.later = 0;
+    CHECK(slab_gate(a, &longer.o, work, &w, why, sizeof why) || errno == ERANGE);
+    CHECK(!slab_gate(a, NULL, work, &w, why, 0) || w.round != 0);
+    slab_allocator_free(a);
+}
+
+static const CheckCase cases[] = {
+    CHECK_CASE(what_is_kept_passes),
+    CHECK_CASE(a_leak_does_not),
+    CHECK_CASE(so_much_may_stay),
+    CHECK_CASE(refusals),
+};
+CHECK_MAIN(cases)

@@ -1,0 +1,270 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os/exec"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"temporal-slab/tslab/internal/metrics"
+	"temporal-slab/tslab/internal/snapshot"
+	"temporal-slab/tslab/internal/source"
+	"temporal-slab/tslab/internal/units"
+)
+
+type gateOptions struct {
+	label          string
+	warmUp, rounds uint
+	objects, bytes uint64
+	settle         time.Duration
+}
+
+func (a *app) gateCommand() *cobra.Command {
+	o := gateOptions{warmUp: 3, rounds: 5, settle: 200 * time.Millisecond}
+	c := &cobra.Command{
+		Use: "gate --pid N [flags] COMMAND [ARGUMENT...] | gate BEFORE.json AFTER.json", Short: "Fail when a further round of requests leaves more behind", DisableFlagsInUseLine: true,
+		Long: `For tests of a server: runs COMMAND, which makes requests, again and again, and reads after each round what lives
+under each label, in open phases and in ended ones. It fails (exit code 1) as soon as a label retains more than after
+any counted round before: objects, beyond --objects, or a quarter more bytes, beyond --bytes. Caches may keep what they
+like, as long as a further round of the same requests adds nothing. With two documents it compares these.
+
+A process that is idle shows what a round has left when the next one begins, and what is under way while it shows itself
+is not left behind. So the least that is seen from the end of a round to the end of the next one counts: there is
+--settle between them, and one round more than those that count.
+
+The same in a test program: slab_gate, or tslab_phase_gate of <temporal_slab/phase.h>.`,
+		Example: `  tslab gate --pid 4711 ./requests.sh
+  tslab gate --pid 4711 --label 'GET /page' --objects 2 curl -s http://127.0.0.1:8080/page
+  tslab gate --bytes 4096 before.json after.json`,
+		Args: func(c *cobra.Command, args []string) error {
+			live := c.Flags().Changed("pid") || c.Flags().Changed("url")
+			switch {
+			case live && len(args) == 0:
+				return errors.New("gate needs a command that makes a round of requests; see tslab gate --help")
+			case !live && len(args) != 2:
+				return errors.New("gate takes --pid N or --url U and a command, or two documents; see tslab gate --help")
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			if o.rounds == 0 {
+				return errors.New("--rounds has to be 1 or more")
+			}
+			if !c.Flags().Changed("pid") && !c.Flags().Changed("url") {
+				return a.gateFiles(o, args)
+			}
+			src, err := a.open(c)
+			if err != nil {
+				return err
+			}
+			defer src.Close()
+			return a.gate(c.Context(), src, o, args)
+		},
+	}
+	f := c.Flags()
+	f.SetInterspersed(false)
+	f.IntVar(&a.choice.Pid, "pid", 0, "read the process with this id (it runs with TSLAB_OPTIONS=segment=1)")
+	f.StringVar(&a.choice.URL, "url", "", "read a JSON document from a web server; without a path, /stats.json there")
+	f.DurationVar(&a.choice.Timeout, "timeout", 10*time.Second, "give up when a web server has not answered for so long")
+	a.choice.Slot = -1
+	f.StringVar(&o.label, "label", "", "this label alone")
+	f.UintVar(&o.warmUp, "warm-up", o.warmUp, "rounds before the first one that counts")
+	f.UintVar(&o.rounds, "rounds", o.rounds, "rounds that count")
+	f.Uint64Var(&o.objects, "objects", 0, "objects that a round may leave behind more than any before")
+	f.Uint64Var(&o.bytes, "bytes", 0, "usable bytes that it may leave behind")
+	f.DurationVar(&o.settle, "settle", o.settle, "wait so long between two rounds")
+	f.BoolVar(&a.json, "json", false, "answer in JSON instead of text")
+	_ = c.RegisterFlagCompletionFunc("pid", completePids)
+	return c
+}
+
+// retained is what a label keeps.
+type retained struct{ objects, bytes, open, draining uint64 }
+
+// gateFinding is the label that has grown most.
+type gateFinding struct {
+	Label    string `json:"label"`
+	Round    uint   `json:"round"`
+	Objects  uint64 `json:"live_objects"`
+	Bytes    uint64 `json:"live_bytes"`
+	Before   uint64 `json:"live_objects_before"`
+	Bytes0   uint64 `json:"live_bytes_before"`
+	Open     uint64 `json:"open_phases"`
+	Draining uint64 `json:"draining_phases"`
+}
+
+type gateState struct {
+	o    gateOptions
+	most map[string]retained
+}
+
+// read is what each label of a document retains; of several allocators of a process together.
+func (g *gateState) read(snap *snapshot.Snapshot) (map[string]retained, error) {
+	rows, now := snap.Rows(metrics.Label), map[string]retained{}
+	if len(rows) == 0 || !rows[0].Tells("live_objects") {
+		return nil, errors.New("what was read does not tell what lives under labels")
+	}
+	for _, l := range rows {
+		name := l.S("label")
+		if g.o.label != "" && name != g.o.label || snap.IsRest(l) {
+			continue
+		}
+		r := now[name]
+		r.objects, r.bytes = snapshot.Add(r.objects, l.U("live_objects")), snapshot.Add(r.bytes, l.U("live_bytes"))
+		r.open, r.draining = snapshot.Add(r.open, l.U("phases_open")), snapshot.Add(r.draining, l.U("draining_phases"))
+		now[name] = r
+	}
+	return now, nil
+}
+
+// least keeps of two readings the one that retains less, label by label; one that is not in the first retained nothing.
+func least(a, b map[string]retained) map[string]retained {
+	if a == nil {
+		return b
+	}
+	for name, r := range b {
+		had, there := a[name]
+		switch {
+		case !there:
+			a[name] = retained{}
+		default:
+			a[name] = retained{min(had.objects, r.objects), min(had.bytes, r.bytes), min(had.open, r.open), min(had.draining, r.draining)}
+		}
+	}
+	return a
+}
+
+// compare gives the label that retains most more than after any round before, and remembers. The first is the measure.
+func (g *gateState) compare(now map[string]retained, round uint) *gateFinding {
+	var worst *gateFinding
+	first := g.most == nil
+	if first {
+		g.most = map[string]retained{}
+	}
+	for _, name := range slices.Sorted(maps.Keys(now)) {
+		r, m := now[name], g.most[name]
+		more := r.objects > snapshot.Add(m.objects, g.o.objects) || r.bytes > snapshot.Add(snapshot.Add(m.bytes, m.bytes/4), g.o.bytes) // the same objects may lie elsewhere
+		if !first && more && (worst == nil || r.bytes-min(r.bytes, m.bytes) > worst.Bytes-min(worst.Bytes, worst.Bytes0)) {
+			worst = &gateFinding{Label: name, Round: round, Objects: r.objects, Bytes: r.bytes, Before: m.objects, Bytes0: m.bytes, Open: r.open, Draining: r.draining}
+		}
+		g.most[name] = retained{objects: max(m.objects, r.objects), bytes: max(m.bytes, r.bytes)}
+	}
+	return worst
+}
+
+func (a *app) gateFiles(o gateOptions, paths []string) error {
+	g := gateState{o: o}
+	for round, path := range paths {
+		snap, err := source.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		now, err := g.read(snap)
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		if worst := g.compare(now, uint(round)); worst != nil {
+			return a.gateSay(worst, 0)
+		}
+	}
+	return a.gateSay(nil, 1)
+}
+
+// gate: what round n has left is the least that is seen from its end to that of the next one.
+func (a *app) gate(ctx context.Context, src source.Source, o gateOptions, command []string) error {
+	g := gateState{o: o}
+	if err := a.out.Flush(); err != nil {
+		return err
+	}
+	for n := uint(1); n <= o.warmUp+o.rounds+1; n++ {
+		seen, err := a.gateRound(ctx, src, &g, command)
+		if err != nil {
+			return fmt.Errorf("round %d: %w", n, err)
+		}
+		if n <= max(o.warmUp, 1) { // what was there before the last of the warm-up
+			continue
+		}
+		if worst := g.compare(seen, n-1-o.warmUp); worst != nil {
+			return a.gateSay(worst, 0)
+		}
+	}
+	return a.gateSay(nil, o.rounds)
+}
+
+// gateRound waits, runs the command, and gives the least that was seen meanwhile.
+func (a *app) gateRound(ctx context.Context, src source.Source, g *gateState, command []string) (map[string]retained, error) {
+	var seen map[string]retained
+	look := func() error {
+		snap, err := source.Only(ctx, src)
+		if err != nil {
+			return err
+		}
+		now, err := g.read(snap)
+		seen = least(seen, now)
+		return err
+	}
+	if err := look(); err != nil { // of a web server it is of now, and of another round later
+		return nil, err
+	}
+	if g.o.settle > 0 {
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(g.o.settle):
+		}
+	}
+	run := exec.CommandContext(ctx, command[0], command[1:]...)
+	run.Stdout, run.Stderr = a.stderr, a.stderr
+	if err := run.Start(); err != nil {
+		return nil, fmt.Errorf("%s: %w", command[0], err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- run.Wait() }()
+	for {
+		select {
+		case err := <-ended:
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", command[0], err)
+			}
+			if a.choice.URL != "" {
+				return seen, nil
+			}
+			return seen, look()
+		case <-time.After(5 * time.Millisecond):
+			if a.choice.URL == "" {
+				if err := look(); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+}
+
+func (a *app) gateSay(worst *gateFinding, rounds uint) error {
+	if a.json {
+		if err := a.writeJSON(map[string]any{"passed": worst == nil, "finding": worst}); err != nil {
+			return err
+		}
+	} else if worst != nil {
+		a.println(fmt.Sprintf("%s retains %s, %s, after round %d, and after no earlier one more than %s, %s: %d phases of it are open, %d drain.",
+			units.Label(worst.Label), gateCount(worst.Objects), units.Bytes(worst.Bytes), worst.Round, gateCount(worst.Before), units.Bytes(worst.Bytes0), worst.Open, worst.Draining))
+	} else {
+		a.println(fmt.Sprintf("None of %d rounds leaves more than any before.", rounds))
+	}
+	if worst != nil {
+		return errFinding
+	}
+	return nil
+}
+
+func gateCount(n uint64) string {
+	if n == 1 {
+		return "1 object"
+	}
+	return fmt.Sprintf("%d objects", n)
+}
