@@ -40,10 +40,9 @@ static inline void check_bumped(struct side* s, const struct obj* o, size_t alig
     bool may = has_regions(s, o->inc) && o->asked <= most && align <= BUMPED_ALIGN;
     REQUIRE_OR(may, "an object of %zu bytes, aligned to %zu, of %s epoch is in a region", o->asked, align,
                o->inc->ring ? "a ring" : "a domain's");
-    /* from 1 KiB on with a quarter more, where no limit is */
-    size_t more = !may_be_over(s, o->inc) && o->asked > 1024 && o->asked <= BUMPED_MOST / 5 * 4
-                      ? o->asked + o->asked / 4
-                      : o->asked;
+    /* above 256 bytes with a quarter more, where no limit is */
+    size_t more = !may_be_over(s, o->inc) && o->asked > 256 && o->asked <= BUMPED_MOST / 5 * 4 ? o->asked + o->asked / 4
+                                                                                               : o->asked;
     size_t due = grown && o->asked <= BUMPED_MOST ? slab_good_size(s->a, more) : granules_of(o->asked);
     REQUIRE_OR(o->usable == due, "an object of %zu bytes in a region has %zu usable", o->asked, o->usable);
 }
@@ -63,7 +62,8 @@ static inline void check_size_of_new(struct side* s, const struct obj* o, size_t
         REQUIRE_OR(o->usable >= good || align > 16 || units, "asked %zu, good size %zu, usable %zu", o->asked, good,
                    o->usable);
         if (align <= 16 && o->asked <= 768) {
-            bool right = o->asked <= 64 ? o->usable <= 64 : o->usable == class_size(class_of_bytes(o->asked));
+            size_t more = grown && o->asked > 256 && !may_be_over(s, o->inc) ? o->asked + o->asked / 4 : o->asked;
+            bool right = o->asked <= 64 ? o->usable <= 64 : o->usable == class_size(class_of_bytes(more));
             REQUIRE_OR(right, "an object of %zu bytes has %zu usable", o->asked, o->usable);
         } else if (align <= 16) {
             REQUIRE_OR(o->usable <= 2 * o->asked, "an object of %zu bytes has %zu usable", o->asked, o->usable);

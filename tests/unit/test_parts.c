@@ -332,7 +332,7 @@ static void many_open_phases_hold_pages(void) {
 }
 static void few_open_phases_do_not(void) { REQUIRE_EQ(interleave(FEW, 8 * FEW, false), 4 * PAGE * FEW); }
 /* Before the first of them has ended. */
-static void many_that_none_has_ended(void) { REQUIRE_GE(3 * PAGE * MANY + 3 * PAGE * 300, interleave(MANY, 0, false)); }
+static void many_that_none_has_ended(void) { REQUIRE_GE(3 * PAGE * MANY + 3 * PAGE * 600, interleave(MANY, 0, false)); }
 /* What a thread has learned from many it forgets with the few that follow. */
 static void few_after_many(void) {
     (void)interleave(MANY, MANY, false);

@@ -27,7 +27,7 @@ static struct Stop {
     uint8_t* page; /* NULL = none */
     size_t bytes;
     void (*meanwhile)(void*);
-    uint64_t named; /* busy while the call stood still, 0 when it did not */
+    uint64_t named;             /* busy while the call stood still, 0 when it did not */
     struct sigaction before[2]; /* a sanitizer has handlers of its own */
 } stop;
 
@@ -217,7 +217,7 @@ static void advance_only(void* arg) {
  * an epoch, so none can be stale. Who names one is refused. Where brackets are fenced the call stands still in the slow
  * path, inside its bracket: it came before the advance. */
 static void a_resize_beside_an_advance(void) {
-    enum { SMALL = 512 };
+    enum { SMALL = 512, LARGER = SIZE / 5 * 4 }; /* which with a quarter more is of that class */
     for (unsigned named = 0; named < 2; named++) {
         EpochId id = epoch_current(a), now = 0;
         uint8_t *p = slab_malloc(a, SMALL), *there = slab_malloc(a, SIZE);
@@ -229,7 +229,7 @@ static void a_resize_beside_an_advance(void) {
         REQUIRE_NE(tsi_line_chunk(kit_place(a, p).line_id), tsi_line_chunk(kit_place(a, there).line_id));
         stop_at(l, advance_only);
         errno = 0;
-        uint8_t* q = named ? slab_realloc_epoch(a, p, SIZE, id) : slab_realloc(a, p, SIZE);
+        uint8_t* q = named ? slab_realloc_epoch(a, p, LARGER, id) : slab_realloc(a, p, LARGER);
         int error = errno;
         stopped_naming(fenced ? tsi_busy_all(h) : tsi_busy_line(l));
         bool refused = named && !fenced;
