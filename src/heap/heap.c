@@ -225,9 +225,17 @@ void tsi_heap_detach_locked(TsiBinding* b, TsiHeap* h) {
 bool tsi_heap_lend(TsiBinding* b, TsiPhaseWords* w, TsiRef ref, uint32_t label) {
     TsiHeap* h = ref != 0 ? tsi_phase_heap(b, w, ref) : NULL;
     uint64_t live = tsi_heap_word(b->index, TSI_HEAP_LIVE);
-    if (h == NULL || h->room != NULL || b->live_word != live) return false;
-    if (TSI_UNLIKELY(h->regions != tsi_load_relaxed(&h->slab_count))) return false;
-    if (TSI_UNLIKELY(tsi_bump_teaches(b, h, label))) tsi_bump_learn(b, h, label);
+    if (h == NULL || b->live_word != live) return false;
+    /* In a bracket: somebody may be ending the phase. */
+    tsi_bracket_name(b, tsi_busy_all(h));
+    bool lends = tsi_word_is(&h->word, live) && h->room == NULL && h->regions == tsi_load_relaxed(&h->slab_count);
+    if (lends && TSI_UNLIKELY(tsi_bump_teaches(b, h, label))) tsi_bump_learn(b, h, label);
+    tsi_bracket_clear(b);
+    if (TSI_UNLIKELY(!tsi_word_is(&h->word, live))) {
+        tsi_handover(b, h);
+        return false;
+    }
+    if (TSI_UNLIKELY(!lends)) return false;
     tsi_own_unlink(b, h); /* before the exchange: from there on the chain's links are another thread's, perhaps */
     /* seq_cst: publishes the owner's plain stores to whoever takes the heap; decides between us and a sweep */
     if (TSI_LIKELY(tsi_cas_seq(&h->word, &live, tsi_lent_word(b->index)))) return true;
