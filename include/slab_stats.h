@@ -52,6 +52,14 @@ typedef struct SlabGlobalStats {
      * and the doctor make a reading, and each publication in a segment. */
     uint64_t growth_bytes, growth_ns;
     double growth_per_second;
+    uint64_t max_bytes; /* the option; 0: none */
+    /* How live and committed bytes have changed, in bytes a second, negative where there are less: over the last 10 s,
+     * the last 100 s, and since the allocator was made. pace_10s_ns and pace_100s_ns are the times that these are of:
+     * 10 to 20 s and 100 to 200 s; less in an allocator that is younger; 0, and the paces 0, where the reading before
+     * was too long ago. Readings are those of growth. */
+    uint64_t pace_10s_ns, pace_100s_ns;
+    double live_pace_10s, live_pace_100s, live_pace_ever;
+    double committed_pace_10s, committed_pace_100s, committed_pace_ever;
 } SlabGlobalStats;
 
 /* One size class. cache_size: slabs that threads keep warm; cache_capacity: slabs of the class that the warm budget in
@@ -168,6 +176,9 @@ typedef struct SlabLabelStats {
      * as in the figures of all that drain. */
     uint64_t expected_objects, expected_bytes, unexpected_phases;
     uint64_t unexpected_draining_phases, unexpected_draining_objects, unexpected_draining_bytes, oldest_unexpected_ns;
+    /* as in SlabGlobalStats, over the times that stand there */
+    double live_pace_10s, live_pace_100s, live_pace_ever;
+    double committed_pace_10s, committed_pace_100s, committed_pace_ever;
 } SlabLabelStats;
 
 /* One incarnation that is open or draining. */

@@ -68,10 +68,11 @@ if [ $failures -eq 0 ]; then
         check "tslabd answers $route" answers $route
     done
     check "promtool: metrics" lint
-    check "promtool: alerts" promtool check rules share/prometheus/alerts.yml
+    check "promtool: alerts" promtool check rules share/prometheus/alerts.yml share/prometheus/recording.yml
     check "promtool: configuration" promtool check config "$STATE/prometheus.yml"
     check "the dashboard's queries return numbers, and the alerts are evaluated" tools/check_dashboard.py \
         --prometheus "$prometheus" --metrics "$tslabd/metrics" --dashboard share/grafana/temporal-slab.json \
+        --fleet share/grafana/temporal-slab-fleet.json \
         --alerts share/prometheus/alerts.yml
     grep -E '^[0-9]+ (panels|alerts)' "$STATE/said" | sed 's/^/        /'
     check "AllocationsRefused fires" fires AllocationsRefused

@@ -84,7 +84,7 @@ up() {
         echo "prometheus: not installed (apt-get install prometheus)"
         return
     fi
-    cp share/prometheus/alerts.yml "$STATE/" || exit 1
+    cp share/prometheus/alerts.yml share/prometheus/recording.yml "$STATE/" || exit 1
     sed -e "s/127\.0\.0\.1:8080/127.0.0.1:$TSLABD_PORT/" -e "s/127\.0\.0\.1:9091/127.0.0.1:$PUSHGATEWAY_PORT/" \
         -e "s/_interval: 5s/_interval: $SCRAPE/" share/prometheus/prometheus.yml >"$STATE/prometheus.yml" || exit 1
     [ -n "$gateway" ] || sed -i '/job_name: pushgateway/,$d' "$STATE/prometheus.yml"

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Checks the Grafana dashboard and the alert rules against a live Prometheus that scrapes a live tslabd.
 
-usage: check_dashboard.py --prometheus URL --metrics URL --dashboard FILE [--alerts FILE] [--wait SECONDS]
+usage: check_dashboard.py --prometheus URL --metrics URL --dashboard FILE [--fleet FILE] [--alerts FILE] [--wait SECONDS]
 
 Of the dashboard itself: every panel has a title, a question, a unit, and takes data source, job and instance from the
 variables; panels do not overlap; links lead
 somewhere, and ends of phases are marked. Of each query: Prometheus can read it, the metrics it names are on the page of tslabd, and
 it returns numbers; for panels of shared mode tslabd has to run with TSLAB_OPTIONS=shared=1. Queries that need two scrapes are
-tried again for --wait seconds.
+tried again for --wait seconds. --fleet is the dashboard of all processes: its queries are of recorded sums, and return numbers, too.
 
 Exit status: 0 all is well, 1 something is not, 2 wrong command line.
 """
@@ -183,6 +183,29 @@ def check_panels(panels, prometheus, names, wait):
     print("%d panels, %d queries" % (len(panels), queries))
 
 
+def check_fleet(path, prometheus, wait):
+    """The dashboard of all processes: panels like the other's, with queries of records, which Prometheus has to have."""
+    board, until = json.load(open(path)), time.monotonic() + wait
+    records = {r["name"] for g in json.loads(fetch(prometheus + "/api/v1/rules"))["data"]["groups"] for r in g["rules"] if r["type"] == "recording"}
+    used = set()
+    for p in board["panels"]:
+        if "?" not in p.get("description", "") or not has_unit(p):
+            complain(p["title"], "answers no question or has no unit")
+        for t in p["targets"]:
+            used |= set(re.findall(r"temporal_slab:[\w:]+", t["expr"]))
+            if '{job=~"$job"}' not in t["expr"] or p["datasource"]["uid"] != "${ds}":
+                complain(p["title"], "ignores the job or the data source:", t["expr"])
+            while not ask(prometheus, concrete(t["expr"]))[0]:
+                if time.monotonic() >= until:
+                    complain("panel '%s'" % p["title"], "returns no number:", t["expr"])
+                    break
+                time.sleep(0.3)
+    if used - records or not used:
+        complain("the dashboard of all processes asks for what nobody records:", used - records)
+    check_variables(board, prometheus)
+    print("%d panels of all processes, %d records" % (len(board["panels"]), len(records)))
+
+
 def check_marks(board, prometheus, names):
     """Marks may have nothing to mark just now, but their queries are sound."""
     for a in board["annotations"]["list"]:
@@ -210,7 +233,7 @@ def check_alerts(path, prometheus, names, wait):
     wanted = set(re.findall(r"^ *- alert: (\w+)$", text, re.M))
     while True:
         groups = json.loads(fetch(prometheus + "/api/v1/rules"))["data"]["groups"]
-        rules = {r["name"]: r for g in groups for r in g["rules"]}
+        rules = {r["name"]: r for g in groups for r in g["rules"] if r["type"] == "alerting"}
         if set(rules) == wanted and all(r["health"] == "ok" for r in rules.values()):
             break
         if time.monotonic() >= until:
@@ -223,6 +246,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     for flag in "--prometheus", "--metrics", "--dashboard":
         parser.add_argument(flag, required=True)
+    parser.add_argument("--fleet")
     parser.add_argument("--alerts")
     parser.add_argument("--wait", type=float, default=30)
     args = parser.parse_args()
@@ -237,6 +261,8 @@ def main():
         check_panels(panels, prometheus, names, args.wait)
         check_marks(board, prometheus, names)
         check_variables(board, prometheus)
+        if args.fleet:
+            check_fleet(args.fleet, prometheus, args.wait)
         if args.alerts:
             check_alerts(args.alerts, prometheus, names, args.wait)
     except (OSError, ValueError, KeyError) as e:

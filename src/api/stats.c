@@ -6,6 +6,7 @@
 #include "os/clock.h"
 #include "stats/growth.h"
 #include "stats/metrics.h"
+#include "stats/pace.h"
 #include "stats/tally.h"
 
 #include <string.h>
@@ -33,7 +34,9 @@ void slab_stats_global(SlabAllocator* s, SlabGlobalStats* out) {
     out->metadata_bytes = tsi_snapshot_metadata_bytes(a);
     tsi_snapshot_slabs(a, add_global, out);
     tsi_lock_take(&a->phases.labels.lock);
-    tsi_growth_tell_locked(a, tsi_clock_now(), out);
+    uint64_t now = tsi_clock_now();
+    tsi_growth_tell_locked(a, now, out);
+    tsi_pace_tell_locked(a, tsi_pace_age(a, now), out);
     tsi_lock_give(&a->phases.labels.lock);
 }
 

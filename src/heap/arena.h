@@ -331,6 +331,12 @@ typedef struct TsiStretch {
     TsiFloor all; /* of the allocator */
 } TsiStretch;
 
+/* When marks were made, the newest first, and what the allocator held then, see stats/pace.h. */
+typedef struct TsiMarks {
+    uint64_t at_ns[TSI_SPANS][TSI_SPAN_MARKS];
+    TsiPast all;
+} TsiMarks;
+
 /* Where the mark of each slot of the segment is, by slot + 1: the word that tells readers that the allocator has
  * changed since it published. NULL for none; in a fork child all are. */
 enum { TSI_MARKS = 17 };
@@ -372,6 +378,7 @@ struct TsiArena {
     uint64_t born_ns;
     TsiSeat seat;
     TsiStretch stretches[TSI_GROWTHS]; /* the labels' lock */
+    TsiMarks marks;                    /* the same */
     TsiCloseLog closed_log;
     TsiProfile profile;
     _Atomic uint64_t free_retries_by_label[TSI_CLASSES][TSI_LABEL_COLUMNS]; /* lost compare-exchanges of remote frees */

@@ -85,6 +85,12 @@ typedef struct TsiFloor {
 } TsiFloor;
 enum { TSI_GROWTH_SHORT, TSI_GROWTH_LONG, TSI_GROWTHS };
 
+/* Live and committed bytes at the latest three marks of each span, the newest first, see stats/pace.h. */
+enum { TSI_SPAN_10S, TSI_SPAN_100S, TSI_SPANS, TSI_SPAN_MARKS = 3 };
+typedef struct TsiPast {
+    uint64_t live[TSI_SPANS][TSI_SPAN_MARKS], committed[TSI_SPANS][TSI_SPAN_MARKS];
+} TsiPast;
+
 typedef struct TsiLabel {
     char name[TSI_LABEL_BYTES];
     _Atomic uint64_t committed __attribute__((aligned(64))); /* but for what threads have pending, see heap/charge.h */
@@ -99,6 +105,7 @@ typedef struct TsiLabel {
     _Atomic int64_t moved_objects, moved_bytes;
     uint64_t shown[TSI_LABEL_SHOWN]; /* sums that were told; under the registry's lock */
     TsiFloor floors[TSI_GROWTHS];    /* the same */
+    TsiPast past;                    /* the same */
     TsiLock drain_lock;              /* a leaf: nothing is locked under it */
     TsiExpected expected;            /* drain_lock, like the next two */
     uint64_t over_phases;            /* that drain and have held more than that; with: */

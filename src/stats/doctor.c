@@ -441,13 +441,26 @@ static bool label_grows(const SlabLabelStats* l) {
     return l->growth_bytes >= TSI_DOCTOR_GROWTH_LEAST && l->growth_bytes >= before / 100 * TSI_DOCTOR_GROWTH_SHARE;
 }
 
+/* What is left of the limit that is reached first, and when, as the end of a sentence; empty where none is near. */
+static void put_left(char* out, size_t bytes, const SlabGlobalStats* g, const SlabLabelStats* l) {
+    bool budget = l->limit_ns != 0 && (g->limit_ns == 0 || l->limit_ns < g->limit_ns);
+    uint64_t limit = budget ? l->limit_bytes : g->limit_bytes,
+             used = budget ? l->limit_used_bytes : g->limit_used_bytes;
+    uint64_t ns = budget ? l->limit_ns : g->limit_ns;
+    if (ns == 0 || ns / 1000000000u >= TSI_DOCTOR_LEFT_TOLD) return;
+    (void)snprintf(out, bytes, tsi_say_grows_left, tsi_word_bytes(limit > used ? limit - used : 0).at,
+                   budget ? tsi_say_grows_budget : g->limit_name, (Num)(ns / 1000000000u));
+}
+
 static void put_growing(TsiText* t, const TsiReport* r, const SlabLabelStats* l, const Makers* makers) {
+    char left[sizeof(TsiWord) + sizeof tsi_say_grows_left + 64] = "";
     char outside[sizeof makers->at + sizeof tsi_say_grows_outside] = "";
     if (makers->bytes != 0 && has_ring(r, l))
         (void)snprintf(outside, sizeof outside, tsi_say_grows_outside, makers->at);
-    tsi_text_action(t, tsi_say_grows, tsi_word_label(l->label).at, tsi_word_bytes(l->live_bytes).at,
-                    (Num)l->phases_open, (Num)l->draining_phases, tsi_word_bytes(l->growth_bytes).at,
-                    (Num)(l->growth_ns / 1000000000u), outside);
+    put_left(left, sizeof left, &r->global, l);
+    tsi_text_action(t, tsi_say_grows, tsi_word_label(l->label).at, tsi_word_bytes((uint64_t)l->growth_per_second).at,
+                    tsi_word_bytes(l->live_bytes).at, (Num)l->phases_open, (Num)l->draining_phases,
+                    tsi_word_bytes(l->growth_bytes).at, (Num)(l->growth_ns / 1000000000u), left, outside);
 }
 
 static bool is_soon(uint64_t limit_ns) { return limit_ns != 0 && limit_ns / 1000000000u < TSI_DOCTOR_LIMIT_SOON; }
@@ -472,6 +485,49 @@ static void put_limits(TsiText* t, const TsiReport* r) {
     }
 }
 
+/* A pace as a word with its sign. */
+static TsiWord word_pace(double pace) {
+    TsiWord bytes = tsi_word_bytes((uint64_t)(pace < 0 ? -pace : pace)), w;
+    const char* sign = bytes.at[0] == '0' && bytes.at[1] == ' ' ? "" : pace < 0 ? "-" : "+";
+    (void)snprintf(w.at, sizeof w.at, "%s%.*s", sign, (int)sizeof w.at - 2, bytes.at);
+    return w;
+}
+
+static void put_pace(TsiText* t, const SlabGlobalStats* g) {
+    if (g->pace_10s_ns == 0 || g->pace_100s_ns == 0) return;
+    tsi_text_line(t, tsi_say_pace, word_pace(g->live_pace_10s).at, (Num)(g->pace_10s_ns / 1000000000u),
+                  word_pace(g->live_pace_100s).at, (Num)(g->pace_100s_ns / 1000000000u),
+                  word_pace(g->live_pace_ever).at, word_pace(g->committed_pace_10s).at,
+                  word_pace(g->committed_pace_100s).at, word_pace(g->committed_pace_ever).at);
+}
+
+static bool open_holds_much(const TsiReport* r, const SlabPhaseStats* p) {
+    uint64_t bytes = p->committed_bytes;
+    return p->state == EPOCH_ACTIVE && bytes >= TSI_DOCTOR_OPEN_LEAST &&
+           bytes >= r->global.committed_bytes / 100 * TSI_DOCTOR_OPEN_SHARE;
+}
+
+/* Names the open phases that hold most, the largest first. */
+static void put_open(TsiText* t, const TsiReport* r) {
+    uint64_t last = UINT64_MAX, last_era = 0;
+    for (unsigned shown = 0; shown < TSI_DOCTOR_OPEN_SHOWN; shown++) {
+        const SlabPhaseStats* most = NULL;
+        for (uint32_t n = 0; n < r->phase_count; n++) {
+            const SlabPhaseStats* p = &r->phases[n];
+            bool told = p->committed_bytes > last || (p->committed_bytes == last && p->epoch_era <= last_era);
+            if (told || !open_holds_much(r, p)) continue;
+            bool more = most == NULL || p->committed_bytes > most->committed_bytes ||
+                        (p->committed_bytes == most->committed_bytes && p->epoch_era < most->epoch_era);
+            if (more) most = p;
+        }
+        if (most == NULL) return;
+        last = most->committed_bytes;
+        last_era = most->epoch_era;
+        tsi_text_line(t, tsi_say_open_much, tsi_word_label(most->label).at, (Num)last_era, tsi_word_bytes(last).at,
+                      (Num)(most->age_ns / 1000000000u), tsi_word_bytes(most->live_bytes).at, (Num)most->live_objects);
+    }
+}
+
 static void section_growth(TsiText* t, const TsiReport* r) {
     const SlabGlobalStats* g = &r->global;
     Makers makers = makers_of(r);
@@ -481,9 +537,11 @@ static void section_growth(TsiText* t, const TsiReport* r) {
     else
         tsi_text_head(t, 8, tsi_say_growth, tsi_word_bytes(g->growth_bytes).at, (Num)seconds,
                       tsi_word_bytes((uint64_t)g->growth_per_second).at);
+    put_pace(t, g);
     put_limits(t, r);
     for (uint32_t n = 0; n < r->label_count; n++)
         if (label_grows(&r->labels[n])) put_growing(t, r, &r->labels[n], &makers);
+    put_open(t, r);
     if (makers.objects != 0)
         tsi_text_line(t, tsi_say_outside, (Num)makers.objects, tsi_word_bytes(makers.bytes).at, makers.at);
 }

@@ -92,6 +92,7 @@ void tsi_growth_tell_locked(TsiArena* a, uint64_t now, SlabGlobalStats* g) {
     const char* name = nearest(a, used, g->warm_bytes, &limit);
     TsiLimit l = tsi_growth_limit(limit, used, &grown, now - a->born_ns);
     memcpy(g->limit_name, name, strlen(name) + 1);
+    g->max_bytes = a->options.max_bytes;
     g->limit_bytes = l.bytes;
     g->limit_used_bytes = l.used;
     g->limit_ns = l.ns;

@@ -34,6 +34,10 @@ static TsiValue PHASE_draining_bytes(const SlabPhaseStats* p) {
     return (TsiValue){.u = p->state == EPOCH_CLOSING ? p->committed_bytes : 0};
 }
 
+static TsiValue left(uint64_t limit, uint64_t used) { return (TsiValue){.u = limit > used ? limit - used : 0}; }
+static TsiValue GLOBAL_limit_left_bytes(const SlabGlobalStats* g) { return left(g->limit_bytes, g->limit_used_bytes); }
+static TsiValue LABEL_limit_left_bytes(const SlabLabelStats* l) { return left(l->limit_bytes, l->limit_used_bytes); }
+
 static TsiValue SAMPLING_enabled(const SlabSamplingStats* s) { return (TsiValue){.u = s->period != 0}; }
 #define MEAN(key, total, count)                                     \
     static TsiValue SAMPLING_##key(const SlabSamplingStats* s) {    \

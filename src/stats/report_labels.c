@@ -6,6 +6,7 @@
  * ring has moved past and nobody has swept, few, which every walk sees.
  */
 #include "stats/growth.h"
+#include "stats/pace.h"
 #include "stats/report_walk.h"
 
 #include <string.h>
@@ -300,11 +301,16 @@ void tsi_labels_end(TsiWalk* w) {
     TsiReport* r = w->r;
     tsi_lock_take(&labels->lock);
     unsigned turned = tsi_growth_turn(w->a->stretches, r->uptime_ns, r->figures_ns, r->global.live_bytes);
+    uint64_t age_ns = tsi_pace_age(w->a, r->figures_ns);
+    unsigned marked = tsi_pace_turn(&w->a->marks, age_ns, r->global.live_bytes, r->global.committed_bytes);
     for (uint32_t at = 0; at < r->label_count; at++) {
-        label_end(tsi_label(labels, at), &r->labels[at]);
-        label_growth(w->a, tsi_label(labels, at), turned, r->figures_ns, &r->labels[at]);
+        TsiLabel* l = tsi_label(labels, at);
+        label_end(l, &r->labels[at]);
+        label_growth(w->a, l, turned, r->figures_ns, &r->labels[at]);
+        tsi_pace_label_locked(w->a, &l->past, marked, age_ns, &r->labels[at]);
     }
     tsi_growth_tell_locked(w->a, r->figures_ns, &r->global);
+    tsi_pace_tell_locked(w->a, age_ns, &r->global);
     tsi_lock_give(&labels->lock);
     for (uint32_t k = 0; k < w->copies_made; k++) phase_limit(w, w->copied[k]);
     labels_by_id(w->r);

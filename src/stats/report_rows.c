@@ -163,6 +163,8 @@ static void add_to_rest(const void* row, void* rest) {
         bool sums = m->kind == SLAB_SEGMENT_COUNTER || m->kind == SLAB_SEGMENT_GAUGE || m->kind == SLAB_SEGMENT_SUM ||
                     m->kind == SLAB_SEGMENT_HISTOGRAM;
         bool whole = m->type == SLAB_SEGMENT_U64 || tsi_metric_has_buckets(m);
+        if (m->section == TSI_SECTION_LABEL && m->type == SLAB_SEGMENT_F64 && m->unit == SLAB_SEGMENT_BYTES)
+            *(double*)(void*)((char*)rest + m->offset) += *(const double*)(const void*)((const char*)row + m->offset);
         if (m->section != TSI_SECTION_LABEL || !whole || !(sums || m->kind == SLAB_SEGMENT_PEAK)) continue;
         uint64_t* to = (uint64_t*)(void*)((char*)rest + m->offset);
         const uint64_t* from = (const uint64_t*)(const void*)((const char*)row + m->offset);

@@ -5,9 +5,14 @@ set -eu
 . "$TSLAB_SOURCE_DIR/tests/kit.bash"
 need promtool "promtool is not installed (Debian package prometheus)"
 clean
-cp "$TSLAB_SOURCE_DIR/share/prometheus/"*.yml "$TSLAB_SOURCE_DIR/tests/daemon/alerts_test.yml" .
+cp "$TSLAB_SOURCE_DIR/share/prometheus/"*.yml "$TSLAB_SOURCE_DIR/tests/daemon/"*_test.yml .
 promtool check config prometheus.yml
-promtool test rules alerts_test.yml
+promtool test rules alerts_test.yml recording_test.yml
+
+# Every record has a case or is made like one that has: a sum, a greatest or a rate of a figure that the library reports.
+for name in $(grep -o 'temporal_slab_[a-z_]*' recording.yml | sort -u); do
+    grep -q "\`${name#temporal_slab_}\`" "$TSLAB_SOURCE_DIR/docs/metrics.md" || complain "recording.yml names $name, which docs/metrics.md does not have"
+done
 
 for alert in $(sed -n 's/^ *- alert: //p' alerts.yml); do
     fires=$(grep -A1 "alertname: $alert\$" alerts_test.yml | grep -c exp_alerts || true)

@@ -41,7 +41,7 @@ for what in page:docs/metrics.md schema:share/stats.schema.json schema:tslab/int
 done
 
 # Families: kind, type and name of each line.
-table=$(sed -nE -e 's/^METRIC\(([A-Z]+), ([a-z_.]+), ([A-Z0-9_]+), ([A-Z]+), ([A-Z]+), ("[^"]+"|JSON_ONLY), .*/\1 \2 \3 \4 \5 \6/p' \
+table=$(sed -nE -e 's/^METRIC\(([A-Z]+), ([a-z_.0-9]+), ([A-Z0-9_]+), ([A-Z]+), ([A-Z]+), ("[^"]+"|JSON_ONLY), .*/\1 \2 \3 \4 \5 \6/p' \
     -e 's/^RENAMED\(([A-Z]+), ([a-z_.]+), "[a-z_]+", ([A-Z0-9_]+), ([A-Z]+), ([A-Z]+), ("[^"]+"|JSON_ONLY), .*/\1 \2 \3 \4 \5 \6/p' \
     -e 's/^DERIVED\(([A-Z]+), ([a-z_]+), ([A-Z0-9_]+), ([A-Z]+), ([A-Z]+), ("[^"]+"|JSON_ONLY), .*/\1 \2 \3 \4 \5 \6/p' src/stats/metrics.def)
 [ "$(wc -l <<<"$table")" = "$(grep -cE '^(METRIC|RENAMED|DERIVED)\(' src/stats/metrics.def)" ] ||

@@ -156,6 +156,11 @@ static void a_limit_is_told_before_it_is_reached(void) {
         unsigned long in = strtoul(seconds + strlen("at this pace it is reached in "), NULL, 10);
         REQUIRE(in >= 45 && in <= 75); /* 24 MiB at 0.4 MiB/s, less what slabs hold more than objects */
         REQUIRE_HAS(text, label);
+        REQUIRE_HAS(text, by == MAX_BYTES     ? " are left of max_bytes: "
+                          : by == RESERVATION ? " are left of reserve_bytes: "
+                                              : " are left of its budget: ");
+        REQUIRE_HAS(text, "Open: ");
+        REQUIRE_HAS(text, "ACTION: ");
         REQUIRE_HAS(text, by == MAX_BYTES     ? "ACTION: max_bytes allows 32.0 MiB"
                           : by == RESERVATION ? "ACTION: reserve_bytes allows 3"
                                               : "a hard budget allows 32.0 MiB");
@@ -195,7 +200,7 @@ static void what_is_made_outside_has_a_name(void) {
         if (round != 2) REQUIRE_HAS(doctor(a), "Made outside of scopes so far: ");
     }
     const char* text = doctor(a);
-    REQUIRE_HAS(text, "ACTION: \"(unlabeled)\" grows: ");
+    REQUIRE_HAS(text, "ACTION: \"(unlabeled)\" grows by ");
     REQUIRE_HAS(text, "of what was made outside of scopes \"GET /items\" (75 %), \"POST /login\" (25 %) made most");
     REQUIRE_NULL(strstr(text, "Nothing needs attention."));
     SlabLabelStats rows[8];

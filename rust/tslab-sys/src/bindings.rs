@@ -487,6 +487,15 @@ pub struct SlabGlobalStats {
     pub growth_bytes: u64,
     pub growth_ns: u64,
     pub growth_per_second: f64,
+    pub max_bytes: u64,
+    pub pace_10s_ns: u64,
+    pub pace_100s_ns: u64,
+    pub live_pace_10s: f64,
+    pub live_pace_100s: f64,
+    pub live_pace_ever: f64,
+    pub committed_pace_10s: f64,
+    pub committed_pace_100s: f64,
+    pub committed_pace_ever: f64,
 }
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone)]
@@ -652,6 +661,12 @@ pub struct SlabLabelStats {
     pub unexpected_draining_objects: u64,
     pub unexpected_draining_bytes: u64,
     pub oldest_unexpected_ns: u64,
+    pub live_pace_10s: f64,
+    pub live_pace_100s: f64,
+    pub live_pace_ever: f64,
+    pub committed_pace_10s: f64,
+    pub committed_pace_100s: f64,
+    pub committed_pace_ever: f64,
 }
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
@@ -1294,7 +1309,7 @@ pub const SLAB_PROCESS_STOPPED: SlabProcessState = 1;
 pub const SLAB_PROCESS_ENDED: SlabProcessState = 2;
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of SlabGlobalStats"][::core::mem::size_of::<SlabGlobalStats>() - 360usize];
+    ["Size of SlabGlobalStats"][::core::mem::size_of::<SlabGlobalStats>() - 432usize];
     ["Alignment of SlabGlobalStats"][::core::mem::align_of::<SlabGlobalStats>() - 8usize];
     ["Offset of field: SlabGlobalStats::version"][::core::mem::offset_of!(SlabGlobalStats, version) - 0usize];
     ["Offset of field: SlabGlobalStats::current_epoch"]
@@ -1375,6 +1390,22 @@ const _: () = {
     ["Offset of field: SlabGlobalStats::growth_ns"][::core::mem::offset_of!(SlabGlobalStats, growth_ns) - 344usize];
     ["Offset of field: SlabGlobalStats::growth_per_second"]
         [::core::mem::offset_of!(SlabGlobalStats, growth_per_second) - 352usize];
+    ["Offset of field: SlabGlobalStats::max_bytes"][::core::mem::offset_of!(SlabGlobalStats, max_bytes) - 360usize];
+    ["Offset of field: SlabGlobalStats::pace_10s_ns"][::core::mem::offset_of!(SlabGlobalStats, pace_10s_ns) - 368usize];
+    ["Offset of field: SlabGlobalStats::pace_100s_ns"]
+        [::core::mem::offset_of!(SlabGlobalStats, pace_100s_ns) - 376usize];
+    ["Offset of field: SlabGlobalStats::live_pace_10s"]
+        [::core::mem::offset_of!(SlabGlobalStats, live_pace_10s) - 384usize];
+    ["Offset of field: SlabGlobalStats::live_pace_100s"]
+        [::core::mem::offset_of!(SlabGlobalStats, live_pace_100s) - 392usize];
+    ["Offset of field: SlabGlobalStats::live_pace_ever"]
+        [::core::mem::offset_of!(SlabGlobalStats, live_pace_ever) - 400usize];
+    ["Offset of field: SlabGlobalStats::committed_pace_10s"]
+        [::core::mem::offset_of!(SlabGlobalStats, committed_pace_10s) - 408usize];
+    ["Offset of field: SlabGlobalStats::committed_pace_100s"]
+        [::core::mem::offset_of!(SlabGlobalStats, committed_pace_100s) - 416usize];
+    ["Offset of field: SlabGlobalStats::committed_pace_ever"]
+        [::core::mem::offset_of!(SlabGlobalStats, committed_pace_ever) - 424usize];
 };
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
@@ -1535,7 +1566,7 @@ pub const SLAB_HISTOGRAM_BUCKETS: _bindgen_ty_2 = 48;
 pub const SLAB_LATENCY_BUCKETS: _bindgen_ty_2 = 96;
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of SlabLabelStats"][::core::mem::size_of::<SlabLabelStats>() - 1720usize];
+    ["Size of SlabLabelStats"][::core::mem::size_of::<SlabLabelStats>() - 1768usize];
     ["Alignment of SlabLabelStats"][::core::mem::align_of::<SlabLabelStats>() - 8usize];
     ["Offset of field: SlabLabelStats::version"][::core::mem::offset_of!(SlabLabelStats, version) - 0usize];
     ["Offset of field: SlabLabelStats::label_id"][::core::mem::offset_of!(SlabLabelStats, label_id) - 4usize];
@@ -1643,6 +1674,18 @@ const _: () = {
         [::core::mem::offset_of!(SlabLabelStats, unexpected_draining_bytes) - 1704usize];
     ["Offset of field: SlabLabelStats::oldest_unexpected_ns"]
         [::core::mem::offset_of!(SlabLabelStats, oldest_unexpected_ns) - 1712usize];
+    ["Offset of field: SlabLabelStats::live_pace_10s"]
+        [::core::mem::offset_of!(SlabLabelStats, live_pace_10s) - 1720usize];
+    ["Offset of field: SlabLabelStats::live_pace_100s"]
+        [::core::mem::offset_of!(SlabLabelStats, live_pace_100s) - 1728usize];
+    ["Offset of field: SlabLabelStats::live_pace_ever"]
+        [::core::mem::offset_of!(SlabLabelStats, live_pace_ever) - 1736usize];
+    ["Offset of field: SlabLabelStats::committed_pace_10s"]
+        [::core::mem::offset_of!(SlabLabelStats, committed_pace_10s) - 1744usize];
+    ["Offset of field: SlabLabelStats::committed_pace_100s"]
+        [::core::mem::offset_of!(SlabLabelStats, committed_pace_100s) - 1752usize];
+    ["Offset of field: SlabLabelStats::committed_pace_ever"]
+        [::core::mem::offset_of!(SlabLabelStats, committed_pace_ever) - 1760usize];
 };
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {

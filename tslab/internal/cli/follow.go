@@ -222,10 +222,12 @@ func (a *app) topCommand() *cobra.Command {
 		Long: `Shows one list of the snapshot, the largest first: on a screen in a terminal, where the keys are shown at the foot, else
 one table (--plain), or JSON (--json) with every figure of each row.
 
---by takes any number of the list, as docs/metrics.md names them; with "/s" behind it, how fast it grows. Then, and with
---rates, two readings are made, --interval apart.`,
+--by takes any number of the list, as docs/metrics.md names them, or a short word: growth (of what stays, in bytes a
+second), live, committed, age, limit. With "/s" behind it, how fast it grows: then, and with --rates, two readings are
+made, --interval apart.`,
 		Example: `  tslab top --pid 4711                                  # labels, by committed memory
-  tslab top --pid 4711 --phases --by age_ns --n 5       # the oldest phases
+  tslab top --pid 4711 --by growth                      # which label grows
+  tslab top --pid 4711 --phases --by age --n 5          # the oldest phases
   tslab top --pid 4711 --classes --by slow_path_hits/s  # where it is slow now
   tslab top --file stats.json --epochs --by refcount
   tslab top --url http://127.0.0.1:8080 --labels --json | jq '.rows[0].label'`,

@@ -18,6 +18,8 @@ func change(s *snapshot.Snapshot, k metrics.Section, n int, pairs ...any) *snaps
 		m := metrics.Of(k).Find(pairs[i].(string))
 		if v, ok := pairs[i+1].(string); ok {
 			r.SetText(m, v)
+		} else if m.Type == metrics.F64 {
+			r.SetFloat(m, float64(pairs[i+1].(int)))
 		} else {
 			r.SetUint(m, uint64(pairs[i+1].(int)))
 		}

@@ -127,16 +127,32 @@ const GrowthShare = 10
 // LimitSoon: Seconds to a limit from which somebody should act.
 const LimitSoon = 3600
 
+// OpenLeast: Bytes that an open phase holds from which it is named, if it has
+const OpenLeast = 1048576
+
+// OpenShare: percent of all committed bytes, at least.
+const OpenShare = 10
+
+// OpenShown: Open phases named, the largest first.
+const OpenShown = 5
+
+// LeftTold: Seconds to a limit from which what is left of it is told beside what grows.
+const LeftTold = 86400
+
 // MostMakers: Labels named of those that make objects outside of scopes.
 const MostMakers = 3
 const sayGrowthUnknown = "Growth: unknown: it takes two readings of this allocator, some seconds apart."
 const sayGrowthNone = "Growth: nothing grows: in %d s there came no more than goes again."
 const sayGrowth = "Growth: %s more live than %d s ago, %s a second now."
+const sayPace = "Pace: live bytes %s a second over %d s, %s over %d s, %s since the start; committed ones %s, %s and %s."
+const sayOpenMuch = "Open: %s, era %d, holds %s for %d s, with %s live in %d objects."
 const sayLimit = "Limit: %s allows %s, %s of it in use."
 const sayLimitSoon = "%s allows %s, and %s of it in use: at this pace it is reached in %d s, and allocations are refused%s; free what is kept, end the phase that keeps it, or raise the limit"
 const sayLimitMost = "; most grows under %s"
 const sayBudgetSoon = "%s: a hard budget allows %s, and %s of it in use: at this pace it is reached in %d s, and allocations are refused; free what is kept, end the phase that keeps it, or raise the budget"
-const sayGrows = "%s grows: %s live in %d open and %d ended phases, %s more than %d s ago%s; what is kept there is freed by nobody: free it, or end the phase"
+const sayGrowsLeft = "; %s are left of %s: %d s"
+const sayGrowsBudget = "its budget"
+const sayGrows = "%s grows by %s a second: %s live in %d open and %d ended phases, %s more than %d s ago%s%s; what is kept there is freed by nobody: free it, or end the phase"
 const sayGrowsOutside = "; of what was made outside of scopes %s made most"
 const sayOutside = "Made outside of scopes so far: %d objects, %s; most by %s."
 const sayMaker = "%s (%d %%)"

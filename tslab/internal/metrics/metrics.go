@@ -105,6 +105,9 @@ var (
 	units = []string{"COUNT", "BYTES", "NS", "SECONDS", "PERCENT", "RATIO", "MIB", "ID", "TEXT"}
 )
 
+// MostColumns is how many metrics a section may have.
+const MostColumns = 128
+
 // What the table says besides: the prefix of all families, the ids of a ring (larger ones are domains' own), and the
 // names of the values of type State.
 var (
@@ -228,7 +231,7 @@ func load(text string) error {
 		}
 	}
 	for s := range infos {
-		if len(infos[s].Metrics) == 0 || len(infos[s].Metrics) > 64 {
+		if len(infos[s].Metrics) == 0 || len(infos[s].Metrics) > MostColumns {
 			return fmt.Errorf("section %s has %d metrics", sectionNames[s], len(infos[s].Metrics))
 		}
 	}

@@ -18,7 +18,7 @@ import (
 // Row is one object of the document.
 type Row struct {
 	Section metrics.Section
-	set     uint64
+	set     [metrics.MostColumns / 64]uint64
 	nums    []uint64 // floats by their bits
 	texts   []string
 	arrays  [][]uint64
@@ -39,25 +39,27 @@ func NewRow(s metrics.Section) *Row {
 }
 
 // Has says whether the metric was told.
-func (r *Row) Has(m *metrics.Metric) bool { return r.set&(1<<m.Column) != 0 }
+func (r *Row) Has(m *metrics.Metric) bool { return r.set[m.Column/64]&(1<<(m.Column%64)) != 0 }
+
+func (r *Row) told(m *metrics.Metric) { r.set[m.Column/64] |= 1 << (m.Column % 64) }
 
 // Setters and getters by metric.
 
 func (r *Row) SetUint(m *metrics.Metric, v uint64) {
 	r.nums[m.Slot] = v
-	r.set |= 1 << m.Column
+	r.told(m)
 }
 
 func (r *Row) SetFloat(m *metrics.Metric, v float64) { r.SetUint(m, math.Float64bits(v)) }
 
 func (r *Row) SetText(m *metrics.Metric, v string) {
 	r.texts[m.Slot] = v
-	r.set |= 1 << m.Column
+	r.told(m)
 }
 
 func (r *Row) SetArray(m *metrics.Metric, v []uint64) {
 	r.arrays[m.Slot] = v
-	r.set |= 1 << m.Column
+	r.told(m)
 }
 
 func (r *Row) Uint(m *metrics.Metric) uint64    { return r.nums[m.Slot] }

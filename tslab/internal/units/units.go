@@ -171,6 +171,18 @@ func seconds(v float64) time.Duration {
 	return time.Duration(v * 1e9)
 }
 
+// Signed is a change in bytes, with its sign: "+1.5 MiB", "-12 B", "0 B".
+func Signed(v float64) string {
+	text := signedBytes(v)
+	switch {
+	case text == "0 B" || text == "-0 B":
+		return "0 B"
+	case v > 0:
+		return "+" + text
+	}
+	return text
+}
+
 func signedBytes(v float64) string {
 	if v < 0 {
 		return "-" + signedBytes(-v)

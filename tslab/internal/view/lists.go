@@ -4,6 +4,7 @@ package view
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -30,7 +31,7 @@ var Lists = []*List{
 		"lock_contended", "madvise_bytes"}},
 	{"epochs", metrics.Epoch, "estimated_rss_bytes", []string{"state", "estimated_rss_bytes", "alloc_count", "age_sec", "refcount",
 		"reclaimable_slab_count", "total_partial_slabs", "total_full_slabs", "madvise_bytes"}},
-	{"labels", metrics.Label, "committed_bytes", []string{"committed_bytes", "live_bytes", "live_objects", "growth_per_second", "phases_open", "open_bytes",
+	{"labels", metrics.Label, "committed_bytes", []string{"committed_bytes", "live_bytes", "live_objects", "growth_per_second", "live_pace_10s", "committed_pace_10s", "phases_open", "open_bytes",
 		"draining_phases", "draining_bytes", "oldest_draining_ns", "limit_ns", "outside_objects", "outside_bytes", "budget_refusals", "phases_opened", "objects_allocated", "objects_escaped", "drainability", "slow_path_hits", "lock_contended",
 		"refusals"}},
 	{"phases", metrics.Phase, "committed_bytes", []string{"state", "committed_bytes", "live_bytes", "live_objects", "age_ns", "refcount",
@@ -48,7 +49,8 @@ var titles = map[string]string{
 	"phases_open": "open", "draining_phases": "draining", "draining_bytes": "pinned", "oldest_draining_ns": "oldest", "closed_ns": "ended", "bytes_escaped": "in",
 	"objects_released": "released", "objects_freed": "freed", "slabs_returned": "slabs", "bytes_returned": "taken back", "bytes_madvised": "given back",
 	"rss_before_close": "RSS before", "rss_after_close": "after", "close_ns": "took", "objects_allocated": "allocated", "objects_escaped": "escaped",
-	"growth_per_second": "grows/s", "open_bytes": "live there", "limit_ns": "limit in", "outside_objects": "outside", "outside_bytes": "bytes outside",
+	"growth_per_second": "grows/s", "live_pace_10s": "live/s", "live_pace_100s": "live/s, 100 s", "live_pace_ever": "live/s ever",
+	"committed_pace_10s": "comm./s", "committed_pace_100s": "comm./s, 100 s", "committed_pace_ever": "comm./s ever", "limit_left_bytes": "left", "open_bytes": "live there", "limit_ns": "limit in", "outside_objects": "outside", "outside_bytes": "bytes outside",
 	"budget_refusals": "over budget", "drainability": "drain", "empty_slabs": "empty", "peak_bytes": "peak",
 }
 
@@ -70,9 +72,15 @@ func Find(name string) *List {
 	return nil
 }
 
+// short are words that stand for a number.
+var short = map[string]string{"growth": "growth_per_second", "live": "live_bytes", "committed": "committed_bytes", "age": "age_ns", "limit": "limit_ns"}
+
 // Metric is a number of the list by which it can be ordered; perSecond when a rate is meant ("slow_path_hits/s").
 func (l *List) Metric(word string) (m *metrics.Metric, perSecond bool, err error) {
 	key, perSecond := strings.CutSuffix(word, "/s")
+	if full, ok := short[key]; ok && metrics.Of(l.Section).Find(full) != nil {
+		key = full
+	}
 	m = metrics.Of(l.Section).Find(key)
 	switch {
 	case m == nil || !m.IsNumber():
@@ -151,12 +159,12 @@ func (l *List) Rows(i *rates.Interval, o Order) []*snapshot.Row {
 		if o.PerSecond {
 			v, ok := i.Rate(r, o.Metric)
 			if !ok {
-				return -1
+				return math.Inf(-1)
 			}
 			return v
 		}
 		if !r.Has(o.Metric) {
-			return -1
+			return math.Inf(-1)
 		}
 		return r.Float(o.Metric)
 	}

@@ -1,0 +1,48 @@
+/*
+ * pace.h - how live and committed bytes have changed over the last 10 s and 100 s.
+ *
+ * A program that is looked at once has to be told how fast it grows, without a second look some seconds later. So
+ * each report that tells of labels is a reading, like for growth.h, and some readings are kept as marks. Growth is
+ * about what stays, and leaves out what comes and goes; a pace is plain: what there is now less what there was, by the
+ * time between.
+ *
+ * A span has three marks. A reading becomes a mark once the newest one is half a span old, so the oldest of three is
+ * between one span and one and a half old where somebody reads often enough. A pace is taken from the newest mark that
+ * is a span old, or, of an allocator that is younger than that, since it began, when it held nothing.
+ *
+ * Invariants:
+ *   M1  Times of the marks of a span do not rise from the newest to the oldest; 0 is the allocator's beginning.
+ *   M2  Marks of labels have the times of the allocator's: a label that did not exist then has 0 bytes there.
+ *
+ * Marks are under the labels' lock.
+ */
+#ifndef TSI_STATS_PACE_H
+#define TSI_STATS_PACE_H
+
+#include "heap/arena.h"
+
+#include "slab_stats.h"
+
+/* Bytes a second, negative where there is less now; ns is the time that the pace is of, 0: not known. */
+typedef struct TsiPace {
+    uint64_t ns;
+    double live, committed;
+} TsiPace;
+
+/* Returns the allocator's age at `now`, 0 if it began later. */
+static inline uint64_t tsi_pace_age(const TsiArena* a, uint64_t now) { return now > a->born_ns ? now - a->born_ns : 0; }
+
+/* Makes the marks that are due at a reading at `age_ns`, the age of the allocator. Returns which spans have a new one,
+ * a bit each. [labels' lock] */
+unsigned tsi_pace_turn(TsiMarks* marks, uint64_t age_ns, uint64_t live, uint64_t committed);
+/* Puts a reading into `past` for each span of `turned`, as tsi_pace_turn has returned it. [labels' lock] */
+void tsi_pace_note(TsiPast* past, unsigned turned, uint64_t live, uint64_t committed);
+/* Returns the pace over a span. ns is 0 where no mark is young enough: the last reading was long ago. [labels' lock] */
+TsiPace tsi_pace_told(const TsiMarks* marks, const TsiPast* past, unsigned span, uint64_t age_ns, uint64_t live,
+                      uint64_t committed);
+/* Fills the paces of the allocator from its other figures. [labels' lock] */
+void tsi_pace_tell_locked(TsiArena* a, uint64_t age_ns, SlabGlobalStats* g);
+/* Notes and fills the paces of a label. [labels' lock] */
+void tsi_pace_label_locked(TsiArena* a, TsiPast* past, unsigned turned, uint64_t age_ns, SlabLabelStats* l);
+
+#endif
