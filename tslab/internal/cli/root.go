@@ -15,6 +15,7 @@ import (
 	"temporal-slab/tslab/internal/doctor"
 	"temporal-slab/tslab/internal/metrics"
 	"temporal-slab/tslab/internal/segment"
+	"temporal-slab/tslab/internal/source"
 )
 
 const rootLong = `tslab shows what a temporal-slab allocator does: in a running process, without stopping it, or in a JSON document
@@ -27,6 +28,7 @@ Start a program with TSLAB_OPTIONS=segment=1, or any program by 'tslab run', and
   tslab top --pid 4711            who holds the memory: labels, phases, classes, epochs
   tslab watch --pid 4711          what happens in a second
   tslab profile --pid 4711        which code allocated it (with the option profile_bytes, too)
+  tslab web 4711                  all of it as a page, with an hour of history
 
 Every command that looks takes one of --pid N, --file F, --stdin, --url U.
 
@@ -55,7 +57,7 @@ func (a *app) root() *cobra.Command {
 	root.SetVersionTemplate("tslab {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(a.lsCommand(), a.statsCommand(), a.watchCommand(), a.topCommand(), a.doctorCommand(), a.profileCommand(), a.exportCommand(),
-		a.pushCommand(), a.serveCommand(), a.diffCommand(), a.gateCommand(), a.runCommand(), a.schemaCommand(), a.manCommand())
+		a.pushCommand(), a.serveCommand(), a.webCommand(), a.diffCommand(), a.gateCommand(), a.runCommand(), a.schemaCommand(), a.manCommand())
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
 		if c.Name() == "completion" {
@@ -82,7 +84,7 @@ func flagError(c *cobra.Command, err error) error {
 	}
 	name, best, least := unknown.GetSpecifiedName(), "", 3
 	c.Flags().VisitAll(func(f *pflag.Flag) {
-		if d := distance(name, f.Name); d < least {
+		if d := source.Distance(name, f.Name); d < least {
 			best, least = f.Name, d
 		}
 	})
@@ -90,26 +92,6 @@ func flagError(c *cobra.Command, err error) error {
 		return fmt.Errorf("%s has no --%s; see %s --help", c.CommandPath(), name, c.CommandPath())
 	}
 	return fmt.Errorf("%s has no --%s; did you mean --%s?", c.CommandPath(), name, best)
-}
-
-// distance is how many letters have to be put in, taken out or changed.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for k := range row {
-		row[k] = k
-	}
-	for i := 1; i <= len(a); i++ {
-		before := row[0]
-		row[0] = i
-		for k := 1; k <= len(b); k++ {
-			change := before
-			if a[i-1] != b[k-1] {
-				change++
-			}
-			before, row[k] = row[k], min(row[k]+1, row[k-1]+1, change)
-		}
-	}
-	return row[len(b)]
 }
 
 func noArgs(c *cobra.Command, args []string) error {

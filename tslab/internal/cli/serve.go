@@ -22,6 +22,7 @@ import (
 	"temporal-slab/tslab/internal/snapshot"
 	"temporal-slab/tslab/internal/source"
 	"temporal-slab/tslab/internal/view"
+	"temporal-slab/tslab/internal/web"
 )
 
 const (
@@ -73,27 +74,41 @@ loopback only unless --listen says otherwise; there is no password, so put it be
 }
 
 func (a *app) serve(ctx context.Context, src source.Source, listen string, stale time.Duration) error {
-	host, _, err := net.SplitHostPort(listen)
-	if err != nil {
-		return fmt.Errorf("--listen takes HOST:PORT, not %q", listen)
-	}
-	if host == "" {
-		return errors.New("--listen needs a host: 127.0.0.1 for this machine alone, 0.0.0.0 for all")
+	if err := checkListen(listen); err != nil {
+		return err
 	}
 	if _, err := src.Next(ctx); err != nil { // wrong from the start is wrong usage
 		return err
 	}
+	s := &server{src: src, stale: stale}
+	return a.listenAndServe(ctx, listen, s.handler(), func(address string) string {
+		return fmt.Sprintf("serving %s on http://%s/metrics", src.Name(), address)
+	})
+}
+
+func checkListen(listen string) error {
+	host, _, err := net.SplitHostPort(listen)
+	switch {
+	case err != nil:
+		return fmt.Errorf("--listen takes HOST:PORT, not %q", listen)
+	case host == "":
+		return errors.New("--listen needs a host: 127.0.0.1 for this machine alone, 0.0.0.0 for all")
+	}
+	return nil
+}
+
+// listenAndServe serves until the context ends; `tell` says what is served at an address.
+func (a *app) listenAndServe(ctx context.Context, listen string, handler http.Handler, tell func(address string) string) error {
 	l, err := net.Listen("tcp", listen)
 	if err != nil {
 		return err
 	}
-	s := &server{src: src, stale: stale}
-	h := &http.Server{Handler: s.handler(l.Addr()), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
+	h := &http.Server{Handler: guard(handler, l.Addr()), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
 		WriteTimeout: serveTime, IdleTimeout: serveTime, MaxHeaderBytes: 16 << 10}
 	if a.json {
 		_ = a.writeJSON(map[string]any{"address": l.Addr().String()})
 	} else {
-		a.println(fmt.Sprintf("serving %s on http://%s/metrics", src.Name(), l.Addr()))
+		a.println(tell(l.Addr().String()))
 	}
 	if err := a.out.Flush(); err != nil {
 		l.Close()
@@ -138,7 +153,7 @@ func (s *server) read(ctx context.Context) (*snapshot.Snapshot, error) {
 	return s.last, s.err
 }
 
-func (s *server) handler(addr net.Addr) http.Handler {
+func (s *server) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/metrics", s.metrics)
 	mux.HandleFunc("/stats.json", s.stats)
@@ -146,6 +161,11 @@ func (s *server) handler(addr net.Addr) http.Handler {
 	mux.HandleFunc("/{$}", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintf(w, "tslab serves %s\n\n/metrics\n/stats.json\n/healthz\n", s.src.Name())
 	})
+	return mux
+}
+
+// guard lets two methods in, and at the loopback only who names it: a page from elsewhere cannot have a browser ask.
+func guard(mux http.Handler, addr net.Addr) http.Handler {
 	loopback := addr.(*net.TCPAddr).IP.IsLoopback()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		head := w.Header()
@@ -209,24 +229,11 @@ func (s *server) health(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, said(err), http.StatusServiceUnavailable)
 		return
 	}
-	age, known := youngest(snap)
-	state := snap.State
-	switch {
-	case state == snapshot.Stopped || state == snapshot.Ended || s.stale != 0 && (known && age > s.stale || snap.Stale(snapshot.Latest)):
+	if web.StandsStill(snap, s.stale) {
 		http.Error(w, "the numbers stand still"+view.Fresh(snap), http.StatusServiceUnavailable)
-	default:
-		fmt.Fprintln(w, "ok"+view.Fresh(snap))
+		return
 	}
-}
-
-// youngest is the age of the latest figures of any allocator: an idle one beside others publishes nothing.
-func youngest(snap *snapshot.Snapshot) (age time.Duration, known bool) {
-	for _, p := range snap.Each() {
-		if a, ok := p.Old(); ok && (!known || a < age) {
-			age, known = a, true
-		}
-	}
-	return age, known
+	fmt.Fprintln(w, "ok"+view.Fresh(snap))
 }
 
 // limit lets so many connections in at a time; the others wait in the kernel's queue.

@@ -50,17 +50,21 @@ func (r *Report) Findings() []Finding {
 	return list
 }
 
+// Verdict says how many things need attention.
+func Verdict(findings int) string {
+	switch findings {
+	case 0:
+		return sayEndNone
+	case 1:
+		return sayEndOne
+	}
+	return fmt.Sprintf(sayEndSome, findings)
+}
+
 // Write writes the text that slab_doctor writes. mark decorates ACTION lines.
 func (r *Report) Write(w io.Writer, mark func(string) string) {
 	fmt.Fprintln(w, r.Head)
-	switch n := len(r.Findings()); n {
-	case 0:
-		fmt.Fprintln(w, sayEndNone)
-	case 1:
-		fmt.Fprintln(w, sayEndOne)
-	default:
-		fmt.Fprintf(w, sayEndSome+"\n", n)
-	}
+	fmt.Fprintln(w, Verdict(len(r.Findings())))
 	r.body(w, mark)
 	for _, p := range r.Parts {
 		p.write(w, mark)

@@ -295,21 +295,16 @@ func (p *process) successor() bool {
 		p.gone = true
 		p.again(fmt.Sprintf("pid %d has ended; waiting for another process of %q", p.pid, p.command))
 	}
-	var found []int
-	for pid := range p.twins() {
-		if !p.before[pid] {
-			found = append(found, pid)
-		}
-	}
-	if len(found) != 1 {
+	found := Successor(p.command, p.pid, p.before)
+	if found == 0 {
 		return false
 	}
-	seg, err := segment.Attach(found[0])
+	seg, err := segment.Attach(found)
 	if err != nil {
 		return false
 	}
-	p.again(fmt.Sprintf("going on with pid %d, which runs %q", found[0], p.command))
-	p.pid, p.gone, p.ignored = found[0], false, options.OfProcess(found[0])
+	p.again(fmt.Sprintf("going on with pid %d, which runs %q", found, p.command))
+	p.pid, p.gone, p.ignored = found, false, options.OfProcess(found)
 	p.take(seg)
 	return true
 }
@@ -320,14 +315,33 @@ func (p *process) take(seg *segment.Segment) {
 }
 
 // twins are the other processes with the same command line that show statistics.
-func (p *process) twins() map[int]bool {
+func (p *process) twins() map[int]bool { return Twins(p.command, p.pid) }
+
+// Twins are the processes with a command line that show statistics, without one.
+func Twins(command string, without int) map[int]bool {
 	pids := map[int]bool{}
 	list, _ := segment.List()
 	for _, other := range list {
-		if other.Command == p.command && other.Pid != p.pid {
+		if other.Command == command && other.Pid != without {
 			pids[other.Pid] = true
 		}
 		other.Segment.Close()
 	}
 	return pids
+}
+
+// Successor is the process that runs a command line since another one has ended, if there is just one that was not there
+// before; else 0.
+func Successor(command string, ended int, before map[int]bool) int {
+	found := 0
+	for pid := range Twins(command, ended) {
+		switch {
+		case before[pid]:
+		case found != 0:
+			return 0
+		default:
+			found = pid
+		}
+	}
+	return found
 }
