@@ -50,7 +50,8 @@ type app struct {
 	raw      bool
 	interval time.Duration
 	ended    func(error) bool // follow: whether to wait for another process
-	width    int              // of the terminal; 0: no terminal, no limit
+	onScreen bool
+	width    int // of the terminal; 0: no terminal, no limit
 	color    bool
 }
 
@@ -126,13 +127,17 @@ func oneLine(text string) string { return units.Text(strings.Join(strings.Fields
 func (a *app) sourceFlags(c *cobra.Command) {
 	f := c.Flags()
 	f.IntVar(&a.choice.Pid, "pid", 0, "read the process with this id (it runs with TSLAB_OPTIONS=segment=1)")
+	f.StringVar(&a.choice.Name, "name", "", "read the one process of this program, and those of the same command line that come after it")
+	f.StringVar(&a.choice.Replay, "replay", "", "read a recording of 'tslab record' at a time: FILE, FILE@14:05:30, FILE@+90s, FILE@-2m")
 	f.IntVar(&a.choice.Slot, "allocator", -1, "with --pid: read this one of its allocators, as 'tslab ls' numbers them; -1: all that live, their sum first")
 	f.StringVar(&a.choice.File, "file", "", "read this file: a JSON document, as stats_dump and slab_stats_json write it")
 	f.BoolVar(&a.choice.Stdin, "stdin", false, "read a JSON document from standard input")
 	f.StringVar(&a.choice.URL, "url", "", "read a JSON document from a web server; without a path, /stats.json there")
 	f.DurationVar(&a.choice.Timeout, "timeout", 10*time.Second, "give up when a web server has not answered for so long")
 	_ = c.RegisterFlagCompletionFunc("pid", completePids)
+	_ = c.RegisterFlagCompletionFunc("name", completeNames)
 	_ = c.MarkFlagFilename("file", "json")
+	_ = c.MarkFlagFilename("replay")
 }
 
 func (a *app) formFlags(c *cobra.Command) {
@@ -146,6 +151,14 @@ func (a *app) intervalFlag(c *cobra.Command) {
 
 func (a *app) open(c *cobra.Command) (source.Source, error) {
 	a.choice.PidSet = c.Flags().Changed("pid")
+	if a.choice.Name != "" && a.choice.Again == nil { // a name is followed through restarts
+		a.choice.Again = func(text string) {
+			if !a.onScreen { // a screen says itself which process it shows
+				fmt.Fprintf(a.stderr, "tslab: %s\n", oneLine(text))
+			}
+		}
+		a.ended = func(error) bool { return true }
+	}
 	if c.Flags().Lookup("interval") != nil && a.interval < 50*time.Millisecond {
 		return nil, errors.New("--interval has to be 50ms or more")
 	}

@@ -76,7 +76,8 @@ one document after another, as fast as they come.`,
 }
 
 func (a *app) screen(ctx context.Context, src source.Source, o screen.Options) error {
-	o.Source, o.Interval, o.Color, o.Style = src, a.interval, a.color, a.style()
+	a.onScreen = true
+	o.Source, o.Interval, o.Color, o.Style, o.Follows = src, a.interval, a.color, a.style(), a.choice.Name != ""
 	return screen.Run(ctx, o, a.in, a.stdout)
 }
 
@@ -138,7 +139,7 @@ const firstRates = 2 * time.Second
 
 // early says whether to wait for the first rates of a source that goes on by itself.
 func (a *app) early(i *rates.Interval, begin time.Time) bool {
-	return (a.choice.PidSet || a.choice.URL != "") && i.Seconds == 0 && time.Since(begin) < a.interval+firstRates
+	return (a.choice.PidSet || a.choice.Name != "" || a.choice.URL != "") && i.Seconds == 0 && time.Since(begin) < a.interval+firstRates
 }
 
 func (a *app) watch(ctx context.Context, src source.Source, count int) error {

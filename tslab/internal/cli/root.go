@@ -57,7 +57,7 @@ func (a *app) root() *cobra.Command {
 	root.SetVersionTemplate("tslab {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(a.lsCommand(), a.statsCommand(), a.watchCommand(), a.topCommand(), a.doctorCommand(), a.profileCommand(), a.exportCommand(),
-		a.pushCommand(), a.serveCommand(), a.webCommand(), a.diffCommand(), a.gateCommand(), a.runCommand(), a.schemaCommand(), a.manCommand())
+		a.pushCommand(), a.serveCommand(), a.webCommand(), a.recordCommand(), a.diffCommand(), a.gateCommand(), a.runCommand(), a.schemaCommand(), a.manCommand())
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
 		if c.Name() == "completion" {
@@ -107,6 +107,15 @@ func completePids(*cobra.Command, []string, string) ([]string, cobra.ShellCompDi
 	for _, p := range list {
 		words = append(words, strconv.Itoa(p.Pid)+"\t"+p.Command)
 		p.Segment.Close()
+	}
+	return words, cobra.ShellCompDirectiveNoFileComp
+}
+
+func completeNames(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	var words []string
+	for _, c := range source.Candidates() {
+		program, _, _ := strings.Cut(c.Command, " ")
+		words = append(words, program)
 	}
 	return words, cobra.ShellCompDirectiveNoFileComp
 }

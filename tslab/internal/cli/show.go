@@ -9,11 +9,13 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"temporal-slab/tslab/internal/diff"
 	"temporal-slab/tslab/internal/doctor"
+	"temporal-slab/tslab/internal/metrics"
 	"temporal-slab/tslab/internal/prom"
 	"temporal-slab/tslab/internal/rates"
 	"temporal-slab/tslab/internal/segment"
@@ -259,21 +261,24 @@ func doctorJSON(r *doctor.Report, findings []doctor.Finding) map[string]any {
 
 func (a *app) diffCommand() *cobra.Command {
 	limits := diff.Defaults
-	failOn := "regression"
+	failOn, runs := "regression", false
 	c := &cobra.Command{
-		Use: "diff A.json B.json", Short: "Compare two documents and find regressions",
-		Long: `Compares two documents: two moments of a process, or two runs of a program. B is the newer one.
+		Use: "diff A B", Short: "Compare two documents and find regressions",
+		Long: `Compares two moments of a process, or with --runs two runs of a program. B is the newer one. Each is a document, or a
+moment of a recording of 'tslab record': FILE@TIME. Whose they are, how much time is between them, and how fast figures
+have moved in it, is told first. Two processes are not compared without --runs.
 
 What counts as a regression:
 ` + diff.Explain() + `
 
 Exit code 1 when there is a regression and --fail-on is 'regression', as it is unless told otherwise.`,
 		Example: `  tslab diff before.json after.json
-  tslab diff main.json branch.json --growth 5 --time-growth 10
+  tslab diff night.rec@02:00 night.rec@03:00
+  tslab diff --runs main.json branch.json --growth 5 --time-growth 10
   tslab diff a.json b.json --fail-on never --json | jq '.entries[] | select(.regressed)'`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return errors.New("diff takes two files: the older and the newer document")
+				return errors.New("diff takes two files: the older and the newer document, or FILE@TIME of a recording")
 			}
 			return nil
 		},
@@ -292,7 +297,11 @@ Exit code 1 when there is a regression and --fail-on is 'regression', as it is u
 			if err != nil {
 				return err
 			}
-			return a.diff(diff.Compare(before, after, limits), rates.Same(before, after), failOn == "regression")
+			between := momentsOf(before, after)
+			if between.other != "" && !runs {
+				return fmt.Errorf("%s; --runs compares two runs of a program", between.other)
+			}
+			return a.diff(diff.Compare(before, after, limits), between, rates.Same(before, after), failOn == "regression")
 		},
 	}
 	f := c.Flags()
@@ -300,39 +309,100 @@ Exit code 1 when there is a regression and --fail-on is 'regression', as it is u
 	f.Uint64Var(&limits.LeastBytes, "least-bytes", limits.LeastBytes, "allow memory to grow by so many bytes in any case")
 	f.Float64Var(&limits.Points, "points", limits.Points, "allow shares to get worse by so many percentage points")
 	f.Float64Var(&limits.TimeGrowth, "time-growth", limits.TimeGrowth, "allow the time of an allocation to grow by so many percent")
+	f.BoolVar(&runs, "runs", false, "compare two processes: two runs of a program")
 	f.StringVar(&failOn, "fail-on", failOn, "exit with 1 when there is a regression, or never")
 	a.formFlags(c)
 	return c
 }
 
+// moments are whose two documents are, and of when.
+type moments struct {
+	a, b    string
+	seconds float64 // between them, in one process; 0: none
+	other   string  // why they are not of one process
+	pids    [2]uint64
+	times   [2]uint64
+}
+
+// momentsOf tells the moments of one process from those of two: one has the same id, and began at the same time.
+func momentsOf(a, b *snapshot.Snapshot) moments {
+	x, y := a.Document(), b.Document()
+	m := moments{pids: [2]uint64{a.Pid(), b.Pid()}, times: [2]uint64{x.U("timestamp_ns"), y.U("timestamp_ns")}}
+	born := func(r *snapshot.Row) float64 { return (float64(r.U("timestamp_ns")) - float64(r.U("uptime_ns"))) / 1e9 }
+	switch {
+	case x.U("pid") != y.U("pid") || a.Pid() != b.Pid():
+		m.other = fmt.Sprintf("these are of two processes, %d and %d", a.Pid(), b.Pid())
+	case math.Abs(born(x)-born(y)) > sameStart:
+		m.other = fmt.Sprintf("these are of two allocators: pid %d began anew between them", a.Pid())
+	case y.U("uptime_ns") < x.U("uptime_ns"):
+		m.other = "the first is the newer one"
+	default:
+		m.seconds = float64(y.U("uptime_ns")-x.U("uptime_ns")) / 1e9
+	}
+	word := func(s *snapshot.Snapshot) string {
+		text := fmt.Sprintf("pid %d", s.Pid())
+		if t, ok := s.Time(); ok {
+			text += ", " + t.Format(time.DateTime)
+		}
+		return text + ", up " + units.Duration(s.Uptime())
+	}
+	m.a, m.b = word(a), word(b)
+	if m.seconds != 0 {
+		m.b += ", " + units.Duration(time.Duration(m.seconds*1e9)) + " later"
+	}
+	return m
+}
+
+// interval is the time between them; nil in two processes.
+func (m moments) interval() *float64 {
+	if m.other != "" {
+		return nil
+	}
+	return &m.seconds
+}
+
+// sameStart is by how many seconds two documents may differ in when the allocator was made: clocks are set.
+const sameStart = 5
+
 type diffRow struct {
 	Name      string   `json:"name"`
 	Before    *float64 `json:"before"`
 	After     *float64 `json:"after"`
+	PerSecond *float64 `json:"per_second"`
 	Regressed bool     `json:"regressed"`
 	Why       string   `json:"why,omitempty"`
 }
 
-func (a *app) diff(list []diff.Entry, same, fail bool) error {
+func (a *app) diff(list []diff.Entry, between moments, same, fail bool) error {
 	regressed := 0
 	rows := []diffRow{}
-	t := table.Table{Head: a.bold, Columns: []table.Column{{Title: "figure", Left: true}, {Title: "before"}, {Title: "after"}, {Title: "change"}, {Title: "verdict", Left: true}}}
+	if !a.json {
+		a.println("A: " + between.a)
+		a.println("B: " + between.b)
+	}
+	t := table.Table{Head: a.bold, Columns: []table.Column{{Title: "figure", Left: true}, {Title: "before"}, {Title: "after"}, {Title: "change"}, {Title: "per second"}, {Title: "verdict", Left: true}}}
 	for _, e := range list {
 		row := diffRow{Name: e.Name, Regressed: e.Regressed, Why: e.Why}
-		cells := []string{e.Name, "-", "-", e.Change(), ""}
+		cells := []string{e.Name, "-", "-", e.Change(), "-", ""}
 		if e.Known {
 			row.Before, row.After = &e.A, &e.B
 			cells[1], cells[2] = a.style().Float(e.Unit, e.A), a.style().Float(e.Unit, e.B)
 		}
+		if moves := e.Unit == metrics.Bytes || e.Unit == metrics.Count; e.Known && moves && between.seconds != 0 {
+			v := (e.B - e.A) / between.seconds
+			row.PerSecond = &v
+			cells[4] = a.style().Rate(e.Unit, v)
+		}
 		if e.Regressed {
 			regressed++
-			cells[4] = "REGRESSION: " + e.Why
+			cells[5] = "REGRESSION: " + e.Why
 		}
 		rows = append(rows, row)
 		t.Rows = append(t.Rows, cells)
 	}
 	if a.json {
-		if err := a.writeJSON(map[string]any{"regressions": regressed, "same_publication": same, "entries": rows}); err != nil {
+		if err := a.writeJSON(map[string]any{"regressions": regressed, "same_publication": same, "entries": rows, "pids": between.pids,
+			"timestamps_ns": between.times, "interval_seconds": between.interval()}); err != nil {
 			return err
 		}
 	} else {

@@ -17,7 +17,7 @@ import (
 )
 
 func (a *app) webCommand() *cobra.Command {
-	listen, o := "", web.Options{}
+	listen, replay, o := "", "", web.Options{}
 	c := &cobra.Command{
 		Use: "web [PID|NAME]", Short: "Serve a page of a process: what is wrong, who holds the memory, what grows and until when",
 		Long: `Serves pages for a browser: one of each process of this user that shows its statistics, and a list of them to pick from.
@@ -34,6 +34,7 @@ has one.`,
 		Example: `  tslab web                       # pick a process
   tslab web 4711
   tslab web server                # the one program of that name
+  tslab web --replay night.rec@03:20
   ssh -L 9465:127.0.0.1:9465 host tslab web server`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {
@@ -49,6 +50,9 @@ has one.`,
 			if o.Stale < 0 {
 				return errors.New("--stale-after takes 0 (never) or more")
 			}
+			if replay != "" && len(args) != 0 {
+				return errors.New("--replay shows a recording; it takes no process")
+			}
 			if len(args) == 1 {
 				pid, err := processOf(args[0])
 				if err != nil {
@@ -58,12 +62,21 @@ has one.`,
 			}
 			s := web.New(o)
 			defer s.Close()
-			if o.Pid != 0 {
+			if replay != "" {
+				pid, err := s.Replay(replay)
+				if err != nil {
+					return err
+				}
+				o.Pid = pid
+			} else if o.Pid != 0 {
 				if err := s.Watch(o.Pid); err != nil {
 					return err
 				}
 			}
 			return a.listenAndServe(c.Context(), listen, s.Handler(), func(address string) string {
+				if replay != "" {
+					return fmt.Sprintf("http://%s/processes/%d/ is the page of the recording; ctrl-C ends it", address, o.Pid)
+				}
 				if o.Pid != 0 {
 					return fmt.Sprintf("http://%s/processes/%d/ is the page of pid %d; ctrl-C ends it", address, o.Pid, o.Pid)
 				}
@@ -72,6 +85,8 @@ has one.`,
 		},
 	}
 	c.Flags().StringVar(&listen, "listen", "127.0.0.1:9465", "listen on this HOST:PORT; port 0 takes a free one")
+	c.Flags().StringVar(&replay, "replay", "", "show a recording of 'tslab record' at a time, with the hour before: FILE, FILE@14:05:30, FILE@-2m")
+	_ = c.MarkFlagFilename("replay")
 	c.Flags().DurationVar(&o.Stale, "stale-after", time.Minute, "answer 503 at healthz when the figures are older; 0: never")
 	c.Flags().Uint64Var(&o.LeakSeconds, "leak-age", doctor.LeakSeconds, "take an ended phase that holds objects for a leak after so many seconds")
 	c.Flags().BoolVar(&a.json, "json", false, "say in JSON which address it listens on")

@@ -31,6 +31,7 @@ type Options struct {
 	Rates    bool
 	Color    bool
 	Style    units.Style
+	Follows  bool // the source goes on with another process when one has ended
 }
 
 const (
@@ -168,6 +169,7 @@ func (m *model) came(r reading) tea.Cmd {
 		if !m.paused {
 			m.take(r.snap)
 		}
+	case errors.Is(r.err, segment.ErrEnded) && m.o.Follows:
 	case errors.Is(r.err, segment.ErrEnded) || r.err == io.EOF:
 		m.ended = true
 		return nil

@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"temporal-slab/tslab/internal/metrics"
 	"temporal-slab/tslab/internal/rates"
+	"temporal-slab/tslab/internal/segment"
 	"temporal-slab/tslab/internal/snapshot"
 	"temporal-slab/tslab/internal/table"
 	"temporal-slab/tslab/internal/view"
@@ -103,6 +105,8 @@ func (m *model) title() string {
 		state = m.paint(styleWarn, "ended") + ": the last figures"
 	case m.paused:
 		state = m.paint(styleWarn, "paused")
+	case m.fault != nil && errors.Is(m.fault, segment.ErrEnded):
+		state = m.paint(styleWarn, "ended") + ": waiting for the next"
 	case m.fault != nil:
 		state = m.paint(styleBad, "no answer")
 	}

@@ -117,17 +117,18 @@ func (s State) String() string { return [...]string{"unknown", "running", "stopp
 
 // Snapshot is one document.
 type Snapshot struct {
-	Parts   []*Snapshot // of a process with several allocators: of each; the rest is their sum, see Together
-	Named   bool        // of one allocator among several that its process has or had
-	Whole   bool        // all allocators were looked for that the process shows
-	Process int         // id of the process as its reader knows it; 0: as the document says
-	rows    [metrics.Sections][]*Row
-	Origin  string        // where it was read, for people
-	Aged    bool          // Age is known from a clock that does not jump
-	Age     time.Duration // how long ago the figures were taken
-	State   State
-	Ignored []string // words of the process's TSLAB_OPTIONS that it ignores, explained; read beside the figures
-	leftOut [metrics.Sections]uint64
+	Parts    []*Snapshot // of a process with several allocators: of each; the rest is their sum, see Together
+	Named    bool        // of one allocator among several that its process has or had
+	Whole    bool        // all allocators were looked for that the process shows
+	Process  int         // id of the process as its reader knows it; 0: as the document says
+	rows     [metrics.Sections][]*Row
+	Origin   string        // where it was read, for people
+	Recorded time.Time     // when a recorder read it; zero: it was read just now, or is a document
+	Aged     bool          // Age is known from a clock that does not jump
+	Age      time.Duration // how long ago the figures were taken
+	State    State
+	Ignored  []string // words of the process's TSLAB_OPTIONS that it ignores, explained; read beside the figures
+	leftOut  [metrics.Sections]uint64
 }
 
 // Left is how many rows of a section the snapshot does not have.

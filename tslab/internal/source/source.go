@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"temporal-slab/tslab/internal/options"
+	"temporal-slab/tslab/internal/record"
 	"temporal-slab/tslab/internal/segment"
 	"temporal-slab/tslab/internal/snapshot"
 )
@@ -24,13 +25,16 @@ type Source interface {
 	Close() error
 }
 
-// Choice is what the command line says; exactly one of the first four.
+// Choice is what the command line says: exactly one of a process, by its id or by its name, a file, a stream, an address
+// and a recording.
 type Choice struct {
 	Pid     int
 	PidSet  bool
 	File    string
 	Stdin   bool
 	URL     string
+	Replay  string // FILE@TIME
+	Name    string // of a program
 	Slot    int
 	Timeout time.Duration
 	Again   func(text string) // given: goes on when a process has ended and begun anew, and tells of both
@@ -39,22 +43,30 @@ type Choice struct {
 // Open checks the choice and opens it.
 func (c Choice) Open(stdin io.Reader) (Source, error) {
 	n := 0
-	for _, given := range []bool{c.PidSet, c.File != "", c.Stdin, c.URL != ""} {
+	for _, given := range []bool{c.PidSet, c.File != "", c.Stdin, c.URL != "", c.Replay != "", c.Name != ""} {
 		if given {
 			n++
 		}
 	}
 	switch {
 	case n == 0:
-		return nil, errors.New("whose statistics? Give one of --pid N, --file F, --stdin, --url U ('tslab ls' lists processes)")
+		return nil, errors.New("whose statistics? Give one of --pid N, --name PROGRAM, --file F, --stdin, --url U, --replay F@TIME ('tslab ls' lists processes)")
 	case n > 1:
-		return nil, errors.New("give one of --pid, --file, --stdin and --url, not several")
-	case c.Slot >= 0 && !c.PidSet:
+		return nil, errors.New("give one of --pid, --name, --file, --stdin, --url and --replay, not several")
+	case c.Slot >= 0 && !c.PidSet && c.Name == "":
 		return nil, errors.New("--allocator goes with --pid only")
 	case c.Timeout <= 0:
 		return nil, errors.New("--timeout has to be more than 0")
 	case c.PidSet:
 		return openPid(c.Pid, c.Slot, c.Again)
+	case c.Replay != "":
+		return openReplay(c.Replay)
+	case c.Name != "":
+		pid, err := Named(c.Name)
+		if err != nil {
+			return nil, err
+		}
+		return openPid(pid, c.Slot, c.Again)
 	case c.Stdin:
 		return &stream{snapshot.NewReader(stdin)}, nil
 	case c.URL != "":
@@ -72,8 +84,11 @@ func (f *file) Close() error { return nil }
 
 func (f *file) Next(context.Context) (*snapshot.Snapshot, error) { return ReadFile(f.path) }
 
-// ReadFile reads the one document of a regular file.
+// ReadFile reads the one document of a regular file, or a reading of a recording: FILE@TIME.
 func ReadFile(path string) (*snapshot.Snapshot, error) {
+	if file, when := record.Split(path); when != "" || isRecording(file) {
+		return readRecording(file, when)
+	}
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a FIFO would wait for its writer
 	if err != nil {
 		return nil, plain(err)

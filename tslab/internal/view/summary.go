@@ -65,7 +65,10 @@ func Fresh(s *snapshot.Snapshot) string {
 	if s.State != snapshot.Unknown {
 		text = ", " + s.State.String()
 	}
-	if age, ok := s.Old(); ok {
+	switch age, ok := s.Old(); {
+	case !s.Recorded.IsZero():
+		text += ", recorded " + s.Recorded.Format(time.DateTime)
+	case ok:
 		text += ", figures of " + units.Duration(age) + " ago"
 	}
 	if s.Stale(snapshot.Latest) {

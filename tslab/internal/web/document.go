@@ -215,8 +215,9 @@ var anchors = map[string]string{"leaks": "leaks", "slow path": "causes", "reclam
 func (w *watcher) document(since int64, chosen *string, leakSeconds uint64) *Document {
 	d := &Document{Pid: w.pid, Command: units.Text(w.command), Recorded: w.replay, Ended: w.ended, Next: w.next, State: "unknown", Notes: []string{}, Ignored: []string{},
 		Labels: []Label{}, Oldest: []Phase{}, Open: []Phase{}, Classes: []Class{}, Closes: []Close{}, Names: [][2]any{}, Points: []Point{}}
-	d.Host, _ = os.Hostname()
+	d.Host = units.Text(w.host)
 	if !w.replay {
+		d.Host, _ = os.Hostname()
 		d.Options = optionsOf(w.pid)
 		d.Ignored = append(d.Ignored, options.OfProcess(w.pid)...)
 	}
@@ -229,8 +230,8 @@ func (w *watcher) document(since int64, chosen *string, leakSeconds uint64) *Doc
 	i := w.last
 	s := i.To
 	d.At = time.Now().UnixMilli()
-	if t, ok := s.Time(); ok && w.replay {
-		d.At = t.UnixMilli()
+	if w.replay {
+		d.At = s.Recorded.UnixMilli()
 	}
 	d.Version, d.State, d.Uptime, d.Over = units.Text(s.Document().S("version")), s.State.String(), s.Uptime().Seconds(), i.Seconds
 	if w.ended {

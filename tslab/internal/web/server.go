@@ -69,6 +69,18 @@ func (s *Server) Watch(pid int) error {
 	return err
 }
 
+// Replay shows a recording at a time, FILE@TIME, with the hour before it. / leads to it.
+func (s *Server) Replay(word string) (pid int, err error) {
+	w, err := replayed(word, s.colours)
+	if err != nil {
+		return 0, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.watched[w.pid], s.o.Pid = w, w.pid
+	return w.pid, nil
+}
+
 // get is the watcher of a process; it begins to follow it.
 func (s *Server) get(pid int) (*watcher, error) {
 	s.mu.Lock()

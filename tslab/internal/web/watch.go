@@ -22,6 +22,7 @@ const (
 type watcher struct {
 	pid     int
 	command string
+	host    string // of a recording
 	src     source.Source
 	stop    context.CancelFunc
 	done    chan struct{}

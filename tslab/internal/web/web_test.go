@@ -9,12 +9,14 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"temporal-slab/tslab/internal/metrics"
 	"temporal-slab/tslab/internal/rates"
+	"temporal-slab/tslab/internal/record"
 	"temporal-slab/tslab/internal/snapshot"
 	"temporal-slab/tslab/internal/testdata"
 )
@@ -294,5 +296,46 @@ func TestWatchersAreBounded(t *testing.T) {
 	s.mu.Unlock()
 	if len(s.watched) != 1 || s.watched[1] == nil {
 		t.Errorf("%d are watched that nobody asks for", len(s.watched))
+	}
+}
+
+func TestReplay(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.rec")
+	r, err := record.Create(path, record.Whose{Pid: 4711, Command: "server", Host: "h"}, 64<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Now().Truncate(time.Second).Add(-time.Hour)
+	for n := range 20 {
+		snap := testdata.Snapshot()
+		set(snap.Document(), "uptime_ns", snap.Document().U("uptime_ns")+uint64(n)*1e9)
+		set(snap.Document(), "timestamp_ns", snap.Document().U("timestamp_ns")+uint64(n)*1e9)
+		set(snap.Global(), "live_bytes", uint64(n))
+		if err := r.Add(snap, begin.Add(time.Duration(n)*time.Second)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.Close()
+	s := New(Options{LeakSeconds: 60})
+	defer s.Close()
+	if pid, err := s.Replay(path + "@+10s"); err != nil || pid != 4711 {
+		t.Fatal(pid, err)
+	}
+	_, body := ask(t, s, "/processes/4711/now.json", "")
+	var d Document
+	if err := json.Unmarshal(withoutPoints(t, body), &d); err != nil {
+		t.Fatal(err)
+	}
+	if !d.Recorded || d.Now.Live != 10 || d.Host != "h" || d.Command != "server" || d.At != begin.Add(10*time.Second).UnixMilli() || d.Over != 1 {
+		t.Errorf("%+v", d)
+	}
+	if got := s.watched[4711].history.Len(); got != 11 {
+		t.Errorf("%d points", got)
+	}
+	if reply, _ := ask(t, s, "/", ""); reply.Header.Get("Location") != "/processes/4711/" {
+		t.Error(reply.Header.Get("Location"))
+	}
+	if _, err := s.Replay(path + "@noon"); err == nil {
+		t.Error("noon is a time")
 	}
 }

@@ -1,0 +1,125 @@
+package cli
+
+// record: what a process says of itself, kept in a file for later.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"temporal-slab/tslab/internal/rates"
+	"temporal-slab/tslab/internal/record"
+	"temporal-slab/tslab/internal/segment"
+	"temporal-slab/tslab/internal/snapshot"
+	"temporal-slab/tslab/internal/source"
+	"temporal-slab/tslab/internal/units"
+)
+
+func (a *app) recordCommand() *cobra.Command {
+	out, most, last := "", int64(64), time.Duration(0)
+	c := &cobra.Command{
+		Use: "record -o FILE", Short: "Keep what a process shows in a file, to look at any moment of it later", Args: noArgs,
+		Long: `Reads a process again and again and keeps each new publication in a file, until it is interrupted, the process ends, or
+--for is over. Every command that looks reads it with --replay FILE@TIME as if it were that moment: top, doctor, stats,
+watch, web; 'tslab diff FILE@TIME FILE@TIME' compares two moments.
+
+TIME is a time of day (14:05, 14:05:30), a date and time, +90s behind the start, -2m before the end, start or end.
+
+The file has --max-mib at most: when that is reached, every second reading is left out, and from then on half as many
+are taken, so it spans all of the time. It may be killed at any time: what is written can be read.`,
+		Example: `  tslab record --pid 4711 -o night.rec
+  tslab record --name server -o night.rec --interval 10s --for 8h
+  tslab doctor --replay night.rec@03:20
+  tslab diff night.rec@start night.rec@end
+  tslab web --replay night.rec@03:20`,
+		RunE: func(c *cobra.Command, _ []string) error {
+			switch {
+			case out == "":
+				return errors.New("where to? Give -o FILE")
+			case most < 1 || most > 1<<20:
+				return errors.New("--max-mib takes a number from 1 to 1048576")
+			case last < 0:
+				return errors.New("--for takes 0 (until interrupted) or more")
+			case a.choice.File != "" || a.choice.Stdin || a.choice.Replay != "":
+				return errors.New("record takes a process or a web server: one of --pid, --name, --url")
+			}
+			src, err := a.open(c)
+			if err != nil {
+				return err
+			}
+			defer src.Close()
+			return a.record(c.Context(), src, out, most<<20, last)
+		},
+	}
+	a.sourceFlags(c)
+	a.intervalFlag(c)
+	c.Flags().StringVarP(&out, "output", "o", "", "write this file, in place of what is there")
+	c.Flags().Int64Var(&most, "max-mib", most, "keep the file below so many MiB")
+	c.Flags().DurationVar(&last, "for", 0, "stop after so long; 0: go on until interrupted")
+	_ = c.MarkFlagFilename("output")
+	return c
+}
+
+func (a *app) record(ctx context.Context, src source.Source, path string, most int64, last time.Duration) error {
+	snap, err := src.Next(ctx)
+	if err != nil {
+		return err
+	}
+	host, _ := os.Hostname()
+	whose := record.Whose{Pid: int(snap.Pid()), Command: src.Name(), Host: host}
+	if a.choice.PidSet || a.choice.Name != "" {
+		whose.Command = segment.Command(whose.Pid)
+	}
+	w, err := record.Create(path, whose, most)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(a.stderr, "tslab: recording %s into %s; ctrl-C ends it\n", src.Name(), units.Text(path))
+	begin, kept, why := time.Now(), 0, "interrupted"
+	var before *snapshot.Snapshot
+	for err == nil {
+		if !rates.Same(before, snap) || before.State != snap.State {
+			if err = w.Add(snap, time.Now()); err != nil {
+				break
+			}
+			kept++
+			before = snap
+		}
+		if last != 0 && time.Since(begin) >= last {
+			why = "the time is over"
+			break
+		}
+		if !a.pause(ctx) {
+			break
+		}
+		for {
+			snap, err = src.Next(ctx)
+			if !errors.Is(err, segment.ErrEnded) || a.choice.Again == nil || !a.pause(ctx) {
+				break
+			}
+		}
+		switch {
+		case ctx.Err() != nil:
+			err = nil
+		case errors.Is(err, segment.ErrEnded) || err == io.EOF:
+			why, err = "the process has ended", io.EOF
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	if err == io.EOF {
+		err = nil
+	}
+	if err = errors.Join(err, w.Close()); err != nil {
+		return err
+	}
+	a.println(fmt.Sprintf("%s: %d readings in %s, %s of %s; look: tslab doctor --replay %s@end", why, kept, units.Duration(time.Since(begin)),
+		units.Bytes(uint64(w.Size())), units.Text(path), units.Text(path)))
+	return nil
+}
