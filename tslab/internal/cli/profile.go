@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/charmbracelet/x/term"
 	"github.com/google/pprof/profile"
@@ -27,12 +28,22 @@ type profileOptions struct {
 	file, out, by   string
 	label, maker    string
 	stdin, names    bool
+	diff            bool
 }
 
 func (a *app) profileCommand() *cobra.Command {
 	var o profileOptions
 	c := &cobra.Command{
-		Use: "profile", Short: "Show which code holds the memory, or write it for pprof", Args: noArgs,
+		Use: "profile [--diff A B]", Short: "Show which code holds the memory, or write it for pprof",
+		Args: func(c *cobra.Command, args []string) error {
+			switch {
+			case !o.diff:
+				return noArgs(c, args)
+			case len(args) != 2:
+				return errors.New("profile --diff takes two files: the older and the newer profile, as 'tslab profile -o' writes them")
+			}
+			return nil
+		},
 		Long: `Fetches the sampled heap profile of a running or stopped process, which is neither signalled nor slowed, and shows
 labels and functions; with --output it writes a profile that 'go tool pprof' opens: stacks, sizes, classes and eras,
 with the label of the phase as the tag 'label', and of what slab_malloc_outside made the label of the scope that made it
@@ -40,14 +51,21 @@ as 'maker'. The process needs two options:
 TSLAB_OPTIONS=segment=1,profile_bytes=512k takes one sample in about 512 KiB of allocations.
 
 Names of functions come from the symbols of the mapped files. 'flat' is what a function allocated itself, 'cum' with all
-that it called. docs/profile.md says how exact the figures are.`,
+that it called. docs/profile.md says how exact the figures are. --diff shows what came between two profiles, those first
+that have grown most; 'tslab flame' draws one as a page.`,
 		Example: `  tslab profile --pid 4711
   tslab profile --pid 4711 --by alloc_space --label checkout -n 5
   tslab profile --pid 4711 --maker checkout   # what outlives the phases of that label
   tslab profile --pid 4711 -o heap.pb.gz && go tool pprof -top -tagfocus='label=^checkout$' heap.pb.gz
   tslab profile --pid 4711 -o - | go tool pprof -http=:8080 /dev/stdin
+  tslab profile --diff before.pb.gz after.pb.gz
   tslab profile --file heap.pb                # as slab_profile_write wrote it`,
-		RunE: func(c *cobra.Command, _ []string) error { return a.profile(c, o) },
+		RunE: func(c *cobra.Command, args []string) error {
+			if o.diff {
+				return a.profileDiff(c, o, args[0], args[1])
+			}
+			return a.profile(c, o)
+		},
 	}
 	f := c.Flags()
 	f.IntVar(&o.pid, "pid", 0, "read the process with this id (it runs with TSLAB_OPTIONS=segment=1,profile_bytes=N)")
@@ -59,6 +77,7 @@ that it called. docs/profile.md says how exact the figures are.`,
 	f.StringVar(&o.label, "label", "", "show functions of phases with this label only")
 	f.StringVar(&o.maker, "maker", "", "show functions of what scopes with this label made by slab_malloc_outside only")
 	f.IntVarP(&o.rows, "rows", "n", 15, "show so many rows of a list; 0: all")
+	f.BoolVar(&o.diff, "diff", false, "show what came between two profiles; with --output it is written for pprof")
 	f.BoolVar(&o.names, "names", true, "look for the names of functions; =false: write addresses, and pprof looks for names and lines")
 	a.formFlags(c)
 	_ = c.RegisterFlagCompletionFunc("pid", completePids)
@@ -87,7 +106,7 @@ func (o *profileOptions) check(c *cobra.Command) (value int, err error) {
 		return 0, fmt.Errorf("--by takes %s, not %q", strings.Join(heap.ValueNames[:], ", "), o.by)
 	case o.rows < 0:
 		return 0, errors.New("-n takes 0 or more")
-	case o.out != "" && shownOnly(c):
+	case c.Name() == "profile" && o.out != "" && shownOnly(c):
 		return 0, errors.New("--output writes for pprof; --json, --bytes, --label, --maker and -n are for what is shown without it")
 	}
 	return value, nil
@@ -200,6 +219,170 @@ func (a *app) profileFile(p *profile.Profile, path string) error {
 		return fmt.Errorf("%s: %w", path, unwrapPath(err))
 	}
 	a.println(doctor.Singular(fmt.Sprintf("%d samples in ", len(p.Sample))) + fmt.Sprintf("%s; look: go tool pprof -top %s", units.Text(path), units.Text(path)))
+	return nil
+}
+
+// ---- what came between two ----
+
+func (a *app) profileDiff(c *cobra.Command, o profileOptions, before, after string) error {
+	value := slices.Index(heap.ValueNames[:], o.by)
+	switch {
+	case c.Flags().Changed("pid") || o.file != "" || o.stdin || c.Flags().Changed("label") || o.maker != "":
+		return errors.New("--diff compares two files, all of both; --pid, --file, --stdin, --label and --maker are for one")
+	case value < 0:
+		return fmt.Errorf("--by takes %s, not %q", strings.Join(heap.ValueNames[:], ", "), o.by)
+	case o.rows < 0:
+		return errors.New("-n takes 0 or more")
+	}
+	var both [2]*profile.Profile
+	for n, path := range []string{before, after} {
+		p, err := profileRead(path)
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, unwrapPath(err))
+		}
+		if o.names {
+			_ = heap.Symbolize(p, 0)
+		}
+		both[n] = p
+	}
+	if o.out != "" {
+		p, err := heap.Difference(both[0], both[1])
+		switch {
+		case err != nil:
+			return fmt.Errorf("the profiles cannot be compared: %w", err)
+		case o.out == "-":
+			return p.Write(a.out)
+		}
+		return a.profileFile(p, o.out)
+	}
+	from, to := heap.Sum(both[0], value, heap.Only{}), heap.Sum(both[1], value, heap.Only{})
+	labels, functions := heap.Compare(from, to, value)
+	if a.json {
+		return a.writeJSON(map[string]any{"by": o.by, "labels": changeRows(cut(labels, o.rows)), "functions": changeRows(cut(functions, o.rows)),
+			"total": map[string]int64{"before": from.Total[value], "after": to.Total[value]}})
+	}
+	change := func(v int64) string {
+		text := a.style().Float(metrics.Unit(value%2), float64(v))
+		if v > 0 {
+			text = "+" + text
+		}
+		return text
+	}
+	figure := func(v int64) string { return a.style().Uint(metrics.Unit(value%2), uint64(max(0, v))) }
+	a.println(a.bold(fmt.Sprintf("%s: %s before, %s after, %s", o.by, figure(from.Total[value]), figure(to.Total[value]), change(to.Total[value]-from.Total[value]))))
+	a.println("")
+	t := table.Table{Head: a.bold, Columns: []table.Column{{Title: "label", Left: true}, {Title: "change"}, {Title: "before"}, {Title: "after"}}}
+	for _, l := range cut(labels, o.rows) {
+		name := units.Text(l.Name)
+		if l.Maker != "" {
+			name += " made by " + units.Text(l.Maker)
+		}
+		t.Rows = append(t.Rows, []string{name, change(l.After - l.Before), figure(l.Before), figure(l.After)})
+	}
+	a.lines(t.Lines(a.width))
+	a.more(len(labels), len(t.Rows), "labels")
+	a.println("")
+	t = table.Table{Head: a.bold, Columns: []table.Column{{Title: "function", Left: true}, {Title: "change"}, {Title: "with callees"}, {Title: "before"}, {Title: "after"}}}
+	for _, f := range cut(functions, o.rows) {
+		t.Rows = append(t.Rows, []string{units.Text(f.Name), change(f.After - f.Before), change(f.Cum), figure(f.Before), figure(f.After)})
+	}
+	a.lines(t.Lines(a.width))
+	a.more(len(functions), len(t.Rows), "functions")
+	return nil
+}
+
+func changeRows(list []heap.Change) []map[string]any {
+	rows := []map[string]any{}
+	for _, c := range list {
+		row := map[string]any{"name": c.Name, "before": c.Before, "after": c.After, "change": c.After - c.Before}
+		if c.Maker != "" {
+			row["maker"] = c.Maker
+		}
+		if c.Cum != 0 {
+			row["cum_change"] = c.Cum
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// ---- flame ----
+
+func (a *app) flameCommand() *cobra.Command {
+	var o profileOptions
+	c := &cobra.Command{
+		Use: "flame -o FILE.html", Short: "Draw which code holds the memory, as a page of its own", Args: noArgs,
+		Long: `Writes the sampled heap profile of a process, or of a file, as a flame graph in one HTML file that needs nothing else:
+labels stand at the root, functions on what called them. It can be sent to somebody, and kept beside a report.`,
+		Example: `  tslab flame --pid 4711 -o heap.html
+  tslab flame --pid 4711 -o heap.html --label checkout
+  tslab flame --file heap.pb.gz -o heap.html --by alloc_space`,
+		RunE: func(c *cobra.Command, _ []string) error {
+			value, err := o.check(c)
+			switch {
+			case err != nil:
+				return err
+			case o.out == "":
+				return errors.New("where to? Give -o FILE.html, or -o - for standard output")
+			}
+			return a.flame(c, o, value)
+		},
+	}
+	f := c.Flags()
+	f.IntVar(&o.pid, "pid", 0, "read the process with this id (it runs with TSLAB_OPTIONS=segment=1,profile_bytes=N)")
+	f.IntVar(&o.slot, "allocator", -1, "with --pid: read this one of its allocators, as 'tslab ls' numbers them; -1: all that live")
+	f.StringVar(&o.file, "file", "", "read a file that slab_profile_write or 'tslab profile -o' wrote")
+	f.BoolVar(&o.stdin, "stdin", false, "read such a file from standard input")
+	f.StringVarP(&o.out, "output", "o", "", "write this file; -: to standard output")
+	f.StringVar(&o.by, "by", heap.ValueNames[heap.InuseSpace], "draw this value: "+strings.Join(heap.ValueNames[:], ", "))
+	f.StringVar(&o.label, "label", "", "draw phases with this label only")
+	f.StringVar(&o.maker, "maker", "", "draw what scopes with this label made by slab_malloc_outside only")
+	_ = c.RegisterFlagCompletionFunc("pid", completePids)
+	_ = c.RegisterFlagCompletionFunc("by", cobra.FixedCompletions(heap.ValueNames[:], cobra.ShellCompDirectiveNoFileComp))
+	_ = c.MarkFlagFilename("file")
+	_ = c.MarkFlagFilename("output", "html")
+	return c
+}
+
+func (a *app) flame(c *cobra.Command, o profileOptions, value int) error {
+	if o.out == "-" && term.IsTerminal(a.stdout.Fd()) {
+		return errors.New("a page is no text for a terminal; use -o FILE.html")
+	}
+	p, head, _, err := a.profileFrom(o)
+	if err != nil {
+		return err
+	}
+	for _, line := range heap.Symbolize(p, o.pid) {
+		fmt.Fprintln(a.stderr, "tslab: "+oneLine(line))
+	}
+	var only heap.Only
+	if c.Flags().Changed("label") {
+		only.Label = &o.label
+	}
+	if o.maker != "" {
+		only.Maker = &o.maker
+	}
+	tree := heap.Tree(p, value, only)
+	if tree.Value == 0 {
+		return errors.New("there is nothing to draw: no sample of that has a value")
+	}
+	title := fmt.Sprintf("%s, %s, %s", heap.ValueNames[value], units.Text(head), time.Now().Format(time.DateTime))
+	unit := []string{"count", "bytes"}[value%2]
+	if o.out == "-" {
+		return heap.Flame(a.out, tree, title, unit)
+	}
+	f, err := os.OpenFile(o.out, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|unix.O_NONBLOCK, 0o600)
+	if err != nil {
+		return fmt.Errorf("%s: %w", o.out, unwrapPath(err))
+	}
+	err = heap.Flame(f, tree, title, unit)
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", o.out, unwrapPath(err))
+	}
+	a.println(fmt.Sprintf("%s: open it in a browser", units.Text(o.out)))
 	return nil
 }
 
