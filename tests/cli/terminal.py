@@ -1,4 +1,4 @@
-"""terminal.py TSLAB DOCUMENT: whatever ends the screen of tslab from outside, the terminal is as it was before.
+"""terminal.py TSLAB DOCUMENT PROGRAM: whatever ends the screen of tslab from outside, the terminal is as it was before.
 
 The program has a real terminal here and is killed as a person or a system would kill it. What it leaves is compared with what
 was there: the settings of the line, the other screen, the cursor.
@@ -9,6 +9,7 @@ import pty
 import select
 import signal
 import struct
+import subprocess
 import sys
 import termios
 import time
@@ -63,9 +64,9 @@ class Screen:
         return status[0]
 
 
-def case(name, command, act, codes):
+def case(name, command, act, codes, sign=b"label"):
     s = Screen(command)
-    s.until("a screen", lambda: b"label" in s.shown)
+    s.until("a screen", lambda: sign in s.shown)
     if termios.tcgetattr(s.slave)[3] == s.before[3]:
         fail(name + ": the terminal was never raw")
     for width, height in ((1, 1), (500, 60), (80, 24)):
@@ -91,6 +92,34 @@ def main():
     case("SIGPIPE", command, lambda s: (os.kill(s.pid, signal.SIGPIPE), s.read(0.3), os.write(s.master, b"q")), (0,))
     case("ctrl-C", command, lambda s: os.write(s.master, b"\x03"), (0, 2))
     case("q", command, lambda s: os.write(s.master, b"q"), (0,))
+    picked(sys.argv[1], sys.argv[3])
+
+
+def picked(tslab, program):
+    """tslab alone lists the processes; enter looks into one, a slash filters, q leaves."""
+    env = dict(os.environ, TSLAB_OPTIONS="segment=1")
+    running = [subprocess.Popen([program, "--no-json", "--no-text", "--seconds", "600"], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for _ in range(2)]
+    try:
+        for p in running:
+            while subprocess.run([tslab, "stats", "--pid", str(p.pid)], capture_output=True).returncode != 0:
+                if p.poll() is not None:
+                    fail("%s has ended" % program)
+                time.sleep(0.05)
+
+        def look(s):
+            wanted = str(running[1].pid).encode()
+            os.write(s.master, b"/" + wanted)
+            s.until("the filter", lambda: b"/" + wanted in s.shown)
+            os.write(s.master, b"\r")
+            s.until("the process", lambda: b" every 1s" in s.shown and b"pid " + wanted in s.shown)
+            os.write(s.master, b"q")
+
+        case("tslab alone", [tslab], look, (0,), b"Which process?")
+        case("tslab alone, left", [tslab], lambda s: os.write(s.master, b"q"), (0,), b"Which process?")
+    finally:
+        for p in running:
+            p.kill()
+            p.wait()
 
 
 main()

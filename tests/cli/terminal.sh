@@ -6,4 +6,4 @@ need_go
 unset TSLAB_OPTIONS NO_COLOR
 build_tslab "$PWD/tslab"
 "$TSLAB_BUILD_DIR/stats_dump" --no-text >stats.json || fail "stats_dump"
-python3 "$TSLAB_SOURCE_DIR/tests/cli/terminal.py" "$PWD/tslab" stats.json
+python3 "$TSLAB_SOURCE_DIR/tests/cli/terminal.py" "$PWD/tslab" stats.json "$TSLAB_BUILD_DIR/stats_dump"

@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -51,7 +52,8 @@ type app struct {
 	interval time.Duration
 	ended    func(error) bool // follow: whether to wait for another process
 	onScreen bool
-	width    int // of the terminal; 0: no terminal, no limit
+	terminal bool // standard output is one
+	width    int  // of the terminal; 0: no terminal, no limit
 	color    bool
 }
 
@@ -92,13 +94,19 @@ func Main(args []string, stdin, stdout, stderr *os.File) int {
 
 // look finds out what standard output is.
 func (a *app) look() {
+	columns, _ := strconv.Atoi(os.Getenv("COLUMNS")) // a shell that exports it wants to be heard, in a pipe, too
 	if !term.IsTerminal(a.stdout.Fd()) {
+		a.width = max(0, columns)
 		return
 	}
+	a.terminal = true
 	if w, _, err := term.GetSize(a.stdout.Fd()); err == nil && w > 0 {
 		a.width = w
 	} else {
 		a.width = 80
+	}
+	if columns > 0 {
+		a.width = columns
 	}
 	a.color = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && os.Getenv("TERM") != ""
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"temporal-slab/tslab/internal/metrics"
 	"temporal-slab/tslab/internal/rates"
@@ -27,7 +28,7 @@ import (
 
 // interactive says whether there is somebody to look and to press keys.
 func (a *app) interactive(plain bool) bool {
-	return !plain && !a.json && !a.choice.Stdin && a.width != 0 && term.IsTerminal(a.in.Fd()) && os.Getenv("TERM") != "dumb"
+	return !plain && !a.json && !a.choice.Stdin && a.terminal && term.IsTerminal(a.in.Fd()) && os.Getenv("TERM") != "dumb"
 }
 
 // ---- watch ----
@@ -217,7 +218,7 @@ func (a *app) watchJSON(i *rates.Interval) error {
 
 func (a *app) topCommand() *cobra.Command {
 	chosen := map[string]*bool{}
-	by, most, plain, perSecond, all := "", 0, false, false, false
+	by, filter, most, plain, perSecond, all := "", "", 0, false, false, false
 	c := &cobra.Command{
 		Use: "top", Short: "Show who holds the memory: labels, phases, classes, epochs; and what ends of phases gave back", Args: noArgs,
 		Long: `Shows one list of the snapshot, the largest first: on a screen in a terminal, where the keys are shown at the foot, else
@@ -228,7 +229,7 @@ second), live, committed, age, limit. With "/s" behind it, how fast it grows: th
 made, --interval apart.`,
 		Example: `  tslab top --pid 4711                                  # labels, by committed memory
   tslab top --pid 4711 --by growth                      # which label grows
-  tslab top --pid 4711 --phases --by age --n 5          # the oldest phases
+  tslab top --pid 4711 --phases --by age -n 5           # the oldest phases
   tslab top --pid 4711 --classes --by slow_path_hits/s  # where it is slow now
   tslab top --file stats.json --epochs --by refcount
   tslab top --url http://127.0.0.1:8080 --labels --json | jq '.rows[0].label'`,
@@ -237,7 +238,7 @@ made, --interval apart.`,
 			if err != nil {
 				return err
 			}
-			o.All = all
+			o.All, o.Filter = all, filter
 			src, err := a.open(c)
 			if err != nil {
 				return err
@@ -256,7 +257,14 @@ made, --interval apart.`,
 	a.formFlags(c)
 	a.intervalFlag(c)
 	c.Flags().StringVar(&by, "by", "", "order by this number of the list; NUMBER/s: by its growth")
-	c.Flags().IntVarP(&most, "n", "n", 0, "show so many rows; 0: 20 in a table, as many as fit on a screen")
+	c.Flags().IntVarP(&most, "rows", "n", 0, "show so many rows; 0: 20 in a table, as many as fit on a screen")
+	c.Flags().StringVar(&filter, "filter", "", "show rows that have this in their name, in whatever case")
+	c.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "n" {
+			name = "rows"
+		}
+		return pflag.NormalizedName(name)
+	})
 	c.Flags().BoolVar(&all, "all", false, "show classes that nothing was ever taken from, too (JSON has them in any case)")
 	c.Flags().BoolVar(&perSecond, "rates", false, "show counters by the second")
 	c.Flags().BoolVar(&plain, "plain", false, "write a table instead of showing a screen")
@@ -335,8 +343,14 @@ func (a *app) top(ctx context.Context, src source.Source, l *view.List, o view.O
 	t := l.Table(last, o, a.style(), perSecond)
 	t.Head = a.bold
 	a.lines(t.Lines(a.width))
+	if len(t.Rows) == 0 && o.Filter != "" {
+		a.println(fmt.Sprintf("no %s have %q in their name", l.Name, o.Filter))
+	}
 	if rest := l.Rest(last.To, o, len(t.Rows)); rest != "" {
 		a.println(rest)
+	}
+	if sum := l.Sum(last.To, a.style()); sum != "" {
+		a.lines(a.cut(sum))
 	}
 	if left := view.Left(last.To, l); left != "" {
 		a.println(left)

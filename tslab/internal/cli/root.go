@@ -16,6 +16,7 @@ import (
 	"temporal-slab/tslab/internal/metrics"
 	"temporal-slab/tslab/internal/segment"
 	"temporal-slab/tslab/internal/source"
+	"temporal-slab/tslab/internal/units"
 )
 
 const rootLong = `tslab shows what a temporal-slab allocator does: in a running process, without stopping it, or in a JSON document
@@ -23,6 +24,7 @@ that was written earlier.
 
 Start a program with TSLAB_OPTIONS=segment=1, or any program by 'tslab run', and look:
 
+  tslab                           in a terminal: pick a process, and look into it
   tslab ls                        which processes can be looked at
   tslab doctor --pid 4711         what is wrong, and what to do about it
   tslab top --pid 4711            who holds the memory: labels, phases, classes, epochs
@@ -30,7 +32,7 @@ Start a program with TSLAB_OPTIONS=segment=1, or any program by 'tslab run', and
   tslab profile --pid 4711        which code allocated it (with the option profile_bytes, too)
   tslab web 4711                  all of it as a page, with an hour of history
 
-Every command that looks takes one of --pid N, --file F, --stdin, --url U.
+Every command that looks takes one of --pid N, --name PROGRAM, --file F, --stdin, --url U, --replay F@TIME.
 
 Exit codes: 0 all is well; 1 something was found (doctor has an ACTION, diff a regression, gate a leak); 2 an error or wrong usage.
 NO_COLOR is respected, and what goes into a pipe or a file has neither colours nor a screen.`
@@ -39,7 +41,12 @@ func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use: "tslab", Short: "Look into a temporal-slab allocator", Long: rootLong, Version: Version,
 		SilenceErrors: true, SilenceUsage: true,
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if a.interactive(false) {
+				return a.pick(c)
+			}
+			return c.Help()
+		},
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return nil
@@ -84,7 +91,7 @@ func flagError(c *cobra.Command, err error) error {
 	}
 	name, best, least := unknown.GetSpecifiedName(), "", 3
 	c.Flags().VisitAll(func(f *pflag.Flag) {
-		if d := source.Distance(name, f.Name); d < least {
+		if d := units.Distance(name, f.Name); d < least {
 			best, least = f.Name, d
 		}
 	})

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -80,7 +81,7 @@ func (a *app) ls() error {
 		return a.writeJSON(rows)
 	}
 	if len(rows) == 0 {
-		fmt.Fprintln(a.stderr, "No process shows statistics. Start one with TSLAB_OPTIONS=segment=1 in its environment.")
+		fmt.Fprintln(a.stderr, "No process shows statistics. Start one with TSLAB_OPTIONS=segment=1 in its environment."+ofOthers())
 		return nil
 	}
 	style := a.style()
@@ -116,6 +117,14 @@ func (a *app) lines(lines []string) {
 	for _, l := range lines {
 		a.println(l)
 	}
+}
+
+// ofOthers says that a user does not see the processes of others, where there may be some.
+func ofOthers() string {
+	if os.Geteuid() == 0 {
+		return ""
+	}
+	return " Those of other users are not shown: be that user, or root."
 }
 
 // ---- stats ----

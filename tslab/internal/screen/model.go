@@ -9,11 +9,13 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 
 	"temporal-slab/tslab/internal/doctor"
+	"temporal-slab/tslab/internal/metrics"
 	"temporal-slab/tslab/internal/rates"
 	"temporal-slab/tslab/internal/segment"
 	"temporal-slab/tslab/internal/snapshot"
@@ -61,7 +63,10 @@ type model struct {
 	detailOf      string          // its allocator, among several
 	cursor        int
 	scroll        int
-	round         int // readings asked for; a tick of an earlier round is stale
+	round         int  // readings asked for; a tick of an earlier round is stale
+	typing        bool // into the filter of the list
+	from          int  // the tab from which a label's phases were asked for, and
+	fromCursor    int  // the row there
 }
 
 type reading struct {
@@ -180,6 +185,10 @@ func (m *model) came(r reading) tea.Cmd {
 }
 
 func (m *model) key(key string) tea.Cmd {
+	if m.typing {
+		m.typeKey(key)
+		return nil
+	}
 	if m.help && key != "q" && key != "ctrl+c" {
 		m.help = false
 		return nil
@@ -188,7 +197,11 @@ func (m *model) key(key string) tea.Cmd {
 	case "q", "ctrl+c":
 		return tea.Quit
 	case "esc", "backspace":
-		m.detail, m.scroll = nil, 0
+		m.back()
+	case "/":
+		if m.list() != nil && m.detail == nil {
+			m.typing = true
+		}
 	case "?", "h":
 		m.help = true
 	case "tab", "]":
@@ -214,6 +227,8 @@ func (m *model) key(key string) tea.Cmd {
 	case "right", ">":
 		m.reorder(1)
 	case "enter":
+		m.enter()
+	case "i":
 		m.choose()
 	case "r":
 		m.o.Rates = !m.o.Rates
@@ -239,7 +254,75 @@ func (m *model) key(key string) tea.Cmd {
 }
 
 func (m *model) open(tab int) {
+	if l := m.list(); l != nil && tabs[tab] != "phases" { // the phases of one label are left behind
+		o := m.orders["phases"]
+		o.Of = nil
+		m.orders["phases"] = o
+	}
 	m.tab, m.cursor, m.scroll, m.detail = tab, 0, 0, nil
+}
+
+// typeKey takes a key into the filter.
+func (m *model) typeKey(key string) {
+	l := m.list()
+	o := m.orders[l.Name]
+	switch key {
+	case "enter", "ctrl+c":
+		m.typing = false
+	case "esc":
+		m.typing, o.Filter = false, ""
+	case "backspace":
+		if r := []rune(o.Filter); len(r) > 0 {
+			o.Filter = string(r[:len(r)-1])
+		}
+	case "space":
+		o.Filter += " "
+	default:
+		if len([]rune(key)) == 1 && len(o.Filter) < 64 {
+			o.Filter += key
+		}
+	}
+	m.orders[l.Name], m.cursor = o, 0
+}
+
+// back leaves a detail, then a filter, then the phases of one label.
+func (m *model) back() {
+	l := m.list()
+	if m.detail != nil || l == nil {
+		m.detail, m.scroll = nil, 0
+		return
+	}
+	o := m.orders[l.Name]
+	switch {
+	case o.Filter != "":
+		o.Filter = ""
+	case o.Of != nil:
+		o.Of = nil
+		m.orders[l.Name] = o
+		m.open(m.from)
+		m.cursor = m.fromCursor
+		return
+	}
+	m.orders[l.Name] = o
+}
+
+// enter goes from a label to its phases; of other rows it shows every figure.
+func (m *model) enter() {
+	l := m.list()
+	if l == nil || m.detail != nil {
+		return
+	}
+	rows := l.Rows(m.now, m.orders[l.Name])
+	if l.Section != metrics.Label || m.cursor >= len(rows) || m.now.To.IsRest(rows[m.cursor]) {
+		m.choose()
+		return
+	}
+	label := rows[m.cursor].S("label")
+	m.from, m.fromCursor = m.tab, m.cursor
+	o := m.orders["phases"]
+	o.Of, o.Filter = &label, ""
+	m.orders["phases"] = o
+	m.open(slices.Index(tabs, "phases"))
 }
 
 // rows is how many rows a list shows.

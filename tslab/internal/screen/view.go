@@ -110,11 +110,17 @@ func (m *model) title() string {
 	case m.fault != nil:
 		state = m.paint(styleBad, "no answer")
 	}
+	if n := m.findings(); n != 0 && m.height < 12 { // no line of tabs tells
+		state = m.paint(styleWarn, fmt.Sprintf("!%d ", n)) + state
+	}
 	return m.spread(m.paint(styleTitle, view.Head(m.now.To)), state)
 }
 
 func (m *model) tabLine() string {
 	var words []string
+	if n := m.findings(); n != 0 && tabs[m.tab] != "doctor" { // in front: the end of the line may not fit
+		words = append(words, m.paint(styleWarn, fmt.Sprintf(" !%d", n)))
+	}
 	for k, name := range tabs {
 		word := fmt.Sprintf(" %d %s ", k+1, name)
 		if name == "doctor" {
@@ -138,8 +144,12 @@ func (m *model) foot() string {
 		return m.paint(styleFaint, "any key: back")
 	case m.detail != nil:
 		return m.paint(styleFaint, "q quit  esc back  ↑↓ scroll  b bytes")
+	case m.typing:
+		return "/" + m.orders[m.list().Name].Filter + "▏" + m.paint(styleFaint, "  ⏎ keep  esc all of them")
+	case m.list() != nil && m.list().Section == metrics.Label:
+		return m.paint(styleFaint, "q quit  ? help  ←→ order  ↑↓ row  ⏎ its phases  i all of it  / filter  r rates  b bytes  p pause")
 	case m.list() != nil:
-		return m.paint(styleFaint, "q quit  ? help  tab next  ←→ order  ↑↓ row  ⏎ all of it  r rates  b bytes  p pause")
+		return m.paint(styleFaint, "q quit  ? help  ←→ order  ↑↓ row  ⏎ all of it  / filter  esc back  r rates  b bytes  p pause")
 	case tabs[m.tab] == "doctor":
 		return m.paint(styleFaint, "q quit  ? help  tab next  ↑↓ scroll  p pause")
 	}
@@ -150,7 +160,9 @@ var helpLines = []string{
 	"1-7, tab        overview, labels, phases, closes, classes, epochs, doctor",
 	"left, right     in a list: order by the next column",
 	"up, down        move; pgup, pgdn, home, end",
-	"enter           every figure of a row, with what it means; esc goes back",
+	"enter           a label's phases; of other rows every figure, with what it means; esc goes back",
+	"i               every figure of a row",
+	"/               only rows that have a text in their name; esc shows all",
 	"r               counters as totals or by the second",
 	"a               classes that nothing was ever taken from, too",
 	"b               numbers to the last digit, or in units",
@@ -170,7 +182,7 @@ func (m *model) window(lines []string, room int) []string {
 
 // ---- overview ----
 
-func (m *model) overview(room int) []string {
+func (m *model) overview(room int) (all []string) {
 	t := table.Table{Columns: []table.Column{{Title: "", Left: true}, {Title: "now"}, {Title: "change/s"}}}
 	for k := range view.Flows {
 		f := &view.Flows[k]
@@ -197,6 +209,7 @@ func (m *model) overview(room int) []string {
 		}
 	}
 	lines[0] = m.paint(styleHead, lines[0])
+	defer func() { all = append([]string{m.verdict()}, all...) }() // first, so that it never falls off
 	if m.now.Seconds != 0 {
 		lines[0] += "   " + m.paint(styleFaint, "rates over "+view.Over(m.now))
 	}
@@ -212,7 +225,7 @@ func (m *model) overview(room int) []string {
 	for _, note := range view.Notes(m.now.To) {
 		lines = append(lines, m.paint(styleWarn, note))
 	}
-	return append(lines, fmt.Sprintf("%-10s %s", "Doctor", m.verdict()))
+	return lines
 }
 
 func (m *model) verdict() string {
@@ -242,22 +255,25 @@ func (m *model) change(f *view.Flow) string {
 	return m.o.Style.Float(f.Unit, v)
 }
 
-// spark draws the latest values from 0 to the largest; a gap where nothing can be said.
+// spark draws the latest values from the least to the largest; a gap where nothing can be said. What stays the same is a low line.
 func spark(values []float64, width int) string {
 	values = values[max(0, len(values)-width):]
-	most := 0.0
+	most, least := 0.0, math.Inf(1)
 	for _, v := range values {
 		most = math.Max(most, v)
+		if v >= 0 {
+			least = math.Min(least, v)
+		}
 	}
 	var b strings.Builder
 	for _, v := range values {
 		switch {
 		case v < 0:
 			b.WriteRune(' ')
-		case v == 0:
+		case v == least:
 			b.WriteRune('▁')
 		default:
-			b.WriteRune([]rune("▁▂▃▄▅▆▇█")[min(7, int(v/most*7.999))])
+			b.WriteRune([]rune("▁▂▃▄▅▆▇█")[min(7, int((v-least)/(most-least)*7.999))])
 		}
 	}
 	return b.String()
@@ -265,8 +281,17 @@ func spark(values []float64, width int) string {
 
 // ---- lists ----
 
+// listLines are a list, below what it is a choice of.
 func (m *model) listLines(room int) []string {
 	l := m.list()
+	words := m.orders[l.Name].Choice()
+	if words == "" || room < 3 {
+		return m.tableLines(l, room)
+	}
+	return append([]string{m.paint(styleWarn, fmt.Sprintf("%s %s; esc shows all", l.Name, words))}, m.tableLines(l, room-1)...)
+}
+
+func (m *model) tableLines(l *view.List, room int) []string {
 	o := m.orders[l.Name]
 	all := m.rows(l)
 	m.cursor = max(0, min(m.cursor, all-1))
@@ -291,6 +316,9 @@ func (m *model) listLines(room int) []string {
 	}
 	if _, unused := l.Count(m.now.To, o); unused > 0 {
 		lines = append(lines, m.paint(styleFaint, fmt.Sprintf("and %d unused %s: press a", unused, l.Name)))
+	}
+	if sum := l.Sum(m.now.To, m.o.Style); sum != "" {
+		lines = append(lines, m.paint(styleFaint, sum))
 	}
 	if left := view.Left(m.now.To, l); left != "" {
 		lines = append(lines, m.paint(styleFaint, left))

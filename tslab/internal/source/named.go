@@ -78,7 +78,7 @@ func near(name string, list []Candidate) string {
 	}
 	best, least := "", 3
 	for _, p := range programs {
-		if d := Distance(name, p); d < least {
+		if d := units.Distance(name, p); d < least {
 			best, least = p, d
 		}
 	}
@@ -89,24 +89,4 @@ func near(name string, list []Candidate) string {
 		return "; none shows any: start one with TSLAB_OPTIONS=segment=1"
 	}
 	return "; there are: " + units.Text(strings.Join(programs[:min(len(programs), 8)], " "))
-}
-
-// Distance is how many letters have to be put in, taken out or changed.
-func Distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for k := range row {
-		row[k] = k
-	}
-	for i := 1; i <= len(a); i++ {
-		before := row[0]
-		row[0] = i
-		for k := 1; k <= len(b); k++ {
-			change := before
-			if a[i-1] != b[k-1] {
-				change++
-			}
-			before, row[k] = row[k], min(row[k]+1, row[k-1]+1, change)
-		}
-	}
-	return row[len(b)]
 }

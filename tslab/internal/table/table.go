@@ -1,5 +1,5 @@
 // Package table lays rows out for a terminal of any width. Columns stand in the order of their importance: when there
-// is no room the last ones go first, then the first column is cut.
+// is no room the last ones go first, and a long name is cut no further than a label is long.
 package table
 
 import (
@@ -50,7 +50,9 @@ func (t *Table) Lines(width int) []string {
 	return lines
 }
 
-const leastName = 14 // cells of the first column before another column has to go
+// leastName is how many cells the first column keeps before a figure has to go: the longest label has as many. Half of a narrow
+// terminal is enough.
+const leastName = 31
 
 // fit says how many columns there is room for, and narrows the first.
 func (t *Table) fit(widths []int, width int) int {
@@ -59,8 +61,9 @@ func (t *Table) fit(widths []int, width int) int {
 		total += w + len(gap)
 	}
 	shown := len(widths)
+	least := min(leastName, width/2)
 	for ; shown > 1 && total > width; shown-- {
-		if over := total - width; widths[0]-over >= leastName {
+		if over := total - width; widths[0]-over >= least {
 			break
 		}
 		total -= widths[shown-1] + len(gap)

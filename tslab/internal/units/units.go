@@ -192,3 +192,23 @@ func signedBytes(v float64) string {
 	}
 	return Bytes(uint64(v))
 }
+
+// Distance is how many letters have to be put in, taken out or changed.
+func Distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for k := range row {
+		row[k] = k
+	}
+	for i := 1; i <= len(a); i++ {
+		before := row[0]
+		row[0] = i
+		for k := 1; k <= len(b); k++ {
+			change := before
+			if a[i-1] != b[k-1] {
+				change++
+			}
+			before, row[k] = row[k], min(row[k]+1, row[k-1]+1, change)
+		}
+	}
+	return row[len(b)]
+}

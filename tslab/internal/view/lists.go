@@ -84,11 +84,25 @@ func (l *List) Metric(word string) (m *metrics.Metric, perSecond bool, err error
 	m = metrics.Of(l.Section).Find(key)
 	switch {
 	case m == nil || !m.IsNumber():
+		if near := nearest(key, l.Numbers()); near != "" {
+			return nil, false, fmt.Errorf("%s have no number %q; did you mean %s?", l.Name, key, near)
+		}
 		return nil, false, fmt.Errorf("%s have no number %q; there are: %s", l.Name, key, strings.Join(l.Numbers(), " "))
 	case perSecond && m.Kind != metrics.Counter:
 		return nil, false, fmt.Errorf("%q does not only grow, so it has no rate", key)
 	}
 	return m, perSecond, nil
+}
+
+// nearest is the word that may have been meant; "" when none is like it.
+func nearest(word string, words []string) string {
+	best, least := "", 4
+	for _, w := range words {
+		if d := units.Distance(word, w); d < least && len(word) > 3 {
+			best, least = w, d
+		}
+	}
+	return best
 }
 
 // Numbers are the metrics by which the list can be ordered.
@@ -106,8 +120,30 @@ func (l *List) Numbers() []string {
 type Order struct {
 	Metric    *metrics.Metric
 	PerSecond bool
-	Most      int  // rows; 0: all
-	All       bool // unused classes, too
+	Most      int     // rows; 0: all
+	All       bool    // unused classes, too
+	Filter    string  // shown are rows that have it in their name, in whatever case
+	Of        *string // shown are rows of this label
+}
+
+// has says whether a row is shown, by its name and its label.
+func (o Order) has(s *snapshot.Snapshot, r *snapshot.Row) bool {
+	if o.Of != nil && r.S("label") != *o.Of {
+		return false
+	}
+	return o.Filter == "" || strings.Contains(strings.ToLower(RowName(s, r)), strings.ToLower(o.Filter))
+}
+
+// Choice says in words which rows are shown; "" for all.
+func (o Order) Choice() string {
+	var words []string
+	if o.Of != nil {
+		words = append(words, "of "+units.Label(*o.Of))
+	}
+	if o.Filter != "" {
+		words = append(words, fmt.Sprintf("with %q", o.Filter))
+	}
+	return strings.Join(words, " ")
 }
 
 // Unused says whether a row is of a class that nothing was ever taken from.
@@ -126,11 +162,15 @@ func Unused(r *snapshot.Row) bool {
 // Count is how many rows there are to show, and how many are left out because they are unused.
 func (l *List) Count(s *snapshot.Snapshot, o Order) (rows, unused int) {
 	for _, r := range s.Rows(l.Section) {
-		if !o.All && Unused(r) {
+		switch {
+		case !o.has(s, r):
+		case !o.All && Unused(r):
 			unused++
+		default:
+			rows++
 		}
 	}
-	return len(s.Rows(l.Section)) - unused, unused
+	return rows, unused
 }
 
 // Rest says what a table of so many rows does not show, and which flags show it; "" when it shows everything.
@@ -138,7 +178,7 @@ func (l *List) Rest(s *snapshot.Snapshot, o Order, shown int) string {
 	rows, unused := l.Count(s, o)
 	var words []string
 	if rows > shown {
-		words = append(words, fmt.Sprintf("%d more (--n %d)", rows-shown, rows))
+		words = append(words, fmt.Sprintf("%d more (-n %d)", rows-shown, rows))
 	}
 	if unused > 0 {
 		words = append(words, fmt.Sprintf("%d unused %s (--all)", unused, l.Name))
@@ -152,9 +192,7 @@ func (l *List) Rest(s *snapshot.Snapshot, o Order, shown int) string {
 // Rows in order: the largest first, then as they were. Rows that do not tell come last.
 func (l *List) Rows(i *rates.Interval, o Order) []*snapshot.Row {
 	rows := slices.Clone(i.To.Rows(l.Section))
-	if !o.All {
-		rows = slices.DeleteFunc(rows, Unused)
-	}
+	rows = slices.DeleteFunc(rows, func(r *snapshot.Row) bool { return !o.All && Unused(r) || !o.has(i.To, r) })
 	value := func(r *snapshot.Row) float64 {
 		if o.PerSecond {
 			v, ok := i.Rate(r, o.Metric)
@@ -250,15 +288,49 @@ func (l *List) Table(i *rates.Interval, o Order, style units.Style, allRates boo
 		columns = append(columns, m)
 		t.Columns = append(t.Columns, table.Column{Title: title, Left: m.Type == metrics.State})
 	}
+	share := l.shares(i.To, o)
+	if share != 0 {
+		t.Columns = slices.Insert(t.Columns, len(t.Columns)-len(columns)+1+slices.Index(keys, o.Metric.Key), table.Column{Title: "share"})
+	}
 	for _, r := range l.Rows(i, o) {
 		cells := []string{RowName(i.To, r)}
 		if several {
 			cells = append(cells, r.AllocatorName())
 		}
 		for n, m := range columns {
+			if share != 0 && n > 0 && columns[n-1] == o.Metric {
+				cells = append(cells, units.Percent(r.Uint(o.Metric), share))
+			}
 			cells = append(cells, Cell(i, r, m, style, allRates || o.PerSecond && n == 0 && m == o.Metric))
+		}
+		if share != 0 && columns[len(columns)-1] == o.Metric {
+			cells = append(cells, units.Percent(r.Uint(o.Metric), share))
 		}
 		t.Rows = append(t.Rows, cells)
 	}
 	return t
+}
+
+// shares is the sum over all rows, shown or not, of what a list is ordered by, where it is an amount that adds up and rates are not
+// asked for; else 0.
+func (l *List) shares(s *snapshot.Snapshot, o Order) uint64 {
+	m := o.Metric
+	if o.PerSecond || m.Kind != metrics.Gauge || m.Type != metrics.U64 && m.Type != metrics.U32 || m.Unit != metrics.Bytes && m.Unit != metrics.Count {
+		return 0
+	}
+	return s.Total(l.Section, m.Key)
+}
+
+// Sum is the last line of a list: what all of its rows come to; "" of lists without amounts.
+func (l *List) Sum(s *snapshot.Snapshot, style units.Style) string {
+	var words []string
+	for _, key := range []string{"committed_bytes", "live_bytes", "live_objects"} {
+		if m := metrics.Of(l.Section).Find(key); m != nil && len(s.Rows(l.Section)) != 0 {
+			words = append(words, style.Uint(m.Unit, s.Total(l.Section, key))+" "+Title(key))
+		}
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	return "all " + l.Name + ": " + strings.Join(words, ", ")
 }
