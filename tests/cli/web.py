@@ -8,7 +8,7 @@ that fills every part.
 import contextlib
 import json
 import os
-import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,7 +17,7 @@ import urllib.error
 import urllib.request
 
 import cdp
-from kit import SOURCE, check, finish, wait_until
+from kit import SOURCE, check, finish, series, wait_until
 
 TSLAB = sys.argv[1]
 BENCH = os.path.join(os.environ["TSLAB_BUILD_DIR"], "synthetic_bench")
@@ -65,7 +65,7 @@ class Web:
     """tslab web at a free port."""
 
     def __init__(self, *arguments):
-        self.process = subprocess.Popen([TSLAB, "web", "--listen", "127.0.0.1:0", "--json", "--leak-age", "0", *arguments], stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen([TSLAB, "web", "--listen", "127.0.0.1:0", "--json", "--leak-age", "0", "--top-labels", "2", *arguments], stdout=subprocess.PIPE, text=True)
         lines = ""
         while "}" not in lines:
             piece = self.process.stdout.readline()
@@ -279,6 +279,32 @@ def guarded(web, pid):
     check(web.ask("processes/1/")[0] in (403, 404), "a process that shows nothing")
 
 
+def fleet(web, running):
+    """All processes in one scrape, with few labels of each and the sum of the others; and as targets for discovery."""
+    code, headers, body = web.ask("metrics")
+    text = body.decode()
+    check(code == 200 and headers["Content-Type"].startswith("text/plain"), code, dict(headers))
+    page = series(text)
+    bench = os.path.basename(BENCH)
+    for pattern, p in running.items():
+        own = 'pid="%d",program="%s"' % (p.pid, bench)
+        check(page.get("temporal_slab_exporter_up{%s}" % own) == 1, pattern, "is not up")
+        labels = {name: v for name, v in page.items() if name.startswith("temporal_slab_label_committed_bytes{") and own in name}
+        check(len(labels) == 3 and any('label="(rest)"' in name for name in labels), pattern, "labels", labels)
+        check(not any(name.startswith("temporal_slab_label_objects_allocated_total{") and own in name and "(rest)" in name for name in page), "a counter of the rest")
+    check(not any(v != v for v in page.values()) and "\0" not in text, "a value that is no number")
+    if shutil.which("promtool"):
+        got = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True)
+        wrong = [line for line in (got.stdout + got.stderr).splitlines() if "non-histogram and non-summary metrics should not have" not in line]
+        check(not wrong, "promtool:", wrong)
+    code, headers, body = web.ask("sd.json")
+    targets = {int(group["labels"]["pid"]): group for group in json.loads(body)}
+    for pattern, p in running.items():
+        group = targets.get(p.pid)
+        check(group and group["labels"]["program"] == bench and web.ask(group["labels"]["__metrics_path__"][1:])[0] == 200, pattern, "target", group)
+        check(group["targets"] == [web.url[7:-1]], group)
+
+
 with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile, cdp.Browser(profile) as browser, contextlib.ExitStack() as until:
     running = {pattern: load(pattern, options=",profile_bytes=64k" if pattern == "leak" else "", *(("--threads=2", "--req_rate=400") if pattern == "leak" else ()))
                for pattern in PATTERNS}
@@ -293,6 +319,7 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile, cdp.Bro
     for pattern, tab in tabs.items():
         under_load(web, pattern, tab)
     guarded(web, running["leak"].pid)
+    fleet(web, running)
     picker(browser, web, [p.pid for p in running.values()])
     for pattern in PATTERNS:
         if pattern != "leak":

@@ -28,9 +28,13 @@ that is chosen its phases, the code that holds it (with profile_bytes=N) and its
 kept by this server for each process that is looked at, so a page that is loaded again has it, too. It needs nothing
 from the network. Nothing is signalled, stopped or slowed, and a process that is stopped is shown as well.
 
-Routes: /processes, /processes.json, and below /processes/PID/ the page, now.json, stats.json, metrics, doctor, healthz.
-It listens on the loopback only unless --listen says otherwise; there is no password, so put it behind something that
-has one.`,
+/metrics is all of these processes in one scrape of Prometheus, each series with pid and program; of each process the
+labels that hold most, --top-labels of them, and the sum of the others. /sd.json is for its HTTP discovery, with each
+process as a target of its own.
+
+Routes: /processes, /processes.json, /metrics, /sd.json, and below /processes/PID/ the page, now.json, stats.json,
+metrics, doctor, healthz. It listens on the loopback only unless --listen says otherwise; there is no password, so put
+it behind something that has one.`,
 		Example: `  tslab web                       # pick a process
   tslab web 4711
   tslab web server                # the one program of that name
@@ -46,6 +50,9 @@ has one.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := checkListen(listen); err != nil {
 				return err
+			}
+			if o.TopLabels < 1 {
+				return errors.New("--top-labels takes 1 or more")
 			}
 			if o.Stale < 0 {
 				return errors.New("--stale-after takes 0 (never) or more")
@@ -85,6 +92,7 @@ has one.`,
 		},
 	}
 	c.Flags().StringVar(&listen, "listen", "127.0.0.1:9465", "listen on this HOST:PORT; port 0 takes a free one")
+	c.Flags().IntVar(&o.TopLabels, "top-labels", web.TopLabels, "series of so many labels of each process at /metrics; the sum of the others is (rest)")
 	c.Flags().StringVar(&replay, "replay", "", "show a recording of 'tslab record' at a time, with the hour before: FILE, FILE@14:05:30, FILE@-2m")
 	_ = c.MarkFlagFilename("replay")
 	c.Flags().DurationVar(&o.Stale, "stale-after", time.Minute, "answer 503 at healthz when the figures are older; 0: never")

@@ -213,6 +213,8 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("/{$}", s.first)
 	mux.HandleFunc("/processes", s.pick)
 	mux.HandleFunc("/processes.json", func(w http.ResponseWriter, r *http.Request) { sendJSON(w, r, s.processes()) })
+	mux.HandleFunc("/metrics", s.fleet)
+	mux.HandleFunc("/sd.json", s.discovery)
 	mux.HandleFunc("/assets/{name}", asset)
 	mux.HandleFunc("/processes/{pid}", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, r.PathValue("pid")+"/", http.StatusMovedPermanently)

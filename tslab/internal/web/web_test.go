@@ -229,7 +229,7 @@ func TestRoutes(t *testing.T) {
 		{"/processes/77/now.json?since=x", 400, "milliseconds"}, {"/processes/77/now.json?since=-1", 400, "milliseconds"},
 		{"/processes/2147483647/", 404, "no such process"}, {"/processes/2147483647/now.json", 404, "no such process"},
 		{"/assets/page.js", 200, "use strict"}, {"/assets/page.css", 200, "color-scheme"}, {"/assets/page.html", 404, ""}, {"/assets/..%2fserver.go", 404, ""},
-		{"/nothing", 404, ""}, {"/healthz", 200, "ok"},
+		{"/nothing", 404, ""}, {"/healthz", 200, "ok"}, {"/sd.json", 200, "["}, {"/metrics", 200, "temporal_slab_exporter_processes"},
 	} {
 		reply, body := ask(t, s, c.path, "")
 		if reply.StatusCode != c.code || !strings.Contains(string(body), c.has) {
