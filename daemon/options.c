@@ -72,8 +72,6 @@ static void print_help(const struct command_line* c) {
            "    /stats.json    all statistics (schema: share/temporal-slab/stats.schema.json)\n"
            "    /reports.json  leaks by label, the last receipts, the oldest and newest phases\n"
            "    /doctor        what to do, in words\n"
-           "    /processes     this user's processes with the option segment=1, and of each\n"
-           "                   /processes/PID/stats.json, /processes/PID/metrics and /processes/PID/healthz\n"
            "    /healthz       200 while the load serves requests, or there is none; 503 when it stands still\n"
            "    /readyz        200 while it answers; 503 from when it was told to end\n\n"
            "  Nothing else is served, no file is read, and a request that names another host than this is refused.\n"
@@ -109,7 +107,6 @@ static bool consistent(struct options* o, const struct flag* of_load) {
 }
 
 int options_read(struct options* o, int argc, char** argv) {
-    const char* processes = NULL;
     struct flag flags[] = {
         {"--listen", FLAG_TEXT, o, set_address, .argument = "ADDRESS:PORT",
          .help = "numbers, an IPv6 address in brackets; port 0: any, it is printed (default: 127.0.0.1:8080)"},
@@ -128,14 +125,10 @@ int options_read(struct options* o, int argc, char** argv) {
          .help = "most memory of the allocator: a load that leaks comes to an end; 0: no limit (default: 268435456)"},
         {"--sampling_period", FLAG_UNSIGNED, &o->sampling_period, .most = 1048576,
          .help = "times one slow allocation in so many, 16 or more; 0: none (default: 64)"},
-        {"--processes", FLAG_WORD, &processes, .words = FLAG_WORDS("on", "off"), .argument = "on|off",
-         .help = "whether /processes shows the statistics segments of this user's processes, their labels and command "
-                 "names, to whoever reaches this server (default: on, off where other machines reach it)"},
         {"--leak_threshold_s", FLAG_UNSIGNED, &o->leak_threshold_s, .most = 1000000, .argument = "S",
          .help = "age from which an ended phase that holds objects is a leak (default: " TEXT_OF(DOCTOR_LEAK_SECONDS) ")"},
         {"--stale_after_s", FLAG_REAL, &o->stale_after_s, .most = 1000000, .argument = "S",
-         .help = "a load without a request for so long, and older figures of a process, are not healthy; 0: never "
-                 "(default: 60)"},
+         .help = "a load without a request for so long is not healthy; 0: never (default: 60)"},
         {.name = NULL},
     };
     struct flag* of_load = settings_flags(&o->load, IDLE);
@@ -151,6 +144,5 @@ int options_read(struct options* o, int argc, char** argv) {
     settings_preset(&o->load, flags_value(&c, "--pattern"));
     int status = flags_read(&c);
     if (status >= 0) return status;
-    o->processes = processes != NULL ? strcmp(processes, "on") == 0 : address_is_loopback(&o->address.any);
     return consistent(o, of_load) ? -1 : 2;
 }

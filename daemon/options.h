@@ -18,8 +18,8 @@ struct options {
         struct sockaddr_in v4;
         struct sockaddr_in6 v6;
     } address;
-    bool remote_allowed, processes; /* shows those of our user */
-    const char* hosts[HOSTS_MAX];   /* accepted beside those of the address */
+    bool remote_allowed;
+    const char* hosts[HOSTS_MAX]; /* accepted beside those of the address */
     unsigned host_count, max_connections;
     double timeout_s, drain_s, stale_after_s;
     uint64_t max_bytes;

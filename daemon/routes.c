@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "assets.h"
-#include "common/json.h"
 #include "measure.h"
 #include "openmetrics.h"
 #include "routes.h"
@@ -67,81 +66,21 @@ static void doctor(struct server* s, const struct request* r, struct answer* out
     made(s, s->source->doctor, PLAIN, out);
 }
 
-/* ---- other processes ---- */
-
-/* A complaint in the words of the route: JSON or text. */
-static void complain(struct answer* out, unsigned code, const char* why, bool json) {
+/* A complaint as a line. */
+static void complain(struct answer* out, unsigned code, const char* why) {
     free(out->body.bytes);
-    *out = (struct answer){.code = code, .type = json ? JSON : PLAIN, .body.limit = 4096};
-    if (json) {
-        struct json j = {.write = text_write, .ctx = &out->body, .tight = true};
-        json_object(&j, NULL);
-        json_text(&j, "error", why);
-        json_close(&j);
-        text_put(&out->body, "\n");
-    } else {
-        text_format(&out->body, "%s.\n", why);
-    }
+    *out = (struct answer){.code = code, .type = PLAIN, .body.limit = 4096};
+    text_format(&out->body, "%s.\n", why);
     if (!out->body.failed) return;
     free(out->body.bytes);
     say(out, 503, "There is no memory for this answer.\n");
 }
 
-static const char switched_off[] = "other processes are not shown here; --processes=on shows them";
-
-static void processes(struct server* s, const struct request* r, struct answer* out) {
-    (void)r;
-    *out = (struct answer){.code = 200, .type = JSON, .body.limit = TEXT_LIMIT};
-    if (!s->options->processes)
-        complain(out, 404, switched_off, true);
-    else if (!processes_list(&s->processes, &out->body))
-        complain(out, 503, "the processes cannot be listed", true);
-}
-
-/* "allocator=3", or -1 for any; false when it is no number. */
-static bool allocator_asked(const char* value, int* out) {
-    size_t n = value != NULL ? strlen(value) : 0;
-    *out = value != NULL ? atoi(value) : -1;
-    return value == NULL || (n > 0 && n <= 5 && strspn(value, "0123456789") == n);
-}
-
-static void of_process(struct server* s, const struct request* r, enum process_part what, struct answer* out) {
-    static const char* const types[] = {
-        [PROCESS_STATS] = JSON, [PROCESS_METRICS] = TYPE_TEXT, [PROCESS_HEALTH] = PLAIN};
-    char why[256] = "";
-    struct process_question q = {.what = what, .stale_after_s = s->options->stale_after_s};
-    bool json = what == PROCESS_STATS;
-    q.pid = (uint32_t)strtoul(r->path + strlen("/processes/"), NULL, 10);
-    *out = (struct answer){.code = 200, .type = types[what], .body.limit = TEXT_LIMIT};
-    if (!s->options->processes)
-        complain(out, 404, switched_off, json);
-    else if (!allocator_asked(r->allocator, &q.allocator))
-        complain(out, 400, "allocator takes a number, as /processes has it", json);
-    else if ((out->code = process_text(&q, &out->body, why, sizeof why)) != 200)
-        complain(out, out->code, why, json);
-    else if (what == PROCESS_METRICS)
-        formatted(r, out);
-}
-
-static void process_stats(struct server* s, const struct request* r, struct answer* out) {
-    of_process(s, r, PROCESS_STATS, out);
-}
-
-static void process_metrics(struct server* s, const struct request* r, struct answer* out) {
-    of_process(s, r, PROCESS_METRICS, out);
-}
-
-static void process_health(struct server* s, const struct request* r, struct answer* out) {
-    of_process(s, r, PROCESS_HEALTH, out);
-}
-
-/* ---- the rest ---- */
-
 static void healthz(struct server* s, const struct request* r, struct answer* out) {
     char why[256];
     (void)r;
     say(out, 200, "ok\n");
-    if (!s->source->moves(s->source->self, why, sizeof why)) complain(out, 503, why, false);
+    if (!s->source->moves(s->source->self, why, sizeof why)) complain(out, 503, why);
 }
 
 static void readyz(struct server* s, const struct request* r, struct answer* out) {
@@ -183,25 +122,11 @@ static const struct route routes[] = {
     {"/doctor", doctor, false},
     {"/healthz", healthz, false},
     {"/readyz", readyz, false},
-    {"/processes", processes, false},
-    {"/processes/PID/stats.json", process_stats, false},
-    {"/processes/PID/metrics", process_metrics, false},
-    {"/processes/PID/healthz", process_health, false},
 };
 _Static_assert(sizeof routes / sizeof *routes < SELF_ROUTES, "each route has a row of its own in self.h, and one more");
 
-/* A number without zeros before it, of a length that no id exceeds, stands where the route has PID. */
-static bool matches(const char* route, const char* path) {
-    const char* id = strstr(route, "PID");
-    if (id == NULL) return strcmp(route, path) == 0;
-    size_t before = (size_t)(id - route);
-    if (strncmp(route, path, before) != 0) return false;
-    size_t digits = strspn(path + before, "0123456789");
-    return digits > 0 && digits <= 9 && path[before] != '0' && strcmp(path + before + digits, id + 3) == 0;
-}
-
 const struct route* route_find(const char* path) {
     for (size_t n = 0; n < sizeof routes / sizeof *routes; n++)
-        if (matches(routes[n].path, path)) return &routes[n];
+        if (strcmp(routes[n].path, path) == 0) return &routes[n];
     return NULL;
 }

@@ -8,8 +8,7 @@
 
 struct request {
     const char* path;
-    const char* accept;    /* NULL: no such header */
-    const char* allocator; /* of the query, NULL: not there */
+    const char* accept; /* NULL: no such header */
 };
 
 struct answer {
@@ -21,7 +20,7 @@ struct answer {
 };
 
 struct route {
-    const char* path; /* PID in it stands for a number */
+    const char* path;
     void (*answer)(struct server* s, const struct request* r, struct answer* out);
     bool shared; /* its answer depends on nothing but the format of metrics, and is dear */
 };

@@ -109,8 +109,8 @@ static bool allowed(const struct server* s, const struct headers* h, const char*
         refuse(out, 403, "This server is not called that; --allow-host=NAME accepts further names.\n");
     else if (route == NULL)
         refuse(out, 404,
-               "There are /, /metrics, /stats.json, /reports.json, /doctor, /healthz, /readyz, /processes,\n"
-               "/processes/PID/stats.json, /processes/PID/metrics and /processes/PID/healthz.\n");
+               "There are /, /metrics, /stats.json, /reports.json, /doctor, /healthz and /readyz; tslab web shows\n"
+               "other processes.\n");
     else if (!get)
         refuse(out, 405, "GET and HEAD only.\n");
     else if (h->body)
@@ -174,9 +174,7 @@ static enum MHD_Result handle(void* ctx, struct MHD_Connection* c, const char* u
     (void)upload, (void)upload_size, (void)state; /* answered at once: a body is never read */
     (void)MHD_get_connection_values(c, MHD_HEADER_KIND, look, &h);
     const struct route* route = route_find(url);
-    struct request r = {.path = url,
-                        .accept = h.accept,
-                        .allocator = MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "allocator")};
+    struct request r = {.path = url, .accept = h.accept};
     struct shared *shared = NULL, one = {.begun_ns = now_ns()};
     if (allowed(s, &h, version, method, route, &a)) {
         if (route->shared) shared = &s->shared[openmetrics_wanted(h.accept)];
@@ -240,5 +238,4 @@ void server_end(struct server* s) {
     MHD_stop_daemon(s->http);
     forget(&s->shared[0]);
     forget(&s->shared[1]);
-    free(s->processes.list.bytes);
 }

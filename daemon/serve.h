@@ -7,7 +7,6 @@
 #include <stdatomic.h>
 
 #include "gate.h"
-#include "processes.h"
 #include "self.h"
 #include "source.h"
 
@@ -25,7 +24,6 @@ struct server {
     struct source* source;
     struct gate* gate;
     struct self self;
-    struct processes processes; /* of the one thread */
     struct MHD_Daemon* http;
     struct shared shared[2]; /* of /metrics by format, of the one thread */
     atomic_bool draining;

@@ -2,7 +2,7 @@
  * source.h - where numbers come from.
  *
  * The routes know nothing of allocators: they ask a source for texts. There is one source, an allocator in this process
- * (own.c). Other processes come and go and have neither reports nor words; processes.c reads them, without a source.
+ * (own.c). Other processes are shown by tslab web.
  *
  * All functions are called by the server's one thread, one at a time. Texts are complete when true is returned; when
  * false is, the client gets 503 and nothing of them.

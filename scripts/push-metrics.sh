@@ -1,14 +1,13 @@
 #!/bin/sh
-# Pushes the metrics of a tslabd, of a process that it shows, or of standard input to a Pushgateway, once or in a loop.
+# Pushes the metrics of a tslabd, of another URL, or of standard input to a Pushgateway, once or in a loop.
 #
 # Usage: push-metrics.sh [OPTION]... [GATEWAY]     (default: http://127.0.0.1:9091)
 #   --from URL        of metrics (default: http://127.0.0.1:8080/metrics); - for standard input
-#   --pid N           of process N, as the tslabd at --from's host shows it: /processes/N/metrics
 #   --job NAME        (default: temporal-slab)
-#   --instance NAME   (default: the name of this machine, with :pid for a process)
+#   --instance NAME   (default: the name of this machine)
 #   --every S         again and again; a failure is told and tried again (default: once)
 #   --timeout S       of each request (default: 10)
-# tslab push does the same without tslabd.
+# Of any process: tslab push, or --from http://127.0.0.1:9465/processes/PID/metrics of tslab web.
 #
 # Environment: TSLABD_PORT=8080 PUSHGATEWAY_PORT=9091, the ports of the defaults, as of run-observability.sh.
 #
@@ -18,17 +17,13 @@ wrong() {
     echo "push-metrics.sh: $*; see the head of the script" >&2
     exit 2
 }
-from="" process="" job=temporal-slab instance="" every=0 timeout=10 gateway="" hint=""
+from="" job=temporal-slab instance="" every=0 timeout=10 gateway="" hint=""
 while [ $# -gt 0 ]; do
     case $1 in
-    --from | --pid | --job | --instance | --every | --timeout)
+    --from | --job | --instance | --every | --timeout)
         [ $# -ge 2 ] || wrong "$1 needs a value"
         case $1 in
         --from) from=$2 ;;
-        --pid)
-            process=$2
-            case $process in '' | *[!0-9]* | 0*) wrong "--pid takes a process id, not '$process'" ;; esac
-            ;;
         --job) job=$2 ;;
         --instance) instance=$2 ;;
         --every) every=$2 ;;
@@ -57,11 +52,7 @@ from=${from:-http://127.0.0.1:${TSLABD_PORT:-8080}/metrics} gateway=${gateway:-h
 case $gateway in http://?* | https://?*) ;; *) wrong "a gateway is an address like http://127.0.0.1:9091, not '$gateway'" ;; esac
 case $from in http://?* | https://?* | -) ;; *) wrong "--from takes a URL or -, not '$from'" ;; esac
 [ "$from" != - ] || [ "$every" -eq 0 ] || wrong "standard input can be read once only"
-if [ -n "$process" ]; then
-    case $from in http*://*/*) ;; *) wrong "--pid needs --from to be a URL of tslabd" ;; esac
-    from=${from%"${from#*://*/}"}processes/$process/metrics
-fi
-[ -n "$instance" ] || instance=$(uname -n)${process:+:$process}
+[ -n "$instance" ] || instance=$(uname -n)
 # They become a part of the gateway's path.
 for word in "$job" "$instance"; do
     case $word in '' | *[!A-Za-z0-9._:-]* | . | ..) wrong "job and instance have letters, digits and . _ : - only, not '$word'" ;; esac

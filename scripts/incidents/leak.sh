@@ -26,8 +26,7 @@ show "$curl $url/metrics | grep -E '^temporal_slab_(committed|live|rss)_bytes '"
 until_seen grown || echo "it does not grow"
 show "$curl $url/metrics | grep -E '^temporal_slab_(committed|live|rss)_bytes '"
 
-step "Who shows statistics here, and who holds the memory?"
-show "$curl $url/processes"
+step "Who holds the memory?"
 if [ $tslab = yes ]; then
     show "tslab top --pid $pid --labels -n 4"
     show "tslab top --pid $pid --phases --by age_ns -n 3"

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import urllib.request
 
-from kit import SOURCE, Daemon, check, finish, series, wait_until
+from kit import SOURCE, check, finish, series, wait_until
 
 BUILD = os.environ["TSLAB_BUILD_DIR"]
 TSLAB = sys.argv[1]
@@ -160,8 +160,8 @@ def documents(s):
 
 
 @contextlib.contextmanager
-def serving(s):
-    p = subprocess.Popen([TSLAB, "serve", "--pid", str(s.p.pid), "--listen", "127.0.0.1:0", "--json"], stdout=subprocess.PIPE, text=True)
+def serving(*command):
+    p = subprocess.Popen([TSLAB, *command, "--listen", "127.0.0.1:0", "--json"], stdout=subprocess.PIPE, text=True)
     try:
         lines = ""
         while "}" not in lines:
@@ -178,14 +178,13 @@ def fetch(url):
         return reply.read().decode()
 
 
-def exporters(s, daemon):
+def exporters(s, web):
     """{exporter: its page}."""
     pages = {"inside": s.ask("prom"), "export": tslab(s, "export", "prometheus")}
-    with serving(s) as url:
+    with serving("serve", "--pid", str(s.p.pid)) as url:
         pages["serve"] = fetch(url + "/metrics")
         check(fetch(url + "/healthz").startswith("ok, running, figures of "), s.name, "healthz", fetch(url + "/healthz"))
-    if daemon:
-        pages["tslabd"] = fetch(daemon.url + "processes/%d/metrics" % s.p.pid)
+    pages["web"] = fetch("%s/processes/%d/metrics" % (web, s.p.pid))
     for who, page in pages.items():
         tell_truth(s, who, of_page(page))
     return pages
@@ -246,13 +245,13 @@ def growth(s):
     check(labels == set(s.truth), s.name, "diff names", labels)
 
 
-def judge(name, daemon):
+def judge(name, web):
     fired = set()
     with Scenario(name) as s:
         s.publish()
         doctors(s)
         documents(s)
-        pages = exporters(s, daemon)
+        pages = exporters(s, web)
         if shutil.which("promtool"):
             fired = promtool_test(s, pages)
         growth(s)
@@ -262,11 +261,8 @@ def judge(name, daemon):
 
 if not shutil.which("promtool"):
     print("left out: alerts, for promtool is not installed (Debian package prometheus)")
-if not os.path.exists(BUILD + "/tslabd"):
-    print("left out: the pages of tslabd, which was not built")
-with contextlib.ExitStack() as until:
-    tslabd = until.enter_context(Daemon()) if os.path.exists(BUILD + "/tslabd") else None
-    fired = {name: judge(name, tslabd) for name in sys.argv[2:] or SCENARIOS}
+with serving("web") as web:
+    fired = {name: judge(name, web) for name in sys.argv[2:] or SCENARIOS}
     if shutil.which("promtool") and len(sys.argv) == 2:
         check({label for _, label, alert, _ in fired["thirty"] if alert == "EpochMemoryLeak"}, "no EpochMemoryLeak: this test proves too little")
         check(not fired["harmless"], "alerts where nothing leaks", fired["harmless"])

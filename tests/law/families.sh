@@ -1,6 +1,6 @@
 #!/bin/bash
 # Who names a metric elsewhere names one of the table (src/stats/metrics.def): dashboard, alerts and their tests, documents,
-# scripts, the page of tslabd, the keys that tslab looks up. What tslabd and `tslab serve` count of themselves has one line
+# scripts, the page of tslabd, the keys that tslab looks up. What tslabd, `tslab serve` and `tslab web` count of themselves has one line
 # in their sources, and docs say the same names.
 set -u
 . "$TSLAB_SOURCE_DIR/tests/kit.bash"
@@ -12,10 +12,10 @@ awk -F'\t' '$1 == "metric" && $7 != "-" {
         name = $7; sub(/\{.*/, "", name); print name
         if ($5 == "HISTOGRAM") print name "_bucket\n" name "_sum\n" name "_count" }' $table | sort -u >"$scratch/families"
 awk -F'\t' '$1 == "metric" { print $3 }' $table | sort -u >"$scratch/keys"
-sed -nE 's/.*prometheus\.GaugeOpts\{Name: "temporal_slab_(\w+)", Help: .*/\1/p' tslab/internal/cli/serve.go >"$scratch/serve"
+sed -nE 's/.*prometheus\.GaugeOpts\{Name: "temporal_slab_(\w+)", Help: .*/\1/p' tslab/internal/cli/serve.go tslab/internal/web/fleet.go | sort -u >"$scratch/serve"
 sed -nE 's/.*(self_family|number)\(t, "(\w+)", "(counter|gauge)".*/tslabd_\2/p' daemon/*.c | sort >"$scratch/daemon"
 [ "$(wc -l <"$scratch/families")" -gt 150 ] && [ "$(wc -l <"$scratch/keys")" -gt 150 ] || fail "the table cannot be read"
-[ "$(wc -l <"$scratch/serve")" -eq 2 ] && [ "$(wc -l <"$scratch/daemon")" -gt 10 ] || fail "the programs' own families cannot be read"
+[ "$(wc -l <"$scratch/serve")" -eq 3 ] && [ "$(wc -l <"$scratch/daemon")" -gt 10 ] || fail "the programs' own families cannot be read"
 
 strangers() { # KNOWN: names on standard input that are not there; one that ends in _ stands for all that begin so
     sort -u | comm -23 - <(sort -u "$1") | while read -r name; do

@@ -359,7 +359,8 @@ func (s *Server) now(of *watcher, w http.ResponseWriter, r *http.Request) {
 }
 
 // latest is the latest reading; a line with the reason, and nil, when there is none.
-func (w *watcher) latest(out http.ResponseWriter) *snapshot.Snapshot {
+func (w *watcher) latest(out http.ResponseWriter, r *http.Request) *snapshot.Snapshot {
+	w.fresh(r.Context())
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.last == nil || w.err != nil && !w.replay {
@@ -374,7 +375,7 @@ func (w *watcher) latest(out http.ResponseWriter) *snapshot.Snapshot {
 }
 
 func (s *Server) stats(of *watcher, w http.ResponseWriter, r *http.Request) {
-	if snap := of.latest(w); snap != nil {
+	if snap := of.latest(w, r); snap != nil {
 		var b bytes.Buffer
 		_ = snap.WriteJSON(&b)
 		w.Header().Set("Content-Type", "application/json")
@@ -383,14 +384,14 @@ func (s *Server) stats(of *watcher, w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) metrics(of *watcher, w http.ResponseWriter, r *http.Request) {
-	if snap := of.latest(w); snap != nil {
+	if snap := of.latest(w, r); snap != nil {
 		w.Header().Del("Content-Type")
 		promhttp.HandlerFor(prom.Registry(snap), promhttp.HandlerOpts{EnableOpenMetrics: true}).ServeHTTP(w, r)
 	}
 }
 
 func (s *Server) doctor(of *watcher, w http.ResponseWriter, r *http.Request) {
-	if snap := of.latest(w); snap != nil {
+	if snap := of.latest(w, r); snap != nil {
 		report := doctor.Diagnose(snap, s.o.LeakSeconds)
 		report.Head += view.Fresh(snap)
 		var b bytes.Buffer
@@ -400,8 +401,8 @@ func (s *Server) doctor(of *watcher, w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *Server) health(of *watcher, w http.ResponseWriter, _ *http.Request) {
-	snap := of.latest(w)
+func (s *Server) health(of *watcher, w http.ResponseWriter, r *http.Request) {
+	snap := of.latest(w, r)
 	if snap == nil {
 		return
 	}

@@ -16,6 +16,7 @@ const (
 	mostWatched = 16
 	unaskedFor  = time.Hour
 	mostLabels  = 8192 // that have a colour of their own
+	readFresh   = 100 * time.Millisecond
 )
 
 // watcher follows a process: it reads it once a second and keeps its history until it is closed.
@@ -29,7 +30,11 @@ type watcher struct {
 	colours *colours
 	before  map[int]bool // processes of the same command that were there already
 
+	reading sync.Mutex // one at a time
+
 	mu      sync.Mutex
+	at      time.Time // of the latest reading
+	point   time.Time // of the latest point of the history
 	series  rates.Series
 	last    *rates.Interval // nil before the first reading
 	err     error           // of the latest reading
@@ -95,8 +100,23 @@ func (w *watcher) run(ctx context.Context) {
 	}
 }
 
+// fresh reads anew unless that was done an instant ago: what is asked for is not older than the asking.
+func (w *watcher) fresh(ctx context.Context) {
+	if w.replay {
+		return
+	}
+	w.mu.Lock()
+	last := w.at
+	w.mu.Unlock()
+	if time.Since(last) >= readFresh {
+		_ = w.read(ctx)
+	}
+}
+
 // read takes one reading.
 func (w *watcher) read(ctx context.Context) error {
+	w.reading.Lock()
+	defer w.reading.Unlock()
 	snap, err := w.src.Next(ctx)
 	gone := errors.Is(err, segment.ErrEnded)
 	next := 0
@@ -105,7 +125,10 @@ func (w *watcher) read(ctx context.Context) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.err, w.ended = err, gone
+	if ctx.Err() != nil {
+		return ctx.Err() // whoever asked has left: nothing is known about the process
+	}
+	w.err, w.ended, w.at = err, gone, time.Now()
 	if next != 0 {
 		w.next = next
 	}
@@ -113,7 +136,10 @@ func (w *watcher) read(ctx context.Context) error {
 		return err
 	}
 	w.last = w.series.Next(snap)
-	w.history.Add(pointOf(w.last, time.Now(), w.colours.of))
+	if w.at.Sub(w.point) >= every*9/10 { // a reading between two is no point
+		w.point = w.at
+		w.history.Add(pointOf(w.last, w.at, w.colours.of))
+	}
 	return nil
 }
 
