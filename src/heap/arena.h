@@ -75,6 +75,14 @@ enum { TSI_SLOW_NULL, TSI_SLOW_FULL, TSI_SLOW_MISS, TSI_SLOW_CLOSED, TSI_SLOW_CA
 /* Causes of refusals: SlabMisuse, then what is not the caller's mistake. */
 enum { TSI_REFUSED_LATE = SLAB_MISUSE_COUNT, TSI_REFUSED_MEMORY, TSI_REFUSED_BUDGET, TSI_REFUSED_COUNT };
 
+/* A phase whose drain has left pages without an object: see put_off.h. */
+typedef struct TsiPutOff {
+    uint64_t era;
+    uint32_t index; /* of its record */
+    uint32_t bytes;
+} TsiPutOff;
+enum { TSI_PUT_OFF_PHASES = 16 };
+
 typedef struct TsiRoom {
     uint32_t index;
     TsiLine* cur[TSI_SMALL_CLASSES + 1];
@@ -292,8 +300,11 @@ typedef struct TsiBinding {
         uint32_t slow_left, dice; /* slow paths to the next sample, that one included */
         uintptr_t stack_low, stack_high; /* the mapping that the thread's stack was last seen in */
         TsiBudgetEvents budget;          /* of the allocation that is inside its bracket */
-        uint64_t looked_ns;              /* when look_in was 0 last */
-        _Atomic uint32_t looks;          /* times it was */
+        uint32_t put_off_bytes;          /* of the phases that it has drained and that keep pages: put_off.h */
+        uint8_t put_off_first, put_off_count;
+        TsiPutOff put_off[TSI_PUT_OFF_PHASES]; /* from the first on, in a ring */
+        uint64_t looked_ns;                    /* when look_in was 0 last */
+        _Atomic uint32_t looks;                /* times it was */
     };
     struct {                                    /* others, too: each word says how */
         _Alignas(64) _Atomic uint32_t inbox;    /* slab id + 2, TSI_INBOX_EMPTY or TSI_INBOX_CLOSED */

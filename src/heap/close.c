@@ -112,6 +112,7 @@ bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, TsiEnding how, 
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
     bool asked = how == TSI_END_ASKED;
     TsiSweep w = {.arena = a, .b = tsi_binding_get(a, false), .inc = i, .at_once = asked, .learns = !asked};
+    w.puts_off = !asked && w.b != NULL;
     bool holds = tsi_load_relaxed(&i->heap_count) != 0 || tsi_load_relaxed(&i->slab_count) != 0;
     uint64_t rss_before = holds && asked ? tsi_os.rss_bytes() : 0, start = 0;
     if (holds || tsi_inc_peak(i) != 0) start = asked ? tsi_os.now_ns() : tsi_os.quick_ns();

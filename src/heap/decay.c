@@ -1,6 +1,7 @@
 /* decay.c - see decay.h. */
 #include "heap/decay.h"
 
+#include "heap/put_off.h"
 #include "heap/registry.h"
 #include "heap/trim.h"
 #include "heap/warm.h"
@@ -48,6 +49,7 @@ void tsi_decay_begin(TsiArena* a) { set_due(a, 0); }
 
 static void look(TsiArena* a, TsiBinding* b) {
     note_idle(a);
+    if (b != NULL) tsi_put_off_no_more(b);
     tsi_stock_settle(&a->space);
     for (uint32_t index = 1; index < tsi_table_used(&a->phases.incs); index++) {
         TsiInc* i = tsi_inc(&a->phases, index);

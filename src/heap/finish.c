@@ -7,6 +7,7 @@
 #include "heap/orphan.h"
 #include "heap/partial.h"
 #include "heap/pin.h"
+#include "heap/put_off.h"
 #include "heap/settle.h"
 #include "heap/sweep.h"
 #include "heap/warm.h"
@@ -76,6 +77,34 @@ static void give_all(TsiSweep* w, uint32_t* ids, unsigned n, unsigned halves) {
     if (halves != BATCH) give_huge(w, ids + halves, BATCH - halves);
 }
 
+/* ---- pages that drains have left: put_off.h ---- */
+
+/* The oldest one. Its phase may have ended since, and its record be another's. */
+static void thin_oldest(TsiBinding* b) {
+    TsiPutOff x = b->put_off[b->put_off_first];
+    b->put_off_first = (uint8_t)((b->put_off_first + 1) % TSI_PUT_OFF_PHASES);
+    b->put_off_count--;
+    b->put_off_bytes -= x.bytes;
+    tsi_inc_thin(b->arena, b, tsi_inc(&b->arena->phases, x.index), x.era, 0);
+}
+
+/* Remembers the phase of a sweep that has put pages off. [own thread, no bracket, no lock] */
+static void remember(TsiSweep* w) {
+    TsiBinding* b = w->b;
+    uint32_t bytes = w->put_off;
+    w->put_off = 0;
+    while (b->put_off_count == TSI_PUT_OFF_PHASES || b->put_off_bytes + bytes > TSI_PUT_OFF_BYTES) thin_oldest(b);
+    unsigned at = (b->put_off_first + b->put_off_count++) % TSI_PUT_OFF_PHASES;
+    b->put_off[at] = (TsiPutOff){tsi_inc_era(w->inc), w->inc->index, bytes};
+    b->put_off_bytes += bytes;
+}
+
+void tsi_put_off_no_more(TsiBinding* b) {
+    while (b->put_off_count != 0) thin_oldest(b);
+}
+
+/* ---- the end of a sweep ---- */
+
 /* Others may have completed or released it while its pages went. */
 static void look_again(TsiSweep* w, uint32_t slab_id, uint64_t tag) {
     TsiSpace* s = &w->arena->space;
@@ -127,6 +156,7 @@ void tsi_sweep_finish(TsiSweep* w) {
         tsi_partial_give(w, ids, n);
         for (unsigned k = 0; k < n; k++) look_again(w, ids[k], tsi_partial_let_go(s, ids[k]));
     }
+    if (w->put_off != 0) remember(w);
     if (w->purged != 0 && tsi_space_gives_back(s)) tsi_add_relaxed(&w->inc->purged, w->purged);
     w->purged = 0;
 }

@@ -6,6 +6,7 @@
 #include "heap/fork.h"
 #include "heap/heap.h"
 #include "heap/line.h"
+#include "heap/put_off.h"
 #include "heap/records.h"
 #include "heap/sample.h"
 #include "heap/trim.h"
@@ -21,6 +22,7 @@ static void binding_release(TsiBinding* b) {
     TsiArena* a = b->arena;
     tsi_ready_close(b); /* before the heaps that phases have */
     tsi_heaps_detach_all(b);
+    tsi_put_off_no_more(b);
     tsi_sweep_piece(a, b); /* in shared mode no heap goes with its thread */
     if (a->options.shared) tsi_trim_banks(a, b);
     tsi_inbox_close(b);

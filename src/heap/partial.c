@@ -57,6 +57,11 @@ void tsi_partial_claim(TsiSweep* w, unsigned cls, uint32_t slab_id) {
     w->partial = slab_id + 1;
 }
 
+size_t tsi_partial_dead_bytes(const TsiSpace* s, unsigned cls, uint32_t slab_id) {
+    size_t page;
+    return (size_t)tsi_popcount(dead_pages(s, cls, slab_id, &page)) * page;
+}
+
 /* Adjoining pages that are to go, together. */
 typedef struct Run {
     uint8_t *from, *to;

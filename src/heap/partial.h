@@ -8,6 +8,8 @@
 
 /* Claims an orphan for the sweep if it has such pages; else does nothing. Stripe held. */
 void tsi_partial_claim(TsiSweep* w, unsigned cls, uint32_t slab_id);
+/* Bytes of such pages, whoever has the orphan. Stripe held. */
+size_t tsi_partial_dead_bytes(const TsiSpace* s, unsigned cls, uint32_t slab_id);
 /* Gives back pages of claimed slabs, whose ids ascend. No lock held. */
 void tsi_partial_give(TsiSweep* w, uint32_t* ids, unsigned n);
 /* Gives back such pages of a region that its owner allocates nothing in any more. Owner, in the heap's bracket. */

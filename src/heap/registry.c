@@ -283,6 +283,7 @@ static TsiBinding* binding_open(TsiArena* a, TsiThread* t, uint32_t period, uint
     tsi_profile_start(b, mean);
     tsi_store_relaxed(&b->look_in, 1);
     b->looked_ns = 0;
+    b->put_off_bytes = b->put_off_first = b->put_off_count = 0;
     b->stack_low = b->stack_high = 0; /* the record was another thread's, perhaps */
     b->watched = period != 0 || mean != 0 || a->stand_ins != NULL;
     tsi_store_relaxed(&b->busy, 0);

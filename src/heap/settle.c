@@ -15,6 +15,7 @@
 #include "heap/late.h"
 #include "heap/orphan.h"
 #include "heap/partial.h"
+#include "heap/put_off.h"
 #include "heap/refuse.h"
 #include "mem/handle.h"
 #include "mem/large.h"
@@ -174,7 +175,7 @@ void tsi_settle_drain(TsiSweep* w, uint32_t slab_id) {
     }
     tsi_orphan_link_locked(a, w->inc, slab_id, &sum);
     w->inc->pinned_slabs++;
-    tsi_partial_claim(w, cls, slab_id);
+    if (!w->puts_off) tsi_partial_claim(w, cls, slab_id); /* else with all orphans: tsi_settle_orphan_pages */
 }
 
 /* Other slabs are looked at in their heaps, and once; a large object is an orphan from birth. True the first time. */
@@ -187,14 +188,26 @@ static bool look_at_large(TsiSweep* w, unsigned cls, uint32_t slab_id) {
     return true;
 }
 
+/* Returns true if the orphans have few bytes of pages without an object, and counts them. */
+static bool puts_off(TsiSweep* w) {
+    TsiSpace* s = &w->arena->space;
+    size_t bytes = 0;
+    for (uint32_t at = w->inc->orphans; at != 0 && bytes < TSI_PUT_OFF_PHASE_BYTES; at = tsi_slab(s, at - 1)->next)
+        bytes += tsi_partial_dead_bytes(s, tsi_class_of_slab(s, at - 1), at - 1);
+    if (bytes >= TSI_PUT_OFF_PHASE_BYTES) return false;
+    w->put_off = (uint32_t)bytes;
+    return true;
+}
+
 void tsi_settle_orphan_pages(TsiSweep* w) {
     TsiSpace* s = &w->arena->space;
+    bool later = w->puts_off && puts_off(w);
     uint32_t at = w->most != 0 && w->inc->thin_next != 0 ? w->inc->thin_next : w->inc->orphans;
     for (; at != 0 && !tsi_sweep_is_through(w); at = tsi_slab(s, at - 1)->next) {
         unsigned cls = tsi_class_of_slab(s, at - 1);
         w->looked += tsi_slab_bytes(s, cls, at - 1);
         w->inc->pinned_slabs += look_at_large(w, cls, at - 1);
-        tsi_partial_claim(w, cls, at - 1);
+        if (!later) tsi_partial_claim(w, cls, at - 1);
     }
     w->inc->thin_next = at;
 }

@@ -17,6 +17,8 @@ typedef struct TsiSweep {
     bool proven;      /* whoever is inside of a bracket is seen; else fenced owners only */
     bool closing;     /* not a trim */
     bool at_once;     /* the program has chosen this moment: nothing is kept */
+    bool puts_off;    /* the end of a scope: few pages of slabs that stay do not go now (put_off.h) */
+    uint32_t put_off; /* bytes of these */
     bool lends;       /* what was emptied stays for a while: the phase goes on (decay.h) */
     bool learns;      /* the end of a scope: what goes for want of budget may have gone in vain */
     uint64_t most;    /* bytes of slabs to look at, at least one; 0: all of them */

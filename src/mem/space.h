@@ -144,6 +144,8 @@ typedef struct TsiStock {
     uint64_t gone[TSI_STOCK_SLOTS], gone_sum; /* given back for want of budget, by time */
     uint64_t rued[TSI_STOCK_SLOTS], rued_sum; /* of that, what was taken again, by then */
     uint32_t gone_tick;
+    uint32_t grown_tick;   /* since when the bytes below are counted */
+    uint64_t grown_bytes;  /* given back for growth beyond `high` */
     uint32_t looked_tick;  /* of the end of the last look */
     uint64_t lent;         /* of the budget above `start`: room for what phases that go on have emptied */
     _Atomic uint64_t high; /* committed bytes beyond which it is taken back; 0: never lent */

@@ -332,8 +332,21 @@ void tsi_stock_lend(TsiSpace* s, uint64_t bytes) {
     set_budget_locked(s, budget + more);
     k->lent += more;
     if (more != 0) tsi_store_relaxed(&k->used_ns, tsi_os.coarse_ns());
-    tsi_store_relaxed(&k->high, tsi_load_relaxed(&s->committed_bytes));
+    uint64_t committed = tsi_load_relaxed(&s->committed_bytes);
+    if (committed > tsi_load_relaxed(&k->high)) tsi_store_relaxed(&k->high, committed);
     tsi_lock_give(&s->lock);
+}
+
+/* Growth has given back as much as there is, within a tenth of a second: what goes is missed at once. */
+static bool turns_over_locked(TsiSpace* s, uint64_t committed) {
+    TSI_HOLDS(&s->lock);
+    TsiStock* k = &s->stock;
+    uint32_t tick = tick_of(tsi_os.coarse_ns());
+    if (tick - k->grown_tick >= COLD_TICKS) {
+        k->grown_tick = tick;
+        k->grown_bytes = 0;
+    }
+    return k->grown_bytes > committed;
 }
 
 void tsi_stock_grown_now(TsiSpace* s) {
@@ -345,9 +358,11 @@ void tsi_stock_grown_now(TsiSpace* s) {
     tsi_lock_take(&s->lock);
     uint64_t committed = tsi_load_relaxed(&s->committed_bytes), high = tsi_load_relaxed(&k->high),
              kept = tsi_load_relaxed(&k->bytes);
-    if (committed > high && kept > TOGETHER_BYTES) {
-        uint64_t need = committed - high < TOGETHER_BYTES ? TOGETHER_BYTES : committed - high;
-        take_back_locked(s, evict_coldest_locked(s, need < kept ? need : kept));
+    if (committed > high && kept > TOGETHER_BYTES && !turns_over_locked(s, high)) {
+        uint64_t need = committed - high < TOGETHER_BYTES ? TOGETHER_BYTES : committed - high,
+                 freed = evict_coldest_locked(s, need < kept ? need : kept);
+        k->grown_bytes += freed;
+        take_back_locked(s, freed);
     }
     committed = tsi_load_relaxed(&s->committed_bytes);
     if (committed > high) tsi_store_relaxed(&k->high, committed);

@@ -14,8 +14,9 @@
  *
  * A heap that goes on and has emptied slabs may need them again in a moment, or never. Room for these pages is lent
  * beyond the budget, until a look finds them untouched since the look before (heap/decay.h), and as long as the
- * allocator does not grow beyond what it had as they were emptied: before it does, kept pages go. So what is lent costs
- * no memory at the peak.
+ * allocator does not grow beyond the most that it had as pages were emptied: before it does, kept pages go. So what is
+ * lent costs no memory at the peak. But where all of it would go that way within 100 ms, as in a program that empties
+ * one class and fills another in turn, the allocator grows instead.
  *
  * Invariants
  *   K1  A page in the stock is in no slab that is out of the pool: taking a slab takes its pages out. Under the lock.

@@ -19,6 +19,7 @@
 #include "heap/late.h"
 #include "heap/living.h"
 #include "heap/names.h"
+#include "heap/put_off.h"
 #include "heap/token.h"
 #include "mem/stock.h"
 #include "mem/large.h"
@@ -163,6 +164,16 @@ static bool is_kept(const TsiSpace* s, const uint8_t* p) {
     return s->chunks[at / TSI_STOCK_UNITS].stock[in_chunk / 64] >> (in_chunk % 64) & 1;
 }
 
+/* D2 of heap/put_off.h. */
+static void check_put_off(Check* k, const TsiBinding* b) {
+    uint64_t bytes = 0;
+    if (!tsi_load_relaxed(&b->in_use)) return;
+    for (unsigned n = 0; n < b->put_off_count; n++)
+        bytes += b->put_off[(b->put_off_first + n) % TSI_PUT_OFF_PHASES].bytes;
+    if (bytes != b->put_off_bytes || bytes > TSI_PUT_OFF_BYTES)
+        fail(k, "binding %u: %u bytes put off, %llu in entries", b->index, b->put_off_bytes, (Num)bytes);
+}
+
 /* No slab that is out of the pool has pages in the stock (stock.h, K1). At rest the budget is what is granted, kept
  * and left (K2). */
 static void check_stock(Check* k) {
@@ -188,6 +199,7 @@ static void check_stock(Check* k) {
     for (uint32_t n = 0; n < tsi_table_used(&k->a->bindings); n++) {
         const TsiWarm* w = &((TsiBinding*)tsi_table_at(&k->a->bindings, n))->warm;
         granted += w->quota + tsi_load_relaxed(&w->lent);
+        check_put_off(k, tsi_table_at(&k->a->bindings, n));
     }
     if (kept != tsi_load_relaxed(&s->stock.bytes))
         fail(k, "stock: %llu bytes by bits, counted %llu", (Num)kept, (Num)tsi_load_relaxed(&s->stock.bytes));

@@ -254,8 +254,8 @@ static void growth_takes_what_waits(void) {
     void *p[N], **more = malloc(OTHER * sizeof *more);
     open_with(that_learns());
     fill(p);
-    for (unsigned n = 0; n < N; n++) /* all but the last: the chunks keep their class */
-        if (n != N - 1) REQUIRE(slab_free_checked(a, p[n]));
+    for (unsigned n = 0; n < N; n++) /* both chunks keep their class */
+        if (n != 0 && n != N - 1) REQUIRE(slab_free_checked(a, p[n]));
     uint64_t full = kit_committed_now(a);
     pass_ms(MS);
     read_statistics();
@@ -265,9 +265,28 @@ static void growth_takes_what_waits(void) {
         REQUIRE_LE(kit_committed_now(a), full + LITTLE);
     }
     kit_check(a);
-    REQUIRE(slab_free_checked(a, p[N - 1]));
+    REQUIRE(slab_free_checked(a, p[0]) && slab_free_checked(a, p[N - 1]));
     for (unsigned n = 0; n < OTHER; n++) REQUIRE(slab_free_checked(a, more[n]));
     free(more);
+    close_it();
+}
+
+/* Two sizes that take turns: after a while the one keeps its pages while the other is filled. */
+static void turns_of_two_classes_keep_both(void) {
+    enum { BYTES = 6 << 20, LESS = 512, MORE = 640, ROUNDS = 40 };
+    static const size_t sizes[2] = {LESS, MORE};
+    void** p = malloc(BYTES / LESS * sizeof *p);
+    open_with(that_learns());
+    uint64_t before = tsi_load_relaxed(&space->purge_bytes);
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        size_t size = sizes[round % 2], n = BYTES / size, apart = (1 << 20) / size;
+        for (size_t k = 0; k < n; k++) REQUIRE((p[k] = slab_malloc(a, size)) != NULL);
+        for (size_t k = 0; k < n; k++)
+            if (round >= 2 || k % apart != 0) REQUIRE(slab_free_checked(a, p[k])); /* some live on in each chunk */
+    }
+    REQUIRE_LE(tsi_load_relaxed(&space->purge_bytes) - before, 8u * BYTES);
+    kit_check(a);
+    free(p);
     close_it();
 }
 
@@ -320,6 +339,7 @@ static const CheckCase cases[] = {
     CHECK_CASE(open_domains_count_by_size),
     CHECK_CASE(what_was_emptied_waits_for_a_look),
     CHECK_CASE(growth_takes_what_waits),
+    CHECK_CASE(turns_of_two_classes_keep_both),
     CHECK_CASE(the_budget_falls),
     CHECK_CASE(a_child_looks),
 };

@@ -1,0 +1,31 @@
+/*
+ * put_off.h - pages that a drain of a small phase does not give back at once.
+ *
+ * What outlives a phase is often freed a moment later: a response, a line of a log. If the drain gave back the pages in
+ * which nothing lives, each would be filled anew for one of the next phases, at the cost of a system call and of page
+ * faults. So a drain counts these bytes, and where they are few it leaves them. The thread that has drained remembers
+ * the phase. It gives pages back, of the phases that it has drained first, when it has put off more than a bound; by
+ * then most of them have no slab any more.
+ *
+ *   drain:  bytes of pages without an object  >= PHASE: they go at once
+ *                                             <  PHASE: the phase is remembered, the bytes added to the thread's
+ *   then :  the thread's bytes > THREAD, or PHASES remembered: the oldest are thinned (tsi_inc_thin), if they hold slabs
+ *
+ * Late frees, looks (decay.h), trims and the thread's exit give these pages back as they do others.
+ *
+ * Invariants
+ *   D1  Only the thread of the binding reads and writes what it has put off. A phase is remembered by its era, so an
+ *       entry whose phase has gone leads to nothing.
+ *   D2  `put_off_bytes` is the sum of the entries, and at most TSI_PUT_OFF_BYTES.
+ */
+#ifndef TSI_HEAP_PUT_OFF_H
+#define TSI_HEAP_PUT_OFF_H
+
+#include "heap/taken.h"
+
+enum { TSI_PUT_OFF_PHASE_BYTES = 128 << 10, TSI_PUT_OFF_BYTES = 256 << 10 };
+
+/* Gives back the pages of all phases that the thread remembers. [own thread, no bracket, no lock] */
+void tsi_put_off_no_more(TsiBinding* b);
+
+#endif
