@@ -22,7 +22,7 @@ packages_of() {
     bench) packages_of build && echo g++ valgrind ;;
     programs)
         packages_of build && echo python3 perl sqlite3 jq lua5.4 xz-utils git imagemagick
-        echo php-cli libpython3-testsuite redis-server redis-tools nginx-light apache2-utils
+        echo php-cli libpython3-testsuite redis-server redis-tools nginx-light apache2-utils postgresql util-linux
         ;;
     # lintian comes with a hundred packages of Perl: only `make packages` and `make check` want it
     packages) packages_of build && packages_of daemon && echo dpkg-dev debhelper lintian ;;

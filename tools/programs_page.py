@@ -120,6 +120,9 @@ def page(data):
            f"| repetitions | {most}" + (f"; 1 of {fewer}" if fewer else "") + " |",
            "| page | `make programs ARGS=\"--json RUN.json\"`, then `tools/programs_page.py RUN.json`; the numbers are in [programs.json](programs.json) |", "",
            "![Most resident bytes and page faults, relative to glibc](programs.png)", "", "## Goals", ""] + verdict(data)
+    if any(program.startswith("like-") for program in data["results"]):
+        out += ["", "Rows *like-...* are small programs that do little but allocate, written here in the manner of those of mimalloc-bench: "
+                "[patterns.c](../../bench/programs/patterns.c).", "Some of them hold so little that what a library brings with it is most of their peak."]
     for figure in ("peak", "faults", "cpu", "wall", "final"):
         out += ["", f"## {NAMES[figure][0].upper()}{NAMES[figure][1:]}", ""] + table(data, figure)
     redis = data["results"].get("redis")
@@ -139,7 +142,8 @@ def draw(data, path):
     from matplotlib import pyplot
     names = allocators(data)
     programs = list(data["results"])
-    figure, axes = pyplot.subplots(2, 1, figsize=(11, 7), layout="constrained")
+    many = len(programs) > 16
+    figure, axes = pyplot.subplots(2, 1, figsize=(max(11, 0.6 * len(programs)), 9 if many else 7), layout="constrained")
     for axis, what in zip(axes, ("peak", "faults")):
         for at, name in enumerate(names):
             there = [(n, statistics.median(run.ratios(data["results"][p], name, what))) for n, p in enumerate(programs) if data["results"][p].get(name)]
@@ -147,7 +151,7 @@ def draw(data, path):
                      color="#1b4f72" if name == "tslab" else ["#bbbbbb", "#999999", "#cccccc", "#777777"][at % 4])
         axis.axhline(1, color="black", linewidth=1)
         axis.axhline({"peak": 1.2, "faults": 1.2}[what], color="#922b21", linewidth=1, linestyle="--")
-        axis.set_xticks(range(len(programs)), programs)
+        axis.set_xticks(range(len(programs)), programs, rotation=60 if many else 0, ha="right" if many else "center")
         axis.set_ylabel(f"{NAMES[what]} / glibc's")
         axis.set_ylim(0, 2.6)
     axes[0].legend(ncols=len(names), fontsize=8)

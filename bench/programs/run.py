@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Runs programs that know nothing of temporal-slab under its preload library, glibc's malloc and the peers that are there.
 
-Nine programs of the goals, PHP, Python's own tests of json, dict and threading, and two servers under load, redis and nginx
-(bench/programs/servers.py). Each program has an input of a second or more, in the tree or made here (under build/programs). Its repetitions are
+Nine programs of the goals, PHP, Python's own tests of json, dict and threading, three servers under load, redis, nginx and
+PostgreSQL (bench/programs/servers.py), and small programs that do little but allocate, in the manner of those of mimalloc-bench
+(like-..., bench/programs/patterns.c). Each program has an input of a second or more, in the tree or made here (under build/programs). Its repetitions are
 interleaved: each allocator runs before one runs again, and the order turns. Output and exit code must be those that it
 has under glibc; a crash or a difference is a failed row, and its figures count for nothing.
 
@@ -195,20 +196,29 @@ OTHERS = [
     Program("php", "php", lambda: ["php", "-d", "memory_limit=-1", given("work.php")], environment={"USE_ZEND_ALLOC": "0"}),
     Program("pytests", "python3", lambda: ["sh", "-c", tests_of_python()], environment={"PYTHONMALLOC": "malloc"}),
 ]
-SERVERS = [servers.Redis, servers.Nginx]
+PATTERNS = ("larson", "alloc-test", "cache-scratch", "xmalloc", "simple", "threads", "rptest", "mstress", "sh6", "sh8", "cfrac", "espresso")
+percent_of_patterns = 100  # of their usual work
+
+
+def pattern(name):
+    return Program("like-" + name, None, lambda: [os.path.join(PLACE, "patterns"), name, str(percent_of_patterns)])
+
+
+OTHERS += [pattern(name) for name in PATTERNS]
+SERVERS = [servers.Redis, servers.Nginx, servers.Postgres]
 IDLE_LIMIT = 60 << 20  # resident bytes of redis after its rest
 
 
 def missing(program):
     if isinstance(program, tuple(SERVERS)):
-        gone = [name for name in program.needs if not shutil.which(name)]
+        gone = [name for name in program.needs if not servers.where(name)]
         return f"{', '.join(gone)} not installed" if gone else None
     if program.name == "pytests":
         there = subprocess.run([real_python(), "-c", "import test.test_json, test.test_dict, test.test_threading"], capture_output=True, check=False)
         return None if there.returncode == 0 else "this Python has no tests of its own"
     if program.name == "convert":
         return None if imagemagick() else "ImageMagick is not installed"
-    return None if shutil.which(program.needs) else f"{program.needs} is not installed"
+    return None if program.needs is None or shutil.which(program.needs) else f"{program.needs} is not installed"
 
 
 # ---- allocators ----
@@ -408,13 +418,16 @@ def main():
     parser.add_argument("--allocator", action="append", default=[], help="run under this one and glibc; may be given again")
     parser.add_argument("--options", default="", help="TSLAB_OPTIONS of the preload library")
     parser.add_argument("--idle", type=float, default=60, help="seconds that redis rests after FLUSHALL (60)")
-    parser.add_argument("--small", action="store_true", help="little load for servers, to see that they run")
+    parser.add_argument("--small", action="store_true", help="little load for servers and patterns, to see that they run")
     parser.add_argument("--json", metavar="FILE", help="write every figure there")
     parser.add_argument("--goals", action="store_true", help="judge the goals")
     o = parser.parse_args()
     if o.options:
         global OPTIONS
         OPTIONS = o.options
+    if o.small:
+        global percent_of_patterns
+        percent_of_patterns = 2
     all_programs = PROGRAMS + OTHERS + [kind(PLACE, o.idle, o.small) for kind in SERVERS]
     known = [p.name for p in all_programs]
     for name in o.program:
@@ -426,6 +439,7 @@ def main():
     subprocess.run(["cc", "-std=gnu11", "-O2", os.path.join(HERE, "measure.c"), "-o", os.path.join(PLACE, "measure")], check=True)
     subprocess.run(["cc", "-std=gnu11", "-O2", "-shared", "-fPIC", "-fno-builtin", os.path.join(HERE, "libc_malloc.c"), "-o",
                     os.path.join(PLACE, "libc_malloc.so")], check=True)
+    subprocess.run(["cc", "-std=gnu11", "-O2", "-fno-builtin", "-pthread", os.path.join(HERE, "patterns.c"), "-o", os.path.join(PLACE, "patterns")], check=True)
     those, gone = allocators(o.allocator)
     for name, reason in gone.items():
         if not o.allocator:

@@ -1,14 +1,18 @@
-"""Servers under load, for run.py: redis with what it stores, a fork that saves it, redis-benchmark and FLUSHALL; nginx with ab.
+"""Servers under load, for run.py: redis with what it stores, a fork that saves it, redis-benchmark and FLUSHALL; nginx with ab;
+PostgreSQL with pgbench.
 
 The server alone runs under the allocator, below `measure`; what loads it does not. A run's output is what the server has
 answered, as far as that is the same each time. Its wall time is that of the load.
 """
+import glob
 import gzip
 import hashlib
 import os
+import pwd
 import shutil
 import socket
 import subprocess
+import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -20,6 +24,11 @@ def free_port():
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         return s.getsockname()[1]
+
+
+def where(name):
+    """A program's path, or None. Debian keeps PostgreSQL's out of PATH."""
+    return shutil.which(name) or next(iter(sorted(glob.glob(f"/usr/lib/postgresql/*/bin/{name}"), reverse=True)), None)
 
 
 def child_of(pid):
@@ -155,6 +164,71 @@ class Nginx:
         os.kill(pid, 15)
 
 
+class Postgres:
+    """A cluster of its own for each run, made by initdb under libc's malloc, which listens on a socket in its folder alone. PostgreSQL refuses to run
+    for root, so for root it runs as nobody."""
+    name, needs, shim = "pgbench", ("postgres", "initdb", "pgbench", "psql", "setpriv"), False
+
+    def __init__(self, place, idle_seconds, small):
+        self.scale, self.clients, self.transactions = (1, 2, 50) if small else (10, 4, 4000)
+        self.place = None
+
+    def as_user(self, name):
+        """The words of a command that runs a program of PostgreSQL's; the folder is that user's."""
+        if os.geteuid() != 0:
+            return [where(name)]
+        return ["setpriv", "--reuid=nobody", f"--regid={pwd.getpwnam('nobody').pw_gid}", "--clear-groups", where(name)]
+
+    def command(self, port):
+        self.forget()
+        self.place = tempfile.mkdtemp(prefix="pgbench-")
+        if os.geteuid() == 0:
+            os.chown(self.place, pwd.getpwnam("nobody").pw_uid, -1)
+        data = os.path.join(self.place, "data")
+        said(*self.as_user("initdb"), "-D", data, "-A", "trust", "-U", "bench", "-N", "--no-locale", "-E", "UTF8", cwd=self.place)
+        settings = {"listen_addresses": "", "unix_socket_directories": self.place, "port": port, "fsync": "off", "synchronous_commit": "off",
+                    "autovacuum": "off", "max_parallel_workers_per_gather": 0, "jit": "off", "log_min_messages": "warning"}
+        return self.as_user("postgres") + ["-D", data] + [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
+
+    def connected(self, port):
+        return ["-h", self.place, "-p", str(port), "-U", "bench"]
+
+    def ask(self, port, text):
+        return said(where("psql"), *self.connected(port), "-AtX", "-d", "postgres", "-c", text)
+
+    def is_ready(self, port):
+        return subprocess.run([where("psql"), *self.connected(port), "-AtX", "-d", "postgres", "-c", "select 1"], capture_output=True,
+                              check=False).stdout == b"1\n"
+
+    def load(self, port, pid):
+        bench = [where("pgbench"), *self.connected(port), "postgres"]
+        said(*bench, "-i", "-q", "-s", str(self.scale))
+        out = b""
+        for how in (("-M", "simple"), ("-M", "prepared"), ("-S", "-M", "extended")):
+            lines = said(*bench, "-n", "-c", str(self.clients), "-j", "1", "-t", str(self.transactions), "--random-seed=7", *how).decode().splitlines()
+            done = [line for line in lines if line.startswith(("number of transactions actually", "number of failed"))]
+            if done[0].split()[-1] != f"{self.clients * self.transactions}/{self.clients * self.transactions}" or " 0 (" not in done[1]:
+                raise OSError("; ".join(done))
+            out += "\n".join(done).encode()
+        out += self.ask(port, "select (select sum(abalance) from pgbench_accounts), (select sum(tbalance) from pgbench_tellers), "
+                              "(select sum(bbalance) from pgbench_branches), (select sum(delta) from pgbench_history), "
+                              "(select count(*) from pgbench_history)")
+        out += self.ask(port, "select md5(string_agg(t, ',' order by t)) from (select aid::text || filler as t from pgbench_accounts "
+                              "where aid % 5 = 0) s")
+        return out, {"loaded": resident(pid)}
+
+    def rest(self, pid):
+        return {}
+
+    def stop(self, port, pid):
+        os.kill(pid, 2)  # those who are connected are sent away
+
+    def forget(self):
+        if self.place:
+            shutil.rmtree(self.place, ignore_errors=True)
+        self.place = None
+
+
 def run(server, measure, report, preload, environment):
     """Figures but for what measure tells, the output, and what was wrong, or None."""
     port = free_port()
@@ -183,3 +257,5 @@ def run(server, measure, report, preload, environment):
                 os.kill(child, 9)
             guard.kill()
             guard.wait()
+        if hasattr(server, "forget"):
+            server.forget()

@@ -79,9 +79,24 @@ status=0
 has out '^perl .* s  '
 python3 -c 'import json; d = json.load(open("figures.json")); r = d["results"]["perl"]; assert not d["failures"] and len(r["tslab"]) == len(r["glibc"]) == 1 and r["tslab"][0]["peak"] > 0' || complain "figures.json: $(cat figures.json)"
 
+# Programs that do little but allocate: the same sums under both, and other sums where other objects were made.
+patterns=$(python3 -c 'import sys; sys.path.insert(0, sys.argv[1]); import run; print(" ".join("--program like-" + p for p in run.PATTERNS))' \
+    "$TSLAB_SOURCE_DIR/bench/programs")
+status=0
+"$TSLAB_SOURCE_DIR/bench/programs/run.py" --reps 1 --allocator tslab $patterns --small --json patterns.json >out 2>err || status=$?
+[ $status = 0 ] || complain "run.py $patterns: exit code $status: $(cat out err)"
+python3 -c 'import json; d = json.load(open("patterns.json")); assert not d["failures"] and len(d["results"]) == 12' || complain "patterns.json: $(head -c 500 patterns.json)"
+place=$TSLAB_SOURCE_DIR/build/programs
+"$place/patterns" sh6 2 >sum || complain "patterns sh6: exit code $?"
+"$place/patterns" sh6 3 >other || complain "patterns sh6: exit code $?"
+cmp -s sum other && complain "sums do not depend on what was made"
+"$place/patterns" nothing >out 2>err && complain "patterns takes any name"
+
 # Servers, where they are installed: they come up, answer as under glibc, and rest.
 servers=""
 command -v redis-server redis-cli redis-benchmark redis-check-rdb >/dev/null 2>&1 && servers="--program redis"
+python3 -c 'import sys; sys.path.insert(0, sys.argv[1]); import servers; sys.exit(not all(servers.where(n) for n in servers.Postgres.needs))' \
+    "$TSLAB_SOURCE_DIR/bench/programs" && servers="$servers --program pgbench"
 command -v nginx >/dev/null 2>&1 && command -v ab >/dev/null 2>&1 && servers="$servers --program nginx"
 [ -n "$servers" ] || finish
 status=0

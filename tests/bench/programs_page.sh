@@ -23,5 +23,22 @@ check 1
 cp "$TSLAB_SOURCE_DIR"/docs/results/programs.md tree/docs/results/
 sed 's/"peak":\([0-9]\)/"peak":9\1/' tree/docs/results/programs.json >other && mv other tree/docs/results/programs.json
 check 1
+# A page of patterns and servers beside the nine: each has its row, and the goals are those of the nine.
+cp "$TSLAB_SOURCE_DIR"/docs/results/programs.json tree/docs/results/
+python3 - tree <<'END' || complain "a page with further programs is not made"
+import json, sys
+sys.path.insert(0, sys.argv[1] + "/tools")
+import programs_page
+data = json.load(open(sys.argv[1] + "/docs/results/programs.json"))
+before = programs_page.verdict(data)
+row = {"wall": 1.0, "cpu": 1.0, "peak": 1 << 20, "final": 1 << 20, "faults": 10}
+for name in ("like-larson", "pgbench"):
+    data["results"][name] = {"glibc": [row], "tslab": [row | {"peak": 7 << 20}]}
+data["left_out"].append("php: php is not installed")
+page = programs_page.page(data)
+assert programs_page.verdict(data) == before
+assert "| like-larson | 1.0 MiB | 7.00 |" in page and "| pgbench | 1.0 MiB | 7.00 |" in page and "patterns.c" in page
+assert "- php: php is not installed" in page
+END
 [ "$(stat -c %s "$TSLAB_SOURCE_DIR/docs/results/programs.png")" -lt $((300 << 10)) ] || complain "the picture is over 300 KB"
 finish
