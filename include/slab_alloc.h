@@ -177,7 +177,10 @@ typedef struct SlabOptions {
     /* 1: objects are blocks of malloc, one each, so that tools see them; 2: never; 0: where AddressSanitizer,
      * LeakSanitizer or Valgrind's memcheck is there, see docs/sanitizers.md */
     uint8_t by_malloc;
-    uint8_t reserved_[3];
+    /* 1: a released phase's pages cannot be touched, and whoever touches them is told on standard error which phase it
+     * was, how long ago it ended and where the object was allocated, see docs/late-access.md. For tests */
+    uint8_t late_access;
+    uint8_t reserved_[2];
     /* profile one allocation in about so many bytes, see slab_profile_write; 0: none, else 512..2^40 */
     uint64_t profile_bytes;
     uint64_t warm_limit_bytes; /* most that the budget of warm pages may learn, 1 MiB at least, default 64 MiB */

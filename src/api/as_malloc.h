@@ -14,6 +14,8 @@
 #include "api/there.h"
 #include "heap/decay.h"
 #include "heap/free.h"
+#include "heap/sheets.h"
+#include "heap/stand_in.h"
 
 /* What malloc's fast path leaves. b NULL: nothing was entered; else b has a bracket open, which tsi_malloc_missed
  * closes. */
@@ -76,14 +78,18 @@ TSI_INLINE void tsi_free_quick(SlabAllocator* s, void* p, TsiFreeMore* more, Tsi
 /* Is p in the address space of s, whether or not an object lives there? s was made. */
 TSI_INLINE bool tsi_malloc_owns(SlabAllocator* s, const void* p) {
     const TsiSpace* space = &tsi_public(s)->arena->space;
-    return (uint64_t)((uintptr_t)p - (uintptr_t)space->base) < space->payload_bytes;
+    if (TSI_LIKELY((uint64_t)((uintptr_t)p - (uintptr_t)space->base) < space->payload_bytes)) return true;
+    const struct TsiSheets* sheets = tsi_stand_in_sheets(tsi_public(s)->arena);
+    return TSI_UNLIKELY(sheets != NULL) && tsi_sheets_own(sheets, p);
 }
 
 /* The calling thread has no record yet: making one may call malloc, by way of libc. */
 TSI_INLINE bool tsi_malloc_is_new_here(void) { return tsi_tls.thread == NULL; }
 
 /* Objects of s are blocks of malloc (option by_malloc), so s cannot be malloc. */
-TSI_INLINE bool tsi_malloc_is_circular(SlabAllocator* s) { return tsi_public(s)->arena->stand_ins != NULL; }
+TSI_INLINE bool tsi_malloc_is_circular(SlabAllocator* s) {
+    return tsi_public(s)->arena->stand_ins != NULL && tsi_stand_in_sheets(tsi_public(s)->arena) == NULL;
+}
 
 /* Before the first allocator of the process: its start asks the system for as little as it can. */
 TSI_INLINE void tsi_malloc_start_lean(void) { tsi_os_lean = true; }

@@ -31,6 +31,7 @@
 #include "heap/room.h"
 #include "heap/sample.h"
 #include "heap/search.h"
+#include "heap/sheets.h"
 #include "heap/stand_in.h"
 #include "heap/take.h"
 #include "heap/trim.h"
@@ -530,15 +531,25 @@ static TSI_NOINLINE void* alloc_watched(TsiBinding* b, TsiRequest* q) {
     return p;
 }
 
+static TSI_COLD void note_callers(TsiBinding* b, struct TsiSheets* sheets, const void* block, TsiCaller from) {
+    uintptr_t frames[TSI_SHEET_FRAMES];
+    tsi_sheet_note(sheets, block, frames, tsi_profile_frames(b, from, frames, TSI_SHEET_FRAMES));
+}
+
 void* tsi_alloc_slow(TsiArena* a, TsiRequest* q) {
     TSI_KEEP_FRAME();
     TsiBinding* b = a->watched ? tsi_binding_get(a, true) : NULL;
     if (TSI_LIKELY(b == NULL)) return alloc_whole(a, q);
     size_t size = q->size, align = q->align; /* before they are changed */
+    TsiCaller from = tsi_tls.caller;         /* as in alloc_sampled */
     void* slot = alloc_watched(b, q);
     if (slot == NULL || a->stand_ins == NULL) return slot;
     void* p = tsi_stand_in_make(a, slot, q->ref, size, align);
-    if (p != NULL) return p;
+    if (p != NULL) {
+        struct TsiSheets* sheets = tsi_stand_in_sheets(a);
+        if (sheets != NULL && p != slot && tsi_tls.binding == b) note_callers(b, sheets, p, from);
+        return p;
+    }
     (void)tsi_free_pointer(a, slot, 0);
     if (q->handle != NULL) *q->handle = 0;
     return refused(a, ENOMEM);

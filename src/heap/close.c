@@ -136,7 +136,8 @@ bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, TsiEnding how, 
     tsi_receipt_returned(&w, out);
     tsi_tell_close(a, mode, out, w.escaped);
     log_end(&w, out);
-    if (TSI_UNLIKELY(a->stand_ins != NULL) && mode == EPOCH_RELEASE) tsi_stand_ins_end(a, ref);
+    if (TSI_UNLIKELY(a->stand_ins != NULL))
+        mode == EPOCH_RELEASE ? tsi_stand_ins_end(a, ref) : tsi_stand_ins_drained(a, ref);
     tsi_inc_unpin(a, w.b, i);
     return true;
 }

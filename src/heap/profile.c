@@ -219,14 +219,14 @@ static bool live_room_locked(TsiArena* a) {
     return false;
 }
 
-static unsigned frames_of(TsiBinding* b, TsiCaller from, uintptr_t frames[TSI_PROFILE_FRAMES]) {
+unsigned tsi_profile_frames(TsiBinding* b, TsiCaller from, uintptr_t* frames, unsigned most) {
     uintptr_t here = (uintptr_t)&from;
     if (here < b->stack_low || here >= b->stack_high) {
         b->stack_low = b->stack_high = 0;
         (void)tsi_stack_bounds(here, &b->stack_low, &b->stack_high);
     }
     frames[0] = from.pc;
-    return 1 + tsi_stack_walk(from.fp, here, b->stack_high, frames + 1, TSI_PROFILE_FRAMES - 1);
+    return 1 + tsi_stack_walk(from.fp, here, b->stack_high, frames + 1, most - 1);
 }
 
 void tsi_profile_record(TsiBinding* b, const void* object, uint64_t gained, TsiRef ref, uint32_t maker,
@@ -244,7 +244,7 @@ void tsi_profile_record(TsiBinding* b, const void* object, uint64_t gained, TsiR
         tsi_ref_is_current(&a->phases, ref) ? tsi_inc_label(tsi_inc(&a->phases, tsi_ref_index(ref))) : TSI_LABEL_NONE;
     TsiProfileLive live = {.bytes = bytes, .era = tsi_ref_era(ref)};
     bool lives = name_object(b, object, &at, ref, &live);
-    unsigned depth = frames_of(b, from, frames);
+    unsigned depth = tsi_profile_frames(b, from, frames, TSI_PROFILE_FRAMES);
     double weight = tsi_profile_weight(bytes, p->mean);
     tsi_lock_take(&p->lock);
     p->samples++;

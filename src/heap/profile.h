@@ -49,6 +49,8 @@ void tsi_profile_one(TsiBinding* b, uint64_t bytes);
  * maker: see tsi_scope_maker. No lock held and no bracket open. Preserves errno. */
 void tsi_profile_record(TsiBinding* b, const void* object, uint64_t gained, uint64_t ref, uint32_t maker,
                         TsiCaller from);
+/* The callers of an allocation, innermost first: at most `most`, 1 at least. Returns how many. Own thread. */
+unsigned tsi_profile_frames(TsiBinding* b, TsiCaller from, uintptr_t* frames, unsigned most);
 /* Objects that one sampled of so many bytes stands for. */
 double tsi_profile_weight(uint64_t bytes, uint64_t mean);
 /* Bytes of the tables that were written. */

@@ -25,10 +25,13 @@ typedef struct TsiStandIn {
     struct TsiStandIn *next, **link; /* in the list of the incarnation, or of those that are about to be freed */
 } TsiStandIn;
 
+_Static_assert(sizeof(TsiStandIn) <= TSI_SHEET_CELL, "a record fits into a cell");
+
 /* Of an allocator that has stand-ins. */
 struct TsiStandIns {
-    size_t bytes;         /* of this */
-    TsiStandIn* of_inc[]; /* by the index of the incarnation's record, which may serve a later one already */
+    size_t bytes;             /* of this */
+    struct TsiSheets* sheets; /* that blocks lie on; NULL: they are malloc's */
+    TsiStandIn* of_inc[];     /* by the index of the incarnation's record, which may serve a later one already */
 };
 
 enum { GONE_KEPT = 1 << 12 };
@@ -39,7 +42,6 @@ typedef struct Gone {
     SlabMisuse what; /* a free of it would be */
 } Gone;
 
-TsiLock tsi_stand_in_lock = TSI_LOCK_OF(STAND_INS);
 static TsiStandIn* tree;
 static Gone gone[GONE_KEPT]; /* by turns */
 static uint32_t gone_count;
@@ -61,12 +63,18 @@ static bool wanted(unsigned by_malloc) {
 }
 
 bool tsi_stand_ins_open(TsiArena* a) {
-    if (!wanted(a->options.by_malloc)) return true;
+    bool late = a->options.late_access != 0;
+    if (!late && !wanted(a->options.by_malloc)) return true;
     size_t bytes = sizeof(struct TsiStandIns) + a->phases.incs.capacity * sizeof(TsiStandIn*);
     a->stand_ins = tsi_os_map(bytes);
     if (a->stand_ins == NULL) return false;
     a->stand_ins->bytes = bytes;
-    return true;
+    if (late) a->stand_ins->sheets = tsi_sheets_open(a);
+    return !late || a->stand_ins->sheets != NULL;
+}
+
+struct TsiSheets* tsi_stand_in_sheets(const TsiArena* a) {
+    return a->stand_ins != NULL ? a->stand_ins->sheets : NULL;
 }
 
 /* ---- the tree and the lists ---- */
@@ -133,8 +141,14 @@ static void free_list(TsiStandIn* x) {
     TSI_KEEP_FRAME();
     while (x != NULL) {
         TsiStandIn* next = x->next;
-        free(x->block);
-        free(x);
+        struct TsiSheets* sheets = x->arena->stand_ins->sheets;
+        if (sheets != NULL) {
+            tsi_sheet_give(sheets, x->block);
+            tsi_sheet_cell_give(sheets, x);
+        } else {
+            free(x->block);
+            free(x);
+        }
         x = next;
     }
 }
@@ -173,10 +187,13 @@ TSI_NOINLINE void* tsi_stand_in_make(TsiArena* a, void* slot, TsiRef ref, size_t
     int saved = errno;
     TsiPlace at; /* of whatever is there now: only its class is asked for */
     bool there = tsi_space_locate(&a->space, slot, &at) == TSI_PLACE_OK;
-    TsiStandIn* x = malloc(sizeof *x);
-    void* block = x != NULL ? new_block(size, there ? alignment_of(a, &at, slot, align) : align) : NULL;
+    if (there) align = alignment_of(a, &at, slot, align);
+    struct TsiSheets* sheets = a->stand_ins->sheets;
+    TsiStandIn* x = sheets != NULL ? tsi_sheet_cell_take(sheets) : malloc(sizeof *x);
+    void* block = x == NULL ? NULL : sheets != NULL ? tsi_sheet_take(sheets, ref, size, align) : new_block(size, align);
     if (block == NULL) {
-        free(x);
+        if (sheets == NULL) free(x);
+        else if (x != NULL) tsi_sheet_cell_give(sheets, x);
         errno = ENOMEM;
         return NULL;
     }
@@ -226,12 +243,18 @@ static TsiStandIn* take_list(TsiStandIn** list, TsiRef ref) {
 TSI_NOINLINE void tsi_stand_ins_end(TsiArena* a, TsiRef ref) {
     TSI_KEEP_FRAME();
     free_list(take_list(&a->stand_ins->of_inc[tsi_ref_index(ref)], ref));
+    if (a->stand_ins->sheets != NULL) tsi_sheets_ended(a->stand_ins->sheets, ref, true);
+}
+
+void tsi_stand_ins_drained(TsiArena* a, TsiRef ref) {
+    if (a->stand_ins->sheets != NULL) tsi_sheets_ended(a->stand_ins->sheets, ref, false);
 }
 
 void tsi_stand_ins_close(TsiArena* a) {
     TSI_KEEP_FRAME();
     if (a->stand_ins == NULL) return;
     for (uint32_t n = 0; n < tsi_table_used(&a->phases.incs); n++) free_list(take_list(&a->stand_ins->of_inc[n], 0));
+    if (a->stand_ins->sheets != NULL) tsi_sheets_close(a->stand_ins->sheets);
     tsi_os_drop(a->stand_ins, a->stand_ins->bytes);
     a->stand_ins = NULL;
 }

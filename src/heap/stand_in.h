@@ -20,6 +20,9 @@
  * allocation looks at the state, and only in a phase that has not been released writes the slot, in one hold of the
  * lock, and enters the list. So one of the two takes the block, and whoever gets the slot next writes it later.
  *
+ * With the option late_access a block is not malloc's, but lies on a sheet (sheets.h), whose pages cannot be touched
+ * when all on it have ended.
+ *
  * What is not done: objects aligned to more than TSI_STAND_IN_ALIGN_MAX stay in their slots, unseen.
  */
 #ifndef TSI_HEAP_STAND_IN_H
@@ -27,15 +30,15 @@
 
 #include "heap/arena.h"
 #include "heap/living.h"
-#include "os/lock.h"
+#include "heap/sheets.h"
 
-enum { TSI_STAND_IN_ALIGN_MAX = 1 << 20 };
 /* Of SlabOptions.by_malloc; 0: when a tool is there. */
 enum { TSI_BY_MALLOC_ALWAYS = 1, TSI_BY_MALLOC_NEVER = 2 };
 
-/* Taken with no other lock held, but for a fork. */
-extern TsiLock tsi_stand_in_lock;
-
+/* The sheets that the stand-ins lie on, or NULL: they are malloc's. [any thread] */
+struct TsiSheets* tsi_stand_in_sheets(const TsiArena* a);
+/* An incarnation has been drained: what escapes lives on. [no lock, no bracket] */
+void tsi_stand_ins_drained(TsiArena* a, TsiRef ref);
 /* Gives the allocator stand-ins where its options, or the tool that is there, want them. False without memory.
  * [nobody knows of the allocator yet] */
 bool tsi_stand_ins_open(TsiArena* a);

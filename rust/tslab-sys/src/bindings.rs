@@ -69,7 +69,8 @@ pub struct SlabOptions {
     pub shared: u8,
     pub bump: u8,
     pub by_malloc: u8,
-    pub reserved_: [u8; 3usize],
+    pub late_access: u8,
+    pub reserved_: [u8; 2usize],
     pub profile_bytes: u64,
     pub warm_limit_bytes: u64,
     pub quiet: u8,
@@ -811,7 +812,8 @@ const _: () = {
     ["Offset of field: SlabOptions::shared"][::core::mem::offset_of!(SlabOptions, shared) - 90usize];
     ["Offset of field: SlabOptions::bump"][::core::mem::offset_of!(SlabOptions, bump) - 91usize];
     ["Offset of field: SlabOptions::by_malloc"][::core::mem::offset_of!(SlabOptions, by_malloc) - 92usize];
-    ["Offset of field: SlabOptions::reserved_"][::core::mem::offset_of!(SlabOptions, reserved_) - 93usize];
+    ["Offset of field: SlabOptions::late_access"][::core::mem::offset_of!(SlabOptions, late_access) - 93usize];
+    ["Offset of field: SlabOptions::reserved_"][::core::mem::offset_of!(SlabOptions, reserved_) - 94usize];
     ["Offset of field: SlabOptions::profile_bytes"][::core::mem::offset_of!(SlabOptions, profile_bytes) - 96usize];
     ["Offset of field: SlabOptions::warm_limit_bytes"]
         [::core::mem::offset_of!(SlabOptions, warm_limit_bytes) - 104usize];

@@ -24,4 +24,5 @@ var table = []option{
 	{"quiet", 0, 1},
 	{"decay_ms", 0, 86400000},
 	{"by_malloc", 0, 2},
+	{"late_access", 0, 1},
 }

@@ -1,0 +1,362 @@
+/* sheets.c - see sheets.h. */
+#include "heap/sheets.h"
+
+#include "os/fault.h"
+#include "os/os.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { RECORDS = 1 << 17, TOLD_MAX = 64, CELLS = 512 };
+static const size_t most_bytes = (size_t)16 << 30, least_bytes = (size_t)64 << 20, align_most = TSI_STAND_IN_ALIGN_MAX;
+
+typedef enum State { SHEET_FREE, SHEET_OPEN, SHEET_CLOSED, SHEET_TAIL /* of the sheet `head` */ } State;
+
+typedef struct Sheet {
+    TsiRef ref;
+    uint64_t serial; /* of the sheet: no other has it */
+    uint64_t ended_ns, closed_ns;
+    uint32_t state, count; /* of places */
+    uint32_t used, live;
+    uint32_t head, older; /* place; of the incarnation's, place + 1 */
+    bool released;
+    char label[TSI_LABEL_BYTES];
+} Sheet;
+
+/* An object, in turn with others. */
+typedef struct Record {
+    uint64_t serial; /* of its sheet */
+    size_t offset, size;
+    unsigned depth;
+    uintptr_t frames[TSI_SHEET_FRAMES];
+} Record;
+
+typedef struct Cell {
+    struct Cell* next;
+    uint8_t rest[TSI_SHEET_CELL - sizeof(struct Cell*)];
+} Cell;
+
+typedef struct TsiSheets {
+    TsiArena* arena;
+    uint8_t *base, *reserved;
+    size_t reserved_bytes;
+    uint32_t places, next;
+    uint64_t serials, records;
+    Sheet* sheets;
+    Record* record;   /* RECORDS */
+    uint32_t* newest; /* of an incarnation's record: place + 1 */
+    uint32_t* current;
+    uint32_t incs;
+    Cell* cells;
+    void* blocks; /* of cells, chained by their first word */
+} TsiSheets;
+
+TsiLock tsi_stand_in_lock = TSI_LOCK_OF(STAND_INS);
+
+/* Of the process: what a fault is looked up in. */
+static _Atomic(TsiSheets*) known[TOLD_MAX];
+
+static size_t sheets_bytes(const TsiSheets* t) { return t->places * sizeof(Sheet); }
+static size_t incs_bytes(const TsiSheets* t) { return t->incs * sizeof(uint32_t); }
+
+/* ---- faults ---- */
+
+bool tsi_sheets_own(const TsiSheets* t, const void* p) {
+    return (uintptr_t)p - (uintptr_t)t->base < (size_t)t->places * TSI_SHEET_BYTES;
+}
+
+static const Record* record_of(const TsiSheets* t, const Sheet* s, size_t offset) {
+    const Record* before = NULL; /* the object behind which the address is, where it is in none */
+    for (uint32_t n = 0; n < RECORDS; n++) {
+        const Record* r = &t->record[n];
+        if (r->serial != s->serial || r->offset > offset) continue;
+        if (before == NULL || r->offset > before->offset) before = r;
+    }
+    return before;
+}
+
+typedef struct Words {
+    char at[4096];
+    size_t used;
+} Words;
+
+#define PUT(w, ...)                                                                     \
+    do {                                                                                \
+        int n_ = snprintf((w)->at + (w)->used, sizeof(w)->at - (w)->used, __VA_ARGS__); \
+        if (n_ > 0) (w)->used += (size_t)n_;                                            \
+        if ((w)->used >= sizeof(w)->at) (w)->used = sizeof(w)->at - 1;                  \
+    } while (0)
+
+static void put_code(Words* w, const char* before, uintptr_t pc) {
+    char name[256];
+    if (pc == 0) return;
+    (void)tsi_os_code_name(pc, name, sizeof name);
+    PUT(w, "%s%s\n", before, name);
+}
+
+static void put_ago(Words* w, uint64_t since_ns) {
+    uint64_t now = tsi_os.now_ns(), us = (now > since_ns ? now - since_ns : 0) / 1000;
+    if (us < 10000) PUT(w, "%" PRIu64 " us", us);
+    else if (us < 10000000) PUT(w, "%" PRIu64 " ms", us / 1000);
+    else PUT(w, "%" PRIu64 " s", us / 1000000);
+}
+
+static void tell(const TsiSheets* t, const Sheet* s, const void* address, uintptr_t pc) {
+    static Words w; /* too large for a signal's stack; of two threads that fault at once one may garble the other */
+    size_t offset = (size_t)((const uint8_t*)address - t->base) - (size_t)s->head * TSI_SHEET_BYTES;
+    const Record* r = record_of(t, s, offset);
+    w.used = 0;
+    PUT(&w, "temporal-slab: late access to phase \"%s\" (era %" PRIu64 "), ", s->label, tsi_ref_era(s->ref));
+    if (s->ended_ns != 0) {
+        PUT(&w, "%s ", s->released ? "released" : "drained");
+        put_ago(&w, s->ended_ns);
+        PUT(&w, " ago");
+    } else {
+        PUT(&w, "which goes on: all that lay there was freed ");
+        put_ago(&w, s->closed_ns);
+        PUT(&w, " ago");
+    }
+    if (r != NULL && offset < r->offset + r->size)
+        PUT(&w, ": %p is %zu bytes into an object of %zu bytes\n", address, offset - r->offset, r->size);
+    else if (r != NULL)
+        PUT(&w, ": %p is %zu bytes behind an object of %zu bytes\n", address, offset - r->offset - r->size, r->size);
+    else PUT(&w, ": %p is in an object that is not known any more\n", address);
+    put_code(&w, "  touched at    ", pc);
+    for (unsigned n = 0; r != NULL && n < r->depth; n++)
+        put_code(&w, n == 0 ? "  allocated at  " : "                ", r->frames[n]);
+    tsi_os.complain(w.at, w.used);
+}
+
+static void on_fault(const void* address, uintptr_t pc) {
+    for (unsigned n = 0; n < TOLD_MAX; n++) {
+        const TsiSheets* t = tsi_load_acquire(&known[n]); /* pairs with the release in tsi_sheets_open: it is whole */
+        if (t == NULL || !tsi_sheets_own(t, address)) continue;
+        const Sheet* s = &t->sheets[((const uint8_t*)address - t->base) / TSI_SHEET_BYTES];
+        if (s->state == SHEET_TAIL) {
+            const Sheet* head = &t->sheets[s->head];
+            if (head->serial != s->serial) return;
+            s = head;
+        }
+        if (s->state == SHEET_CLOSED) tell(t, s, address, pc);
+    }
+}
+
+/* ---- open, close ---- */
+
+TsiSheets* tsi_sheets_open(TsiArena* a) {
+    size_t bytes = most_bytes;
+    TsiSheets* t = tsi_os_map(sizeof *t);
+    if (t == NULL) return NULL;
+    t->arena = a;
+    t->incs = a->phases.incs.capacity;
+    while ((t->reserved = tsi_os.reserve(bytes + align_most)) == NULL && bytes > least_bytes) bytes /= 2;
+    t->reserved_bytes = bytes + align_most;
+    t->base = (uint8_t*)tsi_align_up((uintptr_t)t->reserved, align_most);
+    t->places = (uint32_t)(bytes / TSI_SHEET_BYTES);
+    t->sheets = tsi_os_map(sheets_bytes(t));
+    t->record = tsi_os_map(RECORDS * sizeof(Record));
+    t->newest = tsi_os_map(incs_bytes(t));
+    t->current = tsi_os_map(incs_bytes(t));
+    bool whole =
+        t->reserved != NULL && t->sheets != NULL && t->record != NULL && t->newest != NULL && t->current != NULL;
+    if (!whole || !tsi_os_on_fault(on_fault)) {
+        tsi_sheets_close(t);
+        return NULL;
+    }
+    tsi_lock_take(&tsi_stand_in_lock);
+    for (unsigned n = 0; n < TOLD_MAX; n++) {
+        if (tsi_load_relaxed(&known[n]) != NULL) continue;
+        tsi_store_release(&known[n], t); /* pairs with on_fault */
+        break;
+    }
+    tsi_lock_give(&tsi_stand_in_lock);
+    return t;
+}
+
+void tsi_sheets_close(TsiSheets* t) {
+    tsi_lock_take(&tsi_stand_in_lock);
+    for (unsigned n = 0; n < TOLD_MAX; n++)
+        if (tsi_load_relaxed(&known[n]) == t) tsi_store_relaxed(&known[n], NULL);
+    tsi_lock_give(&tsi_stand_in_lock);
+    for (void *block = t->blocks, *next; block != NULL; block = next) {
+        next = *(void**)block;
+        tsi_os_drop(block, CELLS * sizeof(Cell));
+    }
+    if (t->reserved != NULL) tsi_os.unmap(t->reserved, t->reserved_bytes);
+    tsi_os_drop(t->sheets, sheets_bytes(t));
+    tsi_os_drop(t->record, RECORDS * sizeof(Record));
+    tsi_os_drop(t->newest, incs_bytes(t));
+    tsi_os_drop(t->current, incs_bytes(t));
+    tsi_os_drop(t, sizeof *t);
+}
+
+/* ---- cells ---- */
+
+void* tsi_sheet_cell_take(TsiSheets* t) {
+    tsi_lock_take(&tsi_stand_in_lock);
+    if (t->cells == NULL) {
+        Cell* block = tsi_os_map(CELLS * sizeof *block);
+        for (unsigned n = 1; block != NULL && n < CELLS; n++) { /* the first chains the blocks */
+            block[n].next = t->cells;
+            t->cells = &block[n];
+        }
+        if (block != NULL) {
+            *(void**)(void*)block = t->blocks;
+            t->blocks = block;
+        }
+    }
+    Cell* c = t->cells;
+    if (c != NULL) t->cells = c->next;
+    tsi_lock_give(&tsi_stand_in_lock);
+    return c;
+}
+
+void tsi_sheet_cell_give(TsiSheets* t, void* cell) {
+    tsi_lock_take(&tsi_stand_in_lock);
+    Cell* c = cell;
+    c->next = t->cells;
+    t->cells = c;
+    tsi_lock_give(&tsi_stand_in_lock);
+}
+
+/* ---- sheets ---- */
+
+static uint8_t* address_of(const TsiSheets* t, uint32_t place) { return t->base + (size_t)place * TSI_SHEET_BYTES; }
+
+static bool has_ended(const TsiSheets* t, const Sheet* s) {
+    uint64_t word = tsi_load_relaxed(&tsi_inc(&t->arena->phases, tsi_ref_index(s->ref))->word);
+    return word >> 2 != tsi_ref_era(s->ref) || (word & TSI_INC_STATE) != TSI_INC_ACTIVE;
+}
+
+static void close_locked(TsiSheets* t, uint32_t place) {
+    TSI_HOLDS(&tsi_stand_in_lock);
+    Sheet* s = &t->sheets[place];
+    s->state = SHEET_CLOSED;
+    s->closed_ns = tsi_os.now_ns();
+    (void)tsi_os.purge(address_of(t, place), (size_t)s->count * TSI_SHEET_BYTES, TSI_PURGE_UNCOMMIT);
+}
+
+/* The first of so many places in a row that are free, or closed: the next in turn. UINT32_MAX if there are none. */
+static uint32_t find_locked(const TsiSheets* t, uint32_t count, uint32_t align) {
+    TSI_HOLDS(&tsi_stand_in_lock);
+    uint32_t from = t->next;
+    for (uint32_t looked = 0, run = 0; looked < t->places + count; looked++, from++) {
+        if (from >= t->places) from = run = 0;
+        const Sheet* s = &t->sheets[from];
+        const Sheet* head = s->state == SHEET_TAIL ? &t->sheets[s->head] : s;
+        bool free = head->state != SHEET_OPEN || head->serial != s->serial;
+        bool begins = (uintptr_t)address_of(t, from) % align == 0;
+        run = free && (run != 0 || begins) ? run + 1 : 0;
+        if (run == count) return from + 1 - count;
+    }
+    return UINT32_MAX;
+}
+
+static uint32_t open_locked(TsiSheets* t, TsiRef ref, uint32_t count, uint32_t align) {
+    TSI_HOLDS(&tsi_stand_in_lock);
+    uint32_t place = find_locked(t, count, align), at = tsi_ref_index(ref);
+    if (place == UINT32_MAX || tsi_os.commit(address_of(t, place), (size_t)count * TSI_SHEET_BYTES) != 0)
+        return UINT32_MAX;
+    t->next = place + count;
+    Sheet* s = &t->sheets[place];
+    *s = (Sheet){.ref = ref, .serial = ++t->serials, .state = SHEET_OPEN, .count = count, .head = place};
+    memcpy(s->label, tsi_inc(&t->arena->phases, at)->label, sizeof s->label);
+    if (s->label[0] == 0) memcpy(s->label, "(unlabeled)", sizeof "(unlabeled)");
+    for (uint32_t n = 1; n < count; n++)
+        t->sheets[place + n] = (Sheet){.serial = s->serial, .state = SHEET_TAIL, .head = place};
+    s->older = t->newest[at];
+    t->newest[at] = place + 1;
+    return place;
+}
+
+/* The incarnation goes on with another sheet, or has ended. */
+static void leave_current_locked(TsiSheets* t, uint32_t at) {
+    TSI_HOLDS(&tsi_stand_in_lock);
+    uint32_t place = t->current[at];
+    t->current[at] = 0;
+    if (place != 0 && t->sheets[place - 1].state == SHEET_OPEN && t->sheets[place - 1].live == 0)
+        close_locked(t, place - 1);
+}
+
+/* The sheet of the incarnation that has so many bytes left, or a new one; the place, or UINT32_MAX. */
+static uint32_t roomy_locked(TsiSheets* t, TsiRef ref, size_t bytes, size_t align) {
+    TSI_HOLDS(&tsi_stand_in_lock);
+    uint32_t at = tsi_ref_index(ref), place = t->current[at];
+    if (bytes > TSI_SHEET_BYTES / 4 || align > TSI_SHEET_BYTES / 4) {
+        size_t all = (bytes + TSI_SHEET_BYTES - 1) / TSI_SHEET_BYTES;
+        return all < t->places ? open_locked(t, ref, (uint32_t)all, align > TSI_SHEET_BYTES ? (uint32_t)align : 1)
+                               : UINT32_MAX;
+    }
+    if (place != 0) {
+        const Sheet* s = &t->sheets[place - 1];
+        bool its = s->ref == ref && s->state == SHEET_OPEN;
+        if (its && tsi_align_up(s->used, align) + bytes <= TSI_SHEET_BYTES) return place - 1;
+        if (its) leave_current_locked(t, at);
+    }
+    place = open_locked(t, ref, 1, 1);
+    if (place != UINT32_MAX) t->current[at] = place + 1;
+    return place;
+}
+
+void* tsi_sheet_take(TsiSheets* t, TsiRef ref, size_t size, size_t align) {
+    size_t bytes = tsi_align_up(size != 0 ? size : 1, 16);
+    if (align < 16) align = 16;
+    tsi_lock_take(&tsi_stand_in_lock);
+    uint32_t place = roomy_locked(t, ref, bytes, align);
+    uint8_t* block = NULL;
+    if (place != UINT32_MAX) {
+        Sheet* s = &t->sheets[place];
+        size_t offset = tsi_align_up(s->used, align);
+        block = address_of(t, place) + offset;
+        s->used = offset + bytes < UINT32_MAX ? (uint32_t)(offset + bytes) : UINT32_MAX;
+        s->live++;
+        Record* r = &t->record[t->records++ % RECORDS];
+        r->serial = s->serial;
+        r->offset = offset;
+        r->size = size;
+        r->depth = 0;
+    }
+    tsi_lock_give(&tsi_stand_in_lock);
+    return block;
+}
+
+void tsi_sheet_note(TsiSheets* t, const void* block, const uintptr_t* frames, unsigned depth) {
+    tsi_lock_take(&tsi_stand_in_lock);
+    const Sheet* s = &t->sheets[((const uint8_t*)block - t->base) / TSI_SHEET_BYTES];
+    size_t offset = (size_t)((const uint8_t*)block - address_of(t, s->head));
+    uint64_t first = t->records > TSI_SHEET_FRAMES * 64 ? t->records - TSI_SHEET_FRAMES * 64 : 0;
+    for (uint64_t n = t->records; n-- > first;) { /* one of the latest: others may have come in between */
+        Record* r = &t->record[n % RECORDS];
+        if (r->serial != s->serial || r->offset != offset) continue;
+        r->depth = depth < TSI_SHEET_FRAMES ? depth : TSI_SHEET_FRAMES;
+        memcpy(r->frames, frames, r->depth * sizeof *frames);
+        break;
+    }
+    tsi_lock_give(&tsi_stand_in_lock);
+}
+
+void tsi_sheet_give(TsiSheets* t, void* block) {
+    tsi_lock_take(&tsi_stand_in_lock);
+    Sheet* s = &t->sheets[((uint8_t*)block - t->base) / TSI_SHEET_BYTES];
+    uint32_t at = tsi_ref_index(s->ref);
+    bool filling = t->current[at] == s->head + 1 && !has_ended(t, s);
+    if (--s->live == 0 && !filling) close_locked(t, s->head);
+    tsi_lock_give(&tsi_stand_in_lock);
+}
+
+void tsi_sheets_ended(TsiSheets* t, TsiRef ref, bool released) {
+    uint32_t at = tsi_ref_index(ref);
+    uint64_t now = tsi_os.now_ns();
+    tsi_lock_take(&tsi_stand_in_lock);
+    uint32_t current = t->current[at];
+    if (current != 0 && t->sheets[current - 1].ref == ref) leave_current_locked(t, at);
+    for (uint32_t place = t->newest[at]; place != 0;) {
+        Sheet* s = &t->sheets[place - 1];
+        if (s->ref != ref) break; /* older ones are of others, or their addresses are used again */
+        if (s->ended_ns == 0) s->ended_ns = now;
+        s->released |= released;
+        place = s->older;
+    }
+    tsi_lock_give(&tsi_stand_in_lock);
+}

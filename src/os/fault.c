@@ -1,0 +1,66 @@
+/* fault.c - see fault.h. */
+#define _GNU_SOURCE
+#include "os/fault.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <ucontext.h>
+
+static TsiFaultFn* told;
+static struct sigaction before;
+
+static uintptr_t pc_of(const void* context) {
+#if defined(__x86_64__) && defined(REG_RIP)
+    return (uintptr_t)((const ucontext_t*)context)->uc_mcontext.gregs[REG_RIP];
+#elif defined(__aarch64__) && defined(__linux__)
+    return (uintptr_t)((const ucontext_t*)context)->uc_mcontext.pc;
+#else
+    (void)context;
+    return 0;
+#endif
+}
+
+/* What was to handle it: called, or put back, so that the instruction faults again and meets it. */
+static void go_on(int number, siginfo_t* info, void* context) {
+    if ((before.sa_flags & SA_SIGINFO) != 0) before.sa_sigaction(number, info, context);
+    else if (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN) (void)sigaction(number, &before, NULL);
+    else before.sa_handler(number);
+}
+
+static void on_signal(int number, siginfo_t* info, void* context) {
+    int saved = errno;
+    if (info->si_code > 0) told(info->si_addr, pc_of(context)); /* the kernel's, not kill's */
+    errno = saved;
+    go_on(number, info, context);
+}
+
+bool tsi_os_on_fault(TsiFaultFn* fn) {
+    struct sigaction on;
+    if (told != NULL) return true;
+    told = fn;
+    memset(&on, 0, sizeof on);
+    on.sa_sigaction = on_signal;
+    on.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    (void)sigemptyset(&on.sa_mask);
+    return sigaction(SIGSEGV, &on, &before) == 0;
+}
+
+size_t tsi_os_code_name(uintptr_t pc, char* out, size_t n) {
+    Dl_info of;
+    const char* file = NULL;
+    int length;
+    if (dladdr((void*)pc, &of) == 0 || of.dli_fname == NULL) length = snprintf(out, n, "0x%zx", (size_t)pc);
+    else {
+        file = strrchr(of.dli_fname, '/');
+        file = file != NULL ? file + 1 : of.dli_fname;
+        size_t in_file = pc - (uintptr_t)of.dli_fbase;
+        if (of.dli_sname != NULL)
+            length = snprintf(out, n, "%s+0x%zx (%s+0x%zx)", of.dli_sname, (size_t)(pc - (uintptr_t)of.dli_saddr), file,
+                              in_file);
+        else length = snprintf(out, n, "%s+0x%zx", file, in_file);
+    }
+    return length < 0 ? 0 : (size_t)length < n ? (size_t)length : n - 1;
+}
