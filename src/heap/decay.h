@@ -8,7 +8,7 @@
  *   - a heap whose thread has counted since the last look is left to that thread, which takes its own;
  *   - pages stay in the stock until the next look, which gives back those that nobody has touched, or until the
  *     allocator would grow beyond what it had at the look (mem/stock.h). What goes and is missed raises the budget,
- *     which falls again by time. A heap that grows and looks for its empty slabs by itself (heap/alloc.c) does likewise.
+ *     which falls again by time. A heap that grows and looks for its empty slabs itself (heap/alloc.c) does likewise.
  *
  * So a process with no calls at all keeps what it has: the next call, or a reader of statistics, looks. A thread that
  * has counted quickly counts down from STEPS (decay.c), so one that becomes idle then makes as many calls before it

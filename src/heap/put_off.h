@@ -9,7 +9,7 @@
  *
  *   drain:  bytes of pages without an object  >= PHASE: they go at once
  *                                             <  PHASE: the phase is remembered, the bytes added to the thread's
- *   then :  the thread's bytes > THREAD, or PHASES remembered: the oldest are thinned (tsi_inc_thin), if they hold slabs
+ *   then :  the thread's bytes > THREAD, or PHASES remembered: the oldest are thinned (tsi_inc_thin), if still there
  *
  * Late frees, looks (decay.h), trims and the thread's exit give these pages back as they do others.
  *
