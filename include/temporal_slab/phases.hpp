@@ -183,6 +183,16 @@ template <class F> void on_end(SlabAllocator* a, EpochId epoch, F&& f) {
 
 /* ---- phases ----------------------------------------------------------------------------- */
 
+/* Options of a domain, to be changed and given to domain; flags are SLAB_DOMAIN_*, such as SLAB_DOMAIN_OWNER_ONLY for
+ * one that tslab::owner_run works in. The label is copied as the domain is made, and must last until then. */
+inline SlabDomainOptions domain_options(const char* label = nullptr, std::uint32_t flags = 0) noexcept {
+    SlabDomainOptions options{};
+    options.struct_size = sizeof options;
+    options.label = label;
+    options.flags = flags;
+    return options;
+}
+
 /* Owns a phase: what is made in it ends with the object, in one step, and not before. Entering and leaving it change
  * nothing of that (auto_close is false), so it can be passed from thread to thread and entered by several at once. */
 class domain {
@@ -193,6 +203,13 @@ class domain {
         d_->auto_close = false;
     }
     explicit domain(const allocator& a, const char* label = nullptr) : domain(a.get(), label) {}
+    /* epoch_domain_create_ex. With SLAB_DOMAIN_OWNER_ONLY the domain is the calling thread's alone: others are refused,
+     * its end by a destructor included, and the phase is released when that thread exits. Throws std::system_error
+     * (ENOMEM, EINVAL). O(1). */
+    domain(SlabAllocator* a, const SlabDomainOptions& options) : d_(detail::made(epoch_domain_create_ex(a, &options))) {
+        d_->auto_close = false;
+    }
+    domain(const allocator& a, const SlabDomainOptions& options) : domain(a.get(), options) {}
     /* Takes over a domain of epoch_domain_create* or _wrap, or NULL: nothing. */
     static domain adopt(epoch_domain_t* d) noexcept { return domain(d); }
     domain(domain&& other) noexcept : d_(other.release()) {}

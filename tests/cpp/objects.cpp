@@ -84,6 +84,61 @@ void made_in_lanes(tslab::allocator& slab) {
     CHECK(d.end().objects_released == 1);
 }
 
+void made_in_runs(tslab::allocator& slab) {
+    tslab::domain d(slab, tslab::domain_options("run", SLAB_DOMAIN_OWNER_ONLY));
+    {
+        const tslab::owner_run run(d);
+        static_assert(!std::is_copy_constructible_v<tslab::owner_run> &&
+                      !std::is_move_constructible_v<tslab::owner_run>);
+        CHECK(run.get() == d.get() && run.home() == slab.get());
+        for (int i = 0; i < 5000; i++) CHECK(in_phase(tslab::make<point>(run), slab, d.era()));
+        wide* const w = tslab::make<wide>(run);
+        CHECK(aligned(w, 128) && w->value == 3 && in_phase(w, slab, d.era()));
+        point* const p = tslab::make_array<point>(run, 1000);
+        CHECK(p[999].y == 2 && in_phase(p, slab, d.era()));
+        CHECK(tslab::make_array<point>(run, 0) != nullptr);
+        CHECK(error_of([&] { tslab::make_array<point>(run, SIZE_MAX / 4); }) == ENOMEM);
+        {
+            const auto owned = tslab::make_unique<std::string>(run, std::string(100, 'r'));
+            CHECK(owned->size() == 100 && in_phase(owned.get(), slab, d.era()));
+            CHECK(tslab::make_unique<std::string[]>(run, 3)[2].empty());
+        }
+        CHECK(tslab::make_handle<point>(run).free(slab));
+        CHECK(in_phase(tslab::move_to(run, tslab::make<point>(slab)), slab, d.era()));
+    }
+    const tslab::owner_run again(d); /* the first has ended */
+    CHECK(in_phase(tslab::make<point>(again), slab, d.era()));
+}
+
+/* What a run is refused, and what is refused while there is one. */
+void refused_to_runs(tslab::allocator& slab) {
+    tslab::domain d(slab, tslab::domain_options("run", SLAB_DOMAIN_OWNER_ONLY));
+    const tslab::domain anybodys(slab, "anybody's");
+    CHECK(error_of([&] { const tslab::owner_run none(anybodys); }) == EINVAL);
+    std::thread([&] { CHECK(error_of([&] { const tslab::owner_run none(d); }) == EBUSY); }).join();
+    {
+        const tslab::owner_run run(d);
+        CHECK(error_of([&] { const tslab::owner_run second(d); }) == EBUSY);
+        CHECK(error_of([&] { d.reset(); }) == EBUSY);
+        CHECK(error_of([&] { d.end(); }) == EBUSY);
+        CHECK(error_of([&] { const tslab::entered inside(d); }) == EBUSY);
+        CHECK(in_phase(tslab::make<point>(run), slab, d.era()));
+    }
+    d.reset();
+    int thrown = 0;
+    try { /* the guard ends the run as an exception leaves */
+        const tslab::owner_run run(d);
+        counted::throw_at = counted::live;
+        tslab::make_undestroyed<counted>(run, 7);
+    } catch (int n) {
+        thrown = n;
+    }
+    counted::throw_at = -1;
+    CHECK(thrown == 7);
+    CHECK(d.end().objects_released == 0);
+    CHECK(error_of([&] { const tslab::domain bad(slab, tslab::domain_options(nullptr, 1u << 31)); }) == EINVAL);
+}
+
 void outside_of_scopes(tslab::allocator& slab) {
     const tslab::scope around(slab, "around");
     const tslab::outside ring(slab);
@@ -206,6 +261,8 @@ int main() {
     const check_case cases[] = {
         {"made_in_phases", made_in_phases},
         {"made_in_lanes", made_in_lanes},
+        {"made_in_runs", made_in_runs},
+        {"refused_to_runs", refused_to_runs, 5},
         {"outside_of_scopes", outside_of_scopes},
         {"moved", moved, 1},
         {"an_ended_phase", an_ended_phase},
