@@ -106,6 +106,14 @@ fn in_lane(load: &mut Load, requests: usize) {
     }
 }
 
+fn in_run(load: &mut Load, requests: usize) {
+    for _ in 0..requests {
+        load.slab
+            .run("request", |run| all(&load.layouts, |layout| run.try_alloc_layout(layout).expect("memory")))
+            .expect("a phase");
+    }
+}
+
 fn in_domain(load: &mut Load, requests: usize) {
     for _ in 0..requests {
         let domain = load.slab.domain("request").expect("a phase");
@@ -154,13 +162,14 @@ fn in_c(load: &mut Load, requests: usize) {
     }
 }
 
-const WAYS: [(&str, Way); 10] = [
+const WAYS: [(&str, Way); 11] = [
     ("Box (the system's malloc), freed singly", in_box),
     ("mimalloc, freed singly", in_mimalloc),
     ("bumpalo, new for each", in_new_bump),
     ("bumpalo, reset after each", in_reset_bump),
     ("tslab, scope", in_scope),
     ("tslab, scope and lane", in_lane),
+    ("tslab, run", in_run),
     ("tslab, Domain for each", in_domain),
     ("tslab, Domain reset after each", in_reset_domain),
     ("tslab, scope, freed singly", in_scope_singly),

@@ -3,8 +3,9 @@
 
 use core::ffi::{c_char, c_void};
 
-use crate::{epoch_domain_t, SlabAllocator, SlabLane, SLAB_LANE_VERSION};
+use crate::{epoch_domain_t, SlabAllocator, SlabLane, SlabRun, SLAB_LANE_VERSION};
 use crate::{slab_lane_begin_as, slab_lane_malloc_called, slab_lane_open_as};
+use crate::{slab_run_begin_as, slab_run_end_as, slab_run_malloc_called};
 
 /// Opens a lane of the domain's present epoch for the calling thread. False, with errno, and a lane that is none: the domain has ended.
 ///
@@ -129,5 +130,82 @@ unsafe fn thread_at(at: i64) -> u64 {
     unsafe {
         core::arch::asm!("mrs {}, tpidr_el0", out(reg) pointer, options(nostack, preserves_flags));
         pointer.offset(at as isize).cast::<u64>().read()
+    }
+}
+
+/// Begins a run in the domain's present epoch. False, with errno, and a run that is none.
+///
+/// # Safety
+/// The run may be written; the domain is one, or NULL.
+#[inline]
+pub unsafe fn slab_run_begin(run: *mut SlabRun, d: *mut epoch_domain_t) -> bool {
+    let mut made = SlabRun::default();
+    // SAFETY: as above.
+    unsafe {
+        let ok = slab_run_begin_as(&mut made, d, SLAB_LANE_VERSION);
+        run.write(made);
+        ok
+    }
+}
+
+/// Allocates in the run's phase, inlined for as long as its region lasts. NULL with errno. As in C, the thread is asked for in debug
+/// builds alone.
+///
+/// # Safety
+/// The run was begun by this thread and is no copy of another one that is still used, or it is none; it has not ended otherwise than by
+/// [`slab_run_end`] of this place; its allocator lives; nobody else uses the run meanwhile.
+#[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
+#[inline]
+pub unsafe fn slab_run_malloc(run: *mut SlabRun, size: usize) -> *mut c_void {
+    use core::sync::atomic::AtomicU8;
+    use core::sync::atomic::Ordering::{Relaxed, Release};
+
+    // SAFETY: slab_run_malloc of slab_lane.h, word for word. Place, end and map are those of a region that is the run's; what others
+    // read is atomic here. The start of what is left first: it bounds the object.
+    unsafe {
+        let last = size.wrapping_sub(1) | 15;
+        let at = (*run).at_;
+        let mine = !cfg!(debug_assertions) || ((*run).thread_ != 0 && thread_at((*run).thread_at_) == (*run).thread_);
+        if !mine || last >= 4096 || last >= (*run).end_.wrapping_sub(at) {
+            *run = slab_run_malloc_called(*run, size);
+            return (*run).got_;
+        }
+        let end = at + last + 1;
+        (*run).at_ = end;
+        (*run).count_ += 1;
+        AtomicU8::from_ptr(((*run).map_.wrapping_add(end >> 4)) as *mut u8).store((*run).gap_ as u8, Relaxed);
+        AtomicU8::from_ptr(((*run).map_.wrapping_add(at >> 4)) as *mut u8).store((*run).life_ as u8, Release);
+        at as *mut c_void
+    }
+}
+
+/// Allocates in the run's phase: a call. NULL with errno.
+///
+/// # Safety
+/// The run was begun, or is none; its allocator lives; nobody else uses the run meanwhile.
+#[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri))))]
+#[inline]
+pub unsafe fn slab_run_malloc(run: *mut SlabRun, size: usize) -> *mut c_void {
+    // SAFETY: as above.
+    unsafe {
+        *run = slab_run_malloc_called(*run, size);
+        (*run).got_
+    }
+}
+
+/// Ends the run, which is none then. False, with errno: it is none, another thread's, or its epoch has ended.
+///
+/// # Safety
+/// The run was begun, or is none; its allocator lives; nobody else uses the run meanwhile.
+#[inline]
+pub unsafe fn slab_run_end(run: *mut SlabRun) -> bool {
+    // SAFETY: as above.
+    unsafe {
+        let ended = *run;
+        (*run).domain = core::ptr::null_mut();
+        (*run).at_ = 0;
+        (*run).end_ = 0;
+        (*run).thread_ = 0;
+        slab_run_end_as(ended)
     }
 }

@@ -24,6 +24,7 @@
 //! | an object that is dropped | [`Phase::boxed`]; outside of all phases [`Allocator::boxed`] |
 //! | objects that name each other | [`Phase::pool`] and [`Handle`] |
 //! | a loop on one thread | [`Phase::lane`] |
+//! | a phase that is one thread's alone | [`Allocator::run`], which lends a [`Run`] |
 //! | a `Vec`, a `HashMap` | `new_in(phase)` of allocator-api2 and hashbrown; [`Bulk`] where nothing is to be freed singly |
 //! | a phase that follows a task | [`in_phase`]; inside, [`with_current`] |
 //! | the whole program's allocator | [`Global`] |
@@ -56,6 +57,7 @@ mod memory;
 mod phase;
 mod pool;
 mod raw;
+mod run;
 mod stats;
 mod task;
 
@@ -68,6 +70,7 @@ pub use lane::Lane;
 pub use memory::Bulk;
 pub use phase::{with_current, AsPhase, Domain, Phase};
 pub use pool::{Handle, Pool};
+pub use run::Run;
 pub use stats::{Held, Label, LabelStats, PhaseStats, Receipt, Refusals, Stats};
 pub use task::{in_phase, InPhase};
 

@@ -14,11 +14,11 @@ use crate::raw::{self, CLabel};
 use crate::stats::{Held, Receipt};
 use crate::{Allocator, Boxed, Lane, Pool};
 
-/// The functions that [`Phase`] and [`Lane`] have alike; `$life` is the lifetime of what they lend.
+/// The functions that [`Phase`], [`Lane`] and [`Run`](crate::Run) have alike; `$life` is the lifetime of what they lend.
 macro_rules! allocation_functions {
     ($($life:lifetime)?) => {
         /// Moves the value there. It is dropped by nobody: the end of a phase takes memory back and runs no destructor. For a
-        /// value that must be dropped there is [`Phase::boxed`].
+        /// value that must be dropped there is [`Phase::boxed`](crate::Phase::boxed).
         ///
         /// # Panics
         /// Where memory is refused: none is left, or a budget is exceeded.

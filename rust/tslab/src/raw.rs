@@ -26,7 +26,7 @@ pub(crate) fn found<T>(p: *mut std::ffi::c_void) -> Result<NonNull<T>, AllocErro
     }
 }
 
-/// Where memory of a domain comes from: the domain, or a lane of it.
+/// Where memory of a domain comes from: the domain, or a lane or run of it.
 pub(crate) trait Place: Copy {
     fn domain(self) -> NonNull<sys::epoch_domain_t>;
     /// # Safety
