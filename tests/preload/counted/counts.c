@@ -20,7 +20,7 @@
 #include <time.h>
 
 #define API __attribute__((visibility("default")))
-enum { PHASES = 1 << 18, PLACES = 1 << 20, DEEP = 64, LABELS = 64 };
+enum { PHASES = 1 << 18, PLACES = 1 << 20, DEEP = 256, LABELS = 64 };
 
 typedef struct Phase {
     tslab_phase* handle; /* NULL: it has ended */

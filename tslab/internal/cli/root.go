@@ -64,7 +64,7 @@ func (a *app) root() *cobra.Command {
 	root.SetVersionTemplate("tslab {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(a.lsCommand(), a.statsCommand(), a.watchCommand(), a.topCommand(), a.doctorCommand(), a.profileCommand(), a.flameCommand(), a.exportCommand(),
-		a.pushCommand(), a.serveCommand(), a.webCommand(), a.recordCommand(), a.diffCommand(), a.gateCommand(), a.runCommand(), a.schemaCommand(), a.manCommand())
+		a.pushCommand(), a.serveCommand(), a.webCommand(), a.recordCommand(), a.diffCommand(), a.gateCommand(), a.runCommand(), a.shimCommand(), a.schemaCommand(), a.manCommand())
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
 		if c.Name() == "completion" {
