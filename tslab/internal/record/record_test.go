@@ -108,14 +108,14 @@ func TestKilledAtAnyByte(t *testing.T) {
 
 // A recording that has reached its bound spans all of the time, in steps that double.
 func TestBounded(t *testing.T) {
-	path, w := made(t, 400, LeastBytes)
+	path, w := made(t, 150, LeastBytes)
 	info, err := os.Stat(path)
 	if err != nil || info.Size() > LeastBytes || info.Size() != w.Size() {
 		t.Fatal(err, info.Size(), w.Size())
 	}
 	r := opened(t, path)
 	step := w.Skip()
-	if step < 2 || r.Len() < 400/step-2 {
+	if step < 2 || r.Len() < 150/step-2 {
 		t.Fatal(step, r.Len())
 	}
 	for n := range r.Len() {
