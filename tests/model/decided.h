@@ -45,7 +45,10 @@ static const struct {
      "repairs_list_mismatch repairs_other "},
     {TSI_SECTION_GLOBAL, SHARED, " total_bitmap_alloc_attempts "},
     {TSI_SECTION_GLOBAL, TIED, " limit_bytes limit_used_bytes limit_name "},
-    {TSI_SECTION_GLOBAL, SANE, " rss_bytes_current limit_ns growth_bytes growth_ns growth_per_second "},
+    {TSI_SECTION_GLOBAL, SANE,
+     " rss_bytes_current limit_ns growth_bytes growth_ns growth_per_second max_bytes limit_left_bytes pace_10s_ns "
+     "pace_100s_ns live_pace_10s live_pace_100s live_pace_ever committed_pace_10s committed_pace_100s "
+     "committed_pace_ever "},
 
     {TSI_SECTION_REGISTRY, EXACT, " count max_labels "},
 
@@ -103,7 +106,8 @@ static const struct {
      "open_bytes "},
     {TSI_SECTION_LABEL, SANE,
      " growth_bytes growth_ns growth_per_second limit_bytes limit_used_bytes limit_ns expected_objects "
-     "expected_bytes "},
+     "expected_bytes limit_left_bytes live_pace_10s live_pace_100s live_pace_ever committed_pace_10s "
+     "committed_pace_100s committed_pace_ever "},
     {TSI_SECTION_LABEL, TIED,
      " phases_opened committed_bytes peak_bytes slow_path_hits refusals lock_fast_acquire budget_warnings "
      "closed_slabs pinned_slabs drainability duration_ns peak_bytes_hist alloc_samples "

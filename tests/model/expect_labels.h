@@ -322,6 +322,10 @@ static inline void check_public(struct side* s, const TsiReport* r) {
     /* These are of the reading. */
     g.limit_ns = r->global.limit_ns, g.growth_bytes = r->global.growth_bytes, g.growth_ns = r->global.growth_ns;
     g.growth_per_second = r->global.growth_per_second;
+    g.pace_10s_ns = r->global.pace_10s_ns, g.pace_100s_ns = r->global.pace_100s_ns;
+    g.live_pace_10s = r->global.live_pace_10s, g.live_pace_100s = r->global.live_pace_100s;
+    g.live_pace_ever = r->global.live_pace_ever, g.committed_pace_10s = r->global.committed_pace_10s;
+    g.committed_pace_100s = r->global.committed_pace_100s, g.committed_pace_ever = r->global.committed_pace_ever;
     REQUIRE_OR(memcmp(&g, &r->global, sizeof g) == 0, "slab_stats_global and the report differ");
     slab_stats_refusals(s->a, &f);
     REQUIRE_OR(memcmp(&f, &r->refusals, sizeof f) == 0, "slab_stats_refusals and the report differ");
@@ -346,6 +350,10 @@ static inline void check_public(struct side* s, const TsiReport* r) {
         labels[n].growth_per_second = told->growth_per_second;
         labels[n].limit_bytes = told->limit_bytes, labels[n].limit_used_bytes = told->limit_used_bytes;
         labels[n].limit_ns = told->limit_ns;
+        labels[n].live_pace_10s = told->live_pace_10s, labels[n].live_pace_100s = told->live_pace_100s;
+        labels[n].live_pace_ever = told->live_pace_ever, labels[n].committed_pace_10s = told->committed_pace_10s;
+        labels[n].committed_pace_100s = told->committed_pace_100s;
+        labels[n].committed_pace_ever = told->committed_pace_ever;
     }
     REQUIRE_OR(memcmp(labels, r->labels, r->label_count * sizeof *labels) == 0, "slab_stats_labels differs");
     SlabPhaseStats row;
