@@ -59,18 +59,25 @@ void tsi_binding_fence(TsiBinding* b) {
 
 /* ---- trim ---- */
 
-/* A phase that is another thread's alone is left to that. */
-static bool is_anothers(TsiInc* i) {
+/* A phase that is another thread's alone is left to that. Under its stripe: the record may be about to be opened. */
+static bool is_anothers_locked(TsiInc* i) {
+    TSI_HOLDS(tsi_inc_lock(i));
+    if (tsi_inc_state(i) != TSI_INC_ACTIVE) return false; /* first: who sees it open sees its owner */
     uint32_t owner = tsi_load_relaxed(&i->owner);
-    return TSI_UNLIKELY(owner != 0) && tsi_inc_state(i) == TSI_INC_ACTIVE &&
-           (tsi_tls.thread == NULL || owner != tsi_tls.thread->index + 1);
+    return TSI_UNLIKELY(owner != 0) && (tsi_tls.thread == NULL || owner != tsi_tls.thread->index + 1);
+}
+
+static bool pass_by(TsiArena* a, TsiInc* i, unsigned banks) {
+    tsi_inc_give(i);
+    tsi_banks_give(a, banks);
+    return false;
 }
 
 static bool trim_inc(TsiArena* a, TsiBinding* b, TsiInc* i, TsiBinding* only, bool at_once) {
-    if (only == NULL && is_anothers(i)) return false;
     TsiSweep w = {.arena = a, .b = b, .inc = i, .at_once = at_once};
     w.banks = only == NULL ? tsi_banks_take(a) : 0;
     tsi_inc_take(i);
+    if (only == NULL && is_anothers_locked(i)) return pass_by(a, i, w.banks);
     tsi_sweep_whole(&w, only);
     return w.deferred_bytes != 0;
 }
@@ -78,11 +85,11 @@ static bool trim_inc(TsiArena* a, TsiBinding* b, TsiInc* i, TsiBinding* only, bo
 bool tsi_trim_inc(TsiArena* a, TsiBinding* b, TsiInc* i) { return trim_inc(a, b, i, NULL, false); }
 
 void tsi_trim_idle(TsiArena* a, TsiBinding* b, TsiInc* i) {
-    if (is_anothers(i)) return;
-    TsiSweep w = {.arena = a, .b = b, .inc = i, .idle = true, .lends = true, .learns = true};
+    TsiSweep w = {.arena = a, .b = b, .inc = i, .idle = true, .learns = true};
     w.banks = tsi_banks_take(a);
     tsi_inc_take(i);
-    tsi_sweep_whole(&w, NULL);
+    if (is_anothers_locked(i)) (void)pass_by(a, i, w.banks);
+    else tsi_sweep_whole(&w, NULL);
 }
 
 bool tsi_trim(TsiArena* a, TsiBinding* b, TsiBinding* only) {
