@@ -343,23 +343,32 @@ typedef struct Load {
     _Atomic(void*) given[PLACES];
     _Atomic bool over;
     _Atomic uint64_t freed, freed_bytes;
+    _Atomic unsigned freers;
+    _Atomic uint64_t turns[THREADS]; /* of each of those that free */
 } Load;
 
 static void* frees(void* arg) {
     Load* l = arg;
     uint64_t dice = (uintptr_t)&dice;
-    while (!atomic_load(&l->over)) {
+    for (unsigned n = atomic_fetch_add(&l->freers, 1); !atomic_load(&l->over); atomic_fetch_add(&l->turns[n], 1)) {
         void* p = atomic_exchange(&l->given[kit_rand(&dice) % PLACES], NULL);
         if (p == NULL) {
             sched_yield();
             continue;
         }
-        size_t bytes = slab_usable_size(l->a, p);
+        atomic_fetch_add(&l->freed_bytes, slab_usable_size(l->a, p));
         CHECK(slab_free_checked(l->a, p));
-        atomic_fetch_add(&l->freed_bytes, bytes);
         atomic_fetch_add(&l->freed, 1);
     }
     return NULL;
+}
+
+/* Nobody is freeing what was taken from `given` before. */
+static void await_freers(Load* l) {
+    for (unsigned n = 0; n < atomic_load(&l->freers); n++) {
+        uint64_t turns = atomic_load(&l->turns[n]);
+        while (atomic_load(&l->turns[n]) < turns + 2) sched_yield();
+    }
 }
 
 static void* asks(void* arg) {
@@ -409,14 +418,15 @@ static void beside_others(void) {
         }
         for (unsigned n = 0; n < PLACES; n++) {
             void* p = atomic_exchange(&l.given[n], NULL);
-            if (p != NULL) own++, own_bytes += slab_usable_size(l.a, p), (void)slab_free_checked(l.a, p);
+            if (p == NULL) continue;
+            own++, own_bytes += slab_usable_size(l.a, p);
+            CHECK(slab_free_checked(l.a, p));
         }
         CHECK(slab_run_end(&run));
-        for (SlabDomainStats s = {.struct_size = sizeof s};;) { /* until nobody is freeing */
-            CHECK(epoch_domain_stats(d, &s));
-            if (s.live_objects + own + atomic_load(&l.freed) - before == made) break;
-            sched_yield();
-        }
+        await_freers(&l);
+        SlabDomainStats s = {.struct_size = sizeof s};
+        CHECK(epoch_domain_stats(d, &s));
+        CHECK_EQ(s.live_objects + own + atomic_load(&l.freed) - before, made);
         EpochReceipt r;
         CHECK(epoch_domain_destroy_ex(d, &r));
         CHECK_EQ(r.objects_allocated, made);
