@@ -269,8 +269,9 @@ static inline bool slab_run_begin(SlabRun* run, epoch_domain_t* d) {
 
 /* Allocates `size` bytes, 16-byte aligned, as epoch_domain_malloc. Only on the thread that began the run, and not once
  * it has ended: that is checked (NULL, EBUSY, ESTALE) where the path is not inlined, and where NDEBUG is not defined;
- * else it would hand out memory that is in use. NULL and errno: EINVAL for size 0 or a run that is none, ENOMEM,
- * EDQUOT. A fork child may go on with the run of the thread that forked. O(1). */
+ * else it would hand out memory that is in use. Functions that an allocation of the run calls, that of a budget among
+ * them, must leave the run alone: using or ending it is refused (EBUSY, one misuse). NULL and errno: EINVAL for size 0
+ * or a run that is none, ENOMEM, EDQUOT. A fork child may go on with the run of the thread that forked. O(1). */
 SLAB_ALLOC_SIZE(2) static inline void* slab_run_malloc(SlabRun* run, size_t size) {
     size_t last = (size - 1) | 15; /* of its bytes; 0 becomes the largest */
     uintptr_t at = run->at_;
@@ -280,7 +281,9 @@ SLAB_ALLOC_SIZE(2) static inline void* slab_run_malloc(SlabRun* run, size_t size
     bool mine = true;
 #endif
     if (!mine || last >= 4096 || last >= run->end_ - at) {
-        *run = slab_run_malloc_called(*run, size);
+        SlabRun was = *run;
+        run->at_ = run->end_ = 0; /* so that functions which the call calls come by it: they are refused */
+        *run = slab_run_malloc_called(was, size);
         return run->got_;
     }
     uintptr_t end = at + last + 1;

@@ -38,7 +38,7 @@ typedef struct TsiDomain {
     bool drains; /* drained as its last thread exits inside: others hold objects of it */
     bool untimed;
     _Atomic bool owner_only; /* its maker's alone, until that is gone */
-    _Atomic bool runs;       /* then: that thread has a run open in its phase; false in each new domain */
+    _Atomic uint8_t runs;    /* then: TSI_RUN_..., of that thread in its phase; NONE in each new domain */
     uint64_t soft_bytes, hard_bytes;
     SlabBudgetFn budget_fn;
     void* budget_ctx;
@@ -46,6 +46,8 @@ typedef struct TsiDomain {
 } TsiDomain;
 
 _Static_assert(sizeof((epoch_domain_t*)0)->private_ >= sizeof(TsiPhaseWords), "the phase's words have room");
+
+enum { TSI_RUN_NONE, TSI_RUN_OPEN, TSI_RUN_CALLED /* open, and inside of a call of its own */ };
 
 #define TSI_DOMAIN_GOING UINT32_MAX /* `left` of one that is being ended for good, until it is none any more */
 #define TSI_DOMAIN_OWNED \
@@ -68,6 +70,7 @@ typedef enum TsiDomainWhy {
     TSI_DOMAIN_ENDED,
     TSI_DOMAIN_ANOTHERS,
     TSI_DOMAIN_RUNS,   /* a run is open in its phase */
+    TSI_DOMAIN_CALLED, /* that run is inside of a call of its own */
     TSI_DOMAIN_CLOSED, /* allocation and registration in an epoch that has ended */
 } TsiDomainWhy;
 /* Counts the refusal, sets errno and the sentence of slab_last_error, and returns false. [no lock, no bracket] */
@@ -89,14 +92,14 @@ TSI_INLINE bool tsi_domain_is_anothers(TsiDomain* d) {
 /* Returns true for a domain of the calling thread's alone in whose phase it has a run open: the phase goes on, and the
  * thread stays in it. */
 TSI_INLINE bool tsi_domain_runs(TsiDomain* d) {
-    return TSI_UNLIKELY(tsi_load_relaxed(&d->left) == TSI_DOMAIN_OWNED) && tsi_load_relaxed(&d->runs);
+    return TSI_UNLIKELY(tsi_load_relaxed(&d->left) == TSI_DOMAIN_OWNED) && tsi_load_relaxed(&d->runs) != TSI_RUN_NONE;
 }
 /* The domain's thread is gone: it is anybody's. */
 TSI_INLINE void tsi_domain_disown(TsiDomain* d) {
     uint32_t owned = TSI_DOMAIN_OWNED;
     (void)tsi_cas_seq(&d->left, &owned, 0); /* unless it was left behind, or goes */
     tsi_store_relaxed(&d->owner_only, false);
-    tsi_store_relaxed(&d->runs, false);
+    tsi_store_relaxed(&d->runs, TSI_RUN_NONE);
 }
 /* The table of domains: their pages go back when nobody is inside of their locks. */
 void tsi_domain_table_init(TsiTable* t, TsiGround* g, uint32_t capacity);

@@ -15,6 +15,9 @@
  *       thread's own has left its heap without an owner: frees of others look at it there.
  *   Z5  The start of what is left of the gap stands behind the last object before that object's own start does, and
  *       both before the object is handed out: so whoever frees it, or asks how large it is, finds where it ends.
+ *   Z6  A call has the run by value, and functions of the program that it calls (of a budget, cleanups, of misuses)
+ *       find what was. So the run is refused to them (TSI_RUN_CALLED), and its place is empty meanwhile, so that the
+ *       inlined path comes here.
  */
 #include "slab_lane.h"
 
@@ -92,19 +95,21 @@ bool slab_run_begin_as(SlabRun* run, epoch_domain_t* p, uint32_t version) {
     SlabLane lane; /* of another version, with stand-ins, in shared mode it calls, and so does the run */
     if (!slab_lane_open_as(&lane, p, version)) return false;
     *run = (SlabRun){.domain = p, .phase_ = ref, .thread_ = lane.thread_, .thread_at_ = lane.thread_at_};
-    tsi_store_relaxed(&d->runs, true);
+    tsi_store_relaxed(&d->runs, TSI_RUN_OPEN);
     claim_there(run, d, ref);
     return true;
 }
 
-/* True if the run is the calling thread's, and its phase goes on; refuses any other. */
+/* True if the run is the calling thread's, its phase goes on, and no call of it is under way (Z6); refuses any other.
+ */
 static bool is_usable(const SlabRun* run) {
     TsiDomain* d = domain_of(run);
     if (d == NULL) return tsi_failed_bool(EINVAL, "the run is none");
     if (!tsi_domain_usable(d)) return false;
     if (tsi_domain_is_anothers(d)) return tsi_domain_refuse(d, TSI_DOMAIN_ANOTHERS);
-    if (tsi_load_relaxed(&d->phase.ref) == run->phase_ && tsi_domain_runs(d)) return true;
-    return tsi_domain_refuse(d, TSI_DOMAIN_CLOSED);
+    if (tsi_load_relaxed(&d->phase.ref) != run->phase_ || !tsi_domain_runs(d))
+        return tsi_domain_refuse(d, TSI_DOMAIN_CLOSED);
+    return tsi_load_relaxed(&d->runs) == TSI_RUN_OPEN || tsi_domain_refuse(d, TSI_DOMAIN_CALLED);
 }
 
 SlabRun slab_run_malloc_called(SlabRun run, size_t size) {
@@ -113,9 +118,11 @@ SlabRun slab_run_malloc_called(SlabRun run, size_t size) {
     if (!is_usable(&run)) return run;
     TsiDomain* d = domain_of(&run);
     bool fits = size - 1 < TSI_BUMP_MAX;
+    tsi_store_relaxed(&d->runs, TSI_RUN_CALLED);
     if (fits) unclaim(&run, d, run.phase_);
     run.got_ = tsi_domain_malloc(d, size, run.phase_);
     if (fits) claim_there(&run, d, run.phase_);
+    tsi_store_relaxed(&d->runs, TSI_RUN_OPEN);
     return run;
 }
 
@@ -123,6 +130,6 @@ bool slab_run_end_as(SlabRun run) {
     if (!is_usable(&run)) return false;
     TsiDomain* d = domain_of(&run);
     unclaim(&run, d, run.phase_);
-    tsi_store_relaxed(&d->runs, false);
+    tsi_store_relaxed(&d->runs, TSI_RUN_NONE);
     return true;
 }

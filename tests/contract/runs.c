@@ -249,6 +249,60 @@ static void a_budget_holds(void) {
     slab_allocator_free(a);
 }
 
+static SlabRun told_run;
+static unsigned told;
+/* Uses the run, whose allocation this is in, and the domain. */
+static void uses_the_run(SlabAllocator* a, EpochId id, uint64_t bytes, bool hard, void* ctx) {
+    epoch_domain_t* d = ctx;
+    SlabRun second;
+    (void)id, (void)bytes, (void)hard;
+    told++;
+    REFUSED(slab_run_malloc(&told_run, 80), EBUSY);
+    REFUSED(slab_run_malloc(&told_run, 5000), EBUSY);
+    REFUSED(slab_run_begin(&second, d), EBUSY);
+    REFUSED(epoch_domain_reset(d), EBUSY);
+    REFUSED(slab_run_end(&told_run), EBUSY);
+    void* p = epoch_domain_malloc(d, 80);
+    REQUIRE(p != NULL);
+    memset(p, 1, 80);
+}
+
+/* A function that an allocation of the run calls uses the run in vain: by a large object, and as its regions take more.
+ */
+static void the_run_is_left_alone_by_what_it_calls(void) {
+    enum { FIRST = 16, ALL = 64 };
+    for (unsigned large = 0; large < 2; large++) {
+        SlabAllocator* a = kit_create();
+        epoch_domain_t* d = make(a, 0);
+        size_t bytes = large ? 4 * KIT_MIB : 80;
+        void* p[ALL];
+        uint64_t made = ALL;
+        REQUIRE(slab_run_begin(&told_run, d));
+        for (unsigned i = 0; i < FIRST; i++) REQUIRE((p[i] = slab_run_malloc(&told_run, 80)) != NULL);
+        CHECK(slab_epoch_set_budget(a, d->epoch_id, 64 << 10, 0, uses_the_run, d));
+        for (told = 0; told == 0 && made < 100000; made++) {
+            unsigned char* q = slab_run_malloc(&told_run, bytes);
+            REQUIRE(q != NULL);
+            q[0] = q[bytes - 1] = 2;
+        }
+        CHECK_EQ(told, 1);
+        made++; /* the function's own */
+        for (unsigned i = FIRST; i < ALL; i++) {
+            REQUIRE((p[i] = slab_run_malloc(&told_run, 80)) != NULL);
+            kit_fill(p[i], 80, i);
+        }
+        for (unsigned i = FIRST; i < ALL; i++) CHECK(kit_intact(p[i], 80, i));
+        CHECK(slab_run_end(&told_run));
+        EpochReceipt r;
+        CHECK(epoch_domain_destroy_ex(d, &r));
+        CHECK_EQ(r.objects_allocated, made);
+        CHECK_EQ(r.objects_freed, 0);
+        CHECK_EQ(r.objects_released, made);
+        CHECK_EQ(r.bytes_freed, 0);
+        slab_allocator_free(a);
+    }
+}
+
 /* ---- without its thread, and in a child ---- */
 
 static void* goes_with_an_open_run(void* arg) {
@@ -481,6 +535,7 @@ static const CheckCase cases[] = {
     CHECK_CASE(what_is_empty_is_the_runs),
     CHECK_CASE(the_phase_stays),
     CHECK_CASE(a_budget_holds),
+    CHECK_CASE(the_run_is_left_alone_by_what_it_calls),
     CHECK_CASE(its_thread_exits),
     CHECK_CASE(a_child_goes_on),
     CHECK_CASE(beside_others),

@@ -167,7 +167,10 @@ pub unsafe fn slab_run_malloc(run: *mut SlabRun, size: usize) -> *mut c_void {
         let at = (*run).at_;
         let mine = !cfg!(debug_assertions) || ((*run).thread_ != 0 && thread_at((*run).thread_at_) == (*run).thread_);
         if !mine || last >= 4096 || last >= (*run).end_.wrapping_sub(at) {
-            *run = slab_run_malloc_called(*run, size);
+            let was = *run;
+            (*run).at_ = 0; // so that functions which the call calls come by it: they are refused
+            (*run).end_ = 0;
+            *run = slab_run_malloc_called(was, size);
             return (*run).got_;
         }
         let end = at + last + 1;
