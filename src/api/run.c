@@ -14,7 +14,9 @@
  *   Z4  What the owner counts in the record is written in the owner's bracket, or under the stripe where a trim of the
  *       thread's own has left its heap without an owner: frees of others look at it there.
  *   Z5  The start of what is left of the gap stands behind the last object before that object's own start does, and
- *       both before the object is handed out: so whoever frees it, or asks how large it is, finds where it ends.
+ *       both before the object is handed out: so whoever frees it, or asks how large it is, finds where it ends. It
+ *       stands there still when the rest is given back, until the next object does (R1): they may have read before that
+ *       how much of the region is used.
  *   Z6  A call has the run by value, and functions of the program that it calls (of a budget, cleanups, of misuses)
  *       find what was. So the run is refused to them (TSI_RUN_CALLED), and its place is empty meanwhile, so that the
  *       inlined path comes here.

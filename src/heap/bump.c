@@ -446,7 +446,7 @@ TsiFast tsi_bump_grow_missed(TsiBinding* b, const void* p, size_t size, TsiHeap*
         uint32_t to = start + (((uint32_t)size + TSI_GRANULE - 1) & ~(TSI_GRANULE - 1u));
         if (tsi_load_relaxed(&h->region) != r || start + usable != rel || to > tsi_load_relaxed(&r->lim))
             return TSI_FAST_MISSED;
-        tsi_store_release(&r->rel, to); /* as in tsi_bump_take */
+        tsi_region_grow(r, rel, to);
         tsi_store_relaxed(&h->last, p);
         tsi_store_relaxed(&h->last_end, to);
     } else if (size < usable / 2) {
@@ -475,7 +475,7 @@ bool tsi_bump_grow(TsiBinding* b, const TsiPlace* at, size_t size) {
     bool profiled = b->profile_mean != 0;
     bool ok = last && end <= (TSI_UNLIKELY(profiled) ? tsi_region_room(r) : tsi_load_relaxed(&r->lim));
     if (ok && TSI_UNLIKELY(profiled)) tsi_profile_grown(b, h, r, end);
-    if (ok) tsi_store_release(&r->rel, end); /* as in tsi_bump_take */
+    if (ok) tsi_region_grow(r, rel, end);
     if (ok && current) {
         tsi_store_relaxed(&h->last, tsi_load_relaxed(&r->base) + start);
         tsi_store_relaxed(&h->last_end, end);

@@ -119,7 +119,7 @@ TSI_INLINE bool tsi_bump_extend(TsiRegion* r, uint32_t start, uint32_t rel, size
     *end = rel;
     if (TSI_UNLIKELY(to <= rel)) return size >= (rel - start) / 2;
     if (TSI_UNLIKELY(to > tsi_load_relaxed(&r->lim))) return false;
-    tsi_store_release(&r->rel, *end = to); /* as in tsi_bump_take */
+    tsi_region_grow(r, rel, *end = to);
     return true;
 }
 /*

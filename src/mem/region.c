@@ -236,10 +236,10 @@ uint32_t tsi_region_claim(TsiRegion* r, uint32_t* from) {
     return end - rel;
 }
 
-/* Readers find too few bytes and objects meanwhile, not too many: the gap goes from the counts last. */
+/* Readers find too few bytes and objects meanwhile, not too many: the gap goes from the counts last. Its start stays in
+ * the map (R1). */
 void tsi_region_unclaim(TsiRegion* r, uint32_t from, uint32_t at, uint32_t objects) {
     uint32_t granules = (tsi_region_room(r) - from) >> TSI_GRANULE_SHIFT;
-    tsi_store_relaxed(&tsi_load_relaxed(&r->map)[at >> TSI_GRANULE_SHIFT], 0); /* R1 */
     tsi_store_release(&r->rel, at);                                            /* as in tsi_bump_take */
     tsi_store_release(&r->issued, tsi_load_relaxed(&r->issued) - 1 + objects); /* as in tsi_bump_take */
     /* release, both: pair with tsi_region_sum, which then sees `issued` and `rel` as they are now */

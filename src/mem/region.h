@@ -25,7 +25,9 @@
  * makes the page whole again.
  *
  * Invariants
- *   R1  Bytes of the present generation lie below `rel`, but for the one that its owner is writing.
+ *   R1  Bytes of the present generation lie below `rel`, but for the one that its owner is writing, and for the start
+ *       of a gap that was given back, at `rel`: it bounds the last object for those who have read `rel` before.
+ *       Whoever lets that object grow takes it away (tsi_region_grow).
  *   R2  A map is cleared, and a generation used again, only while `late` is 0: so no freer that slept through an end
  *       can meet the generation that it knows. Where the chunk's pages go back, generations start over as well
  *       (chunk_pages.c, G2).
@@ -166,6 +168,11 @@ bool tsi_region_is_empty(const TsiSpace* s, uint32_t slab_id);
  * may fill with objects and the gap's start behind them, or 0, and nothing is done: there is no room, or a run has it.
  * *from: where they begin. */
 uint32_t tsi_region_claim(TsiRegion* r, uint32_t* from);
+/* In the owner's bracket: the last object, or the region's only one, reaches from rel to byte `to`. */
+TSI_INLINE void tsi_region_grow(TsiRegion* r, uint32_t rel, uint32_t to) {
+    tsi_store_relaxed(&tsi_load_relaxed(&r->map)[rel >> TSI_GRANULE_SHIFT], 0); /* R1 */
+    tsi_store_release(&r->rel, to);                                             /* as in tsi_bump_take */
+}
 /* In the owner's bracket: gives the rest back, from byte `at` on, behind so many objects. from: as claimed. */
 void tsi_region_unclaim(TsiRegion* r, uint32_t from, uint32_t at, uint32_t objects);
 /* Usable bytes of the object, live or freed, that starts at a granule; the caller knows that one does. */

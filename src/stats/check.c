@@ -110,7 +110,7 @@ static void check_region(Check* k, uint32_t id, unsigned cls, uint32_t heap_at) 
     if (end > granules) fail(k, "region %u: %u granules used of %u", id, end, granules);
     for (uint32_t g = 0; g < granules && k->ok; g++) {
         unsigned byte = tsi_load_relaxed(&tsi_load_relaxed(&r->map)[g]);
-        if ((byte & TSI_GEN_BYTE) != gen) continue;
+        if ((byte & TSI_GEN_BYTE) != gen || (g == end && byte == (gen | TSI_MARK_OWN))) continue; /* R1 in region.h */
         if (g >= end) fail(k, "region %u: an object starts at %u, beyond %u", id, g, end);
         starts++;
         own += (byte & TSI_MARK_OWN) != 0;

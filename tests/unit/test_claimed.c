@@ -1,0 +1,97 @@
+/*
+ * test_claimed.c - regions of which a run has the rest: what those see who have read before how much is used, and what
+ * grows afterwards.
+ *
+ * Who has read before is one who looks with that number now.
+ */
+#include "kit/one.h"
+
+#include "heap/bump.h"
+
+#include <slab_lane.h>
+
+static epoch_domain_t* d;
+
+static void open_owned(void) {
+    kit_open_cold();
+    SlabDomainOptions o = {.struct_size = sizeof o, .label = "claimed", .flags = SLAB_DOMAIN_OWNER_ONLY};
+    d = epoch_domain_create_ex(a, &o);
+    REQUIRE(d != NULL);
+}
+
+static void* make(size_t bytes) {
+    void* q = epoch_domain_malloc(d, bytes);
+    REQUIRE(q != NULL);
+    return kit_hide(q);
+}
+static TsiRegion* region_of(const void* at) {
+    TsiPlace place = kit_place(a, at);
+    REQUIRE(tsi_class_is_region(place.cls));
+    return tsi_region(space, place.slab_id);
+}
+/* Bytes of the object, to who has found `used` bytes of its region in use. */
+static size_t bytes_of(const void* q, uint32_t used) {
+    TsiRegion* r = region_of(q);
+    uint32_t granule = (uint32_t)((const uint8_t*)q - tsi_load_relaxed(&r->base)) >> TSI_GRANULE_SHIFT;
+    return (size_t)tsi_region_granules_in(r, granule, used >> TSI_GRANULE_SHIFT, r->gen) << TSI_GRANULE_SHIFT;
+}
+static uint32_t used_of(const void* q) { return tsi_load_relaxed(&region_of(q)->rel); }
+
+static void the_last_object_ends_where_it_did(void) {
+    enum { RUNS = 20 };
+    (void)make(48); /* from the second one on the domain leads to its heap */
+    void* before = make(48);
+    uint32_t claimed = 0;
+    for (unsigned n = 0; n < RUNS; n++) {
+        SlabRun run;
+        REQUIRE(slab_run_begin(&run, d));
+        claimed = used_of(before);
+        REQUIRE_EQ(claimed, tsi_region_room(region_of(before)));
+        void* q = n % 4 == 0 ? before : kit_hide(slab_run_malloc(&run, 48)); /* or the run makes none */
+        REQUIRE(slab_run_end(&run));
+        REQUIRE(used_of(before) < claimed);
+        REQUIRE_EQ(bytes_of(q, claimed), 48); /* the rest has been given back meanwhile */
+        REQUIRE_EQ(bytes_of(q, used_of(q)), 48);
+        kit_check(a);
+        if (n % 3 == 0) before = make(48); /* or the next run goes on there */
+        else before = q;
+        REQUIRE_EQ(bytes_of(q, claimed), 48);
+        REQUIRE(!slab_free_checked(a, kit_hide((char*)before + 48)));
+    }
+    EpochReceipt r;
+    REQUIRE(epoch_domain_destroy_ex(d, &r));
+    REQUIRE_EQ(r.objects_allocated, r.objects_released);
+    REQUIRE_EQ(r.bytes_allocated, 48 * r.objects_allocated);
+}
+
+/* Each way in which an object grows where it is takes what bounded it away. */
+static void the_last_object_grows(void) {
+    SlabRun run;
+    REQUIRE(slab_run_begin(&run, d));
+    void* q = kit_hide(slab_run_malloc(&run, 48));
+    REQUIRE(slab_run_end(&run));
+    REQUIRE_EQ(kit_hide(slab_realloc(a, q, 100)), q);
+    REQUIRE_EQ(slab_usable_size(a, q), 112);
+    kit_check(a);
+    REQUIRE(slab_run_begin(&run, d) && slab_run_end(&run));
+    REQUIRE_EQ(kit_hide(slab_realloc(a, q, 200)), q);
+    REQUIRE_EQ(slab_usable_size(a, q), 208);
+    kit_check(a);
+    REQUIRE(slab_run_begin(&run, d) && slab_run_end(&run));
+    REQUIRE(slab_ptr_handle(a, q) != 0); /* from here on by the slow way */
+    REQUIRE_EQ(kit_hide(slab_realloc(a, q, 300)), q);
+    REQUIRE_EQ(slab_usable_size(a, q), 304);
+    kit_check(a);
+    EpochReceipt r;
+    REQUIRE(epoch_domain_destroy_ex(d, &r));
+    REQUIRE_EQ(r.objects_allocated, 1);
+    REQUIRE_EQ(r.bytes_allocated, 304);
+    REQUIRE_EQ(r.bytes_released, 304);
+}
+
+#define TEST(name) CHECK_CASE_WITH(name, open_owned, kit_close)
+static const CheckCase cases[] = {
+    TEST(the_last_object_ends_where_it_did),
+    TEST(the_last_object_grows),
+};
+CHECK_MAIN(cases)
