@@ -67,6 +67,7 @@ static void the_last_object_ends_where_it_did(void) {
 /* Each way in which an object grows where it is takes what bounded it away. */
 static void the_last_object_grows(void) {
     SlabRun run;
+    (void)make(48), (void)make(48); /* as above */
     REQUIRE(slab_run_begin(&run, d));
     void* q = kit_hide(slab_run_malloc(&run, 48));
     REQUIRE(slab_run_end(&run));
@@ -84,14 +85,43 @@ static void the_last_object_grows(void) {
     kit_check(a);
     EpochReceipt r;
     REQUIRE(epoch_domain_destroy_ex(d, &r));
-    REQUIRE_EQ(r.objects_allocated, 1);
-    REQUIRE_EQ(r.bytes_allocated, 304);
-    REQUIRE_EQ(r.bytes_released, 304);
+    REQUIRE_EQ(r.objects_allocated, 3);
+    REQUIRE_EQ(r.bytes_allocated, 2 * 48 + 304);
+    REQUIRE_EQ(r.bytes_released, 2 * 48 + 304);
+}
+
+/* While a run is open its objects are in the map alone. */
+static void an_open_run_is_in_order(void) {
+    (void)make(48), (void)make(48); /* as above */
+    SlabRun run;
+    REQUIRE(slab_run_begin(&run, d));
+    for (unsigned n = 0; n < 500; n++) {
+        void* q = kit_hide(slab_run_malloc(&run, 48));
+        REQUIRE(q != NULL);
+        if (n % 3 == 0) REQUIRE(slab_free_checked(a, q));
+        if (n % 50 == 7) kit_check(a);
+    }
+    TsiRegion* r = run.region_;
+    REQUIRE(r != NULL);
+    char why[160];
+    tsi_store_relaxed(&r->freed, tsi_load_relaxed(&r->freed) + 1); /* and what is wrong is seen */
+    REQUIRE(!tsi_check_allocator(a, why, sizeof why));
+    tsi_store_relaxed(&r->freed, tsi_load_relaxed(&r->freed) - 1);
+    tsi_store_relaxed(&r->rel, tsi_load_relaxed(&r->rel) - 16);
+    REQUIRE(!tsi_check_allocator(a, why, sizeof why));
+    tsi_store_relaxed(&r->rel, tsi_load_relaxed(&r->rel) + 16);
+    epoch_domain_t* other = epoch_domain_begin(a, "another"); /* debug builds look as it ends */
+    REQUIRE(slab_malloc(a, 48) != NULL);
+    REQUIRE(epoch_domain_end(other));
+    REQUIRE(slab_run_end(&run));
+    kit_check(a);
+    REQUIRE(epoch_domain_destroy(d));
 }
 
 #define TEST(name) CHECK_CASE_WITH(name, open_owned, kit_close)
 static const CheckCase cases[] = {
     TEST(the_last_object_ends_where_it_did),
     TEST(the_last_object_grows),
+    TEST(an_open_run_is_in_order),
 };
 CHECK_MAIN(cases)
