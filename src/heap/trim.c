@@ -85,7 +85,7 @@ static bool trim_inc(TsiArena* a, TsiBinding* b, TsiInc* i, TsiBinding* only, bo
 bool tsi_trim_inc(TsiArena* a, TsiBinding* b, TsiInc* i) { return trim_inc(a, b, i, NULL, false); }
 
 void tsi_trim_idle(TsiArena* a, TsiBinding* b, TsiInc* i) {
-    TsiSweep w = {.arena = a, .b = b, .inc = i, .idle = true, .learns = true};
+    TsiSweep w = {.arena = a, .b = b, .inc = i, .idle = true, .lends = true, .learns = true};
     w.banks = tsi_banks_take(a);
     tsi_inc_take(i);
     if (is_anothers_locked(i)) (void)pass_by(a, i, w.banks);
