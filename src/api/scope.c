@@ -395,7 +395,13 @@ static void child_domains(TsiArena* a) {
             tsi_domain_disown(d);
             continue;
         }
-        if (tsi_ref_is_current(&a->phases, ref)) tsi_inc(&a->phases, tsi_ref_index(ref))->named = true;
+        if (!tsi_ref_is_current(&a->phases, ref)) continue;
+        TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
+        i->named = true;
+        if (tsi_domain_is_anothers(d)) { /* its thread was about to end it: now anybody may, by its id */
+            tsi_inc_disown(i);
+            tsi_domain_disown(d);
+        }
     }
 }
 

@@ -230,8 +230,8 @@ uint32_t tsi_region_claim(TsiRegion* r, uint32_t* from) {
     tsi_store_relaxed(&r->gap_granules, (uint16_t)(tsi_load_relaxed(&r->gap_granules) + granules));
     tsi_store_relaxed(&r->gaps, (uint16_t)(tsi_load_relaxed(&r->gaps) + 1));
     tsi_store_relaxed(&r->freed, tsi_load_relaxed(&r->freed) + 1);
-    tsi_store_release(&r->rel, room);                                /* as in tsi_bump_take */
     tsi_store_release(&r->issued, tsi_load_relaxed(&r->issued) + 1); /* as in tsi_bump_take */
+    tsi_store_release(&r->rel, room); /* last: tsi_region_recount, and as in tsi_bump_take */
     *from = rel;
     return end - rel;
 }
@@ -246,7 +246,7 @@ void tsi_region_unclaim(TsiRegion* r, uint32_t from, uint32_t at, uint32_t objec
     tsi_store_release(&r->gaps, (uint16_t)(tsi_load_relaxed(&r->gaps) - 1));
     tsi_store_release(&r->gap_granules, (uint16_t)(tsi_load_relaxed(&r->gap_granules) - granules));
     tsi_store_relaxed(&r->freed, tsi_load_relaxed(&r->freed) - 1);
-    tsi_store_relaxed(&r->claimed, false);
+    tsi_store_release(&r->claimed, false); /* after `rel`: tsi_region_recount */
 }
 
 /* The same by the map, of a run whose thread is gone. By whoever may write as the owner. */
@@ -401,6 +401,20 @@ void tsi_region_live_pages(const TsiSpace* s, uint32_t slab_id, uint64_t live[TS
     find_live(tsi_region(s, slab_id), (uint32_t)(tsi_os.page_bytes >> TSI_GRANULE_SHIFT), live);
 }
 
+/* A vanished owner may have counted a gap before `rel` had it, or have been in the middle of a claim or its end, which
+ * write `rel` last and first: then nothing says how much of the gaps was the run's, and those of alignments count as
+ * objects that were freed. freed: by the owner, below granule `end`. */
+static void recount_gaps(TsiRegion* r, unsigned gen, uint32_t end, uint32_t freed) {
+    uint32_t gaps = tsi_load_relaxed(&r->gaps), granules = tsi_load_relaxed(&r->gap_granules);
+    bool claimed = tsi_load_relaxed(&r->claimed);
+    if (claimed && end == tsi_region_room(r) >> TSI_GRANULE_SHIFT) return; /* the run may be the forking thread's */
+    if (claimed) tsi_store_relaxed(&r->claimed, false);
+    if ((gaps | granules) == 0) return;
+    uint32_t most = claimed ? 0 : freed, most_granules = most != 0 ? own_granules(r, gen, end, most) : 0;
+    if (gaps > most) tsi_store_relaxed(&r->gaps, (uint16_t)most);
+    if (granules > most_granules) tsi_store_relaxed(&r->gap_granules, (uint16_t)most_granules);
+}
+
 void tsi_region_recount(TsiSpace* s, uint32_t slab_id, bool holds) {
     TsiRegion* r = tsi_region(s, slab_id);
     uint64_t word = tsi_load_relaxed(&r->word);
@@ -414,6 +428,7 @@ void tsi_region_recount(TsiSpace* s, uint32_t slab_id, bool holds) {
     if (end < 1u << (r->size_log2 - TSI_GRANULE_SHIFT) && tsi_load_relaxed(&map[end]) != 0)
         tsi_store_relaxed(&map[end], 0);
     Count n = count_map(r, gen, end);
+    recount_gaps(r, gen, end, n.starts - n.live - n.other);
     if (!tsi_load_relaxed(&r->claimed)) tsi_store_relaxed(&r->issued, n.starts); /* else as it was (R5) */
     tsi_store_relaxed(&r->freed, n.starts - n.live - n.other);
     tsi_store_relaxed(&r->word, (uint64_t)gen << TSI_REGION_GEN_SHIFT | n.other * TSI_REGION_OBJECT | n.other_granules);

@@ -8,10 +8,13 @@
 #include "fake_os.h"
 #include "kit/one.h"
 
+#include "api/domain.h"
 #include "heap/heap.h"
 #include "mem/pool.h"
 #include "mem/region.h"
 #include "mem/rest.h"
+
+#include <slab_lane.h>
 
 #include <semaphore.h>
 #include <sys/resource.h>
@@ -172,6 +175,15 @@ static int five_are_live(void* unused) {
     (void)unused;
     return !is_whole() ? 1 : kit_live(a) != 5 ? 2 : 0;
 }
+/* 0 when the end of their phase tells of those that live, and of no other object. */
+static int are_released_exactly(void* arg) {
+    Bumped* u = arg;
+    EpochReceipt r;
+    if (!epoch_domain_destroy_ex(u->domain, &r)) return 1;
+    if (r.objects_released != u->live || r.bytes_released != 64 * u->live) return 2;
+    if (r.objects_allocated != u->live || r.objects_freed != 0) return 3;
+    return r.bytes_allocated != r.bytes_released || r.bytes_freed != 0 ? 4 : is_whole() ? 0 : 5;
+}
 static int nobody_is_late(void* region) { return tsi_load_relaxed(&((TsiRegion*)region)->late) == 0 ? 0 : 1; }
 
 /* A bump, a free by the owner, one by another thread: each between its stores. */
@@ -205,6 +217,161 @@ static void a_region_in_the_middle(void) {
     REQUIRE_EQ(in_child(nobody_is_late, r), 0);
     tsi_store_relaxed(&r->late, 0);
     epoch_domain_destroy(u.domain);
+}
+
+/* ---- runs ---- */
+
+enum { BEFORE = 4, MADE = 6, BYTES = 64 }; /* objects: before the run begins, and in it; and one that is freed */
+typedef struct Claimed {
+    epoch_domain_t* domain;
+    TsiRegion* region;
+    SlabRun run;
+} Claimed;
+
+static epoch_domain_t* make_owned(void) {
+    SlabDomainOptions o = {.struct_size = sizeof o, .label = "vanishes", .flags = SLAB_DOMAIN_OWNER_ONLY};
+    epoch_domain_t* d = epoch_domain_create_ex(a, &o);
+    for (unsigned i = 0; i < BEFORE; i++) REQUIRE(epoch_domain_malloc(d, BYTES) != NULL);
+    return d;
+}
+static void open_a_run(void* arg) {
+    Claimed* u = arg;
+    u->domain = make_owned();
+    REQUIRE(slab_run_begin(&u->run, u->domain));
+    u->region = u->run.region_;
+    REQUIRE(u->region != NULL);
+}
+static void make_in_it(void* arg) {
+    Claimed* u = arg;
+    for (unsigned i = 0; i < MADE; i++) REQUIRE(slab_run_malloc(&u->run, BYTES) != NULL);
+    REQUIRE(slab_free_checked(a, slab_run_malloc(&u->run, BYTES)));
+}
+static void close_the_run(void* arg) {
+    Claimed* u = arg;
+    REQUIRE(slab_run_end(&u->run) && epoch_domain_destroy(u->domain));
+}
+
+/* 0 when the phase, whose thread is not here, has ended with so many objects. */
+static int has_ended_with(void* objects) {
+    static SlabLabelStats rows[8];
+    uint64_t released = *(unsigned*)objects;
+    if (kit_live(a) != 0) return 1;
+    for (size_t n = slab_stats_labels(a, rows, 8); n != 0; n--) {
+        const SlabLabelStats* l = &rows[n - 1];
+        if (strcmp(l->label, "vanishes") != 0) continue;
+        if (l->objects_allocated != l->objects_freed + l->objects_released) return 2;
+        if (l->bytes_allocated != l->bytes_freed + l->bytes_released) return 3;
+        if (l->objects_released != released || l->bytes_released != BYTES * released) return 4;
+        return l->objects_freed > 1 ? 5 : is_whole() ? 0 : 6;
+    }
+    return 7;
+}
+
+/* The words of a region that a claim and its end write. */
+typedef struct Words {
+    uint32_t issued, freed, rel;
+    uint16_t gaps, gap_granules;
+} Words;
+static Words words_of(TsiRegion* r) {
+    return (Words){.issued = tsi_load_relaxed(&r->issued),
+                   .freed = tsi_load_relaxed(&r->freed),
+                   .rel = tsi_load_relaxed(&r->rel),
+                   .gaps = tsi_load_relaxed(&r->gaps),
+                   .gap_granules = tsi_load_relaxed(&r->gap_granules)};
+}
+static void write_words(TsiRegion* r, Words w) {
+    tsi_store_relaxed(&r->issued, w.issued);
+    tsi_store_relaxed(&r->freed, w.freed);
+    tsi_store_relaxed(&r->rel, w.rel);
+    tsi_store_relaxed(&r->gaps, w.gaps);
+    tsi_store_relaxed(&r->gap_granules, w.gap_granules);
+}
+
+/* A claim and its end, between any two of their stores. */
+static void a_run_in_the_middle(void) {
+    static Claimed u;
+    kit_worker_run(&worker, open_a_run, &u);
+    TsiRegion* r = u.region;
+    _Atomic uint8_t* map = tsi_region_map(r);
+    unsigned objects = BEFORE;
+    uint32_t from = BEFORE * BYTES, at = from + (MADE + 1) * BYTES;
+    uint16_t granules = (uint16_t)((tsi_region_room(r) - from) / TSI_GRANULE);
+    REQUIRE_EQ(u.run.from_, from);
+    Words all = words_of(r), w = all;
+    for (unsigned step = 0; step <= 6; step++) { /* back from its end */
+        if (step == 1) w.rel = from;
+        if (step == 2) w.issued--;
+        if (step == 3) w.freed--;
+        if (step == 4) w.gaps--;
+        if (step == 5) w.gap_granules = (uint16_t)(w.gap_granules - granules);
+        if (step == 6) tsi_store_relaxed(&map[from / TSI_GRANULE], 0);
+        write_words(r, w);
+        REQUIRE_EQ(in_child(has_ended_with, &objects), 0);
+    }
+    tsi_store_relaxed(&map[from / TSI_GRANULE], (uint8_t)(r->gen | TSI_MARK_OWN));
+    write_words(r, all);
+
+    kit_worker_run(&worker, make_in_it, &u);
+    objects += MADE;
+    all = w = words_of(r);
+    for (unsigned step = 0; step <= 5; step++) {
+        if (step == 1) w.rel = at;
+        if (step == 2) w.issued += MADE;
+        if (step == 3) w.gaps--;
+        if (step == 4) w.gap_granules = (uint16_t)(w.gap_granules - granules);
+        if (step == 5) w.freed--;
+        write_words(r, w);
+        REQUIRE_EQ(in_child(has_ended_with, &objects), 0);
+    }
+    write_words(r, all);
+    kit_worker_run(&worker, close_the_run, &u);
+}
+
+/* An alignment's gap that its owner has counted, and not reached. */
+static void a_gap_in_the_middle(void) {
+    Bumped u = {.live = 4};
+    kit_worker_run(&worker, bump_them, &u);
+    TsiRegion* r = tsi_region(space, kit_place(a, u.p[0]).slab_id);
+    REQUIRE_EQ(tsi_load_relaxed(&r->gaps), 0);
+    tsi_store_relaxed(&r->map[tsi_load_relaxed(&r->rel) / TSI_GRANULE], (uint8_t)(r->gen | TSI_MARK_OWN));
+    tsi_store_relaxed(&r->gap_granules, 3);
+    REQUIRE_EQ(in_child(are_released_exactly, &u), 0);
+    tsi_store_relaxed(&r->gaps, 1);
+    REQUIRE_EQ(in_child(are_released_exactly, &u), 0);
+    tsi_store_relaxed(&r->freed, 1);
+    REQUIRE_EQ(in_child(are_released_exactly, &u), 0);
+    tsi_store_relaxed(&r->freed, 0);
+    tsi_store_relaxed(&r->gaps, 0);
+    tsi_store_relaxed(&r->gap_granules, 0);
+    tsi_store_relaxed(&r->map[tsi_load_relaxed(&r->rel) / TSI_GRANULE], 0);
+    epoch_domain_destroy(u.domain);
+}
+
+/* ---- phases of one thread ---- */
+
+static void begin_to_destroy(void* arg) {
+    Claimed* u = arg;
+    u->domain = make_owned();
+}
+static int anybody_ends_it(void* domain) {
+    epoch_domain_t* d = domain;
+    EpochReceipt r;
+    if (!epoch_close_era(a, d->epoch_era, EPOCH_RELEASE, &r)) return 1;
+    if (r.objects_released != BEFORE || kit_live(a) != 0) return 2;
+    return is_whole() ? 0 : 3;
+}
+static void destroy_it(void* arg) { REQUIRE(epoch_domain_destroy(((Claimed*)arg)->domain)); }
+
+/* Its thread had begun to end it, and had not come to its phase. */
+static void a_phase_of_one_thread_that_was_to_end(void) {
+    static Claimed u;
+    kit_worker_run(&worker, begin_to_destroy, &u);
+    _Atomic uint32_t* left = &tsi_domain_of(u.domain)->left;
+    REQUIRE_EQ(tsi_load_relaxed(left), TSI_DOMAIN_OWNED);
+    tsi_store_relaxed(left, TSI_DOMAIN_GOING);
+    REQUIRE_EQ(in_child(anybody_ends_it, u.domain), 0);
+    tsi_store_relaxed(left, TSI_DOMAIN_OWNED);
+    kit_worker_run(&worker, destroy_it, &u);
 }
 
 /* ---- tokens ---- */
@@ -444,6 +611,9 @@ int main(int argc, char** argv) {
         TEST(a_refill_is_done_or_was_never),
         TEST(a_region_in_the_middle),
         TEST(a_region_that_rests),
+        TEST(a_run_in_the_middle),
+        TEST(a_gap_in_the_middle),
+        TEST(a_phase_of_one_thread_that_was_to_end),
         TEST(tokens_in_an_inbox),
         TEST(tokens_that_vanished_threads_had),
         TEST(a_child_writes_as_little_however_much_there_is),
