@@ -73,8 +73,8 @@ typedef struct SlabDomainOptions {
 #define SLAB_DOMAIN_UNTIMED 4u
 /* Makes a domain with an epoch of its own by options. NULL and EINVAL for NULL, for a struct_size that is too small,
  * for options of a later version that are not 0, for flags that there are not, and for a soft budget over the hard one;
- * ENOMEM as epoch_domain_create. Each incarnation that it opens has the budget and the flags. A phase with a budget, or
- * that is one thread's alone, does not begin and end by the shortest way. O(1), from any thread. */
+ * ENOMEM as epoch_domain_create. Each incarnation that it opens has the budget and the flags. A phase with a budget
+ * does not begin and end by the shortest way. O(1), from any thread. */
 SLAB_API epoch_domain_t* epoch_domain_create_ex(SlabAllocator* a, const SlabDomainOptions* options);
 /* Makes a domain over the incarnation that a ring id names now. With auto_close its last exit
  * drains that incarnation, if the id still names it and no other domain is inside. */

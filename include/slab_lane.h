@@ -24,7 +24,7 @@
  * library has other records than this header knows (SLAB_LANE_VERSION). Then slab_lane_malloc is right and slower.
  *
  * A *run* goes further, in a domain that is one thread's alone (SLAB_DOMAIN_OWNER_ONLY): it has the rest of a region to
- * itself, and an allocation touches the run, the object's start in the region's map and nothing else.
+ * itself, and an allocation touches the run, two bytes of the region's map and nothing else.
  *
  *     SlabDomainOptions o = {.struct_size = sizeof o, .label = "parse", .flags = SLAB_DOMAIN_OWNER_ONLY};
  *     epoch_domain_t* d = epoch_domain_create_ex(a, &o);
@@ -289,7 +289,7 @@ SLAB_ALLOC_SIZE(2) static inline void* slab_run_malloc(SlabRun* run, size_t size
     uintptr_t end = at + last + 1;
     run->at_ = end;
     run->count_++;
-    /* The start of what is left first: it bounds the object. */
+    /* The start of what is left first: it bounds the object. release: pairs with tsi_byte_check, which finds both. */
     __atomic_store_n((uint8_t*)(run->map_ + (end >> 4)), (uint8_t)run->gap_, __ATOMIC_RELAXED);
     __atomic_store_n((uint8_t*)(run->map_ + (at >> 4)), (uint8_t)run->life_, __ATOMIC_RELEASE);
     return (void*)at;

@@ -424,7 +424,7 @@ bool tsi_domain_refuse(TsiDomain* d, TsiDomainWhy why) {
         [TSI_DOMAIN_ANOTHERS] = {SLAB_MISUSE_DOMAIN_ORDER, EBUSY, "the domain is another thread's alone"},
         [TSI_DOMAIN_RUNS] = {SLAB_MISUSE_DOMAIN_ORDER, EBUSY, "a run is open in the domain's phase: end it first"},
         [TSI_DOMAIN_CALLED] = {SLAB_MISUSE_DOMAIN_ORDER, EBUSY,
-                               "the run is allocating: what that tells of leaves it alone"},
+                               "the run is in an allocation: functions that this calls must leave it alone"},
         [TSI_DOMAIN_CLOSED] = {SLAB_MISUSE_CLOSED_EPOCH, ESTALE, "the epoch of the domain has ended"},
     };
     TsiPhases* p = &d->arena->phases;

@@ -199,8 +199,7 @@ TSI_INLINE void tsi_inc_disown(TsiInc* i) {
     i->owned = false;
 }
 /* Opens record `index` as a new ACTIVE incarnation with one pin, under a label's record and text; the caller holds the
- * record. */
-/* owner: see there. */
+ * record. owner: as in TsiInc. */
 TSI_INLINE void tsi_inc_open(TsiPhases* p, uint32_t index, uint64_t era, EpochId id, uint32_t label_at,
                              const char text[TSI_LABEL_BYTES], uint32_t owner) {
     TsiInc* i = tsi_inc(p, index);
