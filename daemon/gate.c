@@ -1,10 +1,8 @@
 /*
  * gate.c - accepts, counts, and ends what takes too long.
  *
- * A place is taken by accept() and freed by gate_ended(). A socket that the library drops before it began to look
- * after it ends without a word; its number comes back from a later accept(), and that frees the place. Only sockets
- * that have begun are shut down, under the lock that gate_ended() takes before they are closed, so a shutdown never
- * meets another file.
+ * A place is taken by accept() and freed by gate_ended(), before its socket is closed: a shutdown never meets another
+ * file. All of it is the main thread's, answers too.
  */
 #define _GNU_SOURCE /* accept4 */
 #include <arpa/inet.h>
@@ -13,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -50,10 +47,8 @@ static bool listen_at(struct gate* g, const struct options* o) {
 
 bool gate_open(struct gate* g, const struct options* o) {
     *g = (struct gate){.max = affordable(o->max_connections), .timeout_ns = (uint64_t)(o->timeout_s * 1e9)};
-    pthread_mutex_init(&g->lock, NULL);
     g->places = calloc(g->max, sizeof *g->places);
-    g->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (g->places == NULL || g->wake < 0) return fprintf(stderr, "%s: %s\n", program_name, strerror(errno)), false;
+    if (g->places == NULL) return fprintf(stderr, "%s: %s\n", program_name, strerror(errno)), false;
     for (unsigned n = 0; n < g->max; n++) g->places[n].fd = -1;
     if (listen_at(g, o)) return true;
     int port = ntohs(o->address.any.sa_family == AF_INET6 ? o->address.v6.sin6_port : o->address.v4.sin_port);
@@ -88,74 +83,46 @@ static struct place* find(struct gate* g, int fd) {
 }
 
 static void take_place(struct gate* g, int fd) {
-    pthread_mutex_lock(&g->lock);
-    struct place* p = find(g, fd); /* dropped without a word */
-    if (p == NULL) {
-        p = find(g, -1); /* there is one: only this thread takes them, and it looked */
-        g->used++;
-    }
-    *p = (struct place){.fd = fd, .since_ns = now_ns()};
-    pthread_mutex_unlock(&g->lock);
-}
-
-void gate_begun(struct gate* g, int fd) {
-    pthread_mutex_lock(&g->lock);
-    struct place* p = find(g, fd);
-    if (p != NULL) p->begun = true;
-    pthread_mutex_unlock(&g->lock);
+    *find(g, -1) = (struct place){.fd = fd, .since_ns = now_ns()}; /* there is one: accept_some() looked */
+    g->used++;
 }
 
 void gate_ended(struct gate* g, int fd) {
-    pthread_mutex_lock(&g->lock);
     struct place* p = find(g, fd);
-    if (p != NULL) {
-        p->fd = -1;
-        g->used--;
-    }
-    pthread_mutex_unlock(&g->lock);
-    if (p != NULL) (void)!write(g->wake, &(uint64_t){1}, sizeof(uint64_t));
-}
-
-unsigned gate_used(struct gate* g) {
-    pthread_mutex_lock(&g->lock);
-    unsigned used = g->used;
-    pthread_mutex_unlock(&g->lock);
-    return used;
+    if (p == NULL) return;
+    p->fd = -1;
+    g->used--;
 }
 
 /* Ends who is late; when the next one will be. */
 static uint64_t end_late(struct gate* g, uint64_t now) {
     uint64_t next = UINT64_MAX;
-    pthread_mutex_lock(&g->lock);
     for (unsigned n = 0; n < g->max && g->used != 0; n++) {
         struct place* p = &g->places[n];
         if (p->fd < 0 || p->late) continue;
         if (now - p->since_ns < g->timeout_ns) {
             if (p->since_ns + g->timeout_ns < next) next = p->since_ns + g->timeout_ns;
-        } else if (p->begun) {
+        } else {
             (void)shutdown(p->fd, SHUT_RDWR);
             p->late = true;
-            atomic_fetch_add(&g->timed_out, 1);
-        } else {
-            next = now + REST_NS;
+            g->timed_out++;
         }
     }
-    pthread_mutex_unlock(&g->lock);
     return next;
 }
 
 /* ---- waiting ---- */
 
 static void complain(struct gate* g, int error, uint64_t now) {
-    atomic_fetch_add(&g->accept_failures, 1);
+    g->accept_failures++;
     g->rest_until_ns = now + REST_NS;
     if (g->complained_ns != 0 && now - g->complained_ns < MINUTE_NS) return;
     g->complained_ns = now;
     fprintf(stderr, "%s: nobody can connect: %s; trying again ten times a second\n", program_name, strerror(error));
 }
 
-static void accept_some(struct gate* g, gate_take* take, void* ctx) {
-    while (gate_used(g) < g->max) {
+static void accept_some(struct gate* g, const struct keeper* k) {
+    while (g->used < g->max) {
         struct sockaddr_storage address;
         socklen_t size = sizeof address;
         int fd = accept4(g->listener, (struct sockaddr*)&address, &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -165,9 +132,9 @@ static void accept_some(struct gate* g, gate_take* take, void* ctx) {
             if (errno != EAGAIN) complain(g, errno, now_ns());
             return;
         }
-        atomic_fetch_add(&g->accepted, 1);
+        g->accepted++;
         take_place(g, fd);
-        if (!take(ctx, fd, (struct sockaddr*)&address, size)) gate_ended(g, fd);
+        if (!k->take(k->ctx, fd, (struct sockaddr*)&address, size)) gate_ended(g, fd);
     }
 }
 
@@ -176,18 +143,17 @@ static int milliseconds(uint64_t now, uint64_t then) {
     return ms < 3600000 ? (int)ms : 3600000;
 }
 
-void gate_wait(struct gate* g, int signals, uint64_t until_ns, gate_take* take, void* ctx) {
+void gate_wait(struct gate* g, int signals, uint64_t until_ns, const struct keeper* k) {
     for (;;) {
-        uint64_t now = now_ns(), next = end_late(g, now);
-        bool full = gate_used(g) >= g->max, resting = now < g->rest_until_ns, looking = !full && !resting;
-        if (now >= until_ns || (g->listener < 0 && gate_used(g) == 0)) return;
+        uint64_t rest_ns = k->run(k->ctx), now = now_ns(), next = end_late(g, now);
+        bool resting = now < g->rest_until_ns, looking = g->used < g->max && !resting;
+        if (now >= until_ns || (g->listener < 0 && g->used == 0)) return;
         if (until_ns < next) next = until_ns;
         if (resting && g->rest_until_ns < next) next = g->rest_until_ns;
-        struct pollfd fds[] = {{signals, POLLIN, 0}, {g->wake, POLLIN, 0}, {looking ? g->listener : -1, POLLIN, 0}};
-        if (poll(fds, 3, milliseconds(now, next)) < 0 && errno != EINTR) return;
+        if (rest_ns < next - now) next = now + rest_ns;
+        struct pollfd fds[] = {{signals, POLLIN, 0}, {k->ready, POLLIN, 0}, {looking ? g->listener : -1, POLLIN, 0}};
+        if (poll(fds, 3, next == now ? 0 : milliseconds(now, next)) < 0 && errno != EINTR) return;
         if (fds[0].revents != 0) return;
-        uint64_t ignored;
-        if (fds[1].revents != 0) (void)!read(g->wake, &ignored, sizeof ignored);
-        if (fds[2].revents != 0) accept_some(g, take, ctx);
+        if (fds[2].revents != 0) accept_some(g, k);
     }
 }

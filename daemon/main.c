@@ -1,8 +1,8 @@
 /*
  * main.c - tslabd: begins, waits for a signal, ends.
  *
- * Order of the end: nobody is accepted any more, what is being answered has its time, the HTTP thread ends, then the
- * load, then the allocator. A second signal skips the waiting.
+ * Order of the end: nobody is accepted any more, what is being answered has its time, connections are closed, then the
+ * load ends, then the allocator. A second signal skips the waiting.
  */
 #include <errno.h>
 #include <signal.h>
@@ -21,6 +21,7 @@
 static struct options options;
 static struct gate gate;
 static struct server server;
+static struct keeper keeper;
 
 /* A descriptor that becomes readable with each of our signals; all threads have them blocked. */
 static int take_signals(void) {
@@ -57,10 +58,10 @@ static bool announce(void) {
 
 static void drain(int signals) {
     uint64_t until = now_ns() + (uint64_t)(options.drain_s * 1e9);
-    atomic_store(&server.draining, true);
+    server.draining = true;
     gate_shut(&gate);
-    while (gate_used(&gate) != 0 && now_ns() < until) {
-        gate_wait(&gate, signals, until, server_take, &server);
+    while (gate.used != 0 && now_ns() < until) {
+        gate_wait(&gate, signals, until, &keeper);
         if (read_signal(signals)) break;
     }
 }
@@ -74,11 +75,11 @@ int main(int argc, char** argv) {
     server.gate = &gate;
     if (!gate_open(&gate, &options)) return 1; /* before the load: a taken address costs nothing */
     server.source = own_begin(&options);
-    if (server.source == NULL || !server_begin(&server)) return 1;
+    if (server.source == NULL || !server_begin(&server, &keeper)) return 1;
     if (announce()) {
         do {
             own_look(server.source);
-            gate_wait(&gate, signals, now_ns() + LOOK_NS, server_take, &server);
+            gate_wait(&gate, signals, now_ns() + LOOK_NS, &keeper);
         } while (!read_signal(signals));
     } else {
         status = 1;

@@ -85,7 +85,7 @@ static void healthz(struct server* s, const struct request* r, struct answer* ou
 
 static void readyz(struct server* s, const struct request* r, struct answer* out) {
     (void)r;
-    if (atomic_load(&s->draining))
+    if (s->draining)
         say(out, 503, "draining\n");
     else if (!s->source->ready(s->source->self))
         say(out, 503, "no numbers yet\n");

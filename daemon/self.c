@@ -33,13 +33,13 @@ void self_metrics(const struct self* s, struct text* t) {
             if (s->answers[r].codes[c] != 0)
                 text_format(t, "tslabd_http_requests_total{route=\"%s\",code=\"%u\"} %" PRIu64 "\n",
                             s->answers[r].route, codes[c], s->answers[r].codes[c]);
-    number(t, "connections", "gauge", "Connections open now, this one included.", gate_used(g));
+    number(t, "connections", "gauge", "Connections open now, this one included.", g->used);
     number(t, "connections_max", "gauge", "Connections that may be open at a time.", g->max);
-    number(t, "connections_accepted_total", "counter", "Connections accepted.", atomic_load(&g->accepted));
+    number(t, "connections_accepted_total", "counter", "Connections accepted.", g->accepted);
     number(t, "connections_timed_out_total", "counter", "Connections closed because their time was over.",
-           atomic_load(&g->timed_out));
+           g->timed_out);
     number(t, "accept_failures_total", "counter", "Attempts to accept that failed for want of descriptors or memory.",
-           atomic_load(&g->accept_failures));
+           g->accept_failures);
     number(t, "snapshots_total", "counter", "Snapshots taken for /metrics, this one included.", s->snapshots);
     number(t, "snapshot_failures_total", "counter", "Snapshots that could not be taken.", s->snapshot_failures);
     self_family(t, "snapshot_seconds_total", "counter", "Time that snapshots for /metrics took, this one included.");

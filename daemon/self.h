@@ -9,7 +9,7 @@
 
 enum { SELF_ROUTES = 20 };
 
-struct self { /* written by the server's one thread */
+struct self {
     struct gate* gate;
     uint64_t snapshot_ns_sum, snapshots, snapshot_failures; /* of the source's metrics */
     struct {

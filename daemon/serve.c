@@ -1,5 +1,5 @@
 /*
- * serve.c - HTTP, by libmicrohttpd: one thread of its own, epoll, connections from the gate.
+ * serve.c - HTTP, by libmicrohttpd: epoll, in turns with the gate, which gives it its connections.
  *
  * Every connection gets one answer and is closed: there is no second request on it, so nothing that is smuggled behind
  * the first can be taken for one. What could be read in two ways is refused before anything else is looked at. A Host
@@ -11,7 +11,7 @@
  * come at a time cost one. Who connects and keeps silent does not get old numbers for that: SHARED_NS after it was made an
  * answer is for nobody else.
  *
- * The thread's memory is bounded: connections x HEADER_BYTES, and one answer each.
+ * Memory is bounded: connections x HEADER_BYTES, and one answer each.
  */
 #include <arpa/inet.h>
 #include <microhttpd.h>
@@ -203,9 +203,7 @@ static void noticed(void* ctx, struct MHD_Connection* c, void** began, enum MHD_
     struct server* s = ctx;
     const union MHD_ConnectionInfo* info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
     if (what == MHD_CONNECTION_NOTIFY_STARTED) *began = (void*)(uintptr_t)now_ns(); /* see came_ns() */
-    if (info == NULL) return;
-    if (what == MHD_CONNECTION_NOTIFY_STARTED) gate_begun(s->gate, info->connect_fd);
-    if (what == MHD_CONNECTION_NOTIFY_CLOSED) gate_ended(s->gate, info->connect_fd);
+    if (info != NULL && what == MHD_CONNECTION_NOTIFY_CLOSED) gate_ended(s->gate, info->connect_fd);
 }
 
 /* What a client did wrong is its business; standard error is not for strangers to fill. */
@@ -217,21 +215,31 @@ static size_t as_written(void* ctx, struct MHD_Connection* c, char* path) {
     return strlen(path);
 }
 
-bool server_begin(struct server* s) {
-    unsigned seconds = (unsigned)s->options->timeout_s + 1; /* the gate is sooner */
-    s->self.gate = s->gate;
-    s->http =
-        MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ITC | MHD_USE_ERROR_LOG, 0,
-                         NULL, NULL, handle, s, MHD_OPTION_EXTERNAL_LOGGER, silent, NULL, MHD_OPTION_CONNECTION_LIMIT,
-                         s->gate->max + 1, MHD_OPTION_CONNECTION_TIMEOUT, seconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-                         (size_t)HEADER_BYTES, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_CONNECTION, noticed,
-                         s, MHD_OPTION_UNESCAPE_CALLBACK, as_written, NULL, MHD_OPTION_END);
-    if (s->http == NULL) fprintf(stderr, "%s: the HTTP library does not start\n", program_name);
-    return s->http != NULL;
+static bool take(void* server, int fd, const struct sockaddr* address, socklen_t size) {
+    return MHD_add_connection(((struct server*)server)->http, fd, address, size) == MHD_YES;
 }
 
-bool server_take(void* server, int fd, const struct sockaddr* address, socklen_t size) {
-    return MHD_add_connection(((struct server*)server)->http, fd, address, size) == MHD_YES;
+static uint64_t run(void* server) {
+    struct MHD_Daemon* http = ((struct server*)server)->http;
+    unsigned long long ms;
+    (void)MHD_run(http);
+    return MHD_get_timeout(http, &ms) == MHD_YES ? (uint64_t)ms * 1000000 : UINT64_MAX;
+}
+
+/* Not by a thread of the library's own: 0.9.75 asks epoll for 128 events at a time, and when there are just as many it waits
+ * for the next one before it looks at connections that it was given meanwhile. */
+bool server_begin(struct server* s, struct keeper* k) {
+    unsigned seconds = (unsigned)s->options->timeout_s + 1; /* the gate is sooner */
+    s->self.gate = s->gate;
+    s->http = MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ERROR_LOG, 0, NULL, NULL, handle, s,
+                               MHD_OPTION_EXTERNAL_LOGGER, silent, NULL, MHD_OPTION_CONNECTION_LIMIT, s->gate->max + 1,
+                               MHD_OPTION_CONNECTION_TIMEOUT, seconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+                               (size_t)HEADER_BYTES, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_CONNECTION,
+                               noticed, s, MHD_OPTION_UNESCAPE_CALLBACK, as_written, NULL, MHD_OPTION_END);
+    const union MHD_DaemonInfo* info = s->http != NULL ? MHD_get_daemon_info(s->http, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
+    if (info == NULL) return fprintf(stderr, "%s: the HTTP library does not start\n", program_name), false;
+    *k = (struct keeper){.ctx = s, .ready = info->epoll_fd, .take = take, .run = run};
+    return true;
 }
 
 void server_end(struct server* s) {

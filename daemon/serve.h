@@ -4,8 +4,6 @@
 #ifndef TSLABD_SERVE_H
 #define TSLABD_SERVE_H
 
-#include <stdatomic.h>
-
 #include "gate.h"
 #include "self.h"
 #include "source.h"
@@ -25,15 +23,13 @@ struct server {
     struct gate* gate;
     struct self self;
     struct MHD_Daemon* http;
-    struct shared shared[2]; /* of /metrics by format, of the one thread */
-    atomic_bool draining;
+    struct shared shared[2]; /* of /metrics by format */
+    bool draining;
 };
 
-/* Begins the thread that answers; false after a complaint on standard error. */
-bool server_begin(struct server* s);
-/* Of gate_wait: hands a connection over. */
-bool server_take(void* server, int fd, const struct sockaddr* address, socklen_t size);
-/* Closes what is open and ends the thread. */
+/* Begins to answer, by *k; false after a complaint on standard error. */
+bool server_begin(struct server* s, struct keeper* k);
+/* Closes what is open. */
 void server_end(struct server* s);
 
 #endif

@@ -4,7 +4,7 @@
  * The routes know nothing of allocators: they ask a source for texts. There is one source, an allocator in this process
  * (own.c). Other processes are shown by tslab web.
  *
- * All functions are called by the server's one thread, one at a time. Texts are complete when true is returned; when
+ * All functions are called by the main thread, one at a time. Texts are complete when true is returned; when
  * false is, the client gets 503 and nothing of them.
  */
 #ifndef TSLABD_SOURCE_H
