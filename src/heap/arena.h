@@ -280,9 +280,10 @@ typedef struct TsiBinding {
         /* First era of that block, and the records of those that were used: others look (E1 in phase/eras.h). */
         _Atomic uint64_t era_block;
         _Atomic uint32_t era_record[TSI_ERA_BLOCK];
-        uint64_t opened;       /* of a bank: full lines that were freed in, when that was looked at last */
-        uint64_t opened_bytes; /* of full lines that were freed in, when a heap was last looked at for empty slabs */
-        uint8_t patience;      /* how often in a row such a look has found little; doubles the next one's distance */
+        uint64_t opened;          /* of a bank: full lines that were freed in, when that was looked at last */
+        uint64_t opened_bytes;    /* of full lines that were freed in, when a heap was last looked at for empty slabs */
+        uint32_t ownerless_frees; /* see tsi_ownerless_again */
+        uint8_t patience;         /* how often in a row such a look has found little; doubles the next one's distance */
         uint64_t profile_mean, profile_left, profile_dice;                  /* bytes; 0 = off; to the next mark */
         uint32_t ready_count[TSI_READY_RANKS], ready_size[TSI_READY_RANKS]; /* size: bytes of a region */
         /* By the rank of their regions: heap index + 1, see ready.h. */
@@ -440,6 +441,8 @@ TSI_INLINE uint32_t tsi_heap_binding(uint64_t word) { return (uint32_t)(word >> 
 TSI_INLINE uint64_t tsi_lent_word(uint32_t binding) {
     return (uint64_t)binding << TSI_LENDER_SHIFT | tsi_heap_word(TSI_BINDINGS_MAX, TSI_HEAP_LENT);
 }
+/* The word of a heap that is nobody's: no thread takes it for its own. */
+TSI_INLINE uint64_t tsi_detached_word(void) { return tsi_heap_word(TSI_BINDINGS_MAX, TSI_HEAP_DETACHED); }
 TSI_INLINE TsiBinding* tsi_binding_at(const TsiArena* a, uint64_t heap_word) {
     return tsi_table_at(&a->bindings, tsi_heap_binding(heap_word));
 }

@@ -133,7 +133,7 @@ static void child_heaps(TsiArena* a) {
         h->adopted = 0;
         tsi_store_relaxed(&h->roomy, UINT64_MAX); /* nobody has looked */
         tsi_store_relaxed(&tsi_heap_inc(a, h)->roomy, UINT64_MAX);
-        tsi_store_relaxed(&h->word, tsi_heap_word(0, TSI_HEAP_DETACHED));
+        tsi_store_relaxed(&h->word, tsi_detached_word());
         tsi_add_relaxed(&tsi_heap_inc(a, h)->detached, 1);
     }
 }

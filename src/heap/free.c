@@ -254,6 +254,7 @@ static TSI_NOINLINE bool freed_ownerless(TsiArena* a, TsiBinding* b, TsiHeap* h,
     TsiPlace at = place_of(&a->space, l, key, slot);
     bool known = (tsi_load_seq(&h->roomy) & tsi_class_bit(at.cls)) != 0;
     if (!known || !neighbour_lives(&a->space.classes->c[at.cls], l, slot)) tsi_ownerless_freed(a, b, &at, h, ref);
+    if (b != NULL) tsi_ownerless_again(b, ref);
     return true;
 }
 

@@ -83,7 +83,7 @@ static TsiHeap* adopt_locked(TsiBinding* b, TsiInc* i, unsigned cls) {
     for (uint32_t at = i->heaps; at != 0 && (cls == 0 || tsi_load_relaxed(&i->detached) != 0);) {
         TsiHeap* h = tsi_heap(b->arena, at - 1);
         if (cls == 0) (void)tsi_heap_recall_locked(b->arena, h);
-        uint64_t seen = tsi_heap_word(0, TSI_HEAP_DETACHED);
+        uint64_t seen = tsi_detached_word();
         bool suits = cls == 0 || (tsi_load_seq(&h->roomy) & tsi_class_bit(cls)) != 0; /* O2 */
         /* seq_cst: pairs with the detacher's; its plain stores to the heap are before ours */
         if (suits && tsi_cas_seq(&h->word, &seen, tsi_heap_word(b->index, TSI_HEAP_LIVE))) {
@@ -138,7 +138,7 @@ static TsiHeap* find_own_locked(TsiBinding* b, TsiInc* i, TsiHeap** asked) {
             if (tsi_heap_take_back(b, h, tsi_load_relaxed(&h->ref))) return h; /* H4 */
             continue;
         }
-        if (tsi_heap_binding(word) != b->index || tsi_heap_state(word) == TSI_HEAP_DETACHED) continue;
+        if (tsi_heap_binding(word) != b->index) continue;
         if (live && h->primary == h->index) return h;
         if (!live) *asked = h;
     }
@@ -219,7 +219,7 @@ void tsi_heap_detach_locked(TsiBinding* b, TsiHeap* h) {
     h->adopted = 0;
     tsi_add_relaxed(&tsi_heap_inc(a, h)->detached, 1);
     /* seq_cst: publishes the owner's plain stores to the next owner or sweeper */
-    tsi_store_seq(&h->word, tsi_heap_word(0, TSI_HEAP_DETACHED));
+    tsi_store_seq(&h->word, tsi_detached_word());
 }
 
 bool tsi_heap_lend(TsiBinding* b, TsiPhaseWords* w, TsiRef ref, uint32_t label) {

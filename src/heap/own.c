@@ -48,7 +48,7 @@ bool tsi_heap_recall_locked(TsiArena* a, TsiHeap* h) {
     TSI_HOLDS(tsi_inc_lock(tsi_heap_inc(a, h)));
     for (uint64_t word = tsi_load_seq(&h->word); tsi_heap_state(word) == TSI_HEAP_LENT;) {
         /* seq_cst: its last owner's plain stores are before it; decides between us and that owner */
-        if (!tsi_cas_seq(&h->word, &word, tsi_heap_word(0, TSI_HEAP_DETACHED))) continue;
+        if (!tsi_cas_seq(&h->word, &word, tsi_detached_word())) continue;
         tsi_add_relaxed(&tsi_heap_inc(a, h)->detached, 1);
         return true;
     }

@@ -2,10 +2,14 @@
 #include "heap/ownerless.h"
 
 #include "heap/finish.h"
+#include "heap/heap.h"
 #include "heap/late.h"
 #include "heap/own.h"
 #include "heap/pin.h"
 #include "heap/sweep.h"
+#include "heap/registry.h"
+
+enum { TAKES = 64 /* frees in heaps that are nobody's, for each attempt to have one */ };
 
 /* Takes what is empty of a heap that nobody owns, if its incarnation is still that of `ref`. */
 static void take_empty(TsiArena* a, TsiBinding* b, TsiHeap* h, TsiRef ref) {
@@ -38,4 +42,13 @@ void tsi_ownerless_freed(TsiArena* a, TsiBinding* b, const TsiPlace* at, TsiHeap
     unsigned state = tsi_heap_state(tsi_load_seq(&h->word));
     bool nobodys = state == TSI_HEAP_DETACHED || state == TSI_HEAP_LENT;
     if (nobodys && tsi_ownerless_is_due(h, emptied)) take_empty(a, b, h, ref);
+}
+
+void tsi_ownerless_again(TsiBinding* b, TsiRef ref) {
+    TsiArena* a = b->arena;
+    b->ownerless_frees++;
+    if (b->ownerless_frees % TAKES != 0 || a->options.decay_ms == 0 || a->options.shared || tsi_tls.exiting) return;
+    bool ring = (tsi_load_relaxed(&tsi_inc(&a->phases, tsi_ref_index(ref))->id) & TSI_DOMAIN_ID_BIT) == 0;
+    TsiHeap* taken;
+    if (ring && tsi_heap_cached(b, ref) == NULL) (void)tsi_heap_make(b, ref, &taken);
 }

@@ -30,5 +30,9 @@
  * that the slab's class has room, and takes the heap's empty slabs if enough of it is empty. b may be NULL. No lock
  * held, no bracket open. */
 void tsi_ownerless_freed(TsiArena* a, TsiBinding* b, const TsiPlace* at, TsiHeap* h, TsiRef ref);
+/* After each free in such a heap. A thread whose heap a look or a trim has taken frees there as in another thread's
+ * until it allocates. One that goes on freeing in the ring without a heap takes one that is nobody's, where looks give
+ * back what it empties (decay_ms); elsewhere O1 has to. [own thread, no lock held, no bracket open] */
+void tsi_ownerless_again(TsiBinding* b, TsiRef ref);
 
 #endif

@@ -154,14 +154,14 @@ static void walk_locked(TsiSweep* w, TsiHeap* h, unsigned state, uint32_t skip) 
 /* The heap is nobody's, and has been walked: what was emptied meanwhile goes, and searches find its room. */
 void tsi_sweep_ownerless_locked(TsiSweep* w, TsiHeap* h) {
     TSI_HOLDS(tsi_inc_lock(w->inc));
-    uint64_t word = tsi_heap_word(0, TSI_HEAP_DETACHED);
+    uint64_t word = tsi_detached_word(), seized = tsi_heap_word(TSI_BINDINGS_MAX, TSI_HEAP_SEIZED);
     /* O1: seq_cst, after the word was stored */
     while (tsi_ownerless_is_due(h, tsi_load_seq(&h->emptied))) {
-        if (!tsi_cas_seq(&h->word, &word, tsi_heap_word(0, TSI_HEAP_SEIZED))) return; /* somebody else was first */
+        if (!tsi_cas_seq(&h->word, &word, seized)) return; /* somebody else was first */
         walk_locked(w, h, TSI_INC_ACTIVE, 0);
         tsi_store_seq(&h->word, word);
     }
-    if (tsi_load_relaxed(&h->slab_count) == 0 && tsi_cas_seq(&h->word, &word, tsi_heap_word(0, TSI_HEAP_SEIZED))) {
+    if (tsi_load_relaxed(&h->slab_count) == 0 && tsi_cas_seq(&h->word, &word, seized)) {
         heap_leave_inc_locked(w->arena, w->inc, h);
         tsi_sub_relaxed(&w->inc->detached, 1);
         tsi_heap_free(w->arena, w->b, h);

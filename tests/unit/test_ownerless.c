@@ -96,9 +96,50 @@ static void only_room_is_taken_over(void) {
     close_it();
 }
 
+/* Where looks give back what is empty, a thread that only frees takes its heap again after a trim; else nobody does. */
+static void free_after_a_trim(uint64_t decay_ms, unsigned state) {
+    SlabOptions o = kit_options();
+    o.bump = TSI_BUMP_OFF;
+    o.shared = 0;
+    o.decay_ms = decay_ms;
+    a = kit_create_with(&o);
+    (void)leave_all((void*)(uintptr_t)N);
+    TsiHeap* h = heap_of(left[0]);
+    REQUIRE_EQ(state_of(h), TSI_HEAP_LIVE);
+    slab_trim(a);
+    REQUIRE_EQ(state_of(h), TSI_HEAP_DETACHED);
+    for (size_t i = 0; i < 64; i++) {
+        REQUIRE_EQ(state_of(h), TSI_HEAP_DETACHED);
+        slab_free(a, left[i]);
+    }
+    REQUIRE_EQ(state_of(h), state);
+    for (size_t i = 64; i < N; i++) slab_free(a, left[i]);
+    REQUIRE_EQ(kit_live(a), 0);
+    close_it();
+}
+static void who_only_frees_has_its_heap_again(void) {
+    free_after_a_trim(3600000, TSI_HEAP_LIVE);
+    free_after_a_trim(0, TSI_HEAP_DETACHED);
+}
+
+/* The first thread's binding has the number 0, as any other has one of its own: no word of a heap that is nobody's
+ * looks like its. */
+static void nobodys_is_not_the_first_threads(void) {
+    open_cold();
+    (void)leave_all((void*)(uintptr_t)N);
+    REQUIRE_EQ(tsi_heap_binding(tsi_load_relaxed(&heap_of(left[0])->word)), 0);
+    TsiHeap* h = heap_of(left[0]);
+    slab_trim(a);
+    REQUIRE_EQ(state_of(h), TSI_HEAP_DETACHED);
+    REQUIRE_EQ(tsi_heap_binding(tsi_load_relaxed(&h->word)), TSI_BINDINGS_MAX);
+    close_it();
+}
+
 static const CheckCase cases[] = {
     CHECK_CASE(the_last_free_returns_a_slab),
     CHECK_CASE(an_exit_returns_what_is_empty),
     CHECK_CASE(only_room_is_taken_over),
+    CHECK_CASE(who_only_frees_has_its_heap_again),
+    CHECK_CASE(nobodys_is_not_the_first_threads),
 };
 CHECK_MAIN(cases)
