@@ -97,6 +97,8 @@ static bool make_allocator(struct own* w) {
     SlabOptions o = {.struct_size = sizeof o,
                      .max_bytes = w->o->max_bytes,
                      .sampling_period = w->o->sampling_period,
+                     .segment = 1,           /* for tslab web and its like */
+                     .profile_bytes = 65536, /* which of its code holds what lives */
                      .warm_bytes = w->loaded && w->o->load.pattern->keep_nothing_warm ? UINT64_MAX : 0};
     w->a = slab_allocator_create_with(&o);
     if (w->a == NULL) fprintf(stderr, "%s: no allocator: %s\n", program_name, slab_last_error());

@@ -1,9 +1,9 @@
-"""web.py TSLAB: the page of tslab web in a browser, against real processes under each pattern of load.
+"""web.py TSLAB: the page of tslab web in a browser, against real processes under each pattern of load, tslabd among them.
 
 Each page is left alone until it has drawn, then paused; what it shows is compared with the document that it was given, which
 the Go tests compare with what a process tells. What does not depend on the pattern (a label looked at closely, keys, schemes,
-widths, accessibility, a page that is loaded again, a process that is stopped, dies and begins anew) is looked at under the one
-that fills every part.
+widths, accessibility, a page that is loaded again, a process that is stopped, dies and begins anew, a server that does so) is looked
+at under the one that fills every part.
 """
 import contextlib
 import json
@@ -20,8 +20,9 @@ import cdp
 from kit import SOURCE, check, finish, series, wait_until
 
 TSLAB = sys.argv[1]
-BENCH = os.path.join(os.environ["TSLAB_BUILD_DIR"], "synthetic_bench")
-PATTERNS = "burst", "steady", "hotspot", "kernel", "contention", "leak"
+BENCH, TSLABD = (os.path.join(os.environ["TSLAB_BUILD_DIR"], name) for name in ("synthetic_bench", "tslabd"))
+PATTERNS = "burst", "steady", "hotspot", "kernel", "contention", "idle", "leak"
+OF_TSLABD = "idle", "leak" # the others are of synthetic_bench, which runs the same loads
 FIGURES = "memory", "by-label", "rate", "causes", "latency"
 AXE = os.path.join(SOURCE, "build/axe/axe.min.js")
 HELPERS = r"""(() => {
@@ -31,13 +32,14 @@ HELPERS = r"""(() => {
     legend: id => all(`#${id} .legend li`).map(text),
     table: id => all(`#${id} tbody tr`).map(r => all("th, td", r).map(text)),
     findings: () => all("#findings li").map(text),
-    drawn: id => { // pixels of a plot in the colour of one of its series
+    about: () => Object.fromEntries(all("#tiles > div").map(d => [text(d.children[0]), all(".about", d).map(text)])),
+    drawn: (id, at) => { // pixels of a plot in the colour of one of its series; of all series, at a moment
       const c = document.querySelector(`#${id} canvas`), f = figures.find(f => f.id === id);
       if (!c || !c.width || !f.shown || !f.shown.length) return 0;
       const probe = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
       const copy = document.createElement("canvas"), on = (copy.width = c.width, copy.height = c.height, copy.getContext("2d", { willReadFrequently: true }));
       on.drawImage(c, 0, 0);
-      const p = on.getImageData(0, 0, c.width, c.height).data;
+      const p = at == null ? on.getImageData(0, 0, c.width, c.height).data : on.getImageData(Math.round(f.x(at) * devicePixelRatio), 0, 1, c.height).data;
       let most = 0;
       for (const s of f.shown) {
         probe.clearRect(0, 0, 1, 1), probe.fillStyle = s.colour, probe.fillRect(0, 0, 1, 1);
@@ -56,16 +58,20 @@ HELPERS = r"""(() => {
 })()"""
 
 
-def load(pattern, *more, options=""):
-    env = dict(os.environ, TSLAB_OPTIONS="segment=1,sampling_period=64" + options)
-    return subprocess.Popen([BENCH, "--pattern=" + pattern, "--duration_s=0", "--progress_s=0", *more], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+def load(pattern):
+    """A process with a load: tslabd, which shows itself, or another program by TSLAB_OPTIONS."""
+    few = ["--threads=2", "--req_rate=400"] if pattern == "leak" else []
+    if pattern in OF_TSLABD:
+        return subprocess.Popen([TSLABD, "--listen=127.0.0.1:0", "--pattern=" + pattern, *few], stdout=subprocess.DEVNULL)
+    env = dict(os.environ, TSLAB_OPTIONS="segment=1,sampling_period=64")
+    return subprocess.Popen([BENCH, "--pattern=" + pattern, "--duration_s=0", "--progress_s=0", *few], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 class Web:
-    """tslab web at a free port."""
+    """tslab web at a port, or a free one."""
 
-    def __init__(self, *arguments):
-        self.process = subprocess.Popen([TSLAB, "web", "--listen", "127.0.0.1:0", "--json", "--leak-age", "0", "--top-labels", "2", *arguments], stdout=subprocess.PIPE, text=True)
+    def __init__(self, *arguments, listen="127.0.0.1:0"):
+        self.process = subprocess.Popen([TSLAB, "web", "--listen", listen, "--json", "--leak-age", "0", "--top-labels", "2", *arguments], stdout=subprocess.PIPE, text=True)
         lines = ""
         while "}" not in lines:
             piece = self.process.stdout.readline()
@@ -86,7 +92,7 @@ class Web:
             return e.code, e.headers, e.read()
 
     def end(self):
-        self.process.terminate()
+        self.process.kill()
         self.process.wait()
         self.process.stdout.close()
 
@@ -118,10 +124,21 @@ def pause(tab):
 def numbers(what, tab):
     """The page has what its document says."""
     d = tab.js("state.doc")
-    tiles = tab.js("seen.tiles()")
-    for name, value in ("Live", "live"), ("Committed", "committed"), ("Resident", "rss"):
-        want = tab.js("bytes(%d)" % d["now"][value])
+    tiles, about, now = tab.js("seen.tiles()"), tab.js("seen.about()"), d["now"]
+    size, count = (lambda v, f=f: tab.js("%s(%s)" % (f, json.dumps(v))) for f in ("bytes", "count"))
+    for name, want in (("Live", size(now["live"])), ("Committed", size(now["committed"])), ("Resident", size(now["rss"])), ("Phases", count(now["open"])),
+                       ("Leaking labels", count(now["leaking"])), ("Refused", count(now["refused"])),
+                       ("Allocations", "-" if now["allocated"] is None else count(now["allocated"]) + "/s")):
         check(tiles.get(name) == want, what, name, tiles.get(name), want)
+    check(about["Live"][1].split()[0] == count(now["objects"]) and about["Phases"][1].split()[0] == count(now["draining"]), what, about)
+    last = tab.js("state.points[state.points.length - 1]")
+    held, named = {name: 0 for _, name in d["names"]}, dict(d["names"])
+    for id, committed, *_ in last[-1]:
+        if id in named:
+            held[named[id]] = committed
+    for line in tab.js("seen.legend('by-label')"):
+        name = next((n for n in sorted(held, key=len, reverse=True) if line.startswith(n + " ")), None)
+        check(line in ("nothing yet",) or line.startswith(("others ", "limit ")) or name is not None and line[len(name) + 1:] == size(held[name]), what, line, held)
     rows = tab.js("seen.table('label-rows')")
     check(len(rows) == max(1, len(d["labels"])), what, "labels", rows)
     for row, l in zip(rows, d["labels"]):
@@ -132,14 +149,26 @@ def numbers(what, tab):
     head = tab.js("document.getElementById('verdict-head').textContent")
     n = d["verdict"]["count"]
     check(head == ("Nothing needs attention" if n == 0 else "1 thing needs attention" if n == 1 else "%d things need attention" % n), what, head, n)
-    check(len(tab.js("seen.table('class-rows')")) == max(1, len(d["classes"])), what, "classes")
-    check(len(tab.js("seen.table('oldest')")) == max(1, len(d["oldest"])), what, "oldest", d["oldest"])
-    check(len(tab.js("seen.table('close-rows')")) == max(1, len(d["closes"])), what, "closes")
+    for id, rows, cells in (
+        ("class-rows", d["classes"], lambda c: [c["name"], size(c["live"]), size(c["committed"]), count(c["slabs"])]),
+        ("oldest", d["oldest"], lambda p: [p["name"], str(p["era"]), None, size(p["committed"]), count(p["objects"])]),
+        ("open-phases", d["open"], lambda p: [p["name"], str(p["era"]), None, size(p["committed"]), size(p["live"])]),
+        ("close-rows", d["closes"], lambda c: [c["name"], str(c["era"]), None, size(c["given"]), size(c["fell"]), count(c["escaped"])]),
+    ):
+        shown = tab.js("seen.table('%s')" % id)
+        check(len(shown) == max(1, len(rows)), what, id, shown, rows)
+        for row, r in zip(shown, rows):
+            check(all(want in (None, said) for said, want in zip(row, cells(r))), what, id, row, r)
+    old = [l for l in d["labels"] if l["draining"] > 0]
+    ages = {row[0]: row[1:] for row in tab.js("seen.table('ages')")}
+    check(len(ages) == max(1, min(12, len(old))), what, "ages", ages, old)
+    for l in old if len(old) <= 12 else ():
+        check(ages.get(l["name"]) == [count(n) if n else "" for n in l["ages"]], what, "ages", ages, l)
     colours = tab.js("""Object.fromEntries([...document.querySelectorAll('button.label')].map(b => [b.textContent, b.querySelector('i').style.background]))""")
     legend = tab.js("""Object.fromEntries([...document.querySelectorAll('#by-label .legend li, #rate .legend li')].map(e => [e.childNodes[1]?.textContent.trim(), e.querySelector('i')?.style.background]))""")
     for name, colour in legend.items():
         check(name not in colours or colours[name] == colour, what, name, "has two colours:", colour, colours.get(name))
-    check(set(legend) & set(colours), what, "no label is in a legend", legend)
+    check(set(legend) & set(colours) or now["committed"] == 0, what, "no label is in a legend", legend)
 
 
 def in_order(web, what, tab):
@@ -150,9 +179,16 @@ def in_order(web, what, tab):
 
 def under_load(web, pattern, tab):
     with tab:
-        check(tab.wait(r"seen.legend('rate').filter(l => / [1-9][\d.]*[kM]?\/s$/.test(l)).length >= 2"), pattern, "rates", tab.js("seen.legend('rate')"))
         check(tab.wait("state.points.length > 4"), pattern, "no points")
-        for figure in FIGURES if pattern == "leak" else ("memory", "rate"):
+        if pattern != "idle":
+            check(tab.wait(r"seen.legend('rate').filter(l => / [1-9][\d.]*[kM]?\/s$/.test(l)).length >= 4"), pattern, "rates", tab.js("seen.legend('rate')"))
+            before = json.dumps(tab.js("seen.legend('rate')"))
+            check(tab.wait(r"seen.legend('causes').some(l => /^(full|miss|null|closed) [1-9]/.test(l))"), pattern, tab.js("seen.legend('causes')"))
+            check(tab.wait(r"/^running [1-9]/.test(seen.legend('latency')[0]) && /^waiting [\d.]+ (ns|us|ms)$/.test(seen.legend('latency')[1])"),
+                  pattern, tab.js("seen.legend('latency')"))
+            check(tab.wait("seen.table('close-rows').length > 1"), pattern, "no ends of phases")
+            check(tab.wait("JSON.stringify(seen.legend('rate')) != JSON.stringify(%s)" % before), pattern, "stands still")
+        for figure in FIGURES if pattern == "leak" else ("memory", "rate", "causes", "latency") if pattern != "idle" else ("memory",):
             check(tab.wait("seen.drawn('%s') > 20" % figure), pattern, figure, "is blank", tab.js("seen.drawn('%s')" % figure))
         if pattern == "leak":
             check(tab.wait("seen.findings().some(f => f.includes('POST /orders') && f.includes('leaks'))"), "no leak is told", tab.js("seen.findings()"))
@@ -211,7 +247,7 @@ def chosen(tab):
     check(tab.wait("document.getElementById('chosen').hidden && location.hash == ''"), "is not closed")
 
 
-def keys(tab):
+def keys(web, pid, tab):
     """The tabulator goes through what can be used, and what has the focus shows it and is seen."""
     tab.js("document.querySelector('.skip').focus()")
     seen = ["Skip to the verdict"]
@@ -226,6 +262,33 @@ def keys(tab):
     tab.js("document.getElementById('range').focus()")
     tab.press(" ", 32, " ")
     check(tab.js("document.getElementById('range').getAttribute('aria-pressed')") == "true" and tab.js("state.hour"), "a key does not change the range")
+    tab.press(" ", 32, " ")
+    tab.js("document.querySelector('.skip').focus()")
+    tab.press("Enter", 13, "\r")
+    check(tab.wait("document.activeElement.id == 'main'"), "the skip link leads elsewhere")
+    pauses(web, pid, tab)
+
+
+def pauses(web, pid, tab):
+    """A key begins and ends a pause, also while an answer is on its way; what came meanwhile is there afterwards."""
+    said = "document.getElementById('state').textContent"
+    tab.js("""window.fetch = (real => async (...a) => { window.busy = true; const r = await real(...a);
+                  await new Promise(done => setTimeout(done, 300)); return r; })(window.fetch)""")
+    check(tab.wait("window.busy"), "asks nothing any more")
+    tab.js("document.getElementById('pause').focus(), window.busy = false")
+    check(tab.wait("window.busy"), "asks nothing any more")
+    tab.press(" ", 32, " ")  # while an answer is on its way
+    tab.browser.listen(0.9)
+    check(tab.js(said) == "paused" and tab.js("document.getElementById('pause').getAttribute('aria-pressed')") == "true", "says", tab.js(said), "in a pause")
+    at = "state.points[state.points.length - 1][AT]"
+    last = tab.js(at)
+    later = lambda: [p[0] for p in json.loads(web.ask("processes/%d/now.json?since=%d" % (pid, last))[2])["points"]]
+    check(wait_until(lambda: len(later()) > 2), "the server stands still")
+    meanwhile = later()
+    check(tab.js(at) == last, "asks in a pause")
+    tab.press(" ", 32, " ")
+    check(tab.wait(said + " == 'live' && document.getElementById('pause').getAttribute('aria-pressed') == 'false'"), "a key does not end the pause")
+    check(tab.wait("%s.every(t => state.points.some(p => p[AT] === t))" % meanwhile), "what came in a pause is missing", meanwhile)
 
 
 def lives(browser, web, p, tab):
@@ -241,7 +304,7 @@ def lives(browser, web, p, tab):
     check(tab.wait(state + " == 'ended'"), "a dead process is", tab.js(state))
     check(tab.wait("document.getElementById('next').textContent.startsWith('The process has ended')"), "does not say that it has ended")
     check(len(tab.js("seen.table('label-rows')")) > 2, "its last figures are gone")
-    again = load("leak", "--threads=2", "--req_rate=400", options=",profile_bytes=64k")
+    again = load("leak")
     try:
         link = "document.querySelector('#next a')"
         check(tab.wait(link + " && %s.textContent.startsWith('Process %d ')" % (link, again.pid)), "the one that comes after it is not named")
@@ -251,6 +314,40 @@ def lives(browser, web, p, tab):
     finally:
         again.kill()
         again.wait()
+
+
+def stopped(pid):
+    with open("/proc/%d/stat" % pid, encoding="ascii") as f:
+        return f.read().rsplit(")", 1)[1].split()[0] == "T"
+
+
+def servers(tab, web, other):
+    """The server stops, which leaves a gap; it ends, and the page says so; one begins in its place, to which labels have other numbers."""
+    said = "document.getElementById('state')"
+    web.process.send_signal(signal.SIGSTOP)
+    check(wait_until(lambda: stopped(web.process.pid)), "does not stop")
+    check(tab.wait("Date.now() > %d + 8000" % tab.js("Date.now()")), "no time passes")
+    web.process.send_signal(signal.SIGCONT)
+    gap = "state.points.findIndex((p, k) => k > 2 && p[AT] - state.points[k - 1][AT] > 5000)"
+    check(tab.wait("%s > 0 && state.points.length > %s + 3" % (gap, gap)), "no gap where the server stood still", tab.js("state.points.map(p => p[AT])"))
+    check(tab.wait("seen.drawn('memory', state.points[0][AT]) > 0"), "nothing at the first point")
+    check(tab.wait("(k => seen.drawn('memory', (state.points[k][AT] + state.points[k - 1][AT]) / 2) == 0)(%s)" % gap), "a line through the gap")
+    web.process.kill()
+    web.process.wait()
+    check(tab.wait("%s.textContent.startsWith('no answer') && %s.textContent.includes('figures of') && %s.className == 'bad'" % (said, said, said)),
+          "does not say that nobody answers", tab.js(said + ".textContent"))
+    check(len(tab.js("seen.table('label-rows')")) > 2, "the last figures are gone")
+    again = Web(listen=web.url[7:-1])
+    check(again.ask("processes/%d/now.json" % other)[0] == 200, "the next server does not show another process")
+    check(tab.wait(said + ".textContent == 'live' && state.points.length > 2"), "does not recover")
+    colours = "Object.fromEntries([...document.querySelectorAll('#label-rows button.label')].map(b => [b.title, b.querySelector('i').style.background]))"
+    for figure in "by-label", "rate":  # each label once, in the colour that it has elsewhere
+        check(tab.wait("""(colours => { const shown = figures.find(f => f.id == '%s').shown.filter(s => s.id != null);
+                  return shown.length > 0 && new Set(shown.map(s => s.name)).size == shown.length &&
+                         [...document.querySelectorAll('#%s .legend li')].every((li, k) => !shown[k] || li.querySelector('i').style.background == colours[shown[k].name]); })(%s)"""
+                       % (figure, figure, colours)), "labels of the server before", tab.js("figures.find(f => f.id == '%s').shown.map(s => [s.id, s.name])" % figure), tab.js(colours))
+    tab.complaints[:] = [c for c in tab.complaints if "net::ERR_" not in c]  # of the time when nobody answered
+    return again
 
 
 def picker(browser, web, names):
@@ -285,12 +382,12 @@ def fleet(web, running):
     text = body.decode()
     check(code == 200 and headers["Content-Type"].startswith("text/plain"), code, dict(headers))
     page = series(text)
-    bench = os.path.basename(BENCH)
+    program = lambda p: os.path.basename(p.args[0])
     for pattern, p in running.items():
-        own = 'pid="%d",program="%s"' % (p.pid, bench)
+        own = 'pid="%d",program="%s"' % (p.pid, program(p))
         check(page.get("temporal_slab_exporter_up{%s}" % own) == 1, pattern, "is not up")
         labels = {name: v for name, v in page.items() if name.startswith("temporal_slab_label_committed_bytes{") and own in name}
-        check(len(labels) == 3 and any('label="(rest)"' in name for name in labels), pattern, "labels", labels)
+        check(len(labels) == 3 and any('label="(rest)"' in name for name in labels) or pattern == "idle" and len(labels) < 3, pattern, "labels", labels)
         check(not any(name.startswith("temporal_slab_label_objects_allocated_total{") and own in name and "(rest)" in name for name in page), "a counter of the rest")
     check(not any(v != v for v in page.values()) and "\0" not in text, "a value that is no number")
     if shutil.which("promtool"):
@@ -301,18 +398,17 @@ def fleet(web, running):
     targets = {int(group["labels"]["pid"]): group for group in json.loads(body)}
     for pattern, p in running.items():
         group = targets.get(p.pid)
-        check(group and group["labels"]["program"] == bench and web.ask(group["labels"]["__metrics_path__"][1:])[0] == 200, pattern, "target", group)
+        check(group and group["labels"]["program"] == program(p) and web.ask(group["labels"]["__metrics_path__"][1:])[0] == 200, pattern, "target", group)
         check(group["targets"] == [web.url[7:-1]], group)
 
 
 with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile, cdp.Browser(profile) as browser, contextlib.ExitStack() as until:
-    running = {pattern: load(pattern, options=",profile_bytes=64k" if pattern == "leak" else "", *(("--threads=2", "--req_rate=400") if pattern == "leak" else ()))
-               for pattern in PATTERNS}
+    running = {pattern: load(pattern) for pattern in PATTERNS}
     for p in running.values():
         until.callback(p.wait)
         until.callback(p.kill)
     web = Web()
-    until.callback(web.end)
+    until.callback(lambda: web.end())  # the one there is then
     for pattern, p in running.items():
         check(shows(p, web), pattern, "is not shown")
     tabs = {pattern: open_page(browser, web.page(p.pid), dark=n % 2 == 1) for n, (pattern, p) in enumerate(running.items())}
@@ -322,7 +418,7 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile, cdp.Bro
     fleet(web, running)
     picker(browser, web, [p.pid for p in running.values()])
     for pattern in PATTERNS:
-        if pattern != "leak":
+        if pattern not in ("leak", "steady"):
             running[pattern].kill()
             running[pattern].wait()
     with open_page(browser, web.page(running["leak"].pid)) as tab:
@@ -330,7 +426,9 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile, cdp.Bro
         chosen(tab)
         check(tab.wait("document.getElementById('state').textContent == 'live'"), "not live after a reload")
         whole(tab)
-        keys(tab)
+        keys(web, running["leak"].pid, tab)
         in_order(web, "leak", tab)
+        web = servers(tab, web, running["steady"].pid)
         lives(browser, web, running["leak"], tab)
+        in_order(web, "at the end", tab)
 finish()

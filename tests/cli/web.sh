@@ -4,7 +4,7 @@ set -u
 . "$TSLAB_SOURCE_DIR/tests/cli/kit.bash"
 need_go
 need python3
-[ -x "$TSLAB_BUILD_DIR/synthetic_bench" ] || skip "no synthetic_bench was built"
+for program in synthetic_bench tslabd; do [ -x "$TSLAB_BUILD_DIR/$program" ] || skip "no $program was built"; done
 command -v chromium || command -v chromium-headless-shell || command -v google-chrome ||
     skip "no chromium (make deps FOR=browser)"
 unset TSLAB_OPTIONS NO_COLOR

@@ -17,7 +17,7 @@ import (
 )
 
 func (a *app) webCommand() *cobra.Command {
-	listen, replay, o := "", "", web.Options{}
+	listen, replay, pid, name, o := "", "", "", "", web.Options{}
 	c := &cobra.Command{
 		Use: "web [PID|NAME]", Short: "Serve a page of a process: what is wrong, who holds the memory, what grows and until when",
 		Long: `Serves pages for a browser: one of each process of this user that shows its statistics, and a list of them to pick from.
@@ -57,16 +57,11 @@ it behind something that has one.`,
 			if o.Stale < 0 {
 				return errors.New("--stale-after takes 0 (never) or more")
 			}
-			if replay != "" && len(args) != 0 {
-				return errors.New("--replay shows a recording; it takes no process")
+			first, err := firstProcess(args, pid, name, replay)
+			if err != nil {
+				return err
 			}
-			if len(args) == 1 {
-				pid, err := processOf(args[0])
-				if err != nil {
-					return err
-				}
-				o.Pid = pid
-			}
+			o.Pid = first
 			s := web.New(o)
 			defer s.Close()
 			if replay != "" {
@@ -92,6 +87,10 @@ it behind something that has one.`,
 		},
 	}
 	c.Flags().StringVar(&listen, "listen", "127.0.0.1:9465", "listen on this HOST:PORT; port 0 takes a free one")
+	c.Flags().StringVar(&pid, "pid", "", "begin with the process with this id, like the word alone")
+	c.Flags().StringVar(&name, "name", "", "begin with the one process of this program, like the word alone")
+	_ = c.RegisterFlagCompletionFunc("pid", completePids)
+	_ = c.RegisterFlagCompletionFunc("name", completeNames)
 	c.Flags().IntVar(&o.TopLabels, "top-labels", web.TopLabels, "series of so many labels of each process at /metrics; the sum of the others is (rest)")
 	c.Flags().StringVar(&replay, "replay", "", "show a recording of 'tslab record' at a time, with the hour before: FILE, FILE@14:05:30, FILE@-2m")
 	_ = c.MarkFlagFilename("replay")
@@ -99,6 +98,32 @@ it behind something that has one.`,
 	c.Flags().Uint64Var(&o.LeakSeconds, "leak-age", doctor.LeakSeconds, "take an ended phase that holds objects for a leak after so many seconds")
 	c.Flags().BoolVar(&a.json, "json", false, "say in JSON which address it listens on")
 	return c
+}
+
+// firstProcess is the process that the first page is of, 0 for none: a word alone, or by a flag as other commands have it.
+func firstProcess(args []string, pid, name, replay string) (int, error) {
+	given := len(args)
+	for _, flag := range []string{pid, name, replay} {
+		if flag != "" {
+			given++
+		}
+	}
+	switch {
+	case given > 1 && replay != "":
+		return 0, errors.New("--replay shows a recording; it takes no process")
+	case given > 1:
+		return 0, errors.New("one process is enough: a word, --pid or --name")
+	case len(args) == 1:
+		return processOf(args[0])
+	case pid != "":
+		if _, err := strconv.Atoi(pid); err != nil {
+			return 0, fmt.Errorf("--pid takes a number, not %s", units.Text(pid))
+		}
+		return processOf(pid)
+	case name != "":
+		return source.Named(name)
+	}
+	return 0, nil
 }
 
 // processOf is the process that a word of the command line means: an id, or a name.

@@ -42,7 +42,8 @@ type Document struct {
 	Ended     bool     `json:"ended"`
 	Next      int      `json:"next"`
 	Error     string   `json:"error"`
-	At        int64    `json:"at"` // of the reading, milliseconds since 1970
+	Server    int64    `json:"server"` // when it began: numbers of labels are this server's
+	At        int64    `json:"at"`     // of the reading, milliseconds since 1970
 	Uptime    float64  `json:"uptime"`
 	Age       *float64 `json:"age"`
 	Over      float64  `json:"over"` // seconds that rates are of; 0: there are none
@@ -215,7 +216,7 @@ var anchors = map[string]string{"leaks": "leaks", "slow path": "causes", "reclam
 func (w *watcher) document(since int64, chosen *string, leakSeconds uint64) *Document {
 	d := &Document{Pid: w.pid, Command: units.Text(w.command), Recorded: w.replay, Ended: w.ended, Next: w.next, State: "unknown", Notes: []string{}, Ignored: []string{},
 		Labels: []Label{}, Oldest: []Phase{}, Open: []Phase{}, Classes: []Class{}, Closes: []Close{}, Names: [][2]any{}, Points: []Point{}}
-	d.Host = units.Text(w.host)
+	d.Host, d.Server = units.Text(w.host), w.colours.begun
 	if !w.replay {
 		d.Host, _ = os.Hostname()
 		d.Options = optionsOf(w.pid)

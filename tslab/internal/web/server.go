@@ -50,7 +50,7 @@ type Server struct {
 
 // New makes a server; Close ends what it follows.
 func New(o Options) *Server {
-	return &Server{o: o, colours: &colours{names: map[string]int{}}, watched: map[int]*watcher{}}
+	return &Server{o: o, colours: newColours(), watched: map[int]*watcher{}}
 }
 
 // Close ends what it follows.

@@ -48,11 +48,15 @@ type watcher struct {
 	profiled  profiled
 }
 
-// colours give each label a number, by which pages give it a colour: the same in each process of this server.
+// colours give each label a number, by which pages give it a colour: the same in each process of this server, and another in
+// the next server, which pages tell by when it began.
 type colours struct {
 	mu    sync.Mutex
 	names map[string]int
+	begun int64 // milliseconds since 1970
 }
+
+func newColours() *colours { return &colours{names: map[string]int{}, begun: time.Now().UnixMilli()} }
 
 func (c *colours) of(name string) int {
 	c.mu.Lock()

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -251,6 +252,44 @@ func TestPagesHoldNoMarkupOfOthers(t *testing.T) {
 	}
 }
 
+// Pages ask nobody but their server, have nothing that its policy forbids, make no elements out of text, and look for no part that is not there.
+func TestAssets(t *testing.T) {
+	files, _ := assets.ReadDir("assets")
+	whole := map[string]string{}
+	for _, f := range files {
+		b, err := assets.ReadFile("assets/" + f.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := strings.ReplaceAll(string(b), `xmlns="http://www.w3.org/2000/svg"`, "")
+		whole[f.Name()] = text
+		for _, bad := range []string{"http:", "https:", `"//`, "innerHTML", "outerHTML =", "insertAdjacent", "document.write", "eval(", "new Function", "javascript:", "<style", " style="} {
+			if strings.Contains(text, bad) {
+				t.Errorf("%s has %s", f.Name(), bad)
+			}
+		}
+		if m := regexp.MustCompile(`<script[^>]*>[^<]|<[^>]* on[a-z]+=`).FindString(text); strings.HasSuffix(f.Name(), ".html") && m != "" {
+			t.Errorf("%s has %s", f.Name(), m)
+		}
+		for _, m := range regexp.MustCompile(`(?:src|href)="/assets/([^"]*)"`).FindAllStringSubmatch(text, -1) {
+			if types[m[1]] == "" {
+				t.Errorf("%s asks for %s", f.Name(), m[1])
+			}
+		}
+	}
+	for script, page := range map[string]string{"page.js": "page.html", "pick.js": "pick.html"} {
+		found := regexp.MustCompile(`(?:byId|fill)\("([\w-]+)"|\bid: "([\w-]+)"`).FindAllStringSubmatch(whole[script], -1)
+		for _, m := range found {
+			if id := m[1] + m[2]; !strings.Contains(whole[page], `id="`+id+`"`) {
+				t.Errorf("%s has no element %s", page, id)
+			}
+		}
+		if len(found) == 0 {
+			t.Error(script, "looks for nothing")
+		}
+	}
+}
+
 func TestCompression(t *testing.T) {
 	s := still(t, nil)
 	for accept, packed := range map[string]bool{"gzip": true, "br, gzip": true, "gzip;q=0.5": true, "": false, "gzip;q=0": false, "br": false, "gzip; q=0.0": false, "gzipped": false} {
@@ -265,7 +304,7 @@ func TestCompression(t *testing.T) {
 }
 
 func TestColours(t *testing.T) {
-	c := &colours{names: map[string]int{}}
+	c := newColours()
 	for n := range mostLabels {
 		if c.of(fmt.Sprint(n)) != n || c.of(fmt.Sprint(n)) != n {
 			t.Fatal("another number the second time")

@@ -152,6 +152,7 @@ function drawFigure(f) {
     c.beginPath(), c.moveTo(left, y(limit)), c.lineTo(width, y(limit)), c.stroke(), c.setLineDash([]);
     c.textAlign = "left", c.textBaseline = "top", c.fillText(`limit ${bytes(limit)}`, left + 4, y(limit) + 3);
   }
+  f.x = x;
   let at = now;
   if (state.hover && state.hover.id === f.id && now >= 0) {
     const t = from + Math.max(0, Math.min(1, state.hover.share)) * (to - from);
@@ -355,6 +356,10 @@ function keep(points) {
 async function ask() {
   const since = state.points.length ? state.points[state.points.length - 1][AT] : 0;
   const d = await get(`now.json?since=${since}` + (state.chosen != null ? "&label=" + encodeURIComponent(state.chosen) : ""));
+  if (state.doc && state.doc.server !== d.server) { // another one: its labels have other numbers, and its history is all there is
+    state.points = [], state.names.clear(), state.doc = null;
+    return ask();
+  }
   for (const [id, name] of d.names) state.names.set(id, name);
   keep(d.points);
   state.doc = d;
