@@ -12,9 +12,8 @@ FOR ?= demo test
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
-deps: ## install the Debian packages that targets need (FOR="demo test"; as root or by sudo), and say which; fetch the page's plots
+deps: ## install the Debian packages that targets need (FOR="demo test"; as root or by sudo), and say which
 	@scripts/install-deps.sh $(FOR)
-	@$(if $(filter install daemon packages test-all check,$(FOR)),scripts/get-uplot.sh || echo "tslabd is built all the same")
 
 demo: ## build the request server demo and run it (ARGS=--leak: one route leaks; ARGS=--help: all flags)
 	@scripts/install-deps.sh --root demo

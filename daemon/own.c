@@ -14,11 +14,9 @@
 #include <slab_stats.h>
 
 #include "common/flags.h"
-#include "common/json.h"
 #include "load/load.h"
 #include "measure.h"
 #include "own.h"
-#include "reports.h"
 #include "self.h"
 
 static struct own {
@@ -55,17 +53,6 @@ static bool own_metrics(void* self, struct text* t) {
 
 static bool own_stats(void* self, struct text* t) {
     return slab_stats_json(((struct own*)self)->a, text_write, t) && text_write(t, "\n", 1);
-}
-
-static bool own_reports(void* self, struct text* t) {
-    struct own* w = self;
-    struct json j = {.write = text_write, .ctx = t, .tight = true};
-    json_object(&j, NULL);
-    json_text(&j, "source", w->source.name);
-    bool ok = reports_write(w->a, w->o->leak_threshold_s, &j);
-    json_close(&j);
-    text_put(t, "\n");
-    return ok && !t->failed;
 }
 
 static bool own_doctor(void* self, struct text* t) {
@@ -112,7 +99,6 @@ struct source* own_begin(const struct options* o) {
                                  .self = &own,
                                  .metrics = own_metrics,
                                  .stats = own_stats,
-                                 .reports = own_reports,
                                  .doctor = own_doctor,
                                  .ready = own_ready,
                                  .moves = own_moves};

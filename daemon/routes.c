@@ -4,8 +4,8 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "assets.h"
 #include "measure.h"
 #include "openmetrics.h"
 #include "routes.h"
@@ -56,11 +56,6 @@ static void stats(struct server* s, const struct request* r, struct answer* out)
     made(s, s->source->stats, JSON, out);
 }
 
-static void reports(struct server* s, const struct request* r, struct answer* out) {
-    (void)r;
-    made(s, s->source->reports, JSON, out);
-}
-
 static void doctor(struct server* s, const struct request* r, struct answer* out) {
     (void)r;
     made(s, s->source->doctor, PLAIN, out);
@@ -93,32 +88,23 @@ static void readyz(struct server* s, const struct request* r, struct answer* out
         say(out, 200, "ready\n");
 }
 
-static void asset(const struct asset* a, const char* type, struct answer* out) {
-    *out = (struct answer){.code = 200, .type = type, .fixed = a->bytes, .fixed_size = a->size};
+/* Where to look: the page of any process is that of tslab web. */
+static void first(struct server* s, const struct request* r, struct answer* out) {
+    (void)r;
+    *out = (struct answer){.code = 200, .type = PLAIN, .body.limit = 4096};
+    text_format(&out->body,
+                "tslabd %ld, pattern %s: tslab web --pid %ld is its page; here are /metrics, /stats.json, /doctor, "
+                "/healthz and /readyz.\n",
+                (long)getpid(), s->source->name, (long)getpid());
+    if (!out->body.failed) return;
+    free(out->body.bytes);
+    say(out, 503, "There is no memory for this answer.\n");
 }
 
-#define ASSET(name, type)                                                             \
-    static void name(struct server* s, const struct request* r, struct answer* out) { \
-        (void)s, (void)r;                                                             \
-        asset(&asset_##name, type, out);                                              \
-    }
-ASSET(index_html, "text/html; charset=utf-8")
-ASSET(page_js, "text/javascript; charset=utf-8")
-ASSET(page_css, "text/css; charset=utf-8")
-ASSET(icon_svg, "image/svg+xml")
-ASSET(uplot_js, "text/javascript; charset=utf-8")
-ASSET(uplot_css, "text/css; charset=utf-8")
-
 static const struct route routes[] = {
-    {"/", index_html, false},
-    {"/page.js", page_js, false},
-    {"/page.css", page_css, false},
-    {"/icon.svg", icon_svg, false},
-    {"/uplot.js", uplot_js, false},
-    {"/uplot.css", uplot_css, false},
+    {"/", first, false},
     {"/metrics", metrics, true},
     {"/stats.json", stats, false},
-    {"/reports.json", reports, false},
     {"/doctor", doctor, false},
     {"/healthz", healthz, false},
     {"/readyz", readyz, false},

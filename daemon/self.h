@@ -7,7 +7,7 @@
 #include "gate.h"
 #include "text.h"
 
-enum { SELF_ROUTES = 20 };
+enum { SELF_ROUTES = 8 };
 
 struct self {
     struct gate* gate;

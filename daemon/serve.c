@@ -109,8 +109,7 @@ static bool allowed(const struct server* s, const struct headers* h, const char*
         refuse(out, 403, "This server is not called that; --allow-host=NAME accepts further names.\n");
     else if (route == NULL)
         refuse(out, 404,
-               "There are /, /metrics, /stats.json, /reports.json, /doctor, /healthz and /readyz; tslab web shows\n"
-               "other processes.\n");
+               "There are /, /metrics, /stats.json, /doctor, /healthz and /readyz; pages are those of tslab web.\n");
     else if (!get)
         refuse(out, 405, "GET and HEAD only.\n");
     else if (h->body)

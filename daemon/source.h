@@ -15,11 +15,10 @@
 #include "text.h"
 
 struct source {
-    const char* name;                          /* for the page */
+    const char* name;                          /* of its load */
     void* self;                                /* first argument of the functions */
     bool (*metrics)(void* self, struct text*); /* Prometheus text format 0.0.4 */
     bool (*stats)(void* self, struct text*);   /* the JSON document of share/stats.schema.json */
-    bool (*reports)(void* self, struct text*); /* JSON of bounded size, for the page: see reports.h */
     bool (*doctor)(void* self, struct text*);  /* text: what to do */
     bool (*ready)(void* self);                 /* numbers can be had */
     bool (*moves)(void* self, char* why, size_t size); /* the numbers do; if not, a sentence without a full stop */

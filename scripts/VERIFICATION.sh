@@ -64,7 +64,7 @@ export TSLAB_OPTIONS=shared=1
 check "the stack starts" scripts/run-observability.sh up --pattern=steady \
     --objs_min=500 --objs_max=2000 --req_rate=500 --threads=2 --phases=ring --max_bytes=1048576 --sampling_period=16
 if [ $failures -eq 0 ]; then
-    for route in / /page.js /page.css /metrics /stats.json /reports.json /doctor /healthz /readyz; do
+    for route in / /metrics /stats.json /doctor /healthz /readyz; do
         check "tslabd answers $route" answers $route
     done
     check "promtool: metrics" lint

@@ -60,7 +60,7 @@ find_tslabd() {
     command -v tslabd && return
     mkdir -p "$STATE" || return 1
     echo "tslabd: is built, which takes some minutes; see $STATE/build.log" >&2
-    { scripts/install-deps.sh --root build daemon && scripts/get-uplot.sh; cmake --preset install && cmake --build --preset install --target tslabd; } \
+    { scripts/install-deps.sh --root build daemon; cmake --preset install && cmake --build --preset install --target tslabd; } \
         >"$STATE/build.log" 2>&1 </dev/null && echo build/install/tslabd
 }
 

@@ -2,7 +2,7 @@
 # Builds and tests in parts, one after the other; says how long each took, and at the end how many tests passed in all.
 # Usage: run-tests.sh [-s SCALE] [-k] PART...
 #   core       gcc: the library's own tests. Needs compilers and libraries only; what `make test` runs
-#   rest       gcc: all other tests, of the same build: tools, daemon and its page, demo, benchmark, models, documents
+#   rest       gcc: all other tests, of the same build: tools, daemon, pages, demo, benchmark, models, documents
 #   tsan asan clang-release      the presets of these names
 #   -s SCALE   multiplies the work of tests that draw, race or step (default 0.25; tests/README.md has what it does)
 #   -k         a skip that tests/skips.list does not allow fails its part
@@ -45,8 +45,7 @@ esac
 # shellcheck disable=SC2086  # words
 scripts/install-deps.sh --root $packages || exit 1
 if [[ $packages =~ ^(test-all|check)$ ]]; then
-    # What draws the page's plots, and what checks it: tests of the page do without, and say so.
-    scripts/get-uplot.sh
+    # What checks pages: their test does without, and says so.
     scripts/get-axe.sh
 fi
 

@@ -27,7 +27,7 @@ SHARED_MODE = {
 }
 # What tslabd's own page does not have: of tslab serve.
 ELSEWHERE = {"temporal_slab_exporter_up"}
-VARIABLES = {"ds": "datasource", "job": "query", "instance": "query", "label": "query", "docs": "textbox"}
+VARIABLES = {"ds": "datasource", "job": "query", "instance": "query", "label": "query", "docs": "textbox", "web": "textbox"}
 LEAST_PANELS = 18
 METRIC = re.compile(r"\b(?:temporal_slab|tslabd)_\w+")
 BY_LABEL = re.compile(r"temporal_slab_(?:label|phase|epoch)_\w+")
@@ -55,7 +55,7 @@ def has_unit(panel):
 
 def check_links(board):
     for link in board["links"]:
-        if not re.match(r"(http://\$\{instance\}|\$\{docs\})/", link["url"]) or not link["title"] or not link["tooltip"]:
+        if not re.match(r"(http://\$\{instance\}|\$\{docs\}|\$\{web\})/", link["url"]) or not link["title"] or not link["tooltip"]:
             complain("a link leads nowhere:", link)
     closes = [a for a in board["annotations"]["list"] if "phases_ended_total" in a.get("expr", "")]
     if not board["links"] or not closes or not closes[0]["enable"]:

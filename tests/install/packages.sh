@@ -74,15 +74,6 @@ called "$update$install"
 touch refused
 named
 
-# What draws the page's plots is fetched for those who build the page, and for nobody else.
-for word in install daemon "demo test-all"; do
-    make -s -n -C "$TSLAB_SOURCE_DIR" deps FOR="$word" >out
-    has out '^scripts/install-deps.sh '"$word"
-    has out get-uplot
-done
-make -s -n -C "$TSLAB_SOURCE_DIR" deps >out
-lacks out get-uplot
-
 # Every target that the Makefile names has packages, and a word that nobody knows is told.
 for word in $(sed -nE 's/.*install-deps\.sh (--[a-z]+ )?//p' "$TSLAB_SOURCE_DIR/Makefile" | tr ' ' '\n' | grep -v '[$]'); do
     PATH=$PWD/bin:$PATH "$TSLAB_SOURCE_DIR/scripts/install-deps.sh" --name "$word" >out 2>err

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Who names a metric elsewhere names one of the table (src/stats/metrics.def): dashboard, alerts and their tests, documents,
-# scripts, the page of tslabd, the keys that tslab looks up. What tslabd, `tslab serve` and `tslab web` count of themselves has one line
+# scripts, the keys that tslab looks up. What tslabd, `tslab serve` and `tslab web` count of themselves has one line
 # in their sources, and docs say the same names.
 set -u
 . "$TSLAB_SOURCE_DIR/tests/kit.bash"
@@ -36,15 +36,6 @@ twice=$(uniq -d "$scratch/daemon")
 diff -u --label "families in daemon/" "$scratch/daemon" --label docs/tslabd.md \
     <(grep -E '^\| `tslabd_' docs/tslabd.md | cut -d'|' -f2 | grep -oE 'tslabd_[a-z_]+' | sort) >&2 ||
     complain "docs/tslabd.md does not list what tslabd counts of itself"
-
-# The page: it keeps what it shows, and all of that is there.
-wanted=$(sed -n '/^const WANTED/,/\.map/p' daemon/page/page.js | grep -oE '"[a-z_]+"' | tr -d '"' | sort -u)
-shown=$(sed '/^const WANTED/,/\.map/d' daemon/page/page.js | grep -oE '"[a-z_]+"' | tr -d '"' | sort -u | comm -12 - "$scratch/families")
-asked=$(grep -oE '\b(rows|total|ofLabel|of)\(\w+, "[a-z_]+"|\b(byLabel|summed|mean)\("[a-z_]+"' daemon/page/page.js | grep -oE '"[a-z_]+"' | tr -d '"')
-diff -u --label "WANTED of page.js" <(echo "$wanted") --label "names in page.js" <(echo "$shown") >&2 ||
-    complain "daemon/page/page.js keeps other families than it shows"
-found=$(printf '%s\n' "$wanted" "$asked" | strangers "$scratch/families")
-[ -z "$found" ] || complain "daemon/page/page.js: the table of metrics has no $found"
 
 # Keys of rows in Go; a wrong one would panic when its line runs.
 found=$(grep -rhoE --include='*.go' --exclude='*_test.go' '\.(U|F|S|Tells)\("[a-z_]+"|metrics\.Of\(.*\)\.Find\("[a-z_]+"|Total\(metrics\.\w+, "[a-z_]+"|sortDescending\(\w+, "[a-z_]+"' tslab |
