@@ -7,6 +7,7 @@
  *   allocator 2   has 600 labels with ten objects each, which ended with their phases
  *
  *   "burst"       allocator 1 gets 100 MiB in 1 MiB each; nothing is published
+ *   "drain"       in allocator 1 as many phases of "many" end as DRAINING says, with an object in each, and it publishes
  *   "destroy"     allocator 0 is destroyed
  *   "again"       the process runs this program anew, as the same process
  */
@@ -39,6 +40,17 @@ static void phases(SlabAllocator* a) {
     }
 }
 
+enum { DRAINING = 130000 };
+
+static int drain(SlabAllocator* a) {
+    unsigned ended = 0;
+    for (unsigned n = 0; n < DRAINING; n++) {
+        epoch_domain_t* d = epoch_domain_begin(a, "many");
+        ended += take(a, 1, 100) && epoch_domain_drain(d, NULL);
+    }
+    return ended == DRAINING && slab_stats_publish(a);
+}
+
 int main(int argc, char** argv) {
     char line[64];
     SlabAllocator *first = make(), *second = make(), *third = make();
@@ -49,6 +61,7 @@ int main(int argc, char** argv) {
     do {
         if (puts("done") < 0 || fflush(stdout) != 0 || fgets(line, sizeof line, stdin) == NULL) break;
         if (strcmp(line, "burst\n") == 0 && !take(second, 100, 1 << 20)) return 1;
+        if (strcmp(line, "drain\n") == 0 && !drain(second)) return 1;
         if (strcmp(line, "destroy\n") == 0) slab_allocator_free(first);
         if (strcmp(line, "again\n") == 0) (void)execv("/proc/self/exe", argv);
     } while (1);

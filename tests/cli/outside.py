@@ -1,4 +1,4 @@
-"""What tslab says of a process that has several allocators, more labels than rows, and figures that are not the latest; and whether
+"""What tslab says of a process that has several allocators, more labels than rows, very many phases, and figures that are not the latest; and whether
 serve and push go on when a process ends, or runs another program. Arguments: tslab, the program outside.c."""
 import http.server
 import json
@@ -131,6 +131,26 @@ def goes_on(p, server, url):
     other.end()
 
 
+def many_phases():
+    """However many phases drain, what a page and the doctor have to make and to send is a few rows and the sums of all."""
+    p = Program()
+    p.does("drain")
+    web = subprocess.Popen([TSLAB, "web", "--pid", p.pid, "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    url = re.search(r"http://\S+/", web.stdout.readline())[0]
+    answer = fetch(url + "now.json?since=1&label=many")[1]
+    d = json.loads(answer)
+    chosen = d["chosen"]
+    check(d["now"]["draining"] == chosen["draining"] == chosen["objects"] == 130000 == sum(chosen["ages"]), d["now"], chosen["draining"], chosen["ages"])
+    check(len(chosen["phases"]) == 50 and chosen["more"] == 130000 - 50 and [o["name"] for o in d["oldest"]] == ["many"] * 5, chosen["more"], d["oldest"])
+    check(len(answer) < 100_000, len(answer))
+    check(len(fetch(url + "doctor")[1]) < 10_000 and "130000 objects" in fetch(url + "doctor")[1], fetch(url + "doctor"))
+    document = json.loads(fetch(url + "stats.json")[1])
+    check(len(document["phases"]) < 1000, len(document["phases"]))
+    web.kill()
+    web.communicate()
+    p.end()
+
+
 class Gateway(http.server.BaseHTTPRequestHandler):
     paths = []
 
@@ -171,6 +191,7 @@ def main():
     one_less(p, url)
     goes_on(p, server, url)
     pushes()
+    many_phases()
     print("%d failed" % failed)
     return failed != 0
 
