@@ -258,7 +258,7 @@ func (s *Server) first(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, to, http.StatusFound)
 }
 
-var pages = template.Must(template.New("").Funcs(template.FuncMap{"bytes": units.Bytes}).ParseFS(assets, "assets/*.html"))
+var pages = template.Must(template.New("").Funcs(template.FuncMap{"bytes": units.Bytes, "words": strings.Fields}).ParseFS(assets, "assets/*.html"))
 
 func (s *Server) pick(w http.ResponseWriter, r *http.Request) {
 	render(w, r, "pick.html", s.processes())

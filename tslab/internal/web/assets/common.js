@@ -11,7 +11,7 @@ function scaled(v, base, units) {
 const bytes = v => v == null ? "-" : scaled(v, 1024, [" B", " KiB", " MiB", " GiB", " TiB", " PiB"]);
 const signed = v => v == null ? "-" : (v > 0 && bytes(v) !== "0 B" ? "+" : "") + bytes(v).replace("-0 B", "0 B");
 const count = v => v == null ? "-" : Number.isInteger(v) || Math.abs(v) >= 100 ? scaled(v, 1000, ["", "k", "M", "G", "T"]) : v.toFixed(Math.abs(v) < 10 ? 2 : 1);
-const percent = v => v == null || Number.isNaN(v) ? "-" : (100 * v).toFixed(v < 0.1 ? 2 : 1) + " %";
+const percent = v => v == null || Number.isNaN(v) ? "-" : v === 0 ? "0 %" : (100 * v).toFixed(v < 0.1 ? 2 : 1) + " %";
 const nanos = v => v == null ? "-" : v < 1e3 ? v.toFixed(0) + " ns" : v < 1e6 ? (v / 1e3).toFixed(1) + " us" : (v / 1e6).toFixed(1) + " ms";
 const many = (n, one, some) => count(n) + " " + (n === 1 ? one : some);
 function span(s) {

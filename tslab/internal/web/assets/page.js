@@ -81,6 +81,9 @@ for (const f of figures) {
   f.canvas.addEventListener("pointerleave", () => { state.hover = null; drawFigure(f); });
 }
 
+/* "8 MiB" for "8.00 MiB". */
+const short = words => words.replace(/\.0+(?=\D|$)|(\.\d*?[1-9])0+(?=\D|$)/, "$1");
+
 /* A round number at or above v, of 1, 2 or 5 times a power of ten, of bytes of two. */
 function round(v, binary) {
   if (v <= 0) return 1;
@@ -118,7 +121,7 @@ function drawFigure(f) {
   for (let k = 0; k <= 4; k++) {
     const v = top * k / 4;
     c.beginPath(), c.moveTo(left, Math.round(y(v)) + 0.5), c.lineTo(width, Math.round(y(v)) + 0.5), c.stroke();
-    c.fillText(f.unit(v), left - 6, y(v));
+    c.fillText(short(f.unit(v)), left - 6, y(v));
   }
   c.textAlign = "center", c.textBaseline = "alphabetic";
   if (to) for (let k = 0; k <= 3; k++) {
@@ -237,17 +240,18 @@ function drawGrowth(d) {
   fill("growers", rows.map(x => [labelled(x.id, x.name), x.growth > 0 ? bytes(x.growth) + "/s" : "-", signed(x.pace) + "/s", bytes(x.live)]), "no label grows");
 }
 
-function bar(share) {
+function bar(share, colour) {
   const track = make("span", { class: "track inline" }), b = make("b", {});
   b.style.width = share > 0 ? Math.max(2, 100 * share) + "%" : "0";
   b.style.minWidth = "0";
+  b.style.background = colour;
   track.append(b);
   return make("span", { class: "share" }, track, percent(share));
 }
 
 function drawLabels(d) {
   const all = d.labels.reduce((sum, l) => sum + l.committed, 0) || 1;
-  fill("label-rows", d.labels.map(l => [labelled(l.id, l.name), bytes(l.committed), bar(l.committed / all), bytes(l.live), count(l.objects), l.growth > 0 ? bytes(l.growth) : "-",
+  fill("label-rows", d.labels.map(l => [labelled(l.id, l.name), bytes(l.committed), bar(l.committed / all, colour(l.id)), bytes(l.live), count(l.objects), l.growth > 0 ? bytes(l.growth) : "-",
     l.allocated == null ? "-" : count(l.allocated), count(l.open), count(l.draining), bytes(l.pinned), count(l.escaped),
     l.limit ? percent(l.limit.used / l.limit.bytes) : "-"]), "no label was used yet");
   say(byId("more-labels"), d.more_labels > 0 ? `and ${many(d.more_labels, "more label", "more labels")} that hold less` : "");
