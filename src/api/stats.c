@@ -35,8 +35,8 @@ void slab_stats_global(SlabAllocator* s, SlabGlobalStats* out) {
     tsi_snapshot_slabs(a, add_global, out);
     tsi_lock_take(&a->phases.labels.lock);
     uint64_t now = tsi_clock_now();
-    tsi_growth_tell_locked(a, now, out);
     tsi_pace_tell_locked(a, tsi_pace_age(a, now), out);
+    tsi_growth_tell_locked(a, now, out);
     tsi_lock_give(&a->phases.labels.lock);
 }
 

@@ -50,6 +50,14 @@ TsiGrown tsi_growth_told(const TsiStretch stretches[TSI_GROWTHS], const TsiFloor
     return g[TSI_GROWTH_LONG];
 }
 
+TsiGrown tsi_growth_held(TsiGrown grown, double live, double committed, double most) {
+    if (grown.per_second <= 0 || live <= 0) return grown;
+    double held = grown.per_second * committed / live;
+    if (held > most) held = most;
+    if (held > grown.per_second) grown.per_second = held;
+    return grown;
+}
+
 TsiLimit tsi_growth_limit(uint64_t bytes, uint64_t used, const TsiGrown* grown, uint64_t age_ns) {
     TsiLimit l = {bytes, used, 0};
     double per_second = grown->per_second;
@@ -90,7 +98,9 @@ void tsi_growth_tell_locked(TsiArena* a, uint64_t now, SlabGlobalStats* g) {
     TsiGrown grown = tsi_growth_told(a->stretches, of, now, g->live_bytes);
     uint64_t used = g->committed_bytes > g->warm_bytes ? g->committed_bytes - g->warm_bytes : 0, limit;
     const char* name = nearest(a, used, g->warm_bytes, &limit);
-    TsiLimit l = tsi_growth_limit(limit, used, &grown, now - a->born_ns);
+    double most = g->committed_pace_10s < g->committed_pace_100s ? g->committed_pace_10s : g->committed_pace_100s;
+    TsiGrown held = tsi_growth_held(grown, g->live_pace_10s, g->committed_pace_10s, most);
+    TsiLimit l = tsi_growth_limit(limit, used, &held, now - a->born_ns);
     memcpy(g->limit_name, name, strlen(name) + 1);
     g->max_bytes = a->options.max_bytes;
     g->limit_bytes = l.bytes;

@@ -41,11 +41,16 @@ void tsi_growth_note(TsiFloor* floor, unsigned which, unsigned turned, uint64_t 
  * stretch that has lasted for a quarter of the one before: the growth is over. */
 TsiGrown tsi_growth_told(const TsiStretch stretches[TSI_GROWTHS], const TsiFloor* const of[TSI_GROWTHS], uint64_t now,
                          uint64_t live);
+/* Returns the growth of what holds the bytes that come to live: limits count committed bytes, and an object that pins
+ * its page makes these grow by more than itself. `live` and `committed` are paces of the same span, `most` what
+ * committed bytes have grown by over every span that is told, each in bytes a second; the result is at least `grown`
+ * and otherwise at most `most`. */
+TsiGrown tsi_growth_held(TsiGrown grown, double live, double committed, double most);
 /* Time to a limit. `age_ns` of what grows is for the first reading, see above. */
 TsiLimit tsi_growth_limit(uint64_t bytes, uint64_t used, const TsiGrown* grown, uint64_t age_ns);
 /* Is `l` reached before `than`, or more of it used when neither is in sight? */
 bool tsi_growth_is_nearer(const TsiLimit* l, const TsiLimit* than);
-/* Fills growth and limit of the allocator from its other figures. [labels' lock] */
+/* Fills growth and limit of the allocator from its other figures, paces among them. [labels' lock] */
 void tsi_growth_tell_locked(TsiArena* a, uint64_t now, SlabGlobalStats* g);
 
 #endif

@@ -178,8 +178,11 @@ static TsiGrown grown_of(const TsiArena* a, TsiFloor floors[TSI_GROWTHS], unsign
     return tsi_growth_told(a->stretches, of, now, live);
 }
 
-static TsiGrown grown_told(const SlabLabelStats* l) {
-    return (TsiGrown){l->growth_bytes, l->growth_ns, l->growth_per_second};
+/* Of what a budget counts. */
+static TsiGrown held_told(const SlabLabelStats* l) {
+    TsiGrown grown = {l->growth_bytes, l->growth_ns, l->growth_per_second};
+    double most = l->committed_pace_10s < l->committed_pace_100s ? l->committed_pace_10s : l->committed_pace_100s;
+    return tsi_growth_held(grown, l->live_pace_10s, l->committed_pace_10s, most);
 }
 
 static void limit_nearer(SlabLabelStats* out, TsiLimit l) {
@@ -195,7 +198,7 @@ static void phase_limit(TsiWalk* w, uint32_t n) {
     uint64_t since = tsi_walk_since(w, c), used = w->sums[n].bytes, now = w->r->figures_ns;
     if (c->row.budget_hard_bytes == 0 || c->state != TSI_INC_ACTIVE || c->label >= w->r->label_count) return;
     SlabLabelStats* out = &w->r->labels[c->label];
-    TsiGrown grown = grown_told(out);
+    TsiGrown grown = held_told(out);
     uint64_t age_ns = now > since ? now - since : 0;
     double pace = age_ns != 0 ? (double)used * 1e9 / (double)age_ns : 0;
     if (out->phases_open > 1 && grown.per_second > pace) grown.per_second = pace;
@@ -208,7 +211,8 @@ static void label_growth(const TsiArena* a, TsiLabel* l, unsigned turned, uint64
     out->growth_bytes = grown.bytes;
     out->growth_ns = grown.ns;
     out->growth_per_second = grown.per_second;
-    limit_nearer(out, tsi_growth_limit(out->budget_hard_bytes, out->committed_bytes, &grown, now - a->born_ns));
+    TsiGrown held = held_told(out);
+    limit_nearer(out, tsi_growth_limit(out->budget_hard_bytes, out->committed_bytes, &held, now - a->born_ns));
 }
 
 /* ---- what drains ---- */
@@ -306,11 +310,11 @@ void tsi_labels_end(TsiWalk* w) {
     for (uint32_t at = 0; at < r->label_count; at++) {
         TsiLabel* l = tsi_label(labels, at);
         label_end(l, &r->labels[at]);
-        label_growth(w->a, l, turned, r->figures_ns, &r->labels[at]);
         tsi_pace_label_locked(w->a, &l->past, marked, age_ns, &r->labels[at]);
+        label_growth(w->a, l, turned, r->figures_ns, &r->labels[at]);
     }
-    tsi_growth_tell_locked(w->a, r->figures_ns, &r->global);
     tsi_pace_tell_locked(w->a, age_ns, &r->global);
+    tsi_growth_tell_locked(w->a, r->figures_ns, &r->global);
     tsi_lock_give(&labels->lock);
     for (uint32_t k = 0; k < w->copies_made; k++) phase_limit(w, w->copied[k]);
     labels_by_id(w->r);

@@ -93,6 +93,19 @@ static void time_to_a_limit(void) {
     REQUIRE_EQ(tsi_growth_limit(1000, 500, &unknown, 0).ns, 0);
 }
 
+/* Each live byte that stays holds four more; never more than committed bytes have grown by lately. */
+static void what_is_held_grows_faster(void) {
+    const TsiGrown grown = {1000, SECOND, 100}, none = {0, SECOND, 0};
+    REQUIRE_EQ((long)tsi_growth_held(grown, 100, 500, 600).per_second, 500);
+    REQUIRE_EQ((long)tsi_growth_held(grown, 100, 500, 300).per_second, 300);
+    REQUIRE_EQ((long)tsi_growth_held(grown, 1, 500, 600).per_second, 600);  /* live bytes hardly move: noise */
+    REQUIRE_EQ((long)tsi_growth_held(grown, 100, 500, 50).per_second, 100); /* what grows is held at least */
+    REQUIRE_EQ((long)tsi_growth_held(grown, 100, 500, 0).per_second, 100);  /* not known */
+    REQUIRE_EQ((long)tsi_growth_held(grown, -5, 500, 600).per_second, 100);
+    REQUIRE_EQ((long)tsi_growth_held(grown, 200, 100, 600).per_second, 100);
+    REQUIRE_EQ((long)tsi_growth_held(none, 100, 500, 600).per_second, 0);
+}
+
 static void the_nearer_limit(void) {
     TsiLimit none = {0, 0, 0}, far = {1000, 100, 0}, fuller = {2000, 900, 0}, soon = {9000, 1, 60},
              sooner = {9000, 1, 5};
@@ -174,6 +187,33 @@ static void a_limit_is_told_before_it_is_reached(void) {
     }
 }
 
+/* Small objects that escape hold a page each: the limit counts pages, and the time to it is of these. */
+static void pages_that_escapes_hold_reach_the_limit(void) {
+    SlabOptions o = {.struct_size = sizeof o, .max_bytes = 32 << 20};
+    SlabAllocator* a = kit_create_with(&o);
+    REQUIRE(slab_label_set_budget(a, "orders", 0, 32 << 20, NULL, NULL));
+    for (int seconds = 0; seconds < 30; seconds++) {
+        for (int n = 0; n < 100; n++) {
+            epoch_domain_t* d = epoch_domain_begin(a, "orders");
+            REQUIRE(d != NULL && slab_malloc(a, 64) != NULL && epoch_domain_drain(d, NULL));
+        }
+        pass_seconds(1);
+        (void)doctor(a);
+    }
+    SlabGlobalStats g;
+    SlabLabelStats labels[8];
+    slab_stats_global(a, &g);
+    size_t count = slab_stats_labels(a, labels, 8), at = 0;
+    while (at < count && strcmp(labels[at].label, "orders") != 0) at++;
+    REQUIRE(at < count && g.growth_per_second > 0 && g.growth_per_second < 20000);
+    double pace = (double)g.limit_used_bytes / 30, left = (double)(g.limit_bytes - g.limit_used_bytes) / pace;
+    REQUIRE(pace > 150000); /* 100 phases that hold 2 KiB at least */
+    double told = (double)g.limit_ns / 1e9, of_label = (double)labels[at].limit_ns / 1e9;
+    REQUIRE(told > left / 1.3 && told < left * 1.3);
+    REQUIRE(of_label > left / 1.3 && of_label < left * 1.3);
+    slab_allocator_free(a);
+}
+
 /* Nobody has looked before: what has filled half of it so fast may fill all of it. */
 static void the_first_reading_near_a_limit(void) {
     SlabOptions o = {.struct_size = sizeof o, .max_bytes = 32 << 20};
@@ -231,8 +271,10 @@ int main(int argc, char** argv) {
         TEST(less_is_no_growth),
         TEST(time_that_stands_still),
         TEST(time_to_a_limit),
+        TEST(what_is_held_grows_faster),
         TEST(the_nearer_limit),
         TEST(a_limit_is_told_before_it_is_reached),
+        TEST(pages_that_escapes_hold_reach_the_limit),
         TEST(the_first_reading_near_a_limit),
         TEST(what_is_made_outside_has_a_name),
         TEST(who_is_refused_has_a_name),
