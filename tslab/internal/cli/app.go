@@ -128,6 +128,32 @@ func unwrapWrite(stdout *os.File, err error) error {
 	return err
 }
 
+// hanging breaks a line between words so that it fits a width, 0: any; what follows stands three columns further in.
+func hanging(line string, width int) string {
+	if width <= 0 || ansi.StringWidth(line) <= width {
+		return line
+	}
+	text := strings.TrimLeft(line, " ")
+	indent := len(line) - len(text)
+	var out strings.Builder
+	out.WriteString(line[:indent])
+	at := indent
+	for n, word := range strings.Split(text, " ") {
+		w := ansi.StringWidth(word)
+		switch {
+		case n > 0 && at+1+w > width && at > indent+3:
+			out.WriteString("\n" + strings.Repeat(" ", indent+3))
+			at = indent + 3
+		case n > 0:
+			out.WriteByte(' ')
+			at++
+		}
+		out.WriteString(word)
+		at += w
+	}
+	return out.String()
+}
+
 func oneLine(text string) string { return units.Text(strings.Join(strings.Fields(text), " ")) }
 
 // ---- flags that several commands have ----

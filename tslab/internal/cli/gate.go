@@ -42,12 +42,12 @@ The same in a test program: slab_gate, or tslab_phase_gate of <temporal_slab/pha
   tslab gate --pid 4711 --label 'GET /page' --objects 2 curl -s http://127.0.0.1:8080/page
   tslab gate --bytes 4096 before.json after.json`,
 		Args: func(c *cobra.Command, args []string) error {
-			live := c.Flags().Changed("pid") || c.Flags().Changed("url")
+			live := ofProcess(c) || c.Flags().Changed("url")
 			switch {
 			case live && len(args) == 0:
 				return errors.New("gate needs a command that makes a round of requests; see tslab gate --help")
 			case !live && len(args) != 2:
-				return errors.New("gate takes --pid N or --url U and a command, or two documents; see tslab gate --help")
+				return errors.New("gate takes --pid N, --name PROGRAM or --url U and a command, or two documents; see tslab gate --help")
 			}
 			return nil
 		},
@@ -55,7 +55,7 @@ The same in a test program: slab_gate, or tslab_phase_gate of <temporal_slab/pha
 			if o.rounds == 0 {
 				return errors.New("--rounds has to be 1 or more")
 			}
-			if !c.Flags().Changed("pid") && !c.Flags().Changed("url") {
+			if !ofProcess(c) && !c.Flags().Changed("url") {
 				return a.gateFiles(o, args)
 			}
 			src, err := a.open(c)
@@ -69,6 +69,7 @@ The same in a test program: slab_gate, or tslab_phase_gate of <temporal_slab/pha
 	f := c.Flags()
 	f.SetInterspersed(false)
 	f.IntVar(&a.choice.Pid, "pid", 0, "read the process with this id (it runs with TSLAB_OPTIONS=segment=1)")
+	f.StringVar(&a.choice.Name, "name", "", "read the one process of this program")
 	f.StringVar(&a.choice.URL, "url", "", "read a JSON document from a web server; without a path, /stats.json there")
 	f.DurationVar(&a.choice.Timeout, "timeout", 10*time.Second, "give up when a web server has not answered for so long")
 	a.choice.Slot = -1
@@ -80,6 +81,7 @@ The same in a test program: slab_gate, or tslab_phase_gate of <temporal_slab/pha
 	f.DurationVar(&o.settle, "settle", o.settle, "wait so long between two rounds")
 	f.BoolVar(&a.json, "json", false, "answer in JSON instead of text")
 	_ = c.RegisterFlagCompletionFunc("pid", completePids)
+	_ = c.RegisterFlagCompletionFunc("name", completeNames)
 	return c
 }
 

@@ -54,3 +54,17 @@ func TestMore(t *testing.T) {
 		}
 	}
 }
+
+func TestLongLinesBreakBetweenWords(t *testing.T) {
+	for _, c := range []struct {
+		width      int
+		line, want string
+	}{
+		{0, "  one two three", "  one two three"}, {15, "  one two three", "  one two three"}, {9, "  one two three", "  one two\n     three"},
+		{8, "a 0123456789 b", "a 0123456789\n   b"}, {12, "\x1b[1;33mACTION:\x1b[0m free it", "\x1b[1;33mACTION:\x1b[0m free\n   it"},
+	} {
+		if got := hanging(c.line, c.width); got != c.want {
+			t.Errorf("%q at %d: %q, not %q", c.line, c.width, got, c.want)
+		}
+	}
+}

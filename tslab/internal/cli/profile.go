@@ -19,13 +19,15 @@ import (
 	"temporal-slab/tslab/internal/heap"
 	"temporal-slab/tslab/internal/metrics"
 	"temporal-slab/tslab/internal/segment"
+	"temporal-slab/tslab/internal/source"
 	"temporal-slab/tslab/internal/table"
 	"temporal-slab/tslab/internal/units"
 )
 
 type profileOptions struct {
 	pid, slot, rows int
-	file, out, by   string
+	name, file      string
+	out, by         string
 	label, maker    string
 	stdin, names    bool
 	diff            bool
@@ -69,6 +71,7 @@ that have grown most; 'tslab flame' draws one as a page.`,
 	}
 	f := c.Flags()
 	f.IntVar(&o.pid, "pid", 0, "read the process with this id (it runs with TSLAB_OPTIONS=segment=1,profile_bytes=N)")
+	f.StringVar(&o.name, "name", "", "read the one process of this program")
 	f.IntVar(&o.slot, "allocator", -1, "with --pid: read this one of its allocators, as 'tslab ls' numbers them; -1: all that live")
 	f.StringVar(&o.file, "file", "", "read a file that slab_profile_write or 'tslab profile -o' wrote")
 	f.BoolVar(&o.stdin, "stdin", false, "read such a file from standard input")
@@ -81,6 +84,7 @@ that have grown most; 'tslab flame' draws one as a page.`,
 	f.BoolVar(&o.names, "names", true, "look for the names of functions; =false: write addresses, and pprof looks for names and lines")
 	a.formFlags(c)
 	_ = c.RegisterFlagCompletionFunc("pid", completePids)
+	_ = c.RegisterFlagCompletionFunc("name", completeNames)
 	_ = c.RegisterFlagCompletionFunc("by", cobra.FixedCompletions(heap.ValueNames[:], cobra.ShellCompDirectiveNoFileComp))
 	_ = c.MarkFlagFilename("file")
 	_ = c.MarkFlagFilename("output")
@@ -89,7 +93,7 @@ that have grown most; 'tslab flame' draws one as a page.`,
 
 func (o *profileOptions) check(c *cobra.Command) (value int, err error) {
 	n := 0
-	for _, given := range []bool{c.Flags().Changed("pid"), o.file != "", o.stdin} {
+	for _, given := range []bool{c.Flags().Changed("pid"), o.name != "", o.file != "", o.stdin} {
 		if given {
 			n++
 		}
@@ -97,17 +101,22 @@ func (o *profileOptions) check(c *cobra.Command) (value int, err error) {
 	value = slices.Index(heap.ValueNames[:], o.by)
 	switch {
 	case n == 0:
-		return 0, errors.New("whose heap profile? Give one of --pid N, --file F, --stdin ('tslab ls' lists processes)")
+		return 0, errors.New("whose heap profile? Give one of --pid N, --name PROGRAM, --file F, --stdin ('tslab ls' lists processes)")
 	case n > 1:
-		return 0, errors.New("give one of --pid, --file and --stdin, not several")
-	case c.Flags().Changed("allocator") && (!c.Flags().Changed("pid") || o.slot < 0):
-		return 0, errors.New("--allocator takes a number from 0 and goes with --pid only")
+		return 0, errors.New("give one of --pid, --name, --file and --stdin, not several")
+	case c.Flags().Changed("allocator") && (!c.Flags().Changed("pid") && o.name == "" || o.slot < 0):
+		return 0, errors.New("--allocator takes a number from 0 and goes with --pid and --name only")
 	case value < 0:
 		return 0, fmt.Errorf("--by takes %s, not %q", strings.Join(heap.ValueNames[:], ", "), o.by)
 	case o.rows < 0:
 		return 0, errors.New("-n takes 0 or more")
 	case c.Name() == "profile" && o.out != "" && shownOnly(c):
 		return 0, errors.New("--output writes for pprof; --json, --bytes, --label, --maker and -n are for what is shown without it")
+	}
+	if o.name != "" {
+		if o.pid, err = source.Named(o.name); err != nil {
+			return 0, err
+		}
 	}
 	return value, nil
 }
@@ -227,7 +236,7 @@ func (a *app) profileFile(p *profile.Profile, path string) error {
 func (a *app) profileDiff(c *cobra.Command, o profileOptions, before, after string) error {
 	value := slices.Index(heap.ValueNames[:], o.by)
 	switch {
-	case c.Flags().Changed("pid") || o.file != "" || o.stdin || c.Flags().Changed("label") || o.maker != "":
+	case c.Flags().Changed("pid") || o.name != "" || o.file != "" || o.stdin || c.Flags().Changed("label") || o.maker != "":
 		return errors.New("--diff compares two files, all of both; --pid, --file, --stdin, --label and --maker are for one")
 	case value < 0:
 		return fmt.Errorf("--by takes %s, not %q", strings.Join(heap.ValueNames[:], ", "), o.by)
@@ -330,6 +339,7 @@ labels stand at the root, functions on what called them. It can be sent to someb
 	}
 	f := c.Flags()
 	f.IntVar(&o.pid, "pid", 0, "read the process with this id (it runs with TSLAB_OPTIONS=segment=1,profile_bytes=N)")
+	f.StringVar(&o.name, "name", "", "read the one process of this program")
 	f.IntVar(&o.slot, "allocator", -1, "with --pid: read this one of its allocators, as 'tslab ls' numbers them; -1: all that live")
 	f.StringVar(&o.file, "file", "", "read a file that slab_profile_write or 'tslab profile -o' wrote")
 	f.BoolVar(&o.stdin, "stdin", false, "read such a file from standard input")
@@ -338,6 +348,7 @@ labels stand at the root, functions on what called them. It can be sent to someb
 	f.StringVar(&o.label, "label", "", "draw phases with this label only")
 	f.StringVar(&o.maker, "maker", "", "draw what scopes with this label made by slab_malloc_outside only")
 	_ = c.RegisterFlagCompletionFunc("pid", completePids)
+	_ = c.RegisterFlagCompletionFunc("name", completeNames)
 	_ = c.RegisterFlagCompletionFunc("by", cobra.FixedCompletions(heap.ValueNames[:], cobra.ShellCompDirectiveNoFileComp))
 	_ = c.MarkFlagFilename("file")
 	_ = c.MarkFlagFilename("output", "html")

@@ -243,7 +243,11 @@ func (a *app) doctor(snap *snapshot.Snapshot, leakSeconds uint64) error {
 			return err
 		}
 	} else {
-		r.Write(a.out, func(line string) string { return a.paint("1;33", "ACTION:") + strings.TrimPrefix(line, "ACTION:") })
+		var text strings.Builder
+		r.Write(&text, func(line string) string { return a.paint("1;33", "ACTION:") + strings.TrimPrefix(line, "ACTION:") })
+		for line := range strings.Lines(text.String()) {
+			fmt.Fprintln(a.out, hanging(strings.TrimSuffix(line, "\n"), a.width))
+		}
 	}
 	if len(findings) != 0 {
 		return errFinding
@@ -270,47 +274,51 @@ func doctorJSON(r *doctor.Report, findings []doctor.Finding) map[string]any {
 
 func (a *app) diffCommand() *cobra.Command {
 	limits := diff.Defaults
-	failOn, runs := "regression", false
+	failOn, runs, between := "regression", false, 10*time.Second
 	c := &cobra.Command{
-		Use: "diff A B", Short: "Compare two documents and find regressions",
+		Use: "diff A B | diff --pid N", Short: "Compare two moments, or two documents, and find regressions", DisableFlagsInUseLine: true,
 		Long: `Compares two moments of a process, or with --runs two runs of a program. B is the newer one. Each is a document, or a
-moment of a recording of 'tslab record': FILE@TIME. Whose they are, how much time is between them, and how fast figures
-have moved in it, is told first. Two processes are not compared without --runs.
+moment of a recording of 'tslab record': FILE@TIME. With --pid or --name the moments are now and --for later. Whose
+they are, how much time is between them, and how fast figures have moved in it, is told first. Two processes are not
+compared without --runs.
 
 What counts as a regression:
 ` + diff.Explain() + `
 
 Exit code 1 when there is a regression and --fail-on is 'regression', as it is unless told otherwise.`,
-		Example: `  tslab diff before.json after.json
+		Example: `  tslab diff --name server --for 30s
+  tslab diff before.json after.json
   tslab diff night.rec@02:00 night.rec@03:00
   tslab diff --runs main.json branch.json --growth 5 --time-growth 10
   tslab diff a.json b.json --fail-on never --json | jq '.entries[] | select(.regressed)'`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 2 {
-				return errors.New("diff takes two files: the older and the newer document, or FILE@TIME of a recording")
+		Args: func(c *cobra.Command, args []string) error {
+			switch live := ofProcess(c); {
+			case live && len(args) != 0:
+				return errors.New("diff takes a process or two files, not both")
+			case !live && len(args) != 2:
+				return errors.New("diff takes two files: the older and the newer document, or FILE@TIME of a recording; or a process: --pid N, --name PROGRAM")
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
 			if failOn != "regression" && failOn != "never" {
 				return fmt.Errorf("--fail-on takes regression or never, not %q", failOn)
 			}
 			if !(limits.Growth >= 0 && limits.Points >= 0 && limits.TimeGrowth >= 0) {
 				return errors.New("--growth, --points and --time-growth take numbers from 0")
 			}
-			before, err := source.ReadFile(args[0])
+			if between <= 0 {
+				return errors.New("--for takes more than 0")
+			}
+			before, after, err := a.twoMoments(c, args, between)
 			if err != nil {
 				return err
 			}
-			after, err := source.ReadFile(args[1])
-			if err != nil {
-				return err
+			of := momentsOf(before, after)
+			if of.other != "" && !runs {
+				return fmt.Errorf("%s; --runs compares two runs of a program", of.other)
 			}
-			between := momentsOf(before, after)
-			if between.other != "" && !runs {
-				return fmt.Errorf("%s; --runs compares two runs of a program", between.other)
-			}
-			return a.diff(diff.Compare(before, after, limits), between, rates.Same(before, after), failOn == "regression")
+			return a.diff(diff.Compare(before, after, limits), of, rates.Same(before, after), failOn == "regression")
 		},
 	}
 	f := c.Flags()
@@ -319,9 +327,43 @@ Exit code 1 when there is a regression and --fail-on is 'regression', as it is u
 	f.Float64Var(&limits.Points, "points", limits.Points, "allow shares to get worse by so many percentage points")
 	f.Float64Var(&limits.TimeGrowth, "time-growth", limits.TimeGrowth, "allow the time of an allocation to grow by so many percent")
 	f.BoolVar(&runs, "runs", false, "compare two processes: two runs of a program")
+	f.IntVar(&a.choice.Pid, "pid", 0, "compare what this process shows now and --for later")
+	f.StringVar(&a.choice.Name, "name", "", "compare what the one process of this program shows now and --for later")
+	f.DurationVar(&between, "for", between, "with --pid or --name: wait so long between the two moments")
+	a.choice.Slot = -1
+	_ = c.RegisterFlagCompletionFunc("pid", completePids)
+	_ = c.RegisterFlagCompletionFunc("name", completeNames)
 	f.StringVar(&failOn, "fail-on", failOn, "exit with 1 when there is a regression, or never")
 	a.formFlags(c)
 	return c
+}
+
+// ofProcess says whether the command line names a process.
+func ofProcess(c *cobra.Command) bool { return c.Flags().Changed("pid") || c.Flags().Changed("name") }
+
+// twoMoments reads two files, or a process twice.
+func (a *app) twoMoments(c *cobra.Command, args []string, between time.Duration) (before, after *snapshot.Snapshot, err error) {
+	if !ofProcess(c) {
+		if before, err = source.ReadFile(args[0]); err == nil {
+			after, err = source.ReadFile(args[1])
+		}
+		return before, after, err
+	}
+	src, err := a.open(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer src.Close()
+	if before, err = src.Next(c.Context()); err != nil {
+		return nil, nil, err
+	}
+	select {
+	case <-c.Context().Done():
+		return nil, nil, c.Context().Err()
+	case <-time.After(between):
+	}
+	after, err = src.Next(c.Context())
+	return before, after, err
 }
 
 // moments are whose two documents are, and of when.

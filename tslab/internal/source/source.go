@@ -54,7 +54,7 @@ func (c Choice) Open(stdin io.Reader) (Source, error) {
 	case n > 1:
 		return nil, errors.New("give one of --pid, --name, --file, --stdin, --url and --replay, not several")
 	case c.Slot >= 0 && !c.PidSet && c.Name == "":
-		return nil, errors.New("--allocator goes with --pid only")
+		return nil, errors.New("--allocator goes with --pid and --name only")
 	case c.Timeout <= 0:
 		return nil, errors.New("--timeout has to be more than 0")
 	case c.PidSet:
