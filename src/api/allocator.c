@@ -4,10 +4,10 @@
 #include "heap/close.h"
 #include "heap/decay.h"
 #include "heap/records.h"
-#include "heap/sample.h"
-#include "heap/stand_in.h"
+#include "observe/sample.h"
+#include "observe/stand_in.h"
 
-#include "heap/profile.h"
+#include "observe/profile.h"
 #include "heap/warm.h"
 #include "mem/stock.h"
 #include "os/clock.h"

@@ -14,8 +14,8 @@
 #include "api/there.h"
 #include "heap/decay.h"
 #include "heap/free.h"
-#include "heap/sheets.h"
-#include "heap/stand_in.h"
+#include "observe/sheets.h"
+#include "observe/stand_in.h"
 
 /* What malloc's fast path leaves. b NULL: nothing was entered; else b has a bracket open, which tsi_malloc_missed
  * closes. */

@@ -12,9 +12,9 @@
 #include "api/domain.h"
 
 #include "base/probes.h"
-#include "heap/charge.h"
+#include "account/charge.h"
 #include "heap/close.h"
-#include "heap/close_tell.h"
+#include "account/close_tell.h"
 #include "heap/own.h"
 #include "heap/pin.h"
 #include "heap/ready.h"

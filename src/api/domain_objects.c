@@ -5,11 +5,11 @@
 #include "api/domain.h"
 #include "api/there.h"
 
-#include "heap/charge.h"
+#include "account/charge.h"
 #include "heap/own.h"
 #include "heap/pin.h"
 #include "heap/ready.h"
-#include "heap/registry.h"
+#include "threads/registry.h"
 
 /* ---- into a domain ---- */
 

@@ -7,7 +7,7 @@
  */
 #include "api/domain.h"
 
-#include "heap/registry.h"
+#include "threads/registry.h"
 
 static bool leave(TsiTable* t, uint32_t index) {
     TsiDomain* d = tsi_table_at(t, index);

@@ -1,7 +1,7 @@
 /* epochs.c - the public calls on ring epochs. */
 #include "api/domain.h"
 
-#include "heap/charge.h"
+#include "account/charge.h"
 #include "heap/close.h"
 #include "heap/late.h"
 #include "phase/draining.h"

@@ -6,8 +6,8 @@
 #include "heap/bump.h"
 #include "heap/free.h"
 #include "heap/handles.h"
-#include "heap/bank.h"
-#include "heap/stand_in.h"
+#include "threads/bank.h"
+#include "observe/stand_in.h"
 
 /* ---- by handle ---- */
 

@@ -5,10 +5,10 @@
 #define TSI_API_INTERNAL_H
 
 #include "base/sanitize.h"
-#include "heap/arena.h"
+#include "state/arena.h"
 #include "heap/leave.h"
-#include "heap/refuse.h"
-#include "heap/registry.h"
+#include "account/refuse.h"
+#include "threads/registry.h"
 #include "os/stack.h"
 #include "stats/check.h"
 #include "stats/segment.h"

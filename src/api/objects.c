@@ -9,7 +9,7 @@
 #include "heap/bump.h"
 #include "heap/handles.h"
 #include "heap/heap.h"
-#include "heap/bank.h"
+#include "threads/bank.h"
 #include "heap/ready.h"
 #include "mem/purge.h"
 #include "stats/segment.h"

@@ -5,11 +5,11 @@
 
 #include "base/sanitize.h"
 #include "heap/alloc.h"
-#include "heap/charge.h"
+#include "account/charge.h"
 #include "heap/free.h"
-#include "heap/profile.h"
+#include "observe/profile.h"
 #include "heap/grow.h"
-#include "heap/stand_in.h"
+#include "observe/stand_in.h"
 
 #include <errno.h>
 #include <string.h>

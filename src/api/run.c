@@ -26,7 +26,7 @@
 #include "api/domain.h"
 #include "api/there.h"
 
-#include "heap/bracket.h"
+#include "state/bracket.h"
 #include "heap/own.h"
 #include "mem/region.h"
 

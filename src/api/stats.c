@@ -2,7 +2,7 @@
 #include "api/domain.h"
 
 #include "heap/decay.h"
-#include "heap/sample.h"
+#include "observe/sample.h"
 #include "os/clock.h"
 #include "stats/growth.h"
 #include "stats/metrics.h"

@@ -4,7 +4,7 @@
  * Every shared word is a C11 atomic and is touched through these, so that the order of each access
  * is in its name. A non-relaxed access says at its place what it pairs with. There is no bare
  * fence: ThreadSanitizer does not model them. tsi_compiler_fence orders the compiler only; it
- * stands where the other side issues a membarrier (see heap/bracket.h).
+ * stands where the other side issues a membarrier (see state/bracket.h).
  */
 #ifndef TSI_BASE_ATOMICS_H
 #define TSI_BASE_ATOMICS_H

@@ -1,10 +1,10 @@
 /* bump.c - see bump.h. */
 #include "heap/bump.h"
 
-#include "heap/charge.h"
+#include "account/charge.h"
 #include "heap/partial.h"
-#include "heap/profile.h"
-#include "heap/refuse.h"
+#include "observe/profile.h"
+#include "account/refuse.h"
 #include "heap/take.h"
 #include "mem/parts.h"
 

@@ -32,7 +32,7 @@
 
 #include "heap/current.h"
 #include "heap/fast.h"
-#include "heap/living.h"
+#include "state/living.h"
 #include "mem/handle.h"
 #include "mem/region.h"
 

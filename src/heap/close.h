@@ -4,7 +4,7 @@
 #ifndef TSI_HEAP_CLOSE_H
 #define TSI_HEAP_CLOSE_H
 
-#include "heap/close_tell.h"
+#include "account/close_tell.h"
 #include "heap/ready.h"
 
 /* SCOPE: the end of a scope. OWN: the same, and the caller's pin goes with it. ASKED: the program asks for it by the

@@ -4,7 +4,7 @@
 #ifndef TSI_HEAP_CURRENT_H
 #define TSI_HEAP_CURRENT_H
 
-#include "heap/arena.h"
+#include "state/arena.h"
 #include "mem/region.h"
 
 /* The slab whose record r is. */

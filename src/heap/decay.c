@@ -2,7 +2,7 @@
 #include "heap/decay.h"
 
 #include "heap/put_off.h"
-#include "heap/registry.h"
+#include "threads/registry.h"
 #include "heap/trim.h"
 #include "heap/warm.h"
 #include "mem/stock.h"

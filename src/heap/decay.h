@@ -20,7 +20,7 @@
 #ifndef TSI_HEAP_DECAY_H
 #define TSI_HEAP_DECAY_H
 
-#include "heap/arena.h"
+#include "state/arena.h"
 
 /* The first look is due decay_ms from now, also in a fork child, where a look may have been under way. */
 void tsi_decay_begin(TsiArena* a);

@@ -4,7 +4,7 @@
 #ifndef TSI_HEAP_FAST_H
 #define TSI_HEAP_FAST_H
 
-#include "heap/bracket.h"
+#include "state/bracket.h"
 
 /* In place of an alignment: of an object that has grown, and may again. */
 enum { TSI_ALIGN_GROWS = 0 };

@@ -1,8 +1,8 @@
 /* finish.c - see finish.h. */
 #include "heap/finish.h"
 
-#include "heap/charge.h"
-#include "heap/bank.h"
+#include "account/charge.h"
+#include "threads/bank.h"
 #include "heap/late.h"
 #include "heap/orphan.h"
 #include "heap/partial.h"

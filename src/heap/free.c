@@ -17,13 +17,13 @@
 #include "heap/finish.h"
 #include "heap/late.h"
 #include "heap/line.h"
-#include "heap/names.h"
+#include "state/names.h"
 #include "heap/ownerless.h"
 #include "heap/partial.h"
-#include "heap/refuse.h"
-#include "heap/registry.h"
+#include "account/refuse.h"
+#include "threads/registry.h"
 #include "heap/room.h"
-#include "heap/stand_in.h"
+#include "observe/stand_in.h"
 
 /* ---- the owner ---- */
 

@@ -5,7 +5,7 @@
 #define TSI_HEAP_FREE_H
 
 #include "heap/fast.h"
-#include "heap/living.h"
+#include "state/living.h"
 
 /* Frees the object at a place. seq: the slab incarnation it must belong to, 0 for "the present one".
  * handled: the caller has won the slot's count already. Returns TSI_FREE_OK or a SlabMisuse. */

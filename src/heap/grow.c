@@ -8,11 +8,11 @@
  */
 #include "heap/grow.h"
 
-#include "heap/charge.h"
+#include "account/charge.h"
 #include "heap/finish.h"
 #include "heap/late.h"
 #include "heap/partial.h"
-#include "heap/profile.h"
+#include "observe/profile.h"
 #include "mem/large.h"
 #include "mem/stock.h"
 

@@ -4,7 +4,7 @@
 #ifndef TSI_HEAP_GROW_H
 #define TSI_HEAP_GROW_H
 
-#include "heap/living.h"
+#include "state/living.h"
 
 /* Makes a live large object of a phase that goes on larger where it is. Returns false, and has changed nothing, where
  * that cannot be: there is no room, or a budget or the system is in the way. b->budget.soft says which soft budgets

@@ -2,9 +2,9 @@
 #include "heap/handles.h"
 
 #include "heap/free.h"
-#include "heap/refuse.h"
-#include "heap/registry.h"
-#include "heap/stand_in.h"
+#include "account/refuse.h"
+#include "threads/registry.h"
+#include "observe/stand_in.h"
 
 /* What most frees of other threads are: a live object in a region. False, and nothing done, when it is none. */
 static bool free_bumped(TsiArena* a, TsiBinding* b, SlabHandle h) {

@@ -16,7 +16,7 @@
 #define TSI_HEAP_HANDLES_H
 
 #include "heap/fast.h"
-#include "heap/names.h"
+#include "state/names.h"
 
 /* Frees by handle, counts and tells a refusal. */
 bool tsi_free_handle(TsiArena* a, SlabHandle h);

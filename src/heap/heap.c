@@ -9,7 +9,7 @@
 #include "heap/heap.h"
 
 #include "base/check.h"
-#include "heap/bracket.h"
+#include "state/bracket.h"
 #include "heap/bump.h"
 #include "heap/fast.h"
 #include "heap/line.h"

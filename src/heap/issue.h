@@ -8,7 +8,7 @@
 #ifndef TSI_HEAP_ISSUE_H
 #define TSI_HEAP_ISSUE_H
 
-#include "heap/names.h"
+#include "state/names.h"
 
 /* An object's first handle. */
 typedef struct TsiIssue {

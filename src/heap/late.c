@@ -1,8 +1,8 @@
 /* late.c - see late.h. */
 #include "heap/late.h"
 
-#include "heap/charge.h"
-#include "heap/living.h"
+#include "account/charge.h"
+#include "state/living.h"
 #include "mem/region.h"
 #include "phase/draining.h"
 

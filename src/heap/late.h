@@ -16,7 +16,7 @@
 #ifndef TSI_HEAP_LATE_H
 #define TSI_HEAP_LATE_H
 
-#include "heap/arena.h"
+#include "state/arena.h"
 
 enum { TSI_LATE_SLABS_LOG2 = 2 }; /* slabs to a mark */
 

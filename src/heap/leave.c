@@ -1,14 +1,14 @@
 /* leave.c - see leave.h. */
 #include "heap/leave.h"
 
-#include "heap/charge.h"
+#include "account/charge.h"
 #include "heap/finish.h"
 #include "heap/fork.h"
 #include "heap/heap.h"
 #include "heap/line.h"
 #include "heap/put_off.h"
 #include "heap/records.h"
-#include "heap/sample.h"
+#include "observe/sample.h"
 #include "heap/trim.h"
 #include "heap/warm.h"
 #include "os/stay.h"

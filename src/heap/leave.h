@@ -4,7 +4,7 @@
 #ifndef TSI_HEAP_LEAVE_H
 #define TSI_HEAP_LEAVE_H
 
-#include "heap/registry.h"
+#include "threads/registry.h"
 
 /* Around calls that a thread may make past its destructor: the outermost lets go of everything, unless a scope
  * is open. */

@@ -25,10 +25,10 @@
 #include "base/check.h"
 
 #include "base/probes.h"
-#include "heap/bracket.h"
+#include "state/bracket.h"
 #include "heap/line.h"
-#include "heap/names.h"
-#include "heap/profile.h"
+#include "state/names.h"
+#include "observe/profile.h"
 #include "heap/room.h"
 #include "heap/token.h"
 

@@ -4,7 +4,7 @@
 #ifndef TSI_HEAP_ORPHAN_H
 #define TSI_HEAP_ORPHAN_H
 
-#include "heap/living.h"
+#include "state/living.h"
 
 /* Puts an orphan on its incarnation's list; sum: what it holds, and adds to the totals, which have it. Stripe held. */
 void tsi_orphan_link_locked(TsiArena* a, TsiInc* i, uint32_t slab_id, const TsiSlabSum* sum);

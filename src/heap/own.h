@@ -26,7 +26,7 @@
 #ifndef TSI_HEAP_OWN_H
 #define TSI_HEAP_OWN_H
 
-#include "heap/arena.h"
+#include "state/arena.h"
 
 /* The incarnation's record. */
 TSI_INLINE TsiInc* tsi_binding_inc(const TsiBinding* b, TsiRef ref) {

@@ -7,7 +7,7 @@
 #include "heap/own.h"
 #include "heap/pin.h"
 #include "heap/sweep.h"
-#include "heap/registry.h"
+#include "threads/registry.h"
 
 enum { TAKES = 64 /* frees in heaps that are nobody's, for each attempt to have one */ };
 

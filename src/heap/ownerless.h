@@ -24,7 +24,7 @@
 #ifndef TSI_HEAP_OWNERLESS_H
 #define TSI_HEAP_OWNERLESS_H
 
-#include "heap/arena.h"
+#include "state/arena.h"
 
 /* After a free in a slab of a heap that was not LIVE, in incarnation i, which `ref` names and which is ACTIVE. Notes
  * that the slab's class has room, and takes the heap's empty slabs if enough of it is empty. b may be NULL. No lock

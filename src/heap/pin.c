@@ -1,8 +1,8 @@
 /* pin.c - see pin.h. */
 #include "heap/pin.h"
 
-#include "heap/charge.h"
-#include "heap/bank.h"
+#include "account/charge.h"
+#include "threads/bank.h"
 #include "heap/records.h"
 
 static uint32_t take_ends_if_drained_locked(TsiInc* i) {

@@ -4,7 +4,7 @@
 #ifndef TSI_HEAP_PIN_H
 #define TSI_HEAP_PIN_H
 
-#include "heap/arena.h"
+#include "state/arena.h"
 
 /* Lets go of a record; when it has drained, its cleanups run and nothing pins it, it is reused. */
 void tsi_inc_unpin(TsiArena* a, TsiBinding* b, TsiInc* i);

@@ -2,7 +2,7 @@
 #include "heap/records.h"
 
 #include "heap/own.h"
-#include "heap/registry.h"
+#include "threads/registry.h"
 #include "heap/warm.h"
 #include "mem/chunk.h"
 #include "mem/pool.h"

@@ -7,7 +7,7 @@
 #ifndef TSI_HEAP_RECORDS_H
 #define TSI_HEAP_RECORDS_H
 
-#include "heap/arena.h"
+#include "state/arena.h"
 
 /* all: not only what is more than is worth keeping. */
 void tsi_records_tidy_slow(TsiArena* a, bool all);

@@ -5,7 +5,7 @@
 #ifndef TSI_HEAP_ROOM_H
 #define TSI_HEAP_ROOM_H
 
-#include "heap/arena.h"
+#include "state/arena.h"
 
 /* How many lines are looked at in a row. After how many lines that the queue has given the room counts as settled:
  * objects come and go, and as many live as before. Then a few poor lines in a row are chance, which every program

@@ -3,7 +3,7 @@
  */
 #include "heap/search.h"
 
-#include "heap/charge.h"
+#include "account/charge.h"
 #include "heap/trim.h"
 
 enum { WAITS = 20000 /* mostly naps of tsi_os_yield: a second and more */, LOOKS = 64 };

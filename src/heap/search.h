@@ -13,7 +13,7 @@
 #ifndef TSI_HEAP_SEARCH_H
 #define TSI_HEAP_SEARCH_H
 
-#include "heap/arena.h"
+#include "state/arena.h"
 
 /* How an allocation in one incarnation ends. AGAIN: what it was tried in has changed meanwhile. */
 typedef enum TsiOutcome { TSI_GOT, TSI_AGAIN, TSI_STALE, TSI_NO_MEMORY, TSI_OVER } TsiOutcome;

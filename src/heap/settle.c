@@ -16,7 +16,7 @@
 #include "heap/orphan.h"
 #include "heap/partial.h"
 #include "heap/put_off.h"
-#include "heap/refuse.h"
+#include "account/refuse.h"
 #include "mem/handle.h"
 #include "mem/large.h"
 #include "mem/parts.h"

@@ -29,10 +29,10 @@
  */
 #include "heap/sweep.h"
 
-#include "heap/bracket.h"
+#include "state/bracket.h"
 #include "heap/bump.h"
 #include "heap/heap.h"
-#include "heap/bank.h"
+#include "threads/bank.h"
 #include "heap/orphan.h"
 #include "heap/settle.h"
 #include "mem/stock.h"

@@ -1,10 +1,10 @@
 /* take.c - see take.h. */
 #include "heap/take.h"
 
-#include "heap/charge.h"
+#include "account/charge.h"
 #include "heap/issue.h"
 #include "heap/orphan.h"
-#include "heap/profile.h"
+#include "observe/profile.h"
 #include "heap/warm.h"
 #include "mem/large.h"
 #include "mem/pool.h"

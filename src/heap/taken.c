@@ -1,7 +1,7 @@
 /* taken.c - see taken.h. */
 #include "heap/taken.h"
 
-#include "heap/charge.h"
+#include "account/charge.h"
 
 #include <string.h>
 

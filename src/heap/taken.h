@@ -4,7 +4,7 @@
 #ifndef TSI_HEAP_TAKEN_H
 #define TSI_HEAP_TAKEN_H
 
-#include "heap/living.h"
+#include "state/living.h"
 
 /* What a sweep has taken and must give back once it holds no lock. Chains of slab id + 1. */
 typedef struct TsiSweep {

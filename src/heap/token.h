@@ -4,7 +4,7 @@
 #ifndef TSI_HEAP_TOKEN_H
 #define TSI_HEAP_TOKEN_H
 
-#include "heap/arena.h"
+#include "state/arena.h"
 
 /* Free slots that the owner could have: freed and remote ones. Anyone; a hint for others. */
 TSI_INLINE uint64_t tsi_line_free_bits(const TsiSpace* s, TsiLine* l, uint32_t line_id) {

@@ -1,9 +1,9 @@
 /* trim.c - see trim.h. */
 #include "heap/trim.h"
 
-#include "heap/bracket.h"
+#include "state/bracket.h"
 #include "heap/finish.h"
-#include "heap/bank.h"
+#include "threads/bank.h"
 #include "heap/late.h"
 #include "heap/pin.h"
 #include "heap/sweep.h"

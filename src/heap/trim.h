@@ -4,7 +4,7 @@
 #ifndef TSI_HEAP_TRIM_H
 #define TSI_HEAP_TRIM_H
 
-#include "heap/arena.h"
+#include "state/arena.h"
 
 /* All of them: true if slabs were left to threads that were inside of them, or to another sweep. */
 

@@ -1,7 +1,7 @@
 /* warm.c - see warm.h. */
 #include "heap/warm.h"
 
-#include "heap/bank.h"
+#include "threads/bank.h"
 #include "mem/handle.h"
 #include "mem/pool.h"
 #include "mem/rest.h"

@@ -13,7 +13,7 @@
 #ifndef TSI_HEAP_WARM_H
 #define TSI_HEAP_WARM_H
 
-#include "heap/arena.h"
+#include "state/arena.h"
 
 enum { TSI_READY_SLAB_SHIFT = 40 }; /* of a READY word: its region's slab, whose ids have 24 bits */
 _Static_assert((uint64_t)TSI_BINDINGS_MAX << 8 <= 1ull << TSI_READY_SLAB_SHIFT, "the binding lies below the slab");

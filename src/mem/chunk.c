@@ -159,7 +159,7 @@ void tsi_chunk_settle(TsiSpace* s, uint32_t chunk, unsigned cls) {
     if (!k->listed && list) tsi_chunk_link(s, chunk, cls);
     if (!close) return;
     tsi_store_relaxed(&s->open_chunks, tsi_load_relaxed(&s->open_chunks) - 1);
-    tsi_floors_raise(s, chunk, k->fresh); /* before the class goes: heap/names.h, N1 */
+    tsi_floors_raise(s, chunk, k->fresh); /* before the class goes: state/names.h, N1 */
     tsi_chunk_set_class(s, chunk, 0);
     tsi_chunk_give_words(s, chunk);
     tsi_chunk_set_used(s, chunk, false);

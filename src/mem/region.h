@@ -31,7 +31,7 @@
  *   R2  A map is cleared, and a generation used again, only while `late` is 0: so no freer that slept through an end
  *       can meet the generation that it knows. Where the chunk's pages go back, generations start over as well
  *       (chunk_pages.c, G2).
- *   R3  The owner alone writes issued, freed, rel, lim, gaps and the mark by_owner, in its bracket (heap/bracket.h),
+ *   R3  The owner alone writes issued, freed, rel, lim, gaps and the mark by_owner, in its bracket (state/bracket.h),
  *       or who has SEIZED the heap.
  *   R4  Counts are events: the region is empty when issued = freed + objects of the word. An owner and another thread
  *       that free one object at the same time are both counted; so emptiness is confirmed by the map before it is

@@ -3,7 +3,7 @@
  *
  * word is 0 or 1, waiters the number of threads that sleep or are about to. Most locks are never waited for, so
  * the fence between the giver's store and its look at waiters is left to those who wait (the asymmetric fence
- * of src/heap/bracket.h):
+ * of src/state/bracket.h):
  *
  *   give                               wait
  *   word = 0          (release)        waiters++

@@ -56,7 +56,7 @@ typedef struct TsiInc {
     _Atomic uint64_t word; /* era << 2 | state; state changes under the stripe */
     _Atomic EpochId id;
     _Atomic uint32_t reuse;  /* times the record was opened: part of a domain's id; 0: its page has gone, see epoch.c */
-    _Atomic uint64_t charge; /* label record << 48 | committed bytes, see heap/charge.h */
+    _Atomic uint64_t charge; /* label record << 48 | committed bytes, see account/charge.h */
     uint32_t index;
     _Atomic uint32_t domain; /* record + 1 of the domain whose own it is or was: the domain knows */
     char label[TSI_LABEL_BYTES];

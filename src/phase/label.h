@@ -6,7 +6,7 @@
  * change; making one takes `lock`.
  *
  * Accounts are cumulative and written when a phase ends (samples: when they are taken). A thread that ends phases of a
- * label counts in a record of its own by plain stores (TsiPending, heap/charge.h), which goes to one of the label's
+ * label counts in a record of its own by plain stores (TsiPending, account/charge.h), which goes to one of the label's
  * eight shards, by relaxed read-modify-writes, when the thread leaves or needs the record for another label. So threads
  * that end phases at once meet on no cache line. What is live is never counted: readers take it from the slabs. A
  * reader reads the shards first, then the threads' records, again if something has moved between them meanwhile, then
@@ -93,10 +93,11 @@ typedef struct TsiPast {
 
 typedef struct TsiLabel {
     char name[TSI_LABEL_BYTES];
-    _Atomic uint64_t committed __attribute__((aligned(64))); /* but for what threads have pending, see heap/charge.h */
+    _Atomic uint64_t committed
+        __attribute__((aligned(64))); /* but for what threads have pending, see account/charge.h */
     _Atomic uint64_t peak;
     TsiBudget budget;       /* fn and ctx: the registry's lock */
-    _Atomic uint32_t exact; /* charges under way that are at a limit of the budget, see heap/charge.h */
+    _Atomic uint32_t exact; /* charges under way that are at a limit of the budget, see account/charge.h */
     _Atomic uint64_t warnings, over;
     _Atomic uint64_t objects_escaped __attribute__((aligned(64)));
     _Atomic uint64_t bytes_escaped, refusals, retries, swallowed;

@@ -15,10 +15,10 @@
 #include "stats/check.h"
 
 #include "base/check.h"
-#include "heap/charge.h"
+#include "account/charge.h"
 #include "heap/late.h"
-#include "heap/living.h"
-#include "heap/names.h"
+#include "state/living.h"
+#include "state/names.h"
 #include "heap/put_off.h"
 #include "heap/token.h"
 #include "mem/stock.h"

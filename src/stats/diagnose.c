@@ -11,7 +11,7 @@
  */
 #include "stats/diagnose.h"
 
-#include "heap/stand_in.h"
+#include "observe/stand_in.h"
 #include "mem/region.h"
 #include "os/clock.h"
 #include "stats/report.h"

@@ -8,7 +8,7 @@
 #ifndef TSI_STATS_DIAGNOSE_H
 #define TSI_STATS_DIAGNOSE_H
 
-#include "heap/arena.h"
+#include "state/arena.h"
 #include "stats/snapshot.h"
 
 #include "slab_diagnostics.h"

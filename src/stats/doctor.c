@@ -243,7 +243,7 @@ TsiVerdict tsi_sampling_verdict(uint64_t wait, uint64_t cpu, uint64_t locks) {
     return wait > cpu ? TSI_VERDICT_SCHEDULER : TSI_VERDICT_ALLOCATOR;
 }
 
-/* What is neither work nor waiting for a processor is sleeping for locks, see heap/sample.h. */
+/* What is neither work nor waiting for a processor is sleeping for locks, see observe/sample.h. */
 static uint64_t slept(const ThreadStats* s) {
     uint64_t other = s->alloc_cpu_ns_sum + s->alloc_wait_ns_sum;
     return s->alloc_wall_ns_sum > other ? s->alloc_wall_ns_sum - other : 0;

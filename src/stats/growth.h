@@ -15,7 +15,7 @@
 #ifndef TSI_STATS_GROWTH_H
 #define TSI_STATS_GROWTH_H
 
-#include "heap/arena.h"
+#include "state/arena.h"
 
 #include "slab_stats.h"
 

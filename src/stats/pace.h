@@ -19,7 +19,7 @@
 #ifndef TSI_STATS_PACE_H
 #define TSI_STATS_PACE_H
 
-#include "heap/arena.h"
+#include "state/arena.h"
 
 #include "slab_stats.h"
 

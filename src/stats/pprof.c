@@ -7,7 +7,7 @@
  */
 #include "stats/pprof.h"
 
-#include "heap/profile.h"
+#include "observe/profile.h"
 #include "stats/out.h"
 
 #include <string.h>

@@ -9,7 +9,7 @@
 #ifndef TSI_STATS_PPROF_H
 #define TSI_STATS_PPROF_H
 
-#include "heap/arena.h"
+#include "state/arena.h"
 
 /* Bytes that `write` took; 0 when it refused some, and with errno ENOMEM without memory. */
 size_t tsi_pprof_write(TsiArena* a, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);

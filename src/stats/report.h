@@ -10,7 +10,7 @@
 #ifndef TSI_STATS_REPORT_H
 #define TSI_STATS_REPORT_H
 
-#include "heap/arena.h"
+#include "state/arena.h"
 
 #include "slab_stats.h"
 

@@ -16,7 +16,7 @@
 #include "stats/report.h"
 
 #include "heap/late.h"
-#include "heap/registry.h"
+#include "threads/registry.h"
 #include "os/clock.h"
 #include "stats/report_walk.h"
 #include "stats/tally.h"

@@ -8,7 +8,7 @@
 #ifndef TSI_STATS_SEGMENT_H
 #define TSI_STATS_SEGMENT_H
 
-#include "heap/arena.h"
+#include "state/arena.h"
 
 void tsi_segment_init(void); /* takes effect once per process */
 /* The first publication of a new allocator. */

@@ -8,7 +8,7 @@
  */
 #include "stats/segment_profile.h"
 
-#include "heap/profile.h"
+#include "observe/profile.h"
 #include "os/shared.h"
 #include "stats/segment_rows.h"
 

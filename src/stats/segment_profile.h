@@ -3,8 +3,8 @@
  *
  * A second file beside the segment, made when an allocator with both options publishes, because its buffers are large
  * and few processes take a profile: pages are charged as far as they are needed. What is copied are the tables of
- * heap/profile.h, not a pprof document: names of functions and mappings are the reader's business, which finds them in
- * /proc without the process.
+ * observe/profile.h, not a pprof document: names of functions and mappings are the reader's business, which finds
+ * them in /proc without the process.
  *
  * All is called by segment.c and under its rules: the lock, the protocol of a publication, and slots, which are the
  * segment's.
@@ -12,7 +12,7 @@
 #ifndef TSI_STATS_SEGMENT_PROFILE_H
 #define TSI_STATS_SEGMENT_PROFILE_H
 
-#include "heap/arena.h"
+#include "state/arena.h"
 
 #include "slab_segment.h"
 

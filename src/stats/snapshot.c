@@ -1,8 +1,8 @@
 /* snapshot.c - see snapshot.h. */
 #include "stats/snapshot.h"
 
-#include "heap/profile.h"
-#include "heap/registry.h"
+#include "observe/profile.h"
+#include "threads/registry.h"
 #include "mem/chunk_pages.h"
 
 #include <string.h>

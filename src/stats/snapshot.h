@@ -7,7 +7,7 @@
 #ifndef TSI_STATS_SNAPSHOT_H
 #define TSI_STATS_SNAPSHOT_H
 
-#include "heap/arena.h"
+#include "state/arena.h"
 #include "heap/settle.h"
 
 #include "slab_stats.h"

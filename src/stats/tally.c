@@ -1,8 +1,8 @@
 /* tally.c - see tally.h. */
 #include "stats/tally.h"
 
-#include "heap/registry.h"
-#include "heap/sample.h"
+#include "threads/registry.h"
+#include "observe/sample.h"
 #include "heap/warm.h"
 
 #include <string.h>

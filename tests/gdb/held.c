@@ -7,7 +7,7 @@
  */
 #include "epoch_domain.h"
 #include "heap/records.h"
-#include "heap/arena.h"
+#include "state/arena.h"
 #include "slab_stats.h"
 
 #include <pthread.h>

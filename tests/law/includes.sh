@@ -6,7 +6,7 @@ set -eu
 . "$TSLAB_SOURCE_DIR/tests/kit.bash"
 cd "$TSLAB_SOURCE_DIR"
 
-floors="base os mem phase heap stats api" # from the bottom up
+floors="base os mem phase state observe threads account heap stats api" # from the bottom up
 programs="tools daemon bench examples demo common"
 door=api/as_malloc.h # of preload/
 

@@ -1,5 +1,5 @@
 /*
- * grants.pml - a label's hard budget that threads are granted parts of (src/heap/charge.h, C1 and C2).
+ * grants.pml - a label's hard budget that threads are granted parts of (src/account/charge.h, C1 and C2).
  *
  * NTH threads charge the label with a unit or give one back, NOPS times. Every step on a shared word is a
  * read-modify-write or decides nothing, so there are no store buffers. All that a thread does to the label takes one

@@ -4,7 +4,7 @@
  */
 #include "kit/inside.h"
 
-#include "heap/registry.h"
+#include "threads/registry.h"
 
 #include <limits.h>
 #include <pthread.h>

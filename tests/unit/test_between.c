@@ -12,10 +12,10 @@
 #include "kit/one.h"
 #include "kit/step.h"
 
-#include "heap/charge.h"
+#include "account/charge.h"
 #include "heap/close.h"
 #include "heap/late.h"
-#include "heap/registry.h"
+#include "threads/registry.h"
 #include "heap/settle.h"
 #include "stats/report_walk.h"
 

@@ -10,7 +10,7 @@
 #include "kit/step.h"
 
 #include "heap/free.h"
-#include "heap/names.h"
+#include "state/names.h"
 
 enum { SIZE = 64, OBJECTS = 8, LARGE = 400000, LATE_GEN = 1 << 21 };
 

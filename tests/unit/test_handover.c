@@ -8,7 +8,7 @@
 #include "fake_os.h"
 #include "kit/one.h"
 
-#include "heap/bracket.h"
+#include "state/bracket.h"
 #include "heap/heap.h"
 #include "heap/ready.h"
 

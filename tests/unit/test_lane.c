@@ -8,7 +8,7 @@
 #include "kit/one.h"
 #include "kit/step.h"
 
-#include "heap/bracket.h"
+#include "state/bracket.h"
 #include "heap/heap.h"
 
 #include <slab_lane.h>

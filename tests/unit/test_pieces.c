@@ -7,7 +7,7 @@
 #include "fake_os.h"
 #include "kit/one.h"
 
-#include "heap/bracket.h"
+#include "state/bracket.h"
 #include "heap/finish.h"
 #include "heap/partial.h"
 #include "mem/pool.h"

@@ -4,7 +4,7 @@
  */
 #include "regions.h"
 
-#include "heap/registry.h"
+#include "threads/registry.h"
 
 enum { OURS = TSI_RING_BYTES / SIZE /* objects until the classes take over */, MORE = 100 };
 

@@ -9,7 +9,7 @@
 
 #include "slab_diagnostics.h"
 
-#include "heap/profile.h"
+#include "observe/profile.h"
 #include "stats/segment_profile.h"
 #include "stats/segment_rows.h"
 

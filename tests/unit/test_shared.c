@@ -9,8 +9,8 @@
 #include "fake_os.h"
 #include "kit/inside.h"
 
-#include "heap/bracket.h"
-#include "heap/bank.h"
+#include "state/bracket.h"
+#include "threads/bank.h"
 #include "mem/handle.h"
 
 #include <signal.h>

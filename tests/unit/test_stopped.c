@@ -12,7 +12,7 @@
 #include "fake_os.h"
 #include "kit/one.h"
 
-#include "heap/bracket.h"
+#include "state/bracket.h"
 #include "mem/region.h"
 
 #include <signal.h>

@@ -8,8 +8,8 @@
 
 #include "heap/free.h"
 #include "heap/heap.h"
-#include "heap/bracket.h"
-#include "heap/registry.h"
+#include "state/bracket.h"
+#include "threads/registry.h"
 #include "heap/room.h"
 
 #include "slab_stats.h"

@@ -4,7 +4,7 @@
 #define KIT_RING_BY_CLASS
 #include "kit/one.h"
 
-#include "heap/bracket.h"
+#include "state/bracket.h"
 #include "heap/heap.h"
 #include "heap/room.h"
 

@@ -7,7 +7,7 @@
 #define _GNU_SOURCE
 #include "kit/inside.h"
 
-#include "heap/bank.h"
+#include "threads/bank.h"
 
 enum { SIZE = 1024, HERE = 5, SLEEPS = 20, PATIENCE = 6000 /* looks, 10 ms apart */ };
 

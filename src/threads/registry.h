@@ -13,10 +13,10 @@
  *   A2  TsiThread.owner alone is compared by address. The end of an allocator takes it out of all records, before its
  *       address can be another's.
  */
-#ifndef TSI_HEAP_REGISTRY_H
-#define TSI_HEAP_REGISTRY_H
+#ifndef TSI_THREADS_REGISTRY_H
+#define TSI_THREADS_REGISTRY_H
 
-#include "heap/arena.h"
+#include "state/arena.h"
 
 typedef struct TsiScope {
     void* domain;         /* TsiDomain, known to the floor above */

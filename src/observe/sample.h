@@ -18,10 +18,10 @@
  * measures what was waited there, and the allocation is charged its part: that of its cpu time in the cpu
  * time read, over all samples so far.
  */
-#ifndef TSI_HEAP_SAMPLE_H
-#define TSI_HEAP_SAMPLE_H
+#ifndef TSI_OBSERVE_SAMPLE_H
+#define TSI_OBSERVE_SAMPLE_H
 
-#include "heap/arena.h"
+#include "state/arena.h"
 
 typedef struct TsiStopwatch {
     uint64_t cpu, wall, slept;

@@ -1,9 +1,9 @@
 /* registry.c - see registry.h. */
-#include "heap/registry.h"
+#include "threads/registry.h"
 
 #include "base/check.h"
-#include "heap/bracket.h"
-#include "heap/profile.h"
+#include "state/bracket.h"
+#include "observe/profile.h"
 #include "mem/region.h"
 
 #include <pthread.h>

@@ -1,10 +1,10 @@
 /*
  * living.h - what lives: at a place, in a line, in a slab, and in which phase. It only reads.
  */
-#ifndef TSI_HEAP_LIVING_H
-#define TSI_HEAP_LIVING_H
+#ifndef TSI_STATE_LIVING_H
+#define TSI_STATE_LIVING_H
 
-#include "heap/arena.h"
+#include "state/arena.h"
 #include "mem/region.h"
 
 enum { TSI_FREE_OK = -1 }; /* else a SlabMisuse */

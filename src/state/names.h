@@ -8,10 +8,10 @@
  *       is the chunk's floor, which is raised before the chunk loses its class. Each is written before the tag or class
  *       that sends a reader there.
  */
-#ifndef TSI_HEAP_NAMES_H
-#define TSI_HEAP_NAMES_H
+#ifndef TSI_STATE_NAMES_H
+#define TSI_STATE_NAMES_H
 
-#include "heap/living.h"
+#include "state/living.h"
 #include "mem/handle.h"
 
 /* A count word as it reads in the incarnation seq. */

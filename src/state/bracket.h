@@ -33,10 +33,10 @@
  * the fenced form, on its next slow path and outside of brackets; `fenced` tells of it, so that sweeps without a
  * membarrier can take its heaps.
  */
-#ifndef TSI_HEAP_BRACKET_H
-#define TSI_HEAP_BRACKET_H
+#ifndef TSI_STATE_BRACKET_H
+#define TSI_STATE_BRACKET_H
 
-#include "heap/arena.h"
+#include "state/arena.h"
 
 /* Settles what a revoked heap's owner was busy with; b->busy is 0. In trim.c. */
 void tsi_handover(TsiBinding* b, TsiHeap* h);

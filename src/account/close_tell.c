@@ -2,7 +2,7 @@
 #define TSI_PROBE_SEMAPHORES
 #include "base/probes.h"
 
-#include "heap/close_tell.h"
+#include "account/close_tell.h"
 
 #ifdef TSI_USDT
 /* The names are those that <sys/sdt.h> puts into the notes; others know them by ours. */

@@ -6,7 +6,7 @@
  * It hangs on a static variable: leak checkers, which do not look into pages of ours, find all blocks from there, and
  * from the blocks what the program points to in them.
  */
-#include "heap/stand_in.h"
+#include "observe/stand_in.h"
 
 #include "os/os.h"
 #include "os/stack.h"

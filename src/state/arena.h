@@ -30,11 +30,11 @@
  * [own] the binding's thread, or a sweeper that has SEIZED the heap; [stripe] under the
  * incarnation's stripe lock; others are atomic.
  */
-#ifndef TSI_HEAP_ARENA_H
-#define TSI_HEAP_ARENA_H
+#ifndef TSI_STATE_ARENA_H
+#define TSI_STATE_ARENA_H
 
-#include "heap/closelog.h"
-#include "heap/profile_tables.h"
+#include "state/closelog.h"
+#include "state/profile_tables.h"
 #include "mem/space.h"
 #include "phase/epoch.h"
 
@@ -229,7 +229,8 @@ enum {
 };
 
 enum { TSI_PENDING_LABELS = 16 };
-/* What a thread has for a label that the label does not have yet, see heap/charge.h. Its thread writes. On one page. */
+/* What a thread has for a label that the label does not have yet, see account/charge.h. Its thread writes. On one
+ * page. */
 typedef struct TsiPending {
     _Alignas(512) _Atomic uint64_t whose; /* times it changed labels << 32 | label's record + 1; 0: nobody's */
     int64_t bytes;                        /* committed */

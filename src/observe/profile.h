@@ -23,10 +23,10 @@
  *
  * Memory is bounded; a stack or a live sample that finds no room is counted as lost.
  */
-#ifndef TSI_HEAP_PROFILE_H
-#define TSI_HEAP_PROFILE_H
+#ifndef TSI_OBSERVE_PROFILE_H
+#define TSI_OBSERVE_PROFILE_H
 
-#include "heap/arena.h"
+#include "state/arena.h"
 
 /* Tables for a mean distance; false without memory. */
 bool tsi_profile_init(TsiProfile* p, uint64_t mean);

@@ -14,10 +14,10 @@
  * 131,072. A system call that is given such an address fails with EFAULT, and nothing is told. All calls take
  * tsi_stand_in_lock, which is held where that is said.
  */
-#ifndef TSI_HEAP_SHEETS_H
-#define TSI_HEAP_SHEETS_H
+#ifndef TSI_OBSERVE_SHEETS_H
+#define TSI_OBSERVE_SHEETS_H
 
-#include "heap/arena.h"
+#include "state/arena.h"
 #include "os/lock.h"
 
 /* Of stand-ins and their sheets. Taken with no other lock held, but for a fork. */

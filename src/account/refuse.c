@@ -1,10 +1,10 @@
 /* refuse.c - see refuse.h. */
-#include "heap/refuse.h"
+#include "account/refuse.h"
 
 #include "base/probes.h"
-#include "heap/bank.h"
-#include "heap/living.h"
-#include "heap/stand_in.h"
+#include "threads/bank.h"
+#include "state/living.h"
+#include "observe/stand_in.h"
 
 #include <errno.h>
 #include <stdlib.h>

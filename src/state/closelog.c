@@ -1,5 +1,5 @@
 /* closelog.c - see closelog.h. */
-#include "heap/closelog.h"
+#include "state/closelog.h"
 
 uint32_t tsi_closelog_copy(TsiCloseLog* log, EpochReclamation out[TSI_CLOSELOG_ROWS]) {
     tsi_lock_take(&log->lock);

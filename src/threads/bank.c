@@ -1,5 +1,5 @@
 /* bank.c - see bank.h. */
-#include "heap/bank.h"
+#include "threads/bank.h"
 
 /* PARAMETERS of the controller: allocations between two looks, looks between two changes. */
 enum { SCAN_WINDOW = 1 << 18, SCAN_APART = 50 };

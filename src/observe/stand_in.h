@@ -25,12 +25,12 @@
  *
  * What is not done: objects aligned to more than TSI_STAND_IN_ALIGN_MAX stay in their slots, unseen.
  */
-#ifndef TSI_HEAP_STAND_IN_H
-#define TSI_HEAP_STAND_IN_H
+#ifndef TSI_OBSERVE_STAND_IN_H
+#define TSI_OBSERVE_STAND_IN_H
 
-#include "heap/arena.h"
-#include "heap/living.h"
-#include "heap/sheets.h"
+#include "state/arena.h"
+#include "state/living.h"
+#include "observe/sheets.h"
 
 /* Of SlabOptions.by_malloc; 0: when a tool is there. */
 enum { TSI_BY_MALLOC_ALWAYS = 1, TSI_BY_MALLOC_NEVER = 2 };

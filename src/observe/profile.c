@@ -1,8 +1,8 @@
 /* profile.c - see profile.h. */
-#include "heap/profile.h"
+#include "observe/profile.h"
 
-#include "heap/arena.h"
-#include "heap/names.h"
+#include "state/arena.h"
+#include "state/names.h"
 #include "mem/region.h"
 #include "os/stack.h"
 

@@ -25,10 +25,10 @@
  *       function of the program waits for its own bank.)
  *   L4  What is in a bank is not the thread's that forks: a child drops the banks, whose heaps lose their owner there.
  */
-#ifndef TSI_HEAP_BANK_H
-#define TSI_HEAP_BANK_H
+#ifndef TSI_THREADS_BANK_H
+#define TSI_THREADS_BANK_H
 
-#include "heap/registry.h"
+#include "threads/registry.h"
 
 /* The bank's binding; its holder's. */
 TSI_INLINE TsiBinding* tsi_bank_binding(const TsiBank* l) { return tsi_load_relaxed(&l->binding); }

@@ -2,10 +2,10 @@
  * refuse.h - the caller's misuse: counted, told to the callback, and a crash only with the option misuse_fatal, which
  * then says what it was.
  */
-#ifndef TSI_HEAP_REFUSE_H
-#define TSI_HEAP_REFUSE_H
+#ifndef TSI_ACCOUNT_REFUSE_H
+#define TSI_ACCOUNT_REFUSE_H
 
-#include "heap/arena.h"
+#include "state/arena.h"
 
 typedef struct TsiMisuse {
     SlabMisuse what;

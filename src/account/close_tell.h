@@ -5,11 +5,11 @@
  * the end took, and to read a clock costs a tenth of the end of a small phase. All places where they fire are in one
  * file, because tools take the first place's semaphore for all.
  */
-#ifndef TSI_HEAP_CLOSE_TELL_H
-#define TSI_HEAP_CLOSE_TELL_H
+#ifndef TSI_ACCOUNT_CLOSE_TELL_H
+#define TSI_ACCOUNT_CLOSE_TELL_H
 
 #include "base/probes.h"
-#include "heap/arena.h"
+#include "state/arena.h"
 
 #ifdef TSI_USDT
 /* How many listen to each. What escapes is told of by ends that have read the clock anyway. */

@@ -1,7 +1,7 @@
 /* names.c - see names.h. */
-#include "heap/names.h"
+#include "state/names.h"
 
-#include "heap/bracket.h"
+#include "state/bracket.h"
 #include "mem/chunk_pages.h"
 
 bool tsi_generation_of(TsiArena* a, const TsiPlace* at, uint64_t tag, uint64_t* generation, uint64_t* word) {

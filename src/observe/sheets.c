@@ -1,5 +1,5 @@
 /* sheets.c - see sheets.h. */
-#include "heap/sheets.h"
+#include "observe/sheets.h"
 
 #include "os/fault.h"
 #include "os/os.h"

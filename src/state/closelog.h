@@ -5,8 +5,8 @@
  * all: those come too often). Read by slab_analyze_reclamation and by every report. The lock is a leaf: nothing is
  * locked or allocated under it.
  */
-#ifndef TSI_HEAP_CLOSELOG_H
-#define TSI_HEAP_CLOSELOG_H
+#ifndef TSI_STATE_CLOSELOG_H
+#define TSI_STATE_CLOSELOG_H
 
 #include "mem/size_class.h"
 #include "os/lock.h"

@@ -1,5 +1,5 @@
 /* living.c - see living.h. */
-#include "heap/living.h"
+#include "state/living.h"
 
 #include "mem/handle.h"
 

@@ -1,7 +1,7 @@
 /* charge.c - see charge.h. */
-#include "heap/charge.h"
+#include "account/charge.h"
 
-#include "heap/registry.h"
+#include "threads/registry.h"
 #include "phase/draining.h"
 
 #include <string.h>

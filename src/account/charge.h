@@ -24,10 +24,10 @@
  *
  * Budgets are tested where a slab is taken: never in a fast path.
  */
-#ifndef TSI_HEAP_CHARGE_H
-#define TSI_HEAP_CHARGE_H
+#ifndef TSI_ACCOUNT_CHARGE_H
+#define TSI_ACCOUNT_CHARGE_H
 
-#include "heap/arena.h"
+#include "state/arena.h"
 #include "mem/region.h"
 
 enum { TSI_PENDING_BYTES = 64 << 10 };

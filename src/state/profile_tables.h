@@ -1,8 +1,8 @@
 /*
  * profile_tables.h - what a heap profile is kept in; profile.h says how it is filled.
  */
-#ifndef TSI_HEAP_PROFILE_TABLES_H
-#define TSI_HEAP_PROFILE_TABLES_H
+#ifndef TSI_STATE_PROFILE_TABLES_H
+#define TSI_STATE_PROFILE_TABLES_H
 
 #include "os/lock.h"
 

@@ -1,5 +1,5 @@
 /* sample.c - see sample.h. */
-#include "heap/sample.h"
+#include "observe/sample.h"
 
 #include <pthread.h>
 #include <string.h>
