@@ -7,7 +7,7 @@ SCALE ?= 20
 
 FOR ?= demo test
 
-.PHONY: help deps demo test test-all check bench programs drainability tslab build install install-lib uninstall dist packages soak fuzz mutants clean
+.PHONY: help deps demo server test test-all check bench programs drainability tslab build install install-lib uninstall dist packages soak fuzz mutants clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -19,6 +19,12 @@ demo: ## build the request server demo and run it (ARGS=--leak: one route leaks;
 	@scripts/install-deps.sh --root demo
 	@scripts/build.sh demo
 	@build/demo/tslab_demo $(ARGS)
+
+server: ## build the HTTP server demo and load it under glibc, jemalloc, mimalloc and phases: half an hour (ARGS="--seconds 60"; ARGS=--help)
+	@scripts/install-deps.sh --root server
+	@scripts/get-peers.sh jemalloc mimalloc
+	@scripts/build.sh server
+	@demo/server/measure.py --json build/server/server.json $(ARGS)
 
 test: ## build and run the library's own tests with gcc; needs compilers and libraries only (VERBOSE=1 shows each test)
 	@scripts/run-tests.sh core

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Says which Debian packages a make target needs and lacks, and installs them where that was asked for.
 # Usage: install-deps.sh [--name | --root] WORD...
-#   WORD    a make target: demo test test-all bench programs packages install soak mutants fuzz drainability; or a part of what they need:
-#           build libraries clang tools browser adapters daemon server plot peers
+#   WORD    a make target: demo server test test-all bench programs packages install soak mutants fuzz drainability; or a part of what they need:
+#           build libraries clang tools browser adapters daemon plot peers
 #   (none)  installs what is missing, by sudo where the caller is not root: what `make deps` does
 #   --root  installs as root only; for anybody else like --name: what `make demo` and `make test` do
 #   --name  installs nothing: what `make install` does
@@ -33,8 +33,8 @@ packages_of() {
     browser) command -v chromium >/dev/null || command -v google-chrome >/dev/null || echo chromium-headless-shell ;;
     # what include/temporal_slab is for, and what its tests read
     adapters) echo pkg-config liblua5.4-dev libcjson-dev libsqlite3-dev libxml2-dev libnghttp2-dev libpcre2-dev iso-codes ;;
-    # a server of other people's libraries, that gets phases as it is
-    server) echo pkg-config python3 libmicrohttpd-dev libxml2-dev libjson-c-dev libsqlite3-dev libcurl4-openssl-dev ;;
+    # servers of other people's libraries: the second demo and its load, and one that gets phases as it is
+    server) packages_of demo && echo python3 libevent-dev wrk libmicrohttpd-dev libxml2-dev libjson-c-dev libsqlite3-dev libcurl4-openssl-dev ;;
     plot) echo python3-matplotlib ;;
     # what programs come from, docs/coming-from; not the headers of PostgreSQL, which bring 270 MB of llvm-14-dev
     peers) echo g++ libapr1-dev libtalloc-dev libmimalloc-dev libjemalloc-dev ;;

@@ -48,17 +48,17 @@ def allocators(asked):
         if name in found:
             out[name] = (found[name], [])
         elif not asked:
-            print(f"run.py: {name} is left out: {gone.get(name, 'not found')}", file=sys.stderr)
+            print(f"measure.py: {name} is left out: {gone.get(name, 'not found')}", file=sys.stderr)
     out["tslab"] = (found["tslab"], ["--no-phases"])
     out["phases"] = (found["tslab"], [])
     unknown = [name for name in asked if name not in out]
     if unknown:
-        sys.exit(f"run.py: no allocator {unknown[0]}; there are {' '.join(out)}")
+        sys.exit(f"measure.py: no allocator {unknown[0]}; there are {' '.join(out)}")
     return {name: how for name, how in out.items() if not asked or name in asked}
 
 
 def server_program():
-    for build in ("demo", "gcc-release"):
+    for build in ("server", "gcc-release"):
         path = os.path.join(ROOT, "build", build, "tslab_server")
         if os.path.exists(path):
             return path
@@ -302,20 +302,24 @@ def main():
     parser.add_argument("--allocator", action="append", default=[], help="only this: glibc, jemalloc, mimalloc, tslab, phases; may be repeated")
     parser.add_argument("--tslab-options", default="", help="TSLAB_OPTIONS of the preload library")
     parser.add_argument("--program", default=server_program(), help="tslab_server")
+    parser.add_argument("--preload", help="libtemporal_slab_preload.so (one under build/)")
     parser.add_argument("--json", help="file for all that was measured")
     options = parser.parse_args()
     if options.program is None or not shutil.which("wrk"):
-        print("run.py: no tslab_server under build/, or no wrk: make server builds and installs them", file=sys.stderr)
+        print("measure.py: no tslab_server under build/, or no wrk: make server builds and installs them", file=sys.stderr)
         return 2
     if min(options.seconds, options.cycle, options.turns, options.loops) < 1 or options.rest < 0 or options.scale <= 0:
-        print("run.py: numbers are positive", file=sys.stderr)
+        print("measure.py: numbers are positive", file=sys.stderr)
         return 2
+    beside = os.path.join(os.path.dirname(options.program), programs.LIBRARY)
+    if options.preload or os.path.exists(beside):
+        programs.library = lambda: options.preload or beside
     found = allocators(options.allocator)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(130))
     data = {"commit": commit(), "date": time.strftime("%Y-%m-%d", time.gmtime()), "kernel": platform.release(), "libc": " ".join(platform.libc_ver()),
             "processor": processor(), "cpus": os.cpu_count(), "load": os.getloadavg()[0], "seconds": options.seconds, "cycle": options.cycle,
             "rest": options.rest, "turns": options.turns, "together": options.together, "scale": options.scale, "loops": options.loops,
-            "command": " ".join(["demo/server/run.py"] + sys.argv[1:]), "results": [], "failures": []}
+            "results": [], "failures": []}
     names = list(found)
     place = tempfile.mkdtemp(prefix="tslab-server-")
     try:
