@@ -87,10 +87,11 @@ static int write_answer(lua_State* lua) { /* request, status, table */
 }
 
 static void fail(Request* r, int status, const char* why) {
-    char text[300];
-    snprintf(text, sizeof text, "{\"error\":\"%.200s\"}", why != NULL ? why : "no memory");
-    for (char* c = text + 10; *c; c++)
-        if ((*c == '"' && c[1] != '}') || *c == '\\' || (unsigned char)*c < ' ') *c = '\'';
+    char plain[200], text[256];
+    snprintf(plain, sizeof plain, "%s", why != NULL ? why : "no memory");
+    for (char* c = plain; *c; c++) /* what JSON would have to quote */
+        if (*c == '"' || *c == '\\' || (unsigned char)*c < ' ') *c = '\'';
+    snprintf(text, sizeof text, "{\"error\":\"%s\"}", plain);
     free(r->answer);
     r->answer = strdup(text);
     r->answer_bytes = r->answer ? strlen(text) : 0;
