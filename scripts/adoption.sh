@@ -1,21 +1,24 @@
 #!/bin/bash
 # Two programs of Debian's sources before and after their patches to phases (adoption/): fetches, verifies, builds, runs
-# the programs' own tests on either, checks that nothing is used after its phase, measures, writes docs/results/adoption.md.
-# Usage: adoption.sh [--checks] [REPETITIONS]     --checks: measure nothing, write no page; default: 5 repetitions
+# the programs' own tests on either, checks that nothing is used after its phase, puts a leak into each and has `tslab gate`
+# find it, measures, writes docs/results/adoption.md.
+# Usage: adoption.sh [--checks | --gate] [REPETITIONS]     --checks: measure nothing, write no page; --gate: the leaks alone;
+#                                                          default: 5 repetitions
 #
 # Sources come from the Debian mirror that apt is configured with. Where there is none, put the archives named below
-# into build/adoption/archives. Needs cmake, a C compiler with AddressSanitizer, make, perl, python3; valgrind for counts
-# of instructions. Nothing outside of build/adoption changes but the page. Loopback only. Some ten minutes.
+# into build/adoption/archives. Needs cmake, a C compiler with AddressSanitizer, make, perl, python3; Go for the gate; valgrind
+# for counts of instructions. Nothing outside of build/adoption changes but the page. Loopback only. Some ten minutes.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 source_dir=$PWD build=$PWD/build/adoption
-cc=${CC:-cc} measure=yes reps=5
+cc=${CC:-cc} measure=yes tests=yes reps=5
 for word in "$@"; do
     case $word in
     --checks) measure=no ;;
+    --gate) measure=no tests=no ;;
     [1-9] | [1-9][0-9]) reps=$word ;;
     *)
-        echo "usage: adoption.sh [--checks] [REPETITIONS, 1 to 99]" >&2
+        echo "usage: adoption.sh [--checks | --gate] [REPETITIONS, 1 to 99]" >&2
         exit 2
         ;;
     esac
@@ -100,6 +103,55 @@ test_tinyproxy() { # SIDE
     checked "tinyproxy, $2: its tests pass (run_tests.sh): $(grep -cE '\.\.\. ?ok' "$build/log/tinyproxy.$1.tests") steps ok, $(grep errors "$build/log/tinyproxy.$1.tests")"
 }
 
+# ---- the gate -------------------------------------------------------------------------------
+
+# gated WANTED WHAT ARGUMENT...: `adoption/gate.py ARGUMENT...` ends with WANTED.
+gated() {
+    local wanted=$1 what=$2 status=0
+    shift 2
+    said=$(python3 adoption/gate.py "$@" 2>"$build/log/gate") || status=$?
+    [ $status = "$wanted" ] || die "the gate, $what: exit code $status: $said $(cat "$build/log/gate")"
+    checked "the gate, $what: $said"
+}
+
+# A leak in each, in its own words: jq forgets the interpreter's stack after each document, tinyproxy the name of a header
+# that it removes. tinyproxy is run as it came, too, with phases around its threads from outside.
+gate_all() {
+    local preload=$build/library/libtemporal_slab_preload.so shim=$build/shim.so patches=yes side
+    if ! scripts/find-go.sh >"$build/log/go" 2>&1; then
+        [ $tests = yes ] || die "the gate is a command of tslab: $(cat "$build/log/go")"
+        checked "the gate was not tried: $(cat "$build/log/go")"
+        return
+    fi
+    say "leaks in front of the gate"
+    scripts/build-tslab.sh >"$build/log/tslab" 2>&1 || die "tslab does not build: see $build/log/tslab"
+    cmake --build "$build/library" --target temporal_slab_preload -j 2 >"$build/log/preload" 2>&1 # not on every system
+    for side in leaks leaking; do
+        rm -rf "${build:?}/$side"
+        [ $side = leaks ] || patches="" # as it came
+        unpack $side jq_1.6.orig.tar.gz "${patches:+jq}" jq-jq-1.6
+        unpack $side tinyproxy_1.11.1.orig.tar.xz "${patches:+tinyproxy}" tinyproxy-1.11.1
+        patch -s -p1 -d "$build/$side/jq-jq-1.6" <adoption/leaks/jq.patch || die "adoption/leaks/jq.patch does not apply"
+        patch -s -p1 -d "$build/$side/tinyproxy-1.11.1" <adoption/leaks/tinyproxy.patch || die "adoption/leaks/tinyproxy.patch does not apply"
+    done
+    build_jq leaks "-O2 -g" "$library"
+    build_tinyproxy leaks "-O2 -g" "$library"
+    build_tinyproxy leaking "-O2 -g" ""
+
+    gated 0 "jq with phases" jq build/tslab "$build/after/jq-jq-1.6/jq"
+    gated 1 "jq with phases and a leak" jq build/tslab "$build/leaks/jq-jq-1.6/jq"
+    gated 0 "tinyproxy with phases" tinyproxy build/tslab "$build/after/tinyproxy-1.11.1/src/tinyproxy" "$build/load"
+    gated 0 "tinyproxy with phases and a leak, which ends with its connection" tinyproxy build/tslab \
+        "$build/leaks/tinyproxy-1.11.1/src/tinyproxy" "$build/load"
+    [ "$(uname -m)" = x86_64 ] && [ -f "$preload" ] || return 0
+    build/tslab shim --callback pthread_create:3 --label connection -o "$build/shim.c" && "$cc" -O2 -shared -fPIC -o "$shim" "$build/shim.c" -ldl ||
+        die "no shim"
+    gated 0 "tinyproxy as it came, under the preload library" tinyproxy build/tslab \
+        "$build/before/tinyproxy-1.11.1/src/tinyproxy" "$build/load" "$shim" "$preload"
+    gated 1 "tinyproxy as it came, with a leak, under the preload library" tinyproxy build/tslab \
+        "$build/leaking/tinyproxy-1.11.1/src/tinyproxy" "$build/load" "$shim" "$preload"
+}
+
 # ---- the work -------------------------------------------------------------------------------
 
 fetch pool/main/j/jq/jq_1.6.orig.tar.gz 3ba940b97571c866923f0409678033d33b5a98758dfc174fad8397ed908bc4d9
@@ -120,7 +172,9 @@ asan="-O1 -g -fsanitize=address -fno-omit-frame-pointer"
 "$cc" -std=gnu11 -Wall -Wextra $asan -Iinclude -c -o "$build/checked.o" adoption/checked.c || die "adoption/checked.c does not compile"
 "$cc" -std=gnu11 -Wall -Wextra -O2 -pthread -o "$build/load" adoption/load.c || die "adoption/load.c does not compile"
 library=$build/library/libtemporal_slab.a
-for side in before after checked sanitized; do
+sides="before after checked sanitized"
+[ $tests = yes ] || sides="before after"
+for side in $sides; do
     patches=yes with="" flags="-O2 -g"
     case $side in
     before) patches="" ;;
@@ -134,8 +188,12 @@ for side in before after checked sanitized; do
     build_tinyproxy $side "$flags" "$with"
 done
 
-say "running their tests"
 export PYTHONDONTWRITEBYTECODE=1 ASAN_OPTIONS=detect_leaks=0 # leaks: what a program leaves to its exit is no matter here
+if [ $tests = no ]; then
+    gate_all
+    exit 0
+fi
+say "running their tests"
 for name in jq tinyproxy; do
     "test_$name" before "as it came"
     # What the library refuses, a late or a doubled free, ends the program.
@@ -165,6 +223,7 @@ said=$(printf '1 2 3' | "$build/checked/jq-jq-1.6/jq" 'if . == 1 then "x"|halt_e
 [ -z "$said" ] || die "jq with phases, a document after one that has halted: $said"
 checked "jq, with phases, a document after one that has halted: AddressSanitizer says clean"
 
+gate_all
 [ $measure = yes ] || exit 0
 say "measuring, $reps repetitions"
 python3 adoption/measure.py "$build" "$reps" docs/results/adoption.md "scripts/adoption.sh $reps"

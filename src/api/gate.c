@@ -19,6 +19,7 @@ enum { WARM_UP = 3, ROUNDS = 5, MORE_LABELS = 16 };
 /* The most that a label has retained after any counted round, by its id. */
 typedef struct Most {
     uint64_t objects, bytes;
+    uint64_t made_bytes; /* outside of its scopes, before the first counted round */
 } Most;
 
 typedef struct Gate {
@@ -43,14 +44,39 @@ static const char* options_read(const SlabGateOptions* in, SlabGateOptions* o) {
     return NULL;
 }
 
-static void say(Gate* g, const SlabLabelStats* l, const Most* most, unsigned round) {
+/* Returns if the label is that of the ring's current epoch, where objects are that were made outside of scopes. */
+static bool has_ring(Gate* g, const SlabLabelStats* l) {
+    SlabEpochStats ring;
+    slab_stats_epoch(g->s, 0, epoch_current(g->s), &ring);
+    if (ring.version == 0) return false;
+    return ring.label[0] == 0 ? l->label_id == TSI_LABEL_NONE : strcmp(ring.label, l->label) == 0;
+}
+
+/* The label whose scopes have made most bytes outside since the first counted round, of `count` rows; NULL: none. */
+static const SlabLabelStats* maker(const Gate* g, size_t count) {
+    const SlabLabelStats* maker = NULL;
+    uint64_t most = 0;
+    for (size_t n = 0; n < count && n < g->room; n++) {
+        const SlabLabelStats* l = &g->rows[n];
+        if (l->label_id >= g->ids) continue;
+        uint64_t made = l->outside_bytes - g->most[l->label_id].made_bytes;
+        if (made > most) maker = l, most = made;
+    }
+    return maker;
+}
+
+static void say(Gate* g, const SlabLabelStats* l, size_t count, unsigned round) {
+    const Most* most = &g->most[l->label_id];
     if (g->why_bytes == 0) return;
-    (void)snprintf(g->why, g->why_bytes,
-                   "%s retains %" PRIu64 " objects of %" PRIu64
-                   " bytes after round %u, and after no earlier one more than "
-                   "%" PRIu64 " of %" PRIu64 ": %" PRIu64 " phases of it are open, %" PRIu64 " drain",
-                   l->label, l->live_objects, l->live_bytes, round, most->objects, most->bytes, l->phases_open,
-                   l->draining_phases);
+    int n = snprintf(g->why, g->why_bytes,
+                     "%s retains %" PRIu64 " objects of %" PRIu64
+                     " bytes after round %u, and after no earlier one more than "
+                     "%" PRIu64 " of %" PRIu64 ": %" PRIu64 " phases of it are open, %" PRIu64 " drain",
+                     l->label, l->live_objects, l->live_bytes, round, most->objects, most->bytes, l->phases_open,
+                     l->draining_phases);
+    const SlabLabelStats* from = has_ring(g, l) ? maker(g, count) : NULL;
+    if (from != NULL && n > 0 && (size_t)n < g->why_bytes)
+        (void)snprintf(g->why + n, g->why_bytes - (size_t)n, "; made outside of scopes, most by %s", from->label);
 }
 
 /* Compares the labels with what they have retained most, and remembers it. False: one retains more. */
@@ -68,7 +94,7 @@ static bool compare(Gate* g, unsigned round, bool first) {
         if (!first && more && worse) worst = l;
     }
     if (worst != NULL) {
-        say(g, worst, &g->most[worst->label_id], round);
+        say(g, worst, count, round);
         return false;
     }
     for (size_t n = 0; n < count && n < g->room; n++) {
@@ -77,6 +103,7 @@ static bool compare(Gate* g, unsigned round, bool first) {
         Most* m = &g->most[l->label_id];
         if (l->live_objects > m->objects) m->objects = l->live_objects;
         if (l->live_bytes > m->bytes) m->bytes = l->live_bytes;
+        if (first) m->made_bytes = l->outside_bytes;
     }
     return true;
 }

@@ -72,6 +72,7 @@ static void a_leak_does_not(void) {
     w = (Work){.leaks_from = 1, .objects = 1, .outside = true};
     CHECK(!gate(&w, o, why));
     CHECK_HAS(why, "(unlabeled) retains 5 objects of 320 bytes after round 1");
+    CHECK_HAS(why, "; made outside of scopes, most by GET");
 }
 
 static void so_much_may_stay(void) {

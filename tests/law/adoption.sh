@@ -22,6 +22,11 @@ for patch in adoption/*.patch; do
 done
 [ "$patches" -eq 2 ] || complain "there are $patches patches in adoption/ and not two"
 [ "$(grep -c '^fetch ' "$script")" -eq "$patches" ] || complain "$script fetches more than what is patched"
+for patch in adoption/leaks/*.patch; do # of what is adopted, and what they do stands where the gate is told of
+    [ -f "adoption/${patch##*/}" ] || complain "$patch is for no program that is adopted"
+    [ "$(grep -E '^[+-]' "$patch" | grep -vcE '^(\+\+\+|---) ')" -lt 5 ] || complain "$patch changes more than a leak needs"
+    grep -qF "(../$patch)" docs/gate.md || complain "docs/gate.md does not name $patch"
+done
 bash -n "$script" || complain "$script cannot be read"
 
 # Each ratio that the page sets in italics is one of the results, within a tenth: they are measured anew.

@@ -26,9 +26,9 @@ strangers() { # KNOWN: names on standard input that are not there; one that ends
 sort -u "$scratch/families" "$scratch/serve" >"$scratch/known"
 [ "$(printf 'rss_bytes\nlabel_\ngone_\nrss_byte\n' | strangers "$scratch/known")" = "gone_ rss_byte" ] || fail "strangers are not found"
 
-# Names with their prefix. temporal_slab_static is a library.
+# Names with their prefix. temporal_slab_static and temporal_slab_preload are libraries.
 for file in README.md $(find docs share daemon tools scripts examples demo tslab -type f ! -name metrics.tsv) tests/daemon/alerts_test.yml; do
-    found=$(grep -ohE '\btemporal_slab_[a-z_]+' "$file" | sed 's/^temporal_slab_//' | grep -vx static | strangers "$scratch/known")
+    found=$(grep -ohE '\btemporal_slab_[a-z_]+' "$file" | sed 's/^temporal_slab_//' | grep -vxE 'static|preload' | strangers "$scratch/known")
     [ -z "$found" ] || complain "$file: the table of metrics has no $found"
 done
 twice=$(uniq -d "$scratch/daemon")

@@ -7,10 +7,12 @@ import (
 	"maps"
 	"os/exec"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"temporal-slab/tslab/internal/diff"
 	"temporal-slab/tslab/internal/metrics"
 	"temporal-slab/tslab/internal/snapshot"
 	"temporal-slab/tslab/internal/source"
@@ -98,11 +100,13 @@ type gateFinding struct {
 	Bytes0   uint64 `json:"live_bytes_before"`
 	Open     uint64 `json:"open_phases"`
 	Draining uint64 `json:"draining_phases"`
+	Makers   string `json:"made_by,omitempty"` // in words: of what is made outside of scopes
 }
 
 type gateState struct {
-	o    gateOptions
-	most map[string]retained
+	o           gateOptions
+	most        map[string]retained
+	first, last *snapshot.Snapshot
 }
 
 // read is what each label of a document retains; of several allocators of a process together.
@@ -110,6 +114,9 @@ func (g *gateState) read(snap *snapshot.Snapshot) (map[string]retained, error) {
 	rows, now := snap.Rows(metrics.Label), map[string]retained{}
 	if len(rows) == 0 || !rows[0].Tells("live_objects") {
 		return nil, errors.New("what was read does not tell what lives under labels")
+	}
+	if g.last = snap; g.first == nil {
+		g.first = snap
 	}
 	for _, l := range rows {
 		name := l.S("label")
@@ -155,6 +162,9 @@ func (g *gateState) compare(now map[string]retained, round uint) *gateFinding {
 			worst = &gateFinding{Label: name, Round: round, Objects: r.objects, Bytes: r.bytes, Before: m.objects, Bytes0: m.bytes, Open: r.open, Draining: r.draining}
 		}
 		g.most[name] = retained{objects: max(m.objects, r.objects), bytes: max(m.bytes, r.bytes)}
+	}
+	if worst != nil {
+		worst.Makers = strings.TrimPrefix(diff.MadeBy(g.first, g.last, worst.Label), "; ")
 	}
 	return worst
 }
@@ -253,8 +263,12 @@ func (a *app) gateSay(worst *gateFinding, rounds uint) error {
 			return err
 		}
 	} else if worst != nil {
-		a.println(fmt.Sprintf("%s retains %s, %s, after round %d, and after no earlier one more than %s, %s: %d phases of it are open, %d drain.",
-			units.Label(worst.Label), gateCount(worst.Objects), units.Bytes(worst.Bytes), worst.Round, gateCount(worst.Before), units.Bytes(worst.Bytes0), worst.Open, worst.Draining))
+		makers := worst.Makers
+		if makers != "" {
+			makers = "; " + makers
+		}
+		a.println(fmt.Sprintf("%s retains %s, %s, after round %d, and after no earlier one more than %s, %s: %d phases of it are open, %d drain%s.",
+			units.Label(worst.Label), gateCount(worst.Objects), units.Bytes(worst.Bytes), worst.Round, gateCount(worst.Before), units.Bytes(worst.Bytes0), worst.Open, worst.Draining, makers))
 	} else {
 		a.println(fmt.Sprintf("None of %d rounds leaves more than any before.", rounds))
 	}

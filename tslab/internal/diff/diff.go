@@ -168,8 +168,8 @@ func (l Limits) labels(a, b *snapshot.Snapshot) []Entry {
 				continue
 			}
 			e := l.entry("label "+units.Label(label)+" "+of.key, of.kind, metrics.Bytes, was, after[label], true)
-			if e.Regressed && of.key == "live_bytes" && hasRing(b, label) {
-				e.Why += madeBy(a, b)
+			if e.Regressed && of.key == "live_bytes" {
+				e.Why += MadeBy(a, b, label)
 			}
 			if e.Regressed {
 				list = append(list, e)
@@ -179,8 +179,11 @@ func (l Limits) labels(a, b *snapshot.Snapshot) []Entry {
 	return list
 }
 
-// madeBy names the labels that have made most outside of scopes between the two, where the ring keeps it.
-func madeBy(a, b *snapshot.Snapshot) string {
+// MadeBy names the labels that have made most outside of scopes between the two, where the ring keeps what is live of a label.
+func MadeBy(a, b *snapshot.Snapshot, label string) string {
+	if !hasRing(b, label) {
+		return ""
+	}
 	type maker struct {
 		label string
 		more  uint64
