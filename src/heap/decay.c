@@ -13,7 +13,7 @@ enum {
     STEPS = 32,             /* of a thread in a hurry, to the next reading of the clock */
     AGAIN = 2,              /* of any other: a call goes on after the reading, and counts once more */
     HURRY_NS = 10000000,    /* it took less for the last ones */
-    SHARE = 128,            /* of the time, one part for looks */
+    SHARE = 128,            /* of a processor's time, one part for looks */
     LEAST_BYTES = 256 << 10 /* committed in a domain's epoch: where it is less a look leaves it alone */
 };
 #define NS_PER_MS 1000000ull
@@ -66,11 +66,11 @@ void tsi_decay_look(TsiArena* a, TsiBinding* b) {
     if (!atomic_compare_exchange_strong_explicit(&a->decay_due_ns, &due, LOOKING, memory_order_relaxed,
                                                  memory_order_relaxed))
         return;
-    uint64_t begun = tsi_os.quick_ns();
+    uint64_t begun = tsi_os.thread_ns(); /* the processor's, which others may have for long meanwhile */
     int saved = errno; /* frees leave it alone, and so do allocations that succeed under a preloaded malloc */
     look(a, b);
     errno = saved;
-    set_due(a, (tsi_os.quick_ns() - begun) * SHARE);
+    set_due(a, (tsi_os.thread_ns() - begun) * SHARE);
 }
 
 void tsi_decay_now(TsiBinding* b) {

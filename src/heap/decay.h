@@ -14,8 +14,8 @@
  * has counted quickly counts down from STEPS (decay.c), so one that becomes idle then makes as many calls before it
  * asks for the time again; one that was slow asks each time.
  *
- * A look costs a walk over all slabs. The next one is due decay_ms after its end, and as many times later as it took:
- * looks take less than a hundredth of the time, however large the heap is.
+ * A look costs a walk over all slabs. The next one is due decay_ms after its end, and 128 times later than the
+ * processor time that it took: looks take less than a hundredth of a processor, however large the heap is.
  */
 #ifndef TSI_HEAP_DECAY_H
 #define TSI_HEAP_DECAY_H

@@ -3,7 +3,6 @@
 
 #include <pthread.h>
 #include <string.h>
-#include <time.h>
 
 enum { SKEW_NS = 50000, ROUNDS = 256 };
 
@@ -16,20 +15,14 @@ typedef struct Elapsed {
 static Elapsed cost;
 static pthread_once_t calibrated = PTHREAD_ONCE_INIT;
 
-static uint64_t cpu_ns(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 TsiStopwatch tsi_sample_start(void) {
-    TsiStopwatch w = {cpu_ns(), 0, tsi_lock_slept_ns};
+    TsiStopwatch w = {tsi_os.thread_ns(), 0, tsi_lock_slept_ns};
     w.wall = tsi_os.now_ns();
     return w;
 }
 
 static Elapsed elapsed(TsiStopwatch since) {
-    uint64_t wall = tsi_os.now_ns() - since.wall, cpu = cpu_ns() - since.cpu;
+    uint64_t wall = tsi_os.now_ns() - since.wall, cpu = tsi_os.thread_ns() - since.cpu;
     return (Elapsed){cpu, wall, tsi_os.now_ns() - since.wall, tsi_lock_slept_ns - since.slept};
 }
 

@@ -62,6 +62,8 @@ typedef struct TsiOs {
     uint64_t (*quick_ns)(void);
     /* The same clock as of the last tick: some milliseconds behind, and cheaper. */
     uint64_t (*coarse_ns)(void);
+    /* Processor time of the calling thread: a system call. */
+    uint64_t (*thread_ns)(void);
     uint64_t (*rss_bytes)(void);
     /* Bytes that the process may still make writable under RLIMIT_DATA; UINT64_MAX without a limit. */
     uint64_t (*data_room)(void);

@@ -244,6 +244,8 @@ static uint64_t os_quick_ns(void) { return os_now_ns(); }
 
 static uint64_t os_coarse_ns(void) { return read_clock(CLOCK_MONOTONIC_COARSE); }
 
+static uint64_t os_thread_ns(void) { return read_clock(CLOCK_THREAD_CPUTIME_ID); }
+
 /* Not a cancellation point: the callers hold what a cancelled thread would not give back. */
 static ssize_t read_file(const char* path, char* to, size_t n) {
     int state, saved = errno;
@@ -377,6 +379,7 @@ TsiOs tsi_os = {
     .now_ns = os_now_ns,
     .quick_ns = os_quick_ns,
     .coarse_ns = os_coarse_ns,
+    .thread_ns = os_thread_ns,
     .rss_bytes = os_rss_bytes,
     .data_room = os_data_room,
     .each_mapping = os_each_mapping,

@@ -13,9 +13,10 @@
 
 enum { SIZE = 512, N = 3000, MS = 500 };
 
-static uint64_t clock_ns;
-static uint64_t (*real_coarse)(void), (*real_quick)(void);
+static uint64_t clock_ns, processor_ns;
+static uint64_t (*real_coarse)(void), (*real_thread)(void);
 static uint64_t clock_now(void) { return clock_ns; }
+static uint64_t processor_now(void) { return processor_ns; }
 static void pass_ms(uint64_t ms) { clock_ns += ms * 1000000; }
 
 static SlabOptions with_decay(uint32_t ms) {
@@ -28,9 +29,10 @@ static SlabOptions with_decay(uint32_t ms) {
 static void set_clock(void) {
     (void)slab_page_size(); /* the table is filled */
     real_coarse = tsi_os.coarse_ns;
-    real_quick = tsi_os.quick_ns;
+    real_thread = tsi_os.thread_ns;
     clock_ns = real_coarse();
-    tsi_os.coarse_ns = tsi_os.quick_ns = clock_now;
+    tsi_os.coarse_ns = clock_now;
+    tsi_os.thread_ns = processor_now;
 }
 static void open_with(SlabOptions o) {
     set_clock();
@@ -39,7 +41,7 @@ static void open_with(SlabOptions o) {
 static void close_it(void) {
     kit_close();
     tsi_os.coarse_ns = real_coarse;
-    tsi_os.quick_ns = real_quick;
+    tsi_os.thread_ns = real_thread;
 }
 
 static void fill(void** p) {
@@ -75,6 +77,35 @@ static void a_reader_looks_when_it_is_due(void) {
     pass_ms(MS - 1);
     read_statistics();
     REQUIRE_EQ(kit_committed_now(a), full);
+    close_it();
+}
+
+static int (*real_purge)(void*, size_t, TsiPurgeHow);
+static int interrupted_purge(void* p, size_t bytes, TsiPurgeHow how) { /* others have the processor for a quarter of a second */
+    tsi_os.purge = real_purge;
+    pass_ms(250);
+    processor_ns += 1000000;
+    return real_purge(p, bytes, how);
+}
+
+/* The next look is due 128 times later than this one took of the processor, however long the thread waited for it. */
+static void what_a_look_costs_is_the_processor_time(void) {
+    open_with(with_decay(MS));
+    fill_and_empty(NULL);
+    uint64_t full = kit_committed_now(a);
+    pass_ms(MS);
+    real_purge = tsi_os.purge;
+    tsi_os.purge = interrupted_purge;
+    read_statistics();
+    REQUIRE(tsi_os.purge == real_purge);
+    REQUIRE_EQ(kit_committed_now(a), 0);
+    fill_and_empty(NULL);
+    pass_ms(MS + 127);
+    read_statistics();
+    REQUIRE_EQ(kit_committed_now(a), full);
+    pass_ms(1);
+    read_statistics();
+    REQUIRE_EQ(kit_committed_now(a), 0);
     close_it();
 }
 
@@ -328,6 +359,7 @@ static void a_child_looks(void) {
 
 static const CheckCase cases[] = {
     CHECK_CASE(a_reader_looks_when_it_is_due),
+    CHECK_CASE(what_a_look_costs_is_the_processor_time),
     CHECK_CASE(what_lives_stays),
     CHECK_CASE(without_the_option_nothing_goes),
     CHECK_CASE(where_pages_never_go_nobody_looks),
