@@ -14,7 +14,7 @@ enum { TAKES = 64 /* frees in heaps that are nobody's, for each attempt to have 
 /* Takes what is empty of a heap that nobody owns, if its incarnation is still that of `ref`. */
 static void take_empty(TsiArena* a, TsiBinding* b, TsiHeap* h, TsiRef ref) {
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
-    TsiSweep w = {.arena = a, .b = b, .inc = i};
+    TsiSweep w = {.arena = a, .b = b, .inc = i, .learns = true};
     tsi_inc_take(i);
     bool here = tsi_ref_is_active(&a->phases, ref) && tsi_load_relaxed(&h->ref) == ref;
     if (here) {

@@ -7,10 +7,10 @@
 #include "kit/fixture.h"
 #include "kit/inside.h"
 
-enum { SIZE = 512, OTHER = 3000, N = 600 };
+enum { SIZE = 512, OTHER = 3000, N = 600, MANY = 10 * N };
 
 static SlabAllocator* a;
-static void* left[N];
+static void *left[N], *all[MANY];
 
 static void* leave_all(void* n) {
     for (size_t i = 0; i < (size_t)(uintptr_t)n; i++) {
@@ -135,11 +135,47 @@ static void nobodys_is_not_the_first_threads(void) {
     close_it();
 }
 
+static uint64_t still_ns, purged;
+static uint64_t standing_clock(void) { return still_ns; }
+static int (*real_purge)(void*, size_t, TsiPurgeHow);
+static int counting_purge(void* p, size_t bytes, TsiPurgeHow how) {
+    purged += bytes;
+    return real_purge(p, bytes, how);
+}
+
+/* What goes from nobody's heaps and is missed at once raises the budget, as what an end gives back does: a request that one thread
+ * fills and another frees finds its pages again. */
+static void what_is_missed_again_is_kept(void) {
+    SlabOptions o = kit_options();
+    o.warm_bytes = 0; /* learned */
+    o.bump = TSI_BUMP_OFF;
+    o.shared = 0;
+    a = kit_create_with(&o);
+    uint64_t (*coarse_ns)(void) = tsi_os.coarse_ns;
+    still_ns = coarse_ns();
+    tsi_os.coarse_ns = standing_clock;
+    real_purge = tsi_os.purge;
+    tsi_os.purge = counting_purge;
+    for (unsigned round = 0; round < 12; round++) {
+        if (round == 6) purged = 0;
+        for (unsigned n = 0; n < MANY / N; n++) {
+            kit_on_thread(leave_all, (void*)(uintptr_t)N);
+            memcpy(&all[n * N], left, sizeof left);
+        }
+        for (size_t i = 0; i < MANY; i++) REQUIRE(slab_free_checked(a, all[i]));
+    }
+    REQUIRE_LE(purged, (uint64_t)MANY * SIZE * 6 / 8); /* of what the last six rounds have emptied */
+    tsi_os.purge = real_purge;
+    tsi_os.coarse_ns = coarse_ns;
+    close_it();
+}
+
 static const CheckCase cases[] = {
     CHECK_CASE(the_last_free_returns_a_slab),
     CHECK_CASE(an_exit_returns_what_is_empty),
     CHECK_CASE(only_room_is_taken_over),
     CHECK_CASE(who_only_frees_has_its_heap_again),
     CHECK_CASE(nobodys_is_not_the_first_threads),
+    CHECK_CASE(what_is_missed_again_is_kept),
 };
 CHECK_MAIN(cases)
