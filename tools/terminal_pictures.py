@@ -272,7 +272,7 @@ def shown(command, width, height, steps, title=None):
     return page
 
 
-def draw(page, lines, width, out, keep):
+def draw(page, lines, width, out, keep, scale=1.1):
     names = "chromium", "chromium-browser", "google-chrome", "chromium-headless-shell"
     chromium = next(filter(None, map(shutil.which, names)), None)
     if chromium is None:
@@ -284,7 +284,7 @@ def draw(page, lines, width, out, keep):
         if keep:
             shutil.copy(source, out[:-4] + ".html")
         size = "%d,%d" % (28 + round(width * 8.43), 28 + 24 + 18 * lines)
-        subprocess.run([chromium, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--force-device-scale-factor=1.1",
+        subprocess.run([chromium, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--force-device-scale-factor=%g" % scale,
                         "--user-data-dir=" + os.path.join(folder, "profile"), "--window-size=" + size, "--screenshot=" + out, "file://" + source],
                        check=True, timeout=120, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     if os.path.getsize(out) > MOST_BYTES:
@@ -321,7 +321,7 @@ def main():
             if name not in args.pictures:
                 continue
             page, lines = shown(tslab + words, width, height, steps)
-            draw(page, lines, width, os.path.join(args.out, name + ".png"), args.keep_html)
+            draw(page, lines, width, os.path.join(args.out, name + ".png"), args.keep_html, 0.95 if name == "tslab-doctor" else 1.1)
     finally:
         server.terminate()
         server.wait()
