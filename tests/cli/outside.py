@@ -7,29 +7,13 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 import urllib.error
 import urllib.parse
 import urllib.request
 
+from kit import check, finish, wait_until
+
 TSLAB, PROGRAM = sys.argv[1:]
-failed = 0
-
-
-def check(right, *what):
-    global failed
-    if not right:
-        failed += 1
-        print("FAILED (line %d):" % sys._getframe(1).f_lineno, *what)
-
-
-def wait_until(true):
-    until = time.monotonic() + 240
-    while time.monotonic() < until:
-        if true():
-            return True
-        time.sleep(0.2)
-    return False
 
 
 class Program:
@@ -192,8 +176,7 @@ def main():
     goes_on(p, server, url)
     pushes()
     many_phases()
-    print("%d failed" % failed)
-    return failed != 0
+    finish()
 
 
-sys.exit(main())
+main()

@@ -6,4 +6,4 @@ need_go
 unset TSLAB_OPTIONS NO_COLOR
 build_tslab "$PWD/tslab"
 compile_test cli/outside.c outside
-python3 "$TSLAB_SOURCE_DIR/tests/cli/outside.py" ./tslab ./outside
+PYTHONPATH=$TSLAB_SOURCE_DIR/tests/daemon python3 "$TSLAB_SOURCE_DIR/tests/cli/outside.py" ./tslab ./outside
