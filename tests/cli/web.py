@@ -199,12 +199,19 @@ def under_load(web, pattern, tab):
         in_order(web, pattern, tab)
 
 
+def accessible(tab, what):
+    """The checker finds nothing."""
+    if not os.path.exists(AXE):
+        print("skipped: the accessibility checker: " + ("scripts/get-axe.sh fetches it" if shutil.which("npm") else "no npm"))
+        return
+    tab.js(open(AXE).read() + ";true")
+    found = tab.js("""axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] })
+        .then(r => ({ rules: r.passes.length, bad: r.violations.map(v => v.id + ": " + v.nodes.map(n => n.target + " " + n.failureSummary).join("; ")) }))""")
+    check(found["bad"] == [] and found["rules"] > 10, what, found)
+
+
 def whole(tab):
     """Light and dark, a laptop's width and phones': drawn, nothing hangs over, and axe finds nothing."""
-    if os.path.exists(AXE):
-        tab.js(open(AXE).read() + ";true")
-    else:
-        print("skipped: the accessibility checker: scripts/get-axe.sh fetches it")
     grounds = set()
     for scheme in "light", "dark":
         tab.scheme(scheme)
@@ -216,10 +223,8 @@ def whole(tab):
             check(tab.wait(fits + " && seen.wide().length == 0"), what, "is", tab.js("document.scrollingElement.scrollWidth"), "wide:", tab.js("seen.wide()"))
             for figure in FIGURES:
                 check(tab.wait("seen.drawn('%s') > 20" % figure), what, figure, "is blank")
-            if os.path.exists(AXE) and (scheme, width) in (("light", 1366), ("dark", 390)):
-                found = tab.js("""axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] })
-                    .then(r => ({ rules: r.passes.length, bad: r.violations.map(v => v.id + ": " + v.nodes.map(n => n.target + " " + n.failureSummary).join("; ")) }))""")
-                check(found["bad"] == [] and found["rules"] > 20, what, found)
+            if (scheme, width) in (("light", 1366), ("dark", 390)):  # seconds each
+                accessible(tab, what)
     check(len(grounds) == 2, "one ground for both schemes:", grounds)
     tab.screen(1366, 900)
     tab.scheme("light")
@@ -357,10 +362,7 @@ def picker(browser, web, names):
         check(tab.wait("location.pathname == '/processes' && document.readyState == 'complete' && document.getElementById('state').textContent == 'live'"), "no picker")
         check(tab.wait("%s.every(p => seen.table('processes').some(r => r[0].endsWith(' ' + p)))" % json.dumps([str(p) for p in names])), "processes are missing",
               tab.js("seen.table('processes')"))
-        if os.path.exists(AXE):
-            tab.js(open(AXE).read() + ";true")
-            found = tab.js("axe.run(document).then(r => r.violations.map(v => v.id + ': ' + v.nodes.map(n => n.target).join(' ')))")
-            check(found == [], "picker", found)
+        accessible(tab, "picker")
         tab.js("[...document.querySelectorAll('#processes a')].find(a => a.getAttribute('href') == '/processes/%d/').click()" % names[0])
         check(tab.wait("location.pathname == '/processes/%d/'" % names[0]), "a click leads nowhere")
         check(not tab.complaints, tab.complaints)
