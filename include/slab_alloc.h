@@ -180,7 +180,10 @@ typedef struct SlabOptions {
     /* 1: a released phase's pages cannot be touched, and whoever touches them is told on standard error which phase it
      * was, how long ago it ended and where the object was allocated, see docs/late-access.md. For tests */
     uint8_t late_access;
-    uint8_t reserved_[2];
+    /* 1: what outlives the end of its phase is counted by the stack that made it, in the heap profile: without
+     * profile_bytes each object of a domain, and nothing else; with it those that are sampled. See docs/profile.md */
+    uint8_t escape_stacks;
+    uint8_t reserved_[1];
     /* profile one allocation in about so many bytes, see slab_profile_write; 0: none, else 512..2^40 */
     uint64_t profile_bytes;
     uint64_t warm_limit_bytes; /* most that the budget of warm pages may learn, 1 MiB at least, default 64 MiB */

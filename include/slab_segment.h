@@ -23,7 +23,7 @@ extern "C" {
 #define SLAB_SEGMENT_MAGIC "TSLABSEG" /* 8 bytes, no 0 */
 #define SLAB_SEGMENT_ENDIAN 0x01020304u
 #define SLAB_SEGMENT_MAJOR 1u /* another: do not read */
-#define SLAB_SEGMENT_MINOR 2u /* larger: tables and rows may be longer, everything here is where it was */
+#define SLAB_SEGMENT_MINOR 3u /* larger: tables and rows may be longer, everything here is where it was */
 
 enum {
     SLAB_SEGMENT_HEADER_BYTES = 256,
@@ -168,22 +168,25 @@ typedef struct SlabSegmentBuffer {
 #define SLAB_PROFILE_MAGIC "TSLABPRF"
 
 /* At the start of a buffer of a profile; then `live` rows SlabProfileLive, then `stacks` SlabProfileStack with their
- * frames, then `makers` rows SlabProfileMaker. */
+ * frames, then `makers` rows SlabProfileMaker, then `escapes` rows SlabProfileEscape. */
 typedef struct SlabProfileBuffer {
     uint64_t number, serial, begun_ns; /* as in SlabSegmentBuffer */
     uint64_t bytes;                    /* of the buffer in use, these included */
-    uint64_t period;                   /* the option: bytes between samples, on average */
+    uint64_t period;                   /* bytes between samples, on average; 1: each object, of domains alone */
     uint64_t samples;                  /* since the allocator was made */
     uint64_t lost_stacks, lost_live;   /* samples that found no room */
     uint64_t stacks, live;             /* that follow */
     uint64_t makers;                   /* that follow; 0 before minor version 2 */
-    uint64_t reserved;
+    uint32_t escapes;                  /* that follow, like the next from minor version 3 on */
+    uint32_t escape_stacks;            /* the option */
 } SlabProfileBuffer;
 
 /* A sampled object that lives. It stands for 1 / (1 - exp(-bytes / period)) objects. */
 typedef struct SlabProfileLive {
     uint64_t bytes, era; /* usable bytes; of its phase */
-    uint32_t stack, size_class;
+    uint32_t stack;
+    uint16_t size_class;
+    uint16_t escaped; /* 1: its phase was drained; told with the option `escape_stacks`, from minor version 3 on */
 } SlabProfileLive;
 
 /* All that was ever sampled with one label and by one maker, if any, by one stack. `depth` return addresses of 8 bytes
@@ -199,6 +202,13 @@ typedef struct SlabProfileMaker {
     uint64_t stack;
     char label[32]; /* ends with a 0; UTF-8 */
 } SlabProfileMaker;
+
+/* So much of a stack has outlived the end of its phase, and may have been freed since; with the option
+ * `escape_stacks`. */
+typedef struct SlabProfileEscape {
+    uint64_t stack;
+    double objects, bytes; /* that the samples stand for */
+} SlabProfileEscape;
 
 /* ---- a reader --------------------------------------------------------------------------- */
 

@@ -89,11 +89,21 @@ static TSI_NOINLINE void* calloc_large(size_t bytes) {
     return p;
 }
 
+/* `caller` is told as calloc's, which keeps no frame and cannot end with a jump to here. */
+static TSI_NOINLINE void* calloc_more(size_t size, TsiBinding* b, const void* caller) {
+    TSI_KEEP_FRAME();
+    tsi_malloc_past((uintptr_t)caller);
+    void* p = tsp_malloc_more(size, b);
+    tsi_malloc_past(0);
+    return p;
+}
+TSI_INLINE void* calloc_missed(size_t size, TsiBinding* b) { return calloc_more(size, b, __builtin_return_address(0)); }
+
 TSP_API void* calloc(size_t n, size_t size) {
     size_t bytes;
     if (TSI_UNLIKELY(__builtin_mul_overflow(n, size, &bytes))) return errno = ENOMEM, NULL;
     if (TSI_UNLIKELY(bytes > TSI_SMALL_MAX)) return calloc_large(bytes);
-    void* p = tsi_malloc_quick(&tsp_heap, bytes, tsp_malloc_more);
+    void* p = tsi_malloc_quick(&tsp_heap, bytes, calloc_missed);
     return TSI_LIKELY(p != NULL) ? memset(p, 0, bytes) : NULL;
 }
 
@@ -121,6 +131,7 @@ TSP_API void* memalign(size_t align, size_t size) {
 TSP_API void* aligned_alloc(size_t align, size_t size) { return memalign(align, size); }
 
 TSP_API int posix_memalign(void** out, size_t align, size_t size) {
+    TSI_KEEP_FRAME();
     int saved = errno;
     if (!tsi_is_pow2(align) || align % sizeof(void*) != 0) return EINVAL;
     void* p = aligned(align, size);
@@ -136,6 +147,22 @@ TSP_API void* pvalloc(size_t size) {
     size_t page = slab_page_size();
     if (TSI_UNLIKELY(size > PTRDIFF_MAX)) return errno = ENOMEM, NULL;
     return aligned(page, size != 0 ? tsi_align_up(size, page) : page);
+}
+
+/* libc's would do; but they hide from the profile who called them. */
+static char* copied(const char* text, size_t n) {
+    char* p = malloc(n + 1);
+    if (p == NULL) return NULL;
+    p[n] = 0;
+    return memcpy(p, text, n);
+}
+TSP_API char* strdup(const char* text) {
+    TSI_KEEP_FRAME();
+    return copied(text, strlen(text));
+}
+TSP_API char* strndup(const char* text, size_t most) {
+    TSI_KEEP_FRAME();
+    return copied(text, strnlen(text, most));
 }
 
 /* ---- free ---- */

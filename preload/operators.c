@@ -42,11 +42,13 @@ typedef void* NewAlignedNothrow(size_t size, size_t align, const void* tag);
 /* ---- new ---- */
 
 static TSI_NOINLINE void* new_more(size_t size, TsiBinding* b) {
+    TSI_KEEP_FRAME();
     void* p = tsp_malloc_more(size, b);
     return TSI_LIKELY(p != NULL) ? p : BEHIND(New, "_Znwm")(size);
 }
 /* The program has a malloc of its own. */
 static TSI_COLD void* new_by_name(size_t size) {
+    TSI_KEEP_FRAME();
     void* p = malloc(size);
     return p != NULL ? p : BEHIND(New, "_Znwm")(size);
 }
@@ -59,16 +61,19 @@ void* _Znwm(size_t size) {
 void* _Znam(size_t size) { return _Znwm(size); }
 
 TSP_API void* _ZnwmRKSt9nothrow_t(size_t size, const void* tag) {
+    TSI_KEEP_FRAME();
     void* p = IS_OURS(_Znwm, tsp_new) ? malloc(size) : NULL;
     return TSI_LIKELY(p != NULL) ? p : BEHIND(NewNothrow, "_ZnwmRKSt9nothrow_t")(size, tag);
 }
 
 TSP_API void* _ZnamRKSt9nothrow_t(size_t size, const void* tag) {
+    TSI_KEEP_FRAME();
     void* p = IS_OURS(_Znwm, tsp_new) && IS_OURS(_Znam, tsp_new_array) ? malloc(size) : NULL;
     return TSI_LIKELY(p != NULL) ? p : BEHIND(NewNothrow, "_ZnamRKSt9nothrow_t")(size, tag);
 }
 
 void* _ZnwmSt11align_val_t(size_t size, size_t align) {
+    TSI_KEEP_FRAME();
     void* p = memalign(align, size);
     return TSI_LIKELY(p != NULL) ? p : BEHIND(NewAligned, "_ZnwmSt11align_val_t")(size, align);
 }
@@ -76,12 +81,14 @@ void* _ZnwmSt11align_val_t(size_t size, size_t align) {
 void* _ZnamSt11align_val_t(size_t size, size_t align) { return _ZnwmSt11align_val_t(size, align); }
 
 TSP_API void* _ZnwmSt11align_val_tRKSt9nothrow_t(size_t size, size_t align, const void* tag) {
+    TSI_KEEP_FRAME();
     void* p = IS_OURS(_ZnwmSt11align_val_t, tsp_new_aligned) ? memalign(align, size) : NULL;
     return TSI_LIKELY(p != NULL) ? p
                                  : BEHIND(NewAlignedNothrow, "_ZnwmSt11align_val_tRKSt9nothrow_t")(size, align, tag);
 }
 
 TSP_API void* _ZnamSt11align_val_tRKSt9nothrow_t(size_t size, size_t align, const void* tag) {
+    TSI_KEEP_FRAME();
     bool ours = IS_OURS(_ZnwmSt11align_val_t, tsp_new_aligned) && IS_OURS(_ZnamSt11align_val_t, tsp_new_array_aligned);
     void* p = ours ? memalign(align, size) : NULL;
     return TSI_LIKELY(p != NULL) ? p

@@ -55,7 +55,8 @@ static bool arena_open(TsiArena* a, const SlabOptions* o, uint64_t bytes) {
                              .huge_pages = o->huge_pages != 0,
                              .numa_local = o->numa_local != 0};
     tsi_lock_init(&a->closed_log.lock, TSI_LOCK_CLOSE_LOG);
-    if (!tsi_space_init(&a->space, &config) || !tsi_profile_init(&a->profile, o->profile_bytes)) return false;
+    if (!tsi_space_init(&a->space, &config) || !tsi_profile_init(&a->profile, o->profile_bytes, o->escape_stacks != 0))
+        return false;
     uint32_t incs = records(bytes, TSI_INC_MAX, 8192), heaps = records(bytes, TSI_HEAPS_MAX, 16384),
              rooms = records(bytes, TSI_ROOMS_MAX, 2048), bindings = records(bytes, TSI_BINDINGS_MAX, 256);
     TsiGround* g = &a->ground;
@@ -102,7 +103,7 @@ static TsiArena* arena_create(const SlabOptions* o, uint32_t bad_environment, co
     a->options = *o;
     a->bad_environment = bad_environment;
     if (o->sampling_period != 0) tsi_sample_calibrate();
-    a->watched = o->sampling_period != 0 || o->profile_bytes != 0;
+    a->watched = o->sampling_period != 0 || o->profile_bytes != 0 || o->escape_stacks != 0;
     a->born_ns = tsi_os.now_ns();
     tsi_decay_begin(a);
     a->secret = tsi_os.random();

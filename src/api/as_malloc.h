@@ -45,6 +45,13 @@ TSI_INLINE void* tsi_malloc_missed(SlabAllocator* s, size_t size, TsiBinding* b)
     return tsi_alloc_far(s, size, 0, false, NULL);
 }
 
+/* Until it is called with 0: the third function on the stack of a call of tsi_malloc_missed, the one that calls it
+ * included, keeps no frame, and was called from pc. [own thread] */
+TSI_INLINE void tsi_malloc_past(uintptr_t pc) {
+    TsiBinding* b = tsi_tls.binding;
+    if (b != NULL && TSI_UNLIKELY(b->watched)) b->past = pc;
+}
+
 /* In place of it: closes b's bracket, and nothing was allocated. */
 TSI_INLINE void tsi_malloc_leave(TsiBinding* b) { tsi_fast_leave(b, b->heap); }
 

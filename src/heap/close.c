@@ -15,6 +15,7 @@
 #include "threads/bank.h"
 #include "heap/late.h"
 #include "heap/pin.h"
+#include "heap/profile.h"
 #include "heap/ready.h"
 #include "heap/records.h"
 #include "threads/registry.h"
@@ -37,6 +38,12 @@ static void sum_orphans_locked(TsiArena* a, TsiInc* i, TsiTotals* live) {
     }
 }
 
+static void post_escapes_locked(TsiSweep* w, TsiTotals live) {
+    TSI_HOLDS(tsi_inc_lock(w->inc));
+    tsi_post_escapes(w->arena, w->inc, live);
+    if (w->arena->profile.escapes) tsi_profile_escaped(w->arena, tsi_ref(tsi_inc_era(w->inc), w->inc->index));
+}
+
 /* now_ns: 0 where no clock was read. */
 static void end_swept(TsiSweep* w, unsigned state, EpochReceipt* out, uint64_t now_ns) {
     TsiInc* i = w->inc;
@@ -53,7 +60,7 @@ static void end_swept(TsiSweep* w, unsigned state, EpochReceipt* out, uint64_t n
     TsiTotals live = {0, 0};
     sum_orphans_locked(w->arena, i, &live);
     if (drains) w->escaped = live;
-    if (drains && live.objects != 0) tsi_post_escapes(w->arena, i, live);
+    if (drains && live.objects != 0) post_escapes_locked(w, live);
     tsi_receipt_fill_locked(i, live, out);
     tsi_late_note_locked(w->arena, i);
     tsi_sweep_uncharge(w);

@@ -36,7 +36,9 @@ static double chance_within(double x) {
     return sum;
 }
 
-double tsi_profile_weight(uint64_t bytes, uint64_t mean) { return 1 / chance_within((double)bytes / (double)mean); }
+double tsi_profile_weight(uint64_t bytes, uint64_t mean) {
+    return mean == 1 ? 1 : 1 / chance_within((double)bytes / (double)mean);
+}
 
 /* xorshift64* (S. Vigna, 2016): in (0, 1]. */
 static double uniform(uint64_t* state) {
@@ -46,13 +48,16 @@ static double uniform(uint64_t* state) {
     return (double)((*state * 0x2545f4914f6cdd1dull >> 11) + 1) * (1.0 / (double)(1ull << 53));
 }
 
+/* With a mean of 1 there is a mark on each byte. */
 static void next_mark(TsiBinding* b) {
-    b->profile_left = (uint64_t)(-ln(uniform(&b->profile_dice)) * (double)b->profile_mean);
+    if (b->profile_mean == 1) b->profile_left = 0;
+    else b->profile_left = (uint64_t)(-ln(uniform(&b->profile_dice)) * (double)b->profile_mean);
 }
 
 void tsi_profile_start(TsiBinding* b, uint64_t mean) {
     b->profile_mean = mean;
     b->profile_hit = false;
+    b->past = 0;
     b->profile_dice = tsi_os.random() | 1;
     if (mean != 0) next_mark(b);
 }
@@ -94,6 +99,7 @@ uint64_t tsi_profile_cut(TsiBinding* b, TsiLine* l, uint32_t bytes, uint64_t rea
 /* The first mark at or behind `from`, of places that have had none before. */
 static uint32_t mark_in(TsiBinding* b, uint32_t from, uint32_t end) {
     double u = uniform(&b->profile_dice), mean = (double)b->profile_mean;
+    if (b->profile_mean == 1) return from;
     if ((1 - u) * mean >= end - from) return end; /* -ln u >= 1 - u: mostly the logarithm is not needed */
     double bytes = -ln(u) * mean;
     return bytes < end - from ? from + (uint32_t)bytes : end;
@@ -130,12 +136,13 @@ void tsi_profile_grown(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32_t end) {
 
 /* ---- tables ---- */
 
-bool tsi_profile_init(TsiProfile* p, uint64_t mean) {
+bool tsi_profile_init(TsiProfile* p, uint64_t mean, bool escapes) {
     const size_t stacks = TSI_PROFILE_STACKS * sizeof(TsiProfileStack),
                  live = TSI_PROFILE_LIVE * sizeof(TsiProfileLive);
-    p->mean = mean;
+    p->mean = mean == 0 && escapes ? 1 : mean;
+    p->escapes = escapes;
     tsi_lock_init(&p->lock, TSI_LOCK_PROFILE);
-    if (mean == 0) return true;
+    if (p->mean == 0) return true;
     p->mapping_bytes = tsi_align_up(stacks + live + TSI_PROFILE_INDEX * sizeof *p->index, tsi_os.page_bytes);
     uint8_t* at = tsi_os_map(p->mapping_bytes);
     if (at == NULL) return false;
@@ -180,7 +187,7 @@ static bool has_handle(unsigned cls) { return cls <= TSI_SMALL_CLASSES; }
 static bool name_object(TsiBinding* b, const void* object, const TsiPlace* at, TsiRef ref, TsiProfileLive* l) {
     TsiArena* a = b->arena;
     TsiRef now;
-    l->cls = at->cls;
+    l->cls = (uint16_t)at->cls;
     l->seq = tsi_tag_seq(tsi_load_seq(&tsi_slab(&a->space, at->slab_id)->tag));
     /* the object lives, so its region's life goes on */
     l->life = tsi_load_seq(&tsi_slab(&a->space, at->slab_id)->gen_base);
@@ -219,6 +226,8 @@ static bool live_room_locked(TsiArena* a) {
     return false;
 }
 
+enum { PAST = 3 }; /* functions before the caller of tsi_malloc_past */
+
 unsigned tsi_profile_frames(TsiBinding* b, TsiCaller from, uintptr_t* frames, unsigned most) {
     uintptr_t here = (uintptr_t)&from;
     if (here < b->stack_low || here >= b->stack_high) {
@@ -226,7 +235,18 @@ unsigned tsi_profile_frames(TsiBinding* b, TsiCaller from, uintptr_t* frames, un
         (void)tsi_stack_bounds(here, &b->stack_low, &b->stack_high);
     }
     frames[0] = from.pc;
-    return 1 + tsi_stack_walk(from.fp, here, b->stack_high, frames + 1, most - 1);
+    unsigned count = 1 + tsi_stack_walk(from.fp, here, b->stack_high, frames + 1, most - 1);
+    if (TSI_LIKELY(b->past == 0) || count < PAST || most <= PAST) return count;
+    if (count < most) count++;
+    memmove(&frames[PAST + 1], &frames[PAST], (count - PAST - 1) * sizeof *frames);
+    frames[PAST] = b->past;
+    return count;
+}
+
+/* Returns if the phase, which may have ended, is an epoch of the ring. */
+static bool is_of_ring(TsiArena* a, TsiRef ref) {
+    if (!tsi_ref_is_current(&a->phases, ref)) return false;
+    return (tsi_load_relaxed(&tsi_inc(&a->phases, tsi_ref_index(ref))->id) & TSI_DOMAIN_ID_BIT) == 0;
 }
 
 void tsi_profile_record(TsiBinding* b, const void* object, uint64_t gained, TsiRef ref, uint32_t maker,
@@ -239,10 +259,11 @@ void tsi_profile_record(TsiBinding* b, const void* object, uint64_t gained, TsiR
     if (tsi_space_locate(&a->space, object, &at) != TSI_PLACE_OK) return; /* released meanwhile */
     uint64_t bytes = tsi_place_bytes(&a->space, &at);
     if (bytes == 0) return; /* the same */
+    if (p->mean == 1 && is_of_ring(a, ref)) return;
     if (gained != 0) bytes = gained;
     uint32_t label =
         tsi_ref_is_current(&a->phases, ref) ? tsi_inc_label(tsi_inc(&a->phases, tsi_ref_index(ref))) : TSI_LABEL_NONE;
-    TsiProfileLive live = {.bytes = bytes, .era = tsi_ref_era(ref)};
+    TsiProfileLive live = {.bytes = bytes, .era = tsi_ref_era(ref), .gain = gained != 0};
     bool lives = name_object(b, object, &at, ref, &live);
     unsigned depth = tsi_profile_frames(b, from, frames, TSI_PROFILE_FRAMES);
     double weight = tsi_profile_weight(bytes, p->mean);
@@ -263,6 +284,27 @@ void tsi_profile_record(TsiBinding* b, const void* object, uint64_t gained, TsiR
     errno = saved;
 }
 
+void tsi_profile_escaped(TsiArena* a, TsiRef ref) {
+    TsiProfile* p = &a->profile;
+    uint64_t era = tsi_ref_era(ref);
+    uint32_t kept = 0;
+    tsi_lock_take(&p->lock);
+    for (uint32_t n = 0; n < p->live_count; n++) {
+        TsiProfileLive* l = &p->live[n];
+        if (l->era == era) {
+            if (!is_live(a, l)) continue;
+            TsiProfileStack* s = &p->stacks[l->stack];
+            double weight = tsi_profile_weight(l->bytes, p->mean);
+            if (!l->gain) s->escaped_objects += weight;
+            s->escaped_bytes += weight * (double)l->bytes;
+            l->escaped = true;
+        }
+        p->live[kept++] = *l;
+    }
+    p->live_count = kept;
+    tsi_lock_give(&p->lock);
+}
+
 size_t tsi_profile_bytes(TsiArena* a) {
     TsiProfile* p = &a->profile;
     if (p->mean == 0) return 0;
@@ -277,7 +319,8 @@ void tsi_profile_copy(TsiArena* a, TsiProfileStack* stacks, TsiProfileLive* live
     TsiProfile* p = &a->profile;
     tsi_lock_take(&p->lock);
     tidy_locked(a);
-    *counts = (TsiProfileCounts){p->mean, p->samples, p->lost_stacks, p->lost_live, p->stack_count, p->live_count};
+    *counts = (TsiProfileCounts){p->mean,        p->samples,    p->lost_stacks, p->lost_live,
+                                 p->stack_count, p->live_count, p->escapes};
     memcpy(stacks, p->stacks, p->stack_count * sizeof *stacks);
     memcpy(live, p->live, p->live_count * sizeof *live);
     tsi_lock_give(&p->lock);

@@ -21,6 +21,11 @@
  * have, which rises with each life while there is a profile. Samples whose object has ended are dropped when the table
  * is full or somebody reads it.
  *
+ * Escapes. With the option `escape_stacks` a drain that leaves objects alive looks which samples of its phase live, and
+ * counts them for their stacks: each once, since one end of a phase tells of escapes. Alone, without a mean, each object
+ * is sampled (mean 1), and what is made in epochs of the ring is not kept: such a profile is of phases that end, and the
+ * table has room for what lives in them.
+ *
  * Memory is bounded; a stack or a live sample that finds no room is counted as lost.
  */
 #ifndef TSI_OBSERVE_PROFILE_H
@@ -28,8 +33,8 @@
 
 #include "state/arena.h"
 
-/* Tables for a mean distance; false without memory. */
-bool tsi_profile_init(TsiProfile* p, uint64_t mean);
+/* Makes the tables for a mean distance, of 1 where there is none and `escapes`; false without memory. */
+bool tsi_profile_init(TsiProfile* p, uint64_t mean, bool escapes);
 void tsi_profile_destroy(TsiProfile* p);
 /* The distance to a thread's first mark. */
 void tsi_profile_start(TsiBinding* b, uint64_t mean);
@@ -51,6 +56,9 @@ void tsi_profile_record(TsiBinding* b, const void* object, uint64_t gained, uint
                         TsiCaller from);
 /* The callers of an allocation, innermost first: at most `most`, 1 at least. Returns how many. Own thread. */
 unsigned tsi_profile_frames(TsiBinding* b, TsiCaller from, uintptr_t* frames, unsigned most);
+/* Counts the samples of the phase that live for their stacks, and drops those that do not. `ref` was drained just now
+ * and objects of it live. [stripe] */
+void tsi_profile_escaped(TsiArena* a, TsiRef ref);
 /* Objects that one sampled of so many bytes stands for. */
 double tsi_profile_weight(uint64_t bytes, uint64_t mean);
 /* Bytes of the tables that were written. */

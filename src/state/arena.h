@@ -285,7 +285,8 @@ typedef struct TsiBinding {
         uint64_t opened_bytes;    /* of full lines that were freed in, when a heap was last looked at for empty slabs */
         uint32_t ownerless_frees; /* see tsi_ownerless_again */
         uint8_t patience;         /* how often in a row such a look has found little; doubles the next one's distance */
-        uint64_t profile_mean, profile_left, profile_dice;                  /* bytes; 0 = off; to the next mark */
+        uint64_t profile_mean, profile_left, profile_dice; /* bytes; 0 = off; to the next mark */
+        uintptr_t past; /* return address of a function between that keeps no frame; 0: none, see as_malloc.h */
         uint32_t ready_count[TSI_READY_RANKS], ready_size[TSI_READY_RANKS]; /* size: bytes of a region */
         /* By the rank of their regions: heap index + 1, see ready.h. */
         _Atomic uint32_t ready[TSI_READY_RANKS][TSI_READY_HEAPS];

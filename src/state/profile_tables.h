@@ -21,19 +21,24 @@ typedef struct TsiProfileStack {
     uint16_t maker; /* of the scope that made it outside of its phases: record + 1; 0: nobody */
     uint16_t depth;
     uint64_t hash;
-    double objects, bytes;                /* weighted */
-    uintptr_t frames[TSI_PROFILE_FRAMES]; /* return addresses, innermost first */
+    double objects, bytes;                 /* weighted */
+    double escaped_objects, escaped_bytes; /* of these, what outlived the end of its phase; weighted */
+    uintptr_t frames[TSI_PROFILE_FRAMES];  /* return addresses, innermost first */
 } TsiProfileStack;
 
 typedef struct TsiProfileLive {
     uint64_t name; /* handle; in regions, and of LARGE ones, the address */
     uint64_t era, bytes;
     uint32_t seq, life; /* of the slab; generation of the handles of the region's life */
-    uint32_t cls, stack;
+    uint32_t stack;
+    uint16_t cls;
+    bool gain;    /* what an object has gained where it is: no object of its own */
+    bool escaped; /* its phase was drained while it lived */
 } TsiProfileLive;
 
 typedef struct TsiProfile {
-    uint64_t mean; /* 0: off, and no tables */
+    uint64_t mean; /* 0: off, and no tables; 1: each allocation */
+    bool escapes;  /* stacks of what outlives the end of its phase */
     TsiProfileStack* stacks;
     TsiProfileLive* live;
     uint16_t* index; /* of stacks, + 1, by hash; open addressing */
@@ -48,6 +53,7 @@ typedef struct TsiProfile {
 typedef struct TsiProfileCounts {
     uint64_t mean, samples, lost_stacks, lost_live;
     uint32_t stack_count, live_count;
+    bool escapes;
 } TsiProfileCounts;
 
 /* Where a call came from: the return address into the program, and its frame pointer if it keeps one. */

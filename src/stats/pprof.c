@@ -12,9 +12,20 @@
 
 #include <string.h>
 
-enum { MAPPINGS = 256, VALUES = 4 };
+enum { MAPPINGS = 256, VALUES = 6 /* the last two with the option escape_stacks */ };
 /* Fields of Profile. */
-enum { SAMPLE_TYPE = 1, SAMPLE, MAPPING, LOCATION, STRING = 6, PERIOD_TYPE = 11, PERIOD, COMMENT, DEFAULT_TYPE };
+enum {
+    SAMPLE_TYPE = 1,
+    SAMPLE,
+    MAPPING,
+    LOCATION,
+    STRING = 6,
+    DROP_FRAMES,
+    PERIOD_TYPE = 11,
+    PERIOD,
+    COMMENT,
+    DEFAULT_TYPE
+};
 /* The first strings; 0 is the empty one. */
 enum {
     NONE,
@@ -29,11 +40,20 @@ enum {
     MAKER,
     ERA,
     CLASS,
+    ESCAPED_OBJECTS,
+    ESCAPED_SPACE,
+    PHASE,
+    ENDED,
     FIXED
 };
-static const char* const fixed[FIXED] = {"",      "alloc_objects", "count",       "alloc_space",
-                                         "bytes", "inuse_objects", "inuse_space", "space",
-                                         "label", "maker",         "era",         "class"};
+static const char* const fixed[FIXED] = {
+    "",      "alloc_objects", "count", "alloc_space", "bytes",           "inuse_objects", "inuse_space", "space",
+    "label", "maker",         "era",   "class",       "escaped_objects", "escaped_space", "phase",       "ended"};
+
+/* Functions of the library that allocate: readers leave them out, with all that they call. tslab has the same. */
+static const char ours[] = "(slab|epoch_domain|slab_lane|slab_run)_(malloc0?|calloc|realloc|reallocarray|aligned_alloc|"
+                           "memdup|strn?dup|v?asprintf|array|array_add|move|alloc_obj)(_[a-z]+)*|"
+                           "alloc_obj(_[a-z]+)*|ts[ip]_[a-z_]+";
 
 typedef struct Message {
     size_t n;
@@ -172,7 +192,7 @@ static void emit_sample(Writer* w, uint32_t stack, const uint64_t values[VALUES]
     for (unsigned n = 0; n < s->depth; n++) put_varint(&packed, location(stack, n));
     put_message(&m, 1, &packed);
     packed.n = 0;
-    for (unsigned n = 0; n < VALUES; n++) put_varint(&packed, values[n]);
+    for (unsigned n = 0; n < (w->counts.escapes ? VALUES : 4); n++) put_varint(&packed, values[n]);
     put_message(&m, 2, &packed);
     put_label(&m, LABEL, 2, name, NONE);
     if (maker != NONE) put_label(&m, MAKER, 2, maker, NONE);
@@ -180,6 +200,7 @@ static void emit_sample(Writer* w, uint32_t stack, const uint64_t values[VALUES]
         put_label(&m, BYTES, 3, live->bytes, BYTES);
         put_label(&m, CLASS, 3, live->cls - 1, NONE);
         put_label(&m, ERA, 3, live->era, NONE);
+        if (live->escaped) put_label(&m, PHASE, 2, ENDED, NONE);
     }
     emit_message(w, SAMPLE, &m);
 }
@@ -193,15 +214,20 @@ static uint64_t whole(double v, double* owed) {
 }
 
 static void write_all(Writer* w) {
-    double owed[VALUES] = {0, 0, 0, 0};
+    double owed[VALUES] = {0, 0, 0, 0, 0, 0};
     for (unsigned n = 0; n < FIXED; n++) (void)emit_string(w, fixed[n], strlen(fixed[n]));
     emit_type(w, SAMPLE_TYPE, ALLOC_OBJECTS, COUNT);
     emit_type(w, SAMPLE_TYPE, ALLOC_SPACE, BYTES);
     emit_type(w, SAMPLE_TYPE, INUSE_OBJECTS, COUNT);
     emit_type(w, SAMPLE_TYPE, INUSE_SPACE, BYTES);
+    if (w->counts.escapes) {
+        emit_type(w, SAMPLE_TYPE, ESCAPED_OBJECTS, COUNT);
+        emit_type(w, SAMPLE_TYPE, ESCAPED_SPACE, BYTES);
+    }
     emit_number(w, DEFAULT_TYPE, INUSE_SPACE);
     emit_type(w, PERIOD_TYPE, SPACE, BYTES);
     emit_number(w, PERIOD, w->counts.mean);
+    emit_number(w, DROP_FRAMES, emit_string(w, ours, sizeof ours - 1));
     emit_mappings(w);
     emit_comment(w, w->counts.samples, " samples since the allocator was made");
     emit_comment(w, w->counts.lost_stacks, " samples lost: more stacks than the table holds");
@@ -209,6 +235,8 @@ static void write_all(Writer* w) {
     for (uint32_t n = 0; n < w->counts.stack_count && w->out.ok; n++) {
         const TsiProfileStack* s = &w->stacks[n];
         uint64_t values[VALUES] = {whole(s->objects, &owed[0]), whole(s->bytes, &owed[1]), 0, 0};
+        values[4] = whole(s->escaped_objects, &owed[4]);
+        values[5] = whole(s->escaped_bytes, &owed[5]);
         emit_locations(w, n);
         emit_sample(w, n, values, NULL);
     }

@@ -2,9 +2,9 @@
  * pprof.h - the heap profile as a pprof profile.
  *
  * The format is profile.proto (github.com/google/pprof), not compressed: a few message types of varints and byte
- * strings, written here by hand. A sample has four values (objects and bytes allocated, objects and bytes in use), the
- * addresses of its stack, and labels. Addresses are not names: the mappings of the process are there, so that
- * pprof finds names in the program's files.
+ * strings, written here by hand. A sample has four values (objects and bytes allocated, objects and bytes in use; with
+ * the option escape_stacks two more, objects and bytes that have escaped), the addresses of its stack, and labels.
+ * Addresses are not names: the mappings of the process are there, so that pprof finds names in the program's files.
  */
 #ifndef TSI_STATS_PPROF_H
 #define TSI_STATS_PPROF_H

@@ -1,10 +1,10 @@
 /*
  * segment_profile.c - see segment_profile.h; how a publication is written and read, and P1 to P7, are in segment.c.
  *
- * A buffer: SlabProfileBuffer, the live samples, the stacks, each as long as it is deep, and their makers. It has room
- * for full tables, so nothing is ever left out; its pages are reserved before they are written, as many as this
- * publication needs and 64 KiB more at a time. Copied are the tables first, under the profile's lock, which nobody
- * waits for while shared memory is reserved or written.
+ * A buffer: SlabProfileBuffer, the live samples, the stacks, each as long as it is deep, their makers, and what of them
+ * has escaped. It has room for full tables, so nothing is ever left out; its pages are reserved before they are
+ * written, as many as this publication needs and 64 KiB more at a time. Copied are the tables first, under the
+ * profile's lock, which nobody waits for while shared memory is reserved or written.
  */
 #include "stats/segment_profile.h"
 
@@ -19,7 +19,7 @@
 #define RETRY_NS 1000000000u
 
 _Static_assert(sizeof(SlabProfileBuffer) == 96 && sizeof(SlabProfileLive) == 24 && sizeof(SlabProfileStack) == 56 &&
-                   sizeof(SlabProfileMaker) == 40,
+                   sizeof(SlabProfileMaker) == 40 && sizeof(SlabProfileEscape) == 24,
                "layout");
 _Static_assert(TSI_LABEL_BYTES == sizeof((SlabProfileStack*)0)->label, "label");
 _Static_assert(TSI_LABEL_BYTES == sizeof((SlabProfileMaker*)0)->label, "label");
@@ -49,7 +49,8 @@ static size_t buffer_at(unsigned slot, unsigned which) {
 /* ---- the file ---- */
 
 size_t tsi_share_profile_most(void) {
-    size_t stack = sizeof(SlabProfileStack) + TSI_PROFILE_FRAMES * sizeof(uint64_t) + sizeof(SlabProfileMaker);
+    size_t stack = sizeof(SlabProfileStack) + TSI_PROFILE_FRAMES * sizeof(uint64_t) + sizeof(SlabProfileMaker) +
+                   sizeof(SlabProfileEscape);
     return sizeof(SlabProfileBuffer) + TSI_PROFILE_LIVE * sizeof(SlabProfileLive) + TSI_PROFILE_STACKS * stack;
 }
 
@@ -118,9 +119,15 @@ static uint64_t makers_of(const Tables* t) {
     return n;
 }
 
-static size_t bytes_of(const Tables* t, uint64_t makers) {
-    size_t n =
-        sizeof(SlabProfileBuffer) + t->counts.live_count * sizeof(SlabProfileLive) + makers * sizeof(SlabProfileMaker);
+static uint32_t escapes_of(const Tables* t) {
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < t->counts.stack_count; k++) n += t->stacks[k].escaped_bytes != 0;
+    return n;
+}
+
+static size_t bytes_of(const Tables* t, uint64_t makers, uint64_t escapes) {
+    size_t n = sizeof(SlabProfileBuffer) + t->counts.live_count * sizeof(SlabProfileLive) +
+               makers * sizeof(SlabProfileMaker) + escapes * sizeof(SlabProfileEscape);
     for (uint32_t k = 0; k < t->counts.stack_count; k++)
         n += sizeof(SlabProfileStack) + t->stacks[k].depth * sizeof(uint64_t);
     return n;
@@ -139,7 +146,7 @@ static void buffer_write(TsiArena* a, const Tables* t, size_t at, const SlabProf
     at = put(at, head, sizeof *head);
     for (uint32_t n = 0; n < t->counts.live_count; n++) {
         const TsiProfileLive* l = &t->live[n];
-        SlabProfileLive row = {l->bytes, l->era, l->stack, l->cls - 1};
+        SlabProfileLive row = {l->bytes, l->era, l->stack, (uint16_t)(l->cls - 1), l->escaped};
         at = put(at, &row, sizeof row);
     }
     for (uint32_t n = 0; n < t->counts.stack_count; n++) {
@@ -155,13 +162,20 @@ static void buffer_write(TsiArena* a, const Tables* t, size_t at, const SlabProf
         memcpy(row.label, tsi_label(&a->phases.labels, t->stacks[n].maker - 1u)->name, sizeof row.label);
         at = put(at, &row, sizeof row);
     }
+    for (uint32_t n = 0; n < t->counts.stack_count; n++) {
+        const TsiProfileStack* s = &t->stacks[n];
+        SlabProfileEscape row = {n, s->escaped_objects, s->escaped_bytes};
+        if (s->escaped_bytes != 0) at = put(at, &row, sizeof row);
+    }
 }
 
 static int publish(TsiArena* a, const Tables* t, unsigned slot, uint64_t begun) {
     Slot* s = &prof.slots[slot];
     uint64_t n = s->sequence / 2 + 1, makers = makers_of(t);
     const TsiProfileCounts* c = &t->counts;
-    SlabProfileBuffer head = {n, a->serial, begun, bytes_of(t, makers), c->mean, c->samples, .makers = makers};
+    uint32_t escapes = escapes_of(t);
+    SlabProfileBuffer head = {n, a->serial, begun, bytes_of(t, makers, escapes), c->mean, c->samples, .makers = makers};
+    head.escapes = escapes, head.escape_stacks = c->escapes;
     head.lost_stacks = c->lost_stacks, head.lost_live = c->lost_live;
     head.stacks = c->stack_count, head.live = c->live_count;
     int error = room_for(s, slot, n & 1, head.bytes);

@@ -17,7 +17,7 @@ preload=$TSLAB_BUILD_DIR/libtemporal_slab_preload.so
 from=$TSLAB_SOURCE_DIR/tests/cli/server
 
 # shellcheck disable=SC2046  # flags are words
-cc -O1 -g -fno-builtin "$from/server.c" $(pkg-config --cflags --libs "${libraries[@]}") -pthread -o server || fail "server.c does not compile"
+cc -O1 -g -fno-builtin -fno-omit-frame-pointer "$from/server.c" $(pkg-config --cflags --libs "${libraries[@]}") -pthread -o server || fail "server.c does not compile"
 ! nm -D --undefined-only server | grep -i tslab || complain "the server knows us"
 ./tslab shim --callback MHD_start_daemon:5 --label-argument 3 -o shim.c && cc -O2 -shared -fPIC shim.c -o shim.so || fail "no shim"
 cc -O1 -shared -fPIC -pthread -I"$TSLAB_SOURCE_DIR/include" "$TSLAB_SOURCE_DIR/tests/preload/counted/counts.c" -ldl -o counts.so || fail "counts.c"
@@ -81,6 +81,22 @@ for route in "${routes[@]}"; do
 done
 has doctor '"/cache": [0-9]* objects .* have escaped from ended phases so far'
 awk -F '\t' '{ print $1, $2, $3, "escaped", $4, $5 }' counts.txt
+
+# What escapes, by the stack that made it: a leak by its function, what libraries keep by theirs.
+variables=(TSLAB_OPTIONS=segment=1,escape_stacks=1 LD_PRELOAD="$PWD/shim.so:$preload")
+begin leaks
+asks 30 "${routes[@]}" /leak >/dev/null
+by_stack() {
+    asks 1 "${routes[@]}" /leak >/dev/null
+    ./tslab profile --pid $pid --escapes -n 0 --json >escapes.json 2>advice && python3 -c '
+import json, sys
+rows = json.load(open("escapes.json"))["escapes"]
+leak = [e for e in rows if e["label"] == "/leak" and e["stack"][:2] == ["leak", "answer"] and e["live_objects"] >= 30]
+named = all(e["stack"] and e["stack"][0] != "" and "temporal_slab" not in e["stack"][0] for e in rows)
+sys.exit(not (leak and named and {"/json", "/xml", "/cache"} <= {e["label"] for e in rows}))'
+}
+eventually 60 by_stack || complain "escapes by stack: $(cat escapes.json advice)"
+end
 
 # A leak that somebody puts in, found from outside.
 variables=(TSLAB_OPTIONS=segment=1 LD_PRELOAD="$PWD/shim.so:$preload")

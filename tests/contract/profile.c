@@ -65,8 +65,8 @@ static bool next(const unsigned char** p, const unsigned char* end, Field* f) {
 
 typedef struct Sums {
     char name[33];
-    uint64_t v[4]; /* objects and bytes allocated, in use */
-    uint64_t live_samples, era, bytes, depth;
+    uint64_t v[6]; /* objects and bytes allocated, in use, and with escape_stacks escaped */
+    uint64_t live_samples, ended, era, bytes, depth;
 } Sums;
 
 typedef struct Named {
@@ -115,7 +115,8 @@ static Sums* sums_of(Named* all, const char* name, size_t n) {
 
 static void read_sample(Profile* out, const Field* sample) {
     const unsigned char *p = sample->at, *end = p + sample->v;
-    uint64_t v[4] = {0, 0, 0, 0}, era = 0, bytes = 0, depth = 0;
+    uint64_t v[6] = {0, 0, 0, 0, 0, 0}, era = 0, bytes = 0, depth = 0;
+    bool ended = false;
     const unsigned char *name = NULL, *maker = NULL;
     size_t length = 0, maker_length = 0;
     Field f;
@@ -124,23 +125,25 @@ static void read_sample(Profile* out, const Field* sample) {
         if (f.number == 1)
             while (q < stop) depth += varint(&q, stop) != 0;
         if (f.number == 2)
-            for (unsigned n = 0; q < stop && n < 4; n++) v[n] = varint(&q, stop);
+            for (unsigned n = 0; q < stop && n < 6; n++) v[n] = varint(&q, stop);
         if (f.number != 3) continue;
         uint64_t key = 0, text = 0, number = 0;
         for (Field g; next(&q, stop, &g);) *(g.number == 1 ? &key : g.number == 2 ? &text : &number) = g.number == 4 ? number : g.v;
         if (string_is(key, "label")) name = string_at(text, &length);
         if (string_is(key, "maker")) maker = string_at(text, &maker_length);
+        if (string_is(key, "phase")) ended = string_is(text, "ended");
         if (string_is(key, "era")) era = number;
         if (string_is(key, "bytes")) bytes = number;
     }
     CHECK(name != NULL && depth != 0);
     if (name == NULL) return;
     Sums* s = sums_of(&out->labels, (const char*)name, length);
-    for (unsigned n = 0; n < 4; n++) s->v[n] += v[n];
+    for (unsigned n = 0; n < 6; n++) s->v[n] += v[n];
     s->live_samples += bytes != 0;
+    s->ended += ended;
     if (maker != NULL) {
         Sums* m = sums_of(&out->makers, (const char*)maker, maker_length);
-        for (unsigned n = 0; n < 4; n++) m->v[n] += v[n];
+        for (unsigned n = 0; n < 6; n++) m->v[n] += v[n];
         m->live_samples += bytes != 0;
     }
     if (bytes != 0) s->era = era, s->bytes = bytes;
@@ -609,6 +612,85 @@ static void off_and_refused(void) {
     CHECK(slab_allocator_create_with(&o) == NULL);
 }
 
+static SlabLabelStats escaped_of(SlabAllocator* a, const char* label) {
+    SlabLabelStats rows[8];
+    size_t count = slab_stats_labels(a, rows, 8);
+    for (size_t n = 0; n < count && n < 8; n++)
+        if (strcmp(rows[n].label, label) == 0) return rows[n];
+    REQUIRE(false);
+    return rows[0];
+}
+
+/* Each object that a drain leaves, and no other: small ones and large ones, in regions and by class, and those that grow where
+ * they are. What of them lives is in use under an ended phase. */
+static void what_escapes_is_counted_by_stack(void) {
+    enum { ROUNDS = 60, EACH = 80 };
+    static void* kept[ROUNDS * EACH];
+    for (uint8_t bump = 0; bump < 3; bump += 2) {
+        SlabOptions o = {.struct_size = sizeof o, .escape_stacks = 1, .bump = bump};
+        SlabAllocator* a = kit_create_with(&o);
+        uint64_t dice = 88172645463325252u, live = 0, live_bytes = 0;
+        unsigned count = 0;
+        REQUIRE(slab_malloc(a, 100) != NULL); /* in the ring */
+        for (unsigned round = 0; round < ROUNDS; round++) {
+            epoch_domain_t* d = epoch_domain_begin(a, "GET");
+            for (unsigned n = 0; n < EACH; n++) {
+                void* p = slab_malloc(a, 1 + (size_t)(kit_rand(&dice) % (n % 9 == 0 ? 70000 : 700)));
+                if (n % 7 == 0) p = slab_realloc(a, p, slab_usable_size(a, p) + n); /* in a region some stay */
+                REQUIRE(p != NULL);
+                if (n % 5 == 3) kept[count++] = p;
+                else slab_free(a, p);
+            }
+            REQUIRE(slab_malloc_outside(a, 30) != NULL);
+            REQUIRE(epoch_domain_drain(d, NULL));
+        }
+        epoch_domain_t* released = epoch_domain_begin(a, "POST");
+        REQUIRE(slab_malloc(a, 500) != NULL);
+        epoch_domain_end(released);
+        for (unsigned n = 0; n < count; n++)
+            if (n % 2 == 0) slab_free(a, kept[n]);
+            else live++, live_bytes += slab_usable_size(a, kept[n]);
+        Profile p = profile_of(a);
+        SlabLabelStats is = escaped_of(a, "GET");
+        Sums s = label_of(&p, "GET");
+        CHECK_EQ(is.objects_escaped, count);
+        CHECK_EQ(s.v[4], is.objects_escaped);
+        CHECK_EQ(s.v[5], is.bytes_escaped);
+        CHECK_EQ(s.v[3], live_bytes);
+        CHECK_GE(s.live_samples, live);
+        CHECK_EQ(s.ended, s.live_samples);
+        CHECK_EQ(label_of(&p, "POST").v[0], 1);
+        CHECK_EQ(label_of(&p, "POST").v[4], 0);
+        CHECK_EQ(label_of(&p, "(unlabeled)").v[0], 0);
+        CHECK_EQ(p.period, 1);
+        slab_allocator_free(a);
+    }
+}
+
+/* With samples they are as right as those are; without the option a profile has none. */
+static void escapes_are_sampled(void) {
+    SlabOptions o = {.struct_size = sizeof o, .escape_stacks = 1, .profile_bytes = MEAN};
+    for (unsigned without = 0; without < 2; without++, o.escape_stacks = 0) {
+        tsi_os.random = same_random;
+        SlabAllocator* a = kit_create_with(&o);
+        for (unsigned round = 0; round < 2000; round++) {
+            epoch_domain_t* d = epoch_domain_begin(a, "GET");
+            for (unsigned n = 0; n < 20; n++) {
+                void* p = slab_malloc(a, 200 + n);
+                REQUIRE(p != NULL);
+                if (n % 2 == 0) slab_free(a, p);
+            }
+            REQUIRE(epoch_domain_drain(d, NULL));
+        }
+        Profile p = profile_of(a);
+        Sums s = label_of(&p, "GET");
+        CHECK_EQ(s.v[0] != 0, true);
+        if (without == 0) NEAR(s.v[4], 20000), NEAR(s.v[5], escaped_of(a, "GET").bytes_escaped);
+        else CHECK_EQ(s.v[4] + s.v[5] + s.ended, 0);
+        slab_allocator_free(a);
+    }
+}
+
 static const CheckCase cases[] = {
     CHECK_CASE(sums_are_unbiased_by_label),
     CHECK_CASE(short_phases_and_large_objects), CHECK_CASE(regions_are_unbiased), CHECK_CASE(what_grows_is_seen),
@@ -616,6 +698,7 @@ static const CheckCase cases[] = {
     CHECK_CASE(samples_end_with_their_objects),
     CHECK_CASE(other_calls_and_timed_samples),
     CHECK_CASE(what_is_made_outside_has_a_maker), CHECK_CASE(makers_at_the_edges),
+    CHECK_CASE(what_escapes_is_counted_by_stack), CHECK_CASE(escapes_are_sampled),
     CHECK_CASE(tables_are_bounded),
     CHECK_CASE(threads_and_readers),
     CHECK_CASE(off_and_refused),

@@ -128,7 +128,7 @@ static void fields_of(const SlabOptions* o, uint64_t v[FIELDS]) {
                                   o->max_labels, o->max_bytes,        o->sampling_period, o->huge_pages,
                                   o->numa_local, o->shared,           o->segment,         o->profile_bytes,
                                   o->bump,       o->warm_limit_bytes, o->quiet,           o->decay_ms,
-                                  o->by_malloc,  o->late_access};
+                                  o->by_malloc,  o->late_access,      o->escape_stacks};
     memcpy(v, all, sizeof all);
 }
 

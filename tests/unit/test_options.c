@@ -100,7 +100,7 @@ static void struct_sizes(void) {
     REQUIRE_EQ(out.ring_size, 5);
     newer.later[1] = 1;
     REQUIRE(!tsi_options_read(&out, &newer.o, &bad));
-    SlabOptions reserved = {.struct_size = sizeof reserved, .reserved_ = {0, 1}};
+    SlabOptions reserved = {.struct_size = sizeof reserved, .reserved_ = {1}};
     REQUIRE(!tsi_options_read(&out, &reserved, &bad));
 }
 

@@ -70,7 +70,8 @@ pub struct SlabOptions {
     pub bump: u8,
     pub by_malloc: u8,
     pub late_access: u8,
-    pub reserved_: [u8; 2usize],
+    pub escape_stacks: u8,
+    pub reserved_: [u8; 1usize],
     pub profile_bytes: u64,
     pub warm_limit_bytes: u64,
     pub quiet: u8,
@@ -391,7 +392,8 @@ pub struct SlabProfileBuffer {
     pub stacks: u64,
     pub live: u64,
     pub makers: u64,
-    pub reserved: u64,
+    pub escapes: u32,
+    pub escape_stacks: u32,
 }
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone)]
@@ -399,7 +401,8 @@ pub struct SlabProfileLive {
     pub bytes: u64,
     pub era: u64,
     pub stack: u32,
-    pub size_class: u32,
+    pub size_class: u16,
+    pub escaped: u16,
 }
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone)]
@@ -414,6 +417,13 @@ pub struct SlabProfileStack {
 pub struct SlabProfileMaker {
     pub stack: u64,
     pub label: [::core::ffi::c_char; 32usize],
+}
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone)]
+pub struct SlabProfileEscape {
+    pub stack: u64,
+    pub objects: f64,
+    pub bytes: f64,
 }
 #[repr(C)]
 #[derive(Debug)]
@@ -747,7 +757,7 @@ pub const SLAB_LANE_INLINE: u32 = 1;
 pub const SLAB_SEGMENT_MAGIC: &[u8; 9] = b"TSLABSEG\0";
 pub const SLAB_SEGMENT_ENDIAN: u32 = 16909060;
 pub const SLAB_SEGMENT_MAJOR: u32 = 1;
-pub const SLAB_SEGMENT_MINOR: u32 = 2;
+pub const SLAB_SEGMENT_MINOR: u32 = 3;
 pub const SLAB_PROFILE_MAGIC: &[u8; 9] = b"TSLABPRF\0";
 pub const SLAB_STATS_VERSION: u32 = 3;
 pub const EPOCH_ACTIVE: EpochLifecycleState = 0;
@@ -813,7 +823,8 @@ const _: () = {
     ["Offset of field: SlabOptions::bump"][::core::mem::offset_of!(SlabOptions, bump) - 91usize];
     ["Offset of field: SlabOptions::by_malloc"][::core::mem::offset_of!(SlabOptions, by_malloc) - 92usize];
     ["Offset of field: SlabOptions::late_access"][::core::mem::offset_of!(SlabOptions, late_access) - 93usize];
-    ["Offset of field: SlabOptions::reserved_"][::core::mem::offset_of!(SlabOptions, reserved_) - 94usize];
+    ["Offset of field: SlabOptions::escape_stacks"][::core::mem::offset_of!(SlabOptions, escape_stacks) - 94usize];
+    ["Offset of field: SlabOptions::reserved_"][::core::mem::offset_of!(SlabOptions, reserved_) - 95usize];
     ["Offset of field: SlabOptions::profile_bytes"][::core::mem::offset_of!(SlabOptions, profile_bytes) - 96usize];
     ["Offset of field: SlabOptions::warm_limit_bytes"]
         [::core::mem::offset_of!(SlabOptions, warm_limit_bytes) - 104usize];
@@ -1251,7 +1262,9 @@ const _: () = {
     ["Offset of field: SlabProfileBuffer::stacks"][::core::mem::offset_of!(SlabProfileBuffer, stacks) - 64usize];
     ["Offset of field: SlabProfileBuffer::live"][::core::mem::offset_of!(SlabProfileBuffer, live) - 72usize];
     ["Offset of field: SlabProfileBuffer::makers"][::core::mem::offset_of!(SlabProfileBuffer, makers) - 80usize];
-    ["Offset of field: SlabProfileBuffer::reserved"][::core::mem::offset_of!(SlabProfileBuffer, reserved) - 88usize];
+    ["Offset of field: SlabProfileBuffer::escapes"][::core::mem::offset_of!(SlabProfileBuffer, escapes) - 88usize];
+    ["Offset of field: SlabProfileBuffer::escape_stacks"]
+        [::core::mem::offset_of!(SlabProfileBuffer, escape_stacks) - 92usize];
 };
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
@@ -1261,6 +1274,7 @@ const _: () = {
     ["Offset of field: SlabProfileLive::era"][::core::mem::offset_of!(SlabProfileLive, era) - 8usize];
     ["Offset of field: SlabProfileLive::stack"][::core::mem::offset_of!(SlabProfileLive, stack) - 16usize];
     ["Offset of field: SlabProfileLive::size_class"][::core::mem::offset_of!(SlabProfileLive, size_class) - 20usize];
+    ["Offset of field: SlabProfileLive::escaped"][::core::mem::offset_of!(SlabProfileLive, escaped) - 22usize];
 };
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
@@ -1277,6 +1291,14 @@ const _: () = {
     ["Alignment of SlabProfileMaker"][::core::mem::align_of::<SlabProfileMaker>() - 8usize];
     ["Offset of field: SlabProfileMaker::stack"][::core::mem::offset_of!(SlabProfileMaker, stack) - 0usize];
     ["Offset of field: SlabProfileMaker::label"][::core::mem::offset_of!(SlabProfileMaker, label) - 8usize];
+};
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of SlabProfileEscape"][::core::mem::size_of::<SlabProfileEscape>() - 24usize];
+    ["Alignment of SlabProfileEscape"][::core::mem::align_of::<SlabProfileEscape>() - 8usize];
+    ["Offset of field: SlabProfileEscape::stack"][::core::mem::offset_of!(SlabProfileEscape, stack) - 0usize];
+    ["Offset of field: SlabProfileEscape::objects"][::core::mem::offset_of!(SlabProfileEscape, objects) - 8usize];
+    ["Offset of field: SlabProfileEscape::bytes"][::core::mem::offset_of!(SlabProfileEscape, bytes) - 16usize];
 };
 pub const SLAB_SEGMENT_OK: SlabSegmentResult = 0;
 pub const SLAB_SEGMENT_NOTHING: SlabSegmentResult = 1;

@@ -30,7 +30,7 @@ type profileOptions struct {
 	out, by         string
 	label, maker    string
 	stdin, names    bool
-	diff            bool
+	diff, escapes   bool
 }
 
 func (a *app) profileCommand() *cobra.Command {
@@ -61,6 +61,7 @@ that have grown most; 'tslab flame' draws one as a page.`,
   tslab profile --pid 4711 -o heap.pb.gz && go tool pprof -top -tagfocus='label=^checkout$' heap.pb.gz
   tslab profile --pid 4711 -o - | go tool pprof -http=:8080 /dev/stdin
   tslab profile --diff before.pb.gz after.pb.gz
+  tslab profile --pid 4711 --escapes          # what outlives its phase, and who made it (option escape_stacks=1)
   tslab profile --file heap.pb                # as slab_profile_write wrote it`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if o.diff {
@@ -81,6 +82,7 @@ that have grown most; 'tslab flame' draws one as a page.`,
 	f.StringVar(&o.maker, "maker", "", "show functions of what scopes with this label made by slab_malloc_outside only")
 	f.IntVarP(&o.rows, "rows", "n", 15, "show so many rows of a list; 0: all")
 	f.BoolVar(&o.diff, "diff", false, "show what came between two profiles; with --output it is written for pprof")
+	f.BoolVar(&o.escapes, "escapes", false, "show what outlived the end of its phase, by the stack that made it (TSLAB_OPTIONS=segment=1,escape_stacks=1)")
 	f.BoolVar(&o.names, "names", true, "look for the names of functions; =false: write addresses, and pprof looks for names and lines")
 	a.formFlags(c)
 	_ = c.RegisterFlagCompletionFunc("pid", completePids)
@@ -111,7 +113,7 @@ func (o *profileOptions) check(c *cobra.Command) (value int, err error) {
 	case o.rows < 0:
 		return 0, errors.New("-n takes 0 or more")
 	case c.Name() == "profile" && o.out != "" && shownOnly(c):
-		return 0, errors.New("--output writes for pprof; --json, --bytes, --label, --maker and -n are for what is shown without it")
+		return 0, errors.New("--output writes for pprof; --json, --bytes, --label, --maker, --escapes and -n are for what is shown without it")
 	}
 	if o.name != "" {
 		if o.pid, err = source.Named(o.name); err != nil {
@@ -123,7 +125,7 @@ func (o *profileOptions) check(c *cobra.Command) (value int, err error) {
 
 // shownOnly says whether a flag was given that only the shown form has.
 func shownOnly(c *cobra.Command) bool {
-	for _, name := range []string{"json", "bytes", "label", "maker", "rows"} {
+	for _, name := range []string{"json", "bytes", "label", "maker", "rows", "escapes"} {
 		if c.Flags().Changed(name) {
 			return true
 		}
@@ -148,11 +150,19 @@ func (a *app) profile(c *cobra.Command, o profileOptions) error {
 			fmt.Fprintln(a.stderr, "tslab: "+oneLine(line))
 		}
 	}
+	if !o.names {
+		heap.Trim(p)
+	}
 	switch {
 	case o.out == "-":
 		return p.Write(a.out)
 	case o.out != "":
 		return a.profileFile(p, o.out)
+	case o.escapes:
+		value = heap.EscapedObjects
+	}
+	if !heap.Has(p, value) {
+		return errNoEscapes
 	}
 	var only heap.Only
 	if c.Flags().Changed("label") {
@@ -161,12 +171,57 @@ func (a *app) profile(c *cobra.Command, o profileOptions) error {
 	if o.maker != "" {
 		only.Maker = &o.maker
 	}
+	if o.escapes {
+		return a.profileEscapes(p, heap.Escapes(p, only), o, head, of)
+	}
 	r := heap.Sum(p, value, only)
 	if a.json {
 		return a.profileJSON(p, r, o, of)
 	}
 	a.profileText(p, r, only, o.rows, value, head)
 	return nil
+}
+
+var errNoEscapes = errors.New("the profile does not tell what escapes: start the process with TSLAB_OPTIONS=segment=1,escape_stacks=1 (docs/profile.md)")
+
+// profileEscapes shows a row for each label and stack.
+func (a *app) profileEscapes(p *profile.Profile, list []heap.Escape, o profileOptions, head string, of *segment.Profile) error {
+	if a.json {
+		out := map[string]any{"profile_bytes": p.Period, "comments": append([]string{}, p.Comments...), "escapes": cut(list, o.rows)}
+		if of != nil {
+			out["pid"], out["state"], out["age_seconds"] = o.pid, of.State.String(), of.Age.Seconds()
+		}
+		return a.writeJSON(out)
+	}
+	style := a.style()
+	a.println(a.bold(head + ", escapes: what outlived the end of its phase, " + everyOr(p.Period)))
+	for _, line := range p.Comments {
+		a.println(units.Text(line))
+	}
+	a.println("")
+	t := table.Table{Head: a.bold, Columns: []table.Column{{Title: "label", Left: true}, {Title: "escaped"}, {Title: "bytes"}, {Title: "live now"}, {Title: "bytes"}, {Title: "made by, and called by", Left: true}}}
+	for _, e := range cut(list, o.rows) {
+		stack := e.Stack[:min(len(e.Stack), escapeNames)]
+		label := units.Text(e.Label)
+		if e.Allocator != "" {
+			label += " of " + e.Allocator
+		}
+		t.Rows = append(t.Rows, []string{label, style.Uint(metrics.Count, uint64(max(0, e.Objects))), style.Uint(metrics.Bytes, uint64(max(0, e.Bytes))),
+			style.Uint(metrics.Count, uint64(max(0, e.LiveObjects))), style.Uint(metrics.Bytes, uint64(max(0, e.LiveBytes))), units.Text(strings.Join(stack, " < "))})
+	}
+	a.lines(t.Lines(a.width))
+	a.more(len(list), len(t.Rows), "stacks")
+	return nil
+}
+
+const escapeNames = 5 // of a stack; --json has all
+
+// everyOr says what was sampled.
+func everyOr(period int64) string {
+	if period == 1 {
+		return "each object"
+	}
+	return "one sample in about " + units.Bytes(uint64(period))
 }
 
 // profileFrom gets it from where it is, with words that say whose it is; `of` is what a process published, else nil.
@@ -243,6 +298,9 @@ func (a *app) profileDiff(c *cobra.Command, o profileOptions, before, after stri
 	case o.rows < 0:
 		return errors.New("-n takes 0 or more")
 	}
+	if o.escapes {
+		return errors.New("--escapes shows one profile; --diff --by escaped_objects compares two")
+	}
 	var both [2]*profile.Profile
 	for n, path := range []string{before, after} {
 		p, err := profileRead(path)
@@ -251,6 +309,9 @@ func (a *app) profileDiff(c *cobra.Command, o profileOptions, before, after stri
 		}
 		if o.names {
 			_ = heap.Symbolize(p, 0)
+		}
+		if !heap.Has(p, value) {
+			return fmt.Errorf("%s: %w", path, errNoEscapes)
 		}
 		both[n] = p
 	}
@@ -366,6 +427,9 @@ func (a *app) flame(c *cobra.Command, o profileOptions, value int) error {
 	for _, line := range heap.Symbolize(p, o.pid) {
 		fmt.Fprintln(a.stderr, "tslab: "+oneLine(line))
 	}
+	if !heap.Has(p, value) {
+		return errNoEscapes
+	}
 	var only heap.Only
 	if c.Flags().Changed("label") {
 		only.Label = &o.label
@@ -402,7 +466,7 @@ func (a *app) flame(c *cobra.Command, o profileOptions, value int) error {
 func (a *app) profileText(p *profile.Profile, r *heap.Report, only heap.Only, rows, value int, head string) {
 	style := a.style()
 	figure := func(k int, v int64) string { return style.Uint(metrics.Unit(k%2), uint64(max(0, v))) }
-	head += fmt.Sprintf(", heap profile: one sample in about %s, %d in use", units.Bytes(uint64(p.Period)), r.InUse)
+	head += fmt.Sprintf(", heap profile: %s, %d in use", everyOr(p.Period), r.InUse)
 	a.println(a.bold(head))
 	a.println(fmt.Sprintf("in use %s, allocated %s", figure(heap.InuseSpace, r.Total[heap.InuseSpace]), figure(heap.AllocSpace, r.Total[heap.AllocSpace])))
 	for _, line := range p.Comments {

@@ -50,6 +50,7 @@ type object struct {
 	names     []byte
 	loads     []load
 	buildID   string
+	exported  bool // functions are those that it exports only: it is stripped
 }
 
 type section struct {
@@ -101,10 +102,12 @@ func parseELF(f io.ReaderAt) (*object, error) {
 			return nil, err
 		}
 		if len(o.functions) != 0 {
+			o.exported = kind == 11
 			return o, nil
 		}
 	}
-	return nil, errStripped
+	o.exported = true
+	return o, errStripped // its debug symbols may be elsewhere
 }
 
 // piece reads so many bytes of a file that has them; the caller has bounded them.
@@ -233,5 +236,22 @@ func buildID(f io.ReaderAt, s section) string {
 }
 
 func noNames(file string, err error) string {
+	if errors.Is(err, errStripped) {
+		return stripped(file, "")
+	}
 	return fmt.Sprintf("no names of functions in %s: %v", file, err)
+}
+
+// stripped says what helps.
+func stripped(file, buildID string) string {
+	where := ""
+	if buildID != "" {
+		where = ", which is looked for as " + debugFile("", buildID)
+	}
+	return fmt.Sprintf("functions in %s have no names, for it is stripped: install its debug symbols (package NAME-dbgsym or NAME-debuginfo%s), or link it without -s", file, where)
+}
+
+// debugFile is where packages of debug symbols put a file's.
+func debugFile(root, buildID string) string {
+	return root + "/usr/lib/debug/.build-id/" + buildID[:2] + "/" + buildID[2:] + ".debug"
 }

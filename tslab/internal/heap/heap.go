@@ -26,17 +26,27 @@ const (
 	AllocSpace
 	InuseObjects
 	InuseSpace
+	EscapedObjects // these with the option escape_stacks only
+	EscapedSpace
 	Values
 )
 
+const always = EscapedObjects // so many values has each profile
+
 // ValueNames are pprof's for them.
-var ValueNames = [Values]string{"alloc_objects", "alloc_space", "inuse_objects", "inuse_space"}
+var ValueNames = [Values]string{"alloc_objects", "alloc_space", "inuse_objects", "inuse_space", "escaped_objects", "escaped_space"}
+
+// Has says whether a profile has a value.
+func Has(p *profile.Profile, value int) bool { return value < len(p.SampleType) }
 
 // MaxBytes is more than any of these profiles has: the library follows 32768 objects and 4096 stacks of 32 callers.
 const MaxBytes = 64 << 20
 
 // weight is how many objects a sampled one stands for.
 func weight(bytes, period uint64) float64 {
+	if period == 1 { // each
+		return 1
+	}
 	return 1 / -math.Expm1(-float64(bytes)/float64(period))
 }
 
@@ -53,8 +63,14 @@ func (c *carry) whole(v float64) int64 {
 // Of makes the profile of one allocator, or of several, whose samples have a label 'allocator'.
 func Of(list ...*segment.Profile) (*profile.Profile, error) {
 	var parts []*profile.Profile
+	values := always
 	for _, raw := range list {
-		parts = append(parts, of(raw))
+		if raw.Escapes {
+			values = Values
+		}
+	}
+	for _, raw := range list {
+		parts = append(parts, of(raw, values))
 	}
 	if len(parts) == 1 {
 		return parts[0], nil
@@ -62,9 +78,9 @@ func Of(list ...*segment.Profile) (*profile.Profile, error) {
 	return profile.Merge(parts)
 }
 
-func of(raw *segment.Profile) *profile.Profile {
+func of(raw *segment.Profile, values int) *profile.Profile {
 	p := &profile.Profile{DefaultSampleType: ValueNames[InuseSpace], PeriodType: &profile.ValueType{Type: "space", Unit: "bytes"}, Period: int64(raw.Period)}
-	for i, name := range ValueNames {
+	for i, name := range ValueNames[:values] {
 		p.SampleType = append(p.SampleType, &profile.ValueType{Type: name, Unit: []string{"count", "bytes"}[i%2]})
 	}
 	for _, c := range []struct {
@@ -85,13 +101,17 @@ func of(raw *segment.Profile) *profile.Profile {
 		for _, frame := range s.Frames {
 			stacks[i] = append(stacks[i], locate(p, known, frame-1)) // of a return address: in the call
 		}
-		sample(p, stacks[i], s, []int64{owed[0].whole(s.Objects), owed[1].whole(s.Bytes), 0, 0})
+		sample(p, stacks[i], s, []int64{owed[0].whole(s.Objects), owed[1].whole(s.Bytes), 0, 0,
+			owed[EscapedObjects].whole(s.EscapedObjects), owed[EscapedSpace].whole(s.EscapedBytes)}[:values])
 	}
 	for _, l := range raw.Live {
 		w := weight(l.Bytes, raw.Period)
-		s := sample(p, stacks[l.Stack], raw.Stacks[l.Stack], []int64{0, 0, owed[2].whole(w), owed[3].whole(w * float64(l.Bytes))})
+		s := sample(p, stacks[l.Stack], raw.Stacks[l.Stack], []int64{0, 0, owed[2].whole(w), owed[3].whole(w * float64(l.Bytes)), 0, 0}[:values])
 		s.NumLabel = map[string][]int64{"bytes": {int64(l.Bytes)}, "class": {int64(l.Class)}, "era": {int64(l.Era)}}
 		s.NumUnit = map[string][]string{"bytes": {"bytes"}}
+		if l.Escaped {
+			s.Label["phase"] = []string{"ended"}
+		}
 	}
 	for _, s := range p.Sample {
 		if raw.Named {
@@ -165,7 +185,7 @@ func parse(b []byte) (p *profile.Profile, err error) {
 }
 
 func check(p *profile.Profile) error {
-	if len(p.SampleType) != Values {
+	if n := len(p.SampleType); n != Values && n != always {
 		return errors.New("is a profile of something else: no heap profile of temporal-slab")
 	}
 	for i, t := range p.SampleType {

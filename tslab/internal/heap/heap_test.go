@@ -25,7 +25,7 @@ func raw() *segment.Profile {
 }
 
 func TestOf(t *testing.T) {
-	p := of(raw())
+	p := of(raw(), always)
 	if err := p.CheckValid(); err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestSymbols(t *testing.T) {
 			if name := o.find(first + f.size); name == wanted {
 				t.Errorf("%s is also behind its end", name)
 			}
-			p := of(raw())
+			p := of(raw(), always)
 			*p.Mapping[0] = profile.Mapping{ID: 1, Start: 1 << 40, Limit: 1<<40 + l.bytes, Offset: l.offset, File: path}
 			at := p.Sample[0].Location[0]
 			at.Mapping, at.Address = p.Mapping[0], 1<<40+first-l.offset+1
@@ -231,7 +231,7 @@ func TestReplacedFile(t *testing.T) {
 	if _, err := read(dir+"/other", st.Ino); err == nil || !strings.Contains(err.Error(), "another file") {
 		t.Errorf("another file: %v", err)
 	}
-	p := of(raw())
+	p := of(raw(), always)
 	p.Mapping[0].File = dir + "/mapped"
 	if complaints := Symbolize(p, os.Getpid()); len(complaints) != 1 || !strings.Contains(complaints[0], "mapped no more") {
 		t.Errorf("not mapped there: %v", complaints)
@@ -240,7 +240,7 @@ func TestReplacedFile(t *testing.T) {
 
 func TestParseHostile(t *testing.T) {
 	var good bytes.Buffer
-	if err := of(raw()).WriteUncompressed(&good); err != nil {
+	if err := of(raw(), always).WriteUncompressed(&good); err != nil {
 		t.Fatal(err)
 	}
 	for i := range good.Bytes() {
@@ -264,7 +264,7 @@ func TestParseHostile(t *testing.T) {
 	if err := other.Write(&cpu); err != nil {
 		t.Fatal(err)
 	}
-	negative := of(raw())
+	negative := of(raw(), always)
 	negative.Sample[0].Value[0] = -5
 	var minus bytes.Buffer
 	if err := negative.Write(&minus); err != nil {
@@ -275,5 +275,86 @@ func TestParseHostile(t *testing.T) {
 		if _, err := parseUpTo(bytes.NewReader(b), 4<<20); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, not of %q", err, want)
 		}
+	}
+}
+
+// escaping is a profile of two stacks with the option escape_stacks, named, with frames of the library on top.
+func escaping() *profile.Profile {
+	r := raw()
+	r.Period, r.Escapes = 1, true
+	r.Mappings = append(r.Mappings, segment.Mapping{Low: 0x9000, High: 0xa000, Path: "/usr/lib/libtemporal_slab_preload.so"})
+	r.Stacks = []segment.Stack{
+		{Label: "/page", Objects: 30, Bytes: 3000, EscapedObjects: 20, EscapedBytes: 2000, Frames: []uint64{0x9001, 0x9101, 0x1001, 0x2001}},
+		{Label: "/page", Objects: 5, Bytes: 50, Frames: []uint64{0x9001, 0x1101}},
+		{Label: "/file", Objects: 7, Bytes: 70, EscapedObjects: 7, EscapedBytes: 70, Frames: []uint64{0x9001}}}
+	r.Live = []segment.Live{{Bytes: 100, Era: 3, Escaped: true}, {Bytes: 100, Era: 4}, {Bytes: 10, Era: 5, Stack: 2, Escaped: true}}
+	p := of(r, Values)
+	for n, name := range map[uint64]string{0x1000: "make_page", 0x1100: "slab_asprintf", 0x2000: "handle"} {
+		for _, l := range p.Location {
+			if l.Address == n {
+				f := &profile.Function{ID: n, Name: name}
+				p.Function = append(p.Function, f)
+				l.Line = []profile.Line{{Function: f}}
+			}
+		}
+	}
+	return p
+}
+
+// What escapes has a row for each stack; frames of the library are on none, but where there is nothing else.
+func TestEscapes(t *testing.T) {
+	p := escaping()
+	Trim(p)
+	Trim(p) // the same again
+	want := []Escape{{Label: "/page", Objects: 20, Bytes: 2000, LiveObjects: 1, LiveBytes: 100, Stack: []string{"make_page", "handle"}},
+		{Label: "/file", Objects: 7, Bytes: 70, LiveObjects: 1, LiveBytes: 10, Stack: []string{"[libtemporal_slab_preload.so]"}}}
+	if got := Escapes(p, Only{}); !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v", got)
+	}
+	label := "/file"
+	if got := Escapes(p, Only{Label: &label}); !reflect.DeepEqual(got, want[1:]) {
+		t.Errorf("%+v", got)
+	}
+	if n := len(p.Sample[1].Location); n != 1 || namesOf(p.Sample[1].Location[0])[0] != "slab_asprintf" {
+		t.Errorf("%d frames of the second", n)
+	}
+	var b bytes.Buffer
+	if err := p.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Parse(&b)
+	if err != nil || !Has(again, EscapedSpace) || again.DropFrames != ours {
+		t.Fatalf("%v", err)
+	}
+	if Has(of(raw(), always), EscapedObjects) {
+		t.Error("escapes without the option")
+	}
+	for name, is := range map[string]bool{"slab_malloc": true, "slab_strdup_outside": true, "epoch_domain_asprintf": true, "alloc_obj_epoch": true, "tsi_alloc_any": true,
+		"slab_cache_refill": false, "my_slab_malloc": false, "malloc_hook": false, "epoch_domain_handler": false, "tsl_new": false} {
+		if isOurs.MatchString(name) != is {
+			t.Errorf("%s is ours: %v", name, !is)
+		}
+	}
+}
+
+// Stacks that end in the program's middle are told, with what helps; those that end where threads and main begin are not.
+func TestShallow(t *testing.T) {
+	r := raw()
+	r.Stacks = nil
+	for n := range uint64(20) {
+		r.Stacks = append(r.Stacks, segment.Stack{Label: "a", Objects: 1, Bytes: 10, Frames: []uint64{0x1001 + 16*n}})
+	}
+	r.Live = nil
+	if line := shallow(of(r, always)); !strings.Contains(line, "of 20 stacks 20 end in the middle of /nowhere/program") || !strings.Contains(line, "-fno-omit-frame-pointer") {
+		t.Errorf("%q", line)
+	}
+	r.Mappings = append(r.Mappings, segment.Mapping{Low: 0x5000, High: 0x6000, Path: "/lib/x86_64-linux-gnu/libc.so.6"})
+	for n := range r.Stacks {
+		if n > 2 {
+			r.Stacks[n].Frames = append(r.Stacks[n].Frames, 0x5001)
+		}
+	}
+	if line := shallow(of(r, always)); line != "" {
+		t.Errorf("%q", line)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/google/pprof/profile"
 )
@@ -81,6 +82,54 @@ func Sum(p *profile.Profile, value int, only Only) *Report {
 		return cmp.Or(cmp.Compare(b.Flat, a.Flat), cmp.Compare(b.Cum, a.Cum), cmp.Compare(a.Name, b.Name))
 	})
 	return r
+}
+
+// Escape is what of one label, by one stack, has outlived the end of its phase.
+type Escape struct {
+	Label       string   `json:"label"`
+	Allocator   string   `json:"allocator,omitempty"`
+	Objects     int64    `json:"escaped_objects"`
+	Bytes       int64    `json:"escaped_bytes"`
+	LiveObjects int64    `json:"live_objects"` // of these, now
+	LiveBytes   int64    `json:"live_bytes"`
+	Stack       []string `json:"stack"` // the innermost first
+}
+
+// Escapes are those of a profile that has them, what escaped most first.
+func Escapes(p *profile.Profile, only Only) []Escape {
+	sums := map[string]*Escape{}
+	for _, s := range p.Sample {
+		l := Label{Name: tag(s, "label"), Maker: tag(s, "maker")}
+		if !only.Has(&l) {
+			continue
+		}
+		stack := []string{}
+		for _, at := range s.Location {
+			stack = append(stack, namesOf(at)...)
+		}
+		key := strings.Join(append([]string{l.Name, tag(s, "allocator")}, stack...), "\x00")
+		e := sums[key]
+		if e == nil {
+			e = &Escape{Label: l.Name, Allocator: tag(s, "allocator"), Stack: stack}
+			sums[key] = e
+		}
+		e.Objects += s.Value[EscapedObjects]
+		e.Bytes += s.Value[EscapedSpace]
+		if tag(s, "phase") == "ended" {
+			e.LiveObjects += s.Value[InuseObjects]
+			e.LiveBytes += s.Value[InuseSpace]
+		}
+	}
+	list := []Escape{}
+	for _, e := range sums {
+		if e.Objects != 0 || e.Bytes != 0 {
+			list = append(list, *e)
+		}
+	}
+	slices.SortFunc(list, func(a, b Escape) int {
+		return cmp.Or(cmp.Compare(b.Objects, a.Objects), cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Label, b.Label), slices.Compare(a.Stack, b.Stack))
+	})
+	return list
 }
 
 func tag(s *profile.Sample, key string) string {

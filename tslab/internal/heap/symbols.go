@@ -1,9 +1,13 @@
 package heap
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -52,8 +56,48 @@ func Symbolize(p *profile.Profile, pid int) []string {
 				m.HasFunctions = true
 			}
 		}
+		if o.exported && !isSystem(m.File) && slices.ContainsFunc(places[m], func(l *profile.Location) bool { return len(l.Line) == 0 }) {
+			complaints = append(complaints, stripped(m.File, o.buildID))
+		}
+	}
+	Trim(p)
+	if line := shallow(p); line != "" {
+		complaints = append(complaints, line)
 	}
 	return complaints
+}
+
+// isSystem: nobody misses the names of its functions, nor builds it anew.
+func isSystem(file string) bool {
+	name := filepath.Base(file)
+	return strings.HasPrefix(name, "libc.so") || strings.HasPrefix(name, "ld-linux") || strings.HasPrefix(name, "libc-") || strings.HasPrefix(name, "libtemporal_slab")
+}
+
+const few = 8 // stacks that say nothing of a program
+
+// shallow says which files keep no frame pointers, where that hides the callers of much; "": none.
+func shallow(p *profile.Profile) string {
+	ends, cut, all := map[string]int{}, 0, 0
+	for _, s := range p.Sample {
+		if len(s.Location) == 0 {
+			continue
+		}
+		all++
+		outermost := s.Location[len(s.Location)-1]
+		if outermost.Mapping == nil || isSystem(outermost.Mapping.File) || len(s.Location) >= 32-own {
+			continue
+		}
+		if names := namesOf(outermost); names[0] != "main" && names[0] != "_start" {
+			ends[outermost.Mapping.File]++
+			cut++
+		}
+	}
+	if all < few || cut < all/4 {
+		return ""
+	}
+	files := slices.SortedFunc(maps.Keys(ends), func(a, b string) int { return cmp.Or(cmp.Compare(ends[b], ends[a]), cmp.Compare(a, b)) })
+	return fmt.Sprintf("of %d stacks %d end in the middle of %s, which keeps no frame pointers, so callers are missing: compile it with -fno-omit-frame-pointer", all, cut,
+		strings.Join(files[:min(len(files), 3)], ", "))
 }
 
 type symbolizer struct {
@@ -102,6 +146,24 @@ func (s *symbolizer) places(m *profile.Mapping) []place {
 	return nil
 }
 
+// debug names the functions of a file that is stripped by its debug symbols, where these are installed.
+func (s *symbolizer) debug(o *object) bool {
+	if !o.exported || len(o.buildID) < 4 {
+		return false
+	}
+	roots := []string{""}
+	if s.pid != 0 {
+		roots = []string{fmt.Sprintf("/proc/%d/root", s.pid), ""}
+	}
+	for _, root := range roots {
+		if d, err := read(debugFile(root, o.buildID), 0); err == nil && !d.exported && d.buildID == o.buildID {
+			o.functions, o.names, o.exported = d.functions, d.names, false
+			return true
+		}
+	}
+	return false
+}
+
 func (s *symbolizer) load(m *profile.Mapping) (*object, error) {
 	type result struct {
 		o   *object
@@ -114,7 +176,10 @@ func (s *symbolizer) load(m *profile.Mapping) (*object, error) {
 	go func() {
 		r := result{nil, errors.New("it is mapped no more")}
 		for _, at := range s.places(m) {
-			if r.o, r.err = read(at.path, at.inode); r.err == nil {
+			if r.o, r.err = read(at.path, at.inode); r.o != nil && s.debug(r.o) {
+				r.err = nil
+			}
+			if r.err == nil {
 				break
 			}
 		}

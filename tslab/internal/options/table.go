@@ -25,4 +25,5 @@ var table = []option{
 	{"decay_ms", 0, 86400000},
 	{"by_malloc", 0, 2},
 	{"late_access", 0, 1},
+	{"escape_stacks", 0, 1},
 }

@@ -19,6 +19,7 @@ const (
 	profileLive  = 24
 	profileStack = 56
 	profileMaker = 40
+	profileGone  = 24
 	maxDepth     = 256
 	maxProfile   = 8 << 20 // the library's tables have some 2 MiB
 	maxValue     = 1 << 53 // of objects and bytes: whole numbers up to there are exact
@@ -28,6 +29,7 @@ const (
 type Live struct {
 	Bytes, Era   uint64
 	Stack, Class int
+	Escaped      bool // its phase was drained; told with the option escape_stacks
 }
 
 // Stack is all that was ever sampled with one label and by one maker by one stack of return addresses, the innermost first.
@@ -36,6 +38,8 @@ type Stack struct {
 	Maker          string // label of the scopes that made it outside of every phase; "": it was not made so
 	Objects, Bytes float64
 	Frames         []uint64
+
+	EscapedObjects, EscapedBytes float64 // of these: what outlived the end of its phase; with the option escape_stacks
 }
 
 // Mapping is a part of a file that the process runs code of.
@@ -47,8 +51,9 @@ type Mapping struct {
 // Profile is the heap profile of one allocator as it was published, and what the process has mapped.
 type Profile struct {
 	Pid, Allocator                        int
-	Named                                 bool // one among several that the process has or had
-	Period, Samples, NoStack, NotFollowed uint64
+	Named                                 bool   // one among several that the process has or had
+	Period, Samples, NoStack, NotFollowed uint64 // a period of 1: each object, of domains alone
+	Escapes                               bool   // the option escape_stacks
 	Stacks                                []Stack
 	Live                                  []Live
 	Mappings                              []Mapping
@@ -162,6 +167,8 @@ func (g *Segment) copyProfile(which int) ([]byte, error) {
 func decodeProfile(b []byte) (*Profile, error) {
 	p := &Profile{Period: le.Uint64(b[32:]), Samples: le.Uint64(b[40:]), NoStack: le.Uint64(b[48:]), NotFollowed: le.Uint64(b[56:])}
 	stacks, live, makers := le.Uint64(b[64:]), le.Uint64(b[72:]), le.Uint64(b[80:])
+	escapes := uint64(le.Uint32(b[88:]))
+	p.Escapes = le.Uint32(b[92:]) != 0
 	if now, begun := monotonic(), le.Uint64(b[16:]); now >= begun {
 		p.Age = snapshot.Nanoseconds(now - begun)
 	}
@@ -170,7 +177,7 @@ func decodeProfile(b []byte) (*Profile, error) {
 		return nil, bad("the profile is damaged: it has more rows than room")
 	}
 	for ; live != 0; live-- {
-		l := Live{Bytes: le.Uint64(b), Era: le.Uint64(b[8:]), Stack: int(le.Uint32(b[16:])), Class: int(le.Uint32(b[20:]))}
+		l := Live{Bytes: le.Uint64(b), Era: le.Uint64(b[8:]), Stack: int(le.Uint32(b[16:])), Class: int(le.Uint16(b[20:])), Escaped: le.Uint16(b[22:]) != 0}
 		if uint64(l.Stack) >= stacks || l.Bytes == 0 || l.Bytes > maxValue || l.Era > math.MaxInt64 {
 			return nil, bad("the profile is damaged: an object in use makes no sense")
 		}
@@ -185,23 +192,42 @@ func decodeProfile(b []byte) (*Profile, error) {
 		p.Stacks = append(p.Stacks, s)
 		b = rest
 	}
-	return p, p.decodeMakers(b, makers)
+	b, err := p.decodeMakers(b, makers)
+	if err == nil {
+		err = p.decodeEscapes(b, escapes)
+	}
+	return p, err
 }
 
-func (p *Profile) decodeMakers(b []byte, makers uint64) error {
+func (p *Profile) decodeEscapes(b []byte, escapes uint64) error {
+	if escapes > uint64(len(b))/profileGone {
+		return bad("the profile is damaged: its escapes are cut off")
+	}
+	for ; escapes != 0; escapes-- {
+		stack, objects, bytes := le.Uint64(b), math.Float64frombits(le.Uint64(b[8:])), math.Float64frombits(le.Uint64(b[16:]))
+		if stack >= uint64(len(p.Stacks)) || !(objects >= 0 && objects <= maxValue && bytes >= 0 && bytes <= maxValue) {
+			return bad("the profile is damaged: an escape makes no sense")
+		}
+		p.Stacks[stack].EscapedObjects, p.Stacks[stack].EscapedBytes = objects, bytes
+		b = b[profileGone:]
+	}
+	return nil
+}
+
+func (p *Profile) decodeMakers(b []byte, makers uint64) ([]byte, error) {
 	if makers > uint64(len(b))/profileMaker {
-		return bad("the profile is damaged: its makers are cut off")
+		return nil, bad("the profile is damaged: its makers are cut off")
 	}
 	for ; makers != 0; makers-- {
 		stack := le.Uint64(b)
 		label, err := textOf(b[8:profileMaker])
 		if err != nil || stack >= uint64(len(p.Stacks)) {
-			return bad("the profile is damaged: a maker makes no sense")
+			return nil, bad("the profile is damaged: a maker makes no sense")
 		}
 		p.Stacks[stack].Maker = label
 		b = b[profileMaker:]
 	}
-	return nil
+	return b, nil
 }
 
 func decodeStack(b []byte) (s Stack, rest []byte, err error) {

@@ -532,6 +532,9 @@ func (c *Chosen) profile(pid int, label string, i *rates.Interval) {
 	_ = heap.Symbolize(p, pid)
 	r := heap.Sum(p, heap.InuseSpace, heap.Only{Label: &label})
 	c.Profile = "Sampled, one in about " + units.Bytes(uint64(p.Period)) + " of allocations: right to some samples, not to the byte."
+	if p.Period == 1 {
+		c.Profile = "Each object of a domain (option escape_stacks); what is made in epochs of the ring is not here."
+	}
 	for _, f := range r.Functions[:min(len(r.Functions), pageSites)] {
 		c.Sites = append(c.Sites, Site{units.Text(f.Name), f.Flat, f.Cum})
 	}
