@@ -123,7 +123,7 @@ static void count_outside(TsiArena* a, size_t size) {
     tsi_pending_sum(&pending->sums.outside_bytes, size);
 }
 
-static TSI_NOINLINE void* malloc_outside(SlabAllocator* s, size_t size) {
+static TSI_NOINLINE void* tsi_malloc_outside(SlabAllocator* s, size_t size) {
     TSI_KEEP_FRAME();
     TsiArena* a = tsi_arena(s);
     bool near = tsi_load_relaxed(&tsi_tls.record->owner) == s && size - 1 < TSI_LUT_MAX;
@@ -152,5 +152,5 @@ void* slab_realloc_outside(SlabAllocator* s, void* p, size_t size) {
 
 void* slab_malloc_outside(SlabAllocator* s, size_t size) {
     bool at_hand = tsi_load_relaxed(&tsi_tls.record->owner) == s;
-    return at_hand && tsi_tls.binding->scope == 0 ? slab_malloc(s, size) : malloc_outside(s, size);
+    return at_hand && tsi_tls.binding->scope == 0 ? slab_malloc(s, size) : tsi_malloc_outside(s, size);
 }

@@ -36,7 +36,7 @@ bool tsi_meets_limit(TsiArena* a, TsiRef ref) {
 }
 
 /* Allocates where a block that has to move goes. ref: as for tsi_resize; not 0 when prefer. */
-static void* alloc_moved(SlabAllocator* s, TsiArena* a, size_t size, TsiRef ref, bool prefer) {
+static void* tsi_alloc_moved(SlabAllocator* s, TsiArena* a, size_t size, TsiRef ref, bool prefer) {
     TSI_KEEP_FRAME();
     if (ref == TSI_REF_CURRENT) return tsi_alloc_any(a, size, 1, ref, false, NULL);
     return ref != 0 ? tsi_alloc_there(s, size, ref, prefer) : slab_malloc(s, size);
@@ -45,14 +45,14 @@ static void* alloc_moved(SlabAllocator* s, TsiArena* a, size_t size, TsiRef ref,
 /* Allocates for a block that has grown, where it can grow on: small ones with as much room as their class gives, above
  * 256 bytes a quarter more, so that a block that grows in steps moves as often as its size doubles, times a few. Under
  * a limit nothing more: it would be refused for bytes that nobody asked for. */
-static void* alloc_grown(SlabAllocator* s, TsiArena* a, size_t size, TsiRef ref, bool prefer) {
+static void* tsi_alloc_grown(SlabAllocator* s, TsiArena* a, size_t size, TsiRef ref, bool prefer) {
     TSI_KEEP_FRAME();
     if (size > TSI_BUMP_MAX) return tsi_alloc_any(a, size, TSI_ALIGN_GROWS, ref, prefer, NULL);
     if (a->stand_ins == NULL) {
         if (!tsi_meets_limit(a, ref) && size > 256 && size <= TSI_BUMP_MAX / 5 * 4) size += size / 4;
         size = a->space.classes->c[tsi_class_of(size)].size;
     }
-    return alloc_moved(s, a, size, ref, prefer);
+    return tsi_alloc_moved(s, a, size, ref, prefer);
 }
 
 /* What a block has gained where it is, when the profile samples that. */
@@ -154,7 +154,7 @@ TSI_NOINLINE void* tsi_resize(SlabAllocator* s, void* p, size_t size, TsiRef ref
     TsiRef target = prefer ? ref : to;
     if (size <= usable && (ref == 0 || !tsi_ref_is_active(&a->phases, target) || is_anothers(a, target))) return p;
     uint64_t life = life_of(a, &at, tag);
-    void* q = size > usable ? alloc_grown(s, a, size, ref, prefer) : alloc_moved(s, a, size, ref, prefer);
+    void* q = size > usable ? tsi_alloc_grown(s, a, size, ref, prefer) : tsi_alloc_moved(s, a, size, ref, prefer);
     if (q == NULL) return size <= usable ? p : NULL;
     return replace(s, &at, life, p, q, size < usable ? size : usable);
 }
@@ -176,7 +176,7 @@ void* tsi_move(SlabAllocator* s, void* p, TsiRef ref) {
     return q != NULL ? replace(s, &at, life, p, q, bytes) : NULL;
 }
 
-static TSI_NOINLINE void* resize_missed(TsiBinding* b, SlabAllocator* s, void* p, size_t size) {
+static TSI_NOINLINE void* tsi_resize_missed(TsiBinding* b, SlabAllocator* s, void* p, size_t size) {
     TSI_KEEP_FRAME();
     TsiHeap* h;
     TsiFast f = tsi_bump_grow_missed(b, p, size, &h);
@@ -186,13 +186,13 @@ static TSI_NOINLINE void* resize_missed(TsiBinding* b, SlabAllocator* s, void* p
     return tsi_resize(s, p, size, 0);
 }
 
-static TSI_NOINLINE void* resize_any(TsiBinding* b, SlabAllocator* s, void* p, size_t size) {
+static TSI_NOINLINE void* tsi_resize_any(TsiBinding* b, SlabAllocator* s, void* p, size_t size) {
     TSI_KEEP_FRAME();
     TsiHeap* h;
     TsiFast f = tsi_bump_grow_fast(b, p, size, &h);
     if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
     if (f == TSI_FAST_LEFT) return tsi_alloc_left(b, h, p);
-    return f == TSI_FAST_MISSED ? resize_missed(b, s, p, size) : tsi_resize(s, p, size, 0);
+    return f == TSI_FAST_MISSED ? tsi_resize_missed(b, s, p, size) : tsi_resize(s, p, size, 0);
 }
 
 void* slab_realloc(SlabAllocator* s, void* p, size_t size) {
@@ -200,10 +200,10 @@ void* slab_realloc(SlabAllocator* s, void* p, size_t size) {
     TsiBinding* b = tsi_tls.binding;
     TsiHeap* h = b->heap;
     if (TSI_UNLIKELY(p != tsi_load_relaxed(&h->last) || size - 1 >= TSI_SMALL_MAX || p == NULL))
-        return resize_any(b, s, p, size);
+        return tsi_resize_any(b, s, p, size);
     TsiFast f = tsi_bump_grow_last(b, h, p, size);
     if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
-    return f == TSI_FAST_LEFT ? tsi_alloc_left(b, h, p) : resize_missed(b, s, p, size);
+    return f == TSI_FAST_LEFT ? tsi_alloc_left(b, h, p) : tsi_resize_missed(b, s, p, size);
 }
 
 void* slab_realloc_epoch(SlabAllocator* s, void* p, size_t size, EpochId epoch) {

@@ -17,22 +17,22 @@ typedef struct Where {
     bool outside;
 } Where;
 
-static void* take(Where w, size_t bytes) {
+static void* tsi_text_take(Where w, size_t bytes) {
     TSI_KEEP_FRAME();
     if (w.named) return epoch_domain_malloc(w.d, bytes);
     return w.outside ? slab_malloc_outside(w.s, bytes) : slab_malloc(w.s, bytes);
 }
 
-static void* copy(Where w, const void* from, size_t bytes) {
+static void* tsi_text_of(Where w, const void* from, size_t bytes) {
     TSI_KEEP_FRAME();
-    void* p = take(w, from != NULL ? bytes : 0);
+    void* p = tsi_text_take(w, from != NULL ? bytes : 0);
     return p != NULL ? memcpy(p, from, bytes) : NULL;
 }
 
-static char* copy_text(Where w, const char* text, size_t most) {
+static char* tsi_text_copy(Where w, const char* text, size_t most) {
     TSI_KEEP_FRAME();
     size_t n = text != NULL ? strnlen(text, most) : 0;
-    char* p = take(w, text != NULL ? n + 1 : 0);
+    char* p = tsi_text_take(w, text != NULL ? n + 1 : 0);
     if (p == NULL) return NULL;
     memcpy(p, text, n);
     p[n] = 0;
@@ -40,14 +40,14 @@ static char* copy_text(Where w, const char* text, size_t most) {
 }
 
 /* Most texts are short: those are made once, where there is room anyway. */
-static char* print(Where w, const char* format, va_list args) {
+static char* tsi_text_print(Where w, const char* format, va_list args) {
     TSI_KEEP_FRAME();
     char text[256];
     va_list again;
-    if (format == NULL) return take(w, 0);
+    if (format == NULL) return tsi_text_take(w, 0);
     va_copy(again, args);
     int n = vsnprintf(text, sizeof text, format, args);
-    char* p = n >= 0 ? take(w, (size_t)n + 1) : NULL; /* errno is vsnprintf's */
+    char* p = n >= 0 ? tsi_text_take(w, (size_t)n + 1) : NULL; /* errno is vsnprintf's */
     if (p != NULL && (size_t)n < sizeof text) memcpy(p, text, (size_t)n + 1);
     else if (p != NULL) (void)vsnprintf(p, (size_t)n + 1, format, again);
     va_end(again);
@@ -58,39 +58,39 @@ static char* print(Where w, const char* format, va_list args) {
 #define OUTSIDE ((Where){.s = a, .outside = true})
 #define THERE ((Where){.d = d, .named = true})
 
-char* slab_strdup(SlabAllocator* a, const char* text) { return copy_text(HERE, text, PTRDIFF_MAX); }
-char* slab_strndup(SlabAllocator* a, const char* text, size_t n) { return copy_text(HERE, text, n); }
-void* slab_memdup(SlabAllocator* a, const void* p, size_t n) { return copy(HERE, p, n); }
+char* slab_strdup(SlabAllocator* a, const char* text) { return tsi_text_copy(HERE, text, PTRDIFF_MAX); }
+char* slab_strndup(SlabAllocator* a, const char* text, size_t n) { return tsi_text_copy(HERE, text, n); }
+void* slab_memdup(SlabAllocator* a, const void* p, size_t n) { return tsi_text_of(HERE, p, n); }
 
 char* slab_asprintf(SlabAllocator* a, const char* format, ...) {
     TSI_KEEP_FRAME();
     va_list args;
     va_start(args, format);
-    char* p = print(HERE, format, args);
+    char* p = tsi_text_print(HERE, format, args);
     va_end(args);
     return p;
 }
 
-char* slab_strdup_outside(SlabAllocator* a, const char* text) { return copy_text(OUTSIDE, text, PTRDIFF_MAX); }
+char* slab_strdup_outside(SlabAllocator* a, const char* text) { return tsi_text_copy(OUTSIDE, text, PTRDIFF_MAX); }
 
 char* slab_asprintf_outside(SlabAllocator* a, const char* format, ...) {
     TSI_KEEP_FRAME();
     va_list args;
     va_start(args, format);
-    char* p = print(OUTSIDE, format, args);
+    char* p = tsi_text_print(OUTSIDE, format, args);
     va_end(args);
     return p;
 }
 
-char* epoch_domain_strdup(epoch_domain_t* d, const char* text) { return copy_text(THERE, text, PTRDIFF_MAX); }
-char* epoch_domain_strndup(epoch_domain_t* d, const char* text, size_t n) { return copy_text(THERE, text, n); }
-void* epoch_domain_memdup(epoch_domain_t* d, const void* p, size_t n) { return copy(THERE, p, n); }
+char* epoch_domain_strdup(epoch_domain_t* d, const char* text) { return tsi_text_copy(THERE, text, PTRDIFF_MAX); }
+char* epoch_domain_strndup(epoch_domain_t* d, const char* text, size_t n) { return tsi_text_copy(THERE, text, n); }
+void* epoch_domain_memdup(epoch_domain_t* d, const void* p, size_t n) { return tsi_text_of(THERE, p, n); }
 
 char* epoch_domain_asprintf(epoch_domain_t* d, const char* format, ...) {
     TSI_KEEP_FRAME();
     va_list args;
     va_start(args, format);
-    char* p = print(THERE, format, args);
+    char* p = tsi_text_print(THERE, format, args);
     va_end(args);
     return p;
 }

@@ -21,10 +21,10 @@
  * have, which rises with each life while there is a profile. Samples whose object has ended are dropped when the table
  * is full or somebody reads it.
  *
- * Escapes. With the option `escape_stacks` a drain that leaves objects alive looks which samples of its phase live, and
- * counts them for their stacks: each once, since one end of a phase tells of escapes. Alone, without a mean, each object
- * is sampled (mean 1), and what is made in epochs of the ring is not kept: such a profile is of phases that end, and the
- * table has room for what lives in them.
+ * Escapes. With the option `escape_stacks` a drain that leaves objects alive looks which samples of its phase live,
+ * and counts them for their stacks: each once, since one end of a phase tells of escapes. Alone, without a mean, each
+ * object is sampled (mean 1), and what is made in epochs of the ring is not kept: such a profile is of phases that end,
+ * and the table has room for what lives in them.
  *
  * Memory is bounded; a stack or a live sample that finds no room is counted as lost.
  */

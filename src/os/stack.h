@@ -12,7 +12,8 @@
 
 #include "os/os.h"
 
-/* In functions between the program and a walk over frames: the chain leads through them. */
+/* In functions between the program and a walk over frames: the chain leads through them. Readers of profiles leave them
+ * out by their names: public ones that allocate, or tsi_. */
 #define TSI_KEEP_FRAME() __asm__ volatile("" ::"r"(__builtin_frame_address(0)))
 
 /* The readable mapping that an address of this thread's stack lies in; false when the system does not tell. */

@@ -53,7 +53,7 @@ static const char* const fixed[FIXED] = {
 /* Functions of the library that allocate: readers leave them out, with all that they call. tslab has the same. */
 static const char ours[] = "(slab|epoch_domain|slab_lane|slab_run)_(malloc0?|calloc|realloc|reallocarray|aligned_alloc|"
                            "memdup|strn?dup|v?asprintf|array|array_add|move|alloc_obj)(_[a-z]+)*|"
-                           "alloc_obj(_[a-z]+)*|ts[ip]_[a-z_]+";
+                           "alloc_obj(_[a-z]+)*|ts[ip]_[a-z_]+(\\.[a-z0-9.]+)?";
 
 typedef struct Message {
     size_t n;

@@ -33,8 +33,8 @@ labels that hold most, --top-labels of them, and the sum of the others. /sd.json
 process as a target of its own.
 
 Routes: /processes, /processes.json, /metrics, /sd.json, and below /processes/PID/ the page, now.json, stats.json,
-metrics, doctor, healthz. It listens on the loopback only unless --listen says otherwise; there is no password, so put
-it behind something that has one.`,
+metrics, doctor, healthz, and profile: the heap profile for servers that scrape pprof. It listens on the loopback only
+unless --listen says otherwise; there is no password, so put it behind something that has one.`,
 		Example: `  tslab web                       # pick a process
   tslab web 4711
   tslab web server                # the one program of that name

@@ -11,7 +11,7 @@ import (
 // ours are the functions of this library that a program calls to get memory, and those of malloc that the preload library has; pprof
 // leaves them out, too, with all that they call. Not all names that begin with slab_ are ours.
 const ours = `(slab|epoch_domain|slab_lane|slab_run)_(malloc0?|calloc|realloc|reallocarray|aligned_alloc|memdup|strn?dup|v?asprintf|array|array_add|move|alloc_obj)(_[a-z]+)*|` +
-	`alloc_obj(_[a-z]+)*|ts[ip]_[a-z_]+`
+	`alloc_obj(_[a-z]+)*|ts[ip]_[a-z_]+(\.[a-z0-9.]+)?`
 
 var isOurs = regexp.MustCompile("^(" + ours + ")$")
 

@@ -224,6 +224,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("/processes/{pid}/stats.json", s.of(s.stats))
 	mux.HandleFunc("/processes/{pid}/metrics", s.of(s.metrics))
 	mux.HandleFunc("/processes/{pid}/doctor", s.of(s.doctor))
+	mux.HandleFunc("/processes/{pid}/profile", s.of(s.profile))
 	mux.HandleFunc("/processes/{pid}/healthz", s.of(s.health))
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	return mux

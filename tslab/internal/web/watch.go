@@ -46,6 +46,7 @@ type watcher struct {
 
 	profiling sync.Mutex
 	profiled  profiled
+	pprof     pprof
 }
 
 // colours give each label a number, by which pages give it a colour: the same in each process of this server, and another in
