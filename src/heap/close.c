@@ -15,7 +15,7 @@
 #include "threads/bank.h"
 #include "heap/late.h"
 #include "heap/pin.h"
-#include "heap/profile.h"
+#include "observe/profile.h"
 #include "heap/ready.h"
 #include "heap/records.h"
 #include "threads/registry.h"
