@@ -13,11 +13,12 @@ static uint64_t bytes_in(uint64_t charge) { return charge & TSI_CHARGE_MASK; }
 
 static void rise(_Atomic uint64_t* peak, uint64_t to) {
     uint64_t seen = tsi_load_relaxed(peak);
-    while (to > seen && !tsi_cas_seq(peak, &seen, to)) {} /* a maximum: nothing is ordered by it */
+    while (to > seen && !tsi_cas_seq(peak, &seen, to)) {} /* a maximum: it orders nothing */
 }
 
 /* ---- labels ---- */
 
+/* Adds bytes, which may be negative, to a label, and returns its committed bytes. */
 static uint64_t label_now(TsiLabel* l, int64_t bytes) {
     uint64_t now = tsi_add_relaxed(&l->committed, (uint64_t)bytes) + (uint64_t)bytes;
     if ((int64_t)now < 0) return 0; /* others' pending bytes are missing */
@@ -30,8 +31,8 @@ void tsi_pending_push(TsiArena* a, TsiPending* p) {
     p->bytes = 0;
 }
 
-/* release, both: pair with the acquires in report_labels.c. Who sees either sees that a move was begun, and who sees
- * the second sees the first. */
+/* Moves a sum from a thread's record to its label. release, both: pair with the acquires in report_labels.c. A reader
+ * that sees either sees that a move was begun, and one that sees the second sees the first. */
 static void move_sum(_Atomic uint64_t* from, _Atomic uint64_t* to) {
     uint64_t n = tsi_load_relaxed(from);
     if (n == 0) return;
@@ -48,12 +49,12 @@ static void move_histogram(_Atomic uint32_t* from, _Atomic uint64_t* to) {
     }
 }
 
-/* Bytes of a grant that are of the label's budget. */
+/* Returns the bytes of a grant if it is from the label's budget. */
 static uint64_t granted(uint64_t grant, uint32_t label) {
     return grant >> TSI_BUDGET_SHIFT == label + 1 ? grant & TSI_BUDGET_BYTES : 0;
 }
 
-/* What is granted to a thread of the label's budget goes back. */
+/* Gives a thread's grant back to the label. */
 static void grant_back(TsiLabel* l, TsiPending* p, uint32_t label) {
     uint64_t now = tsi_load_relaxed(&p->grant);
     do {
@@ -68,6 +69,7 @@ void tsi_pending_empty(TsiBinding* b, TsiPending* p) {
     grant_back(l, p, tsi_pending_label(p));
     TsiLabelShard* s = &l->shard[b->index % TSI_LABEL_SHARDS];
     tsi_pending_push(b->arena, p);
+
     tsi_add_relaxed(&l->moves_begun, 1); /* before the first move, whose stores release it */
     for (unsigned n = 0; n < TSI_LABEL_SUMS; n++)
         move_sum((_Atomic uint64_t*)&p->sums + n, (_Atomic uint64_t*)&s->sums + n);
@@ -88,7 +90,8 @@ static bool passes(uint64_t soft, uint64_t was, uint64_t now) {
     return soft != 0 && (int64_t)now > 0 && now > soft && (int64_t)was <= (int64_t)soft;
 }
 
-/* So much can be granted in advance: both limits are far, by as much for some threads more, and nobody is at one. */
+/* Returns true if a grant may be given: the label, with `committed` bytes, is far below both limits, some threads'
+ * grants included, and nobody charges it exactly. */
 static bool is_far(TsiLabel* l, uint64_t committed) {
     uint64_t soft = tsi_load_relaxed(&l->budget.soft), hard = tsi_load_relaxed(&l->budget.hard);
     uint64_t most = soft != 0 && (hard == 0 || soft < hard) ? soft : hard;
@@ -96,7 +99,7 @@ static bool is_far(TsiLabel* l, uint64_t committed) {
     return (int64_t)committed >= 0 && committed + FAR_BYTES <= most && tsi_load_seq(&l->exact) == 0;
 }
 
-/* The grants of all threads go back (C2). */
+/* Gives the grants of all threads back to the label (C2). */
 static void grants_back_locked(TsiArena* a, TsiLabel* l, uint32_t label) {
     TSI_HOLDS(&a->phases.labels.lock);
     for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
@@ -105,7 +108,7 @@ static void grants_back_locked(TsiArena* a, TsiLabel* l, uint32_t label) {
     }
 }
 
-/* Bytes that threads have been granted. */
+/* Returns the bytes granted to all threads. */
 static uint64_t granted_locked(TsiArena* a, uint32_t label) {
     TSI_HOLDS(&a->phases.labels.lock);
     uint64_t sum = 0;
@@ -119,26 +122,28 @@ static uint64_t granted_locked(TsiArena* a, uint32_t label) {
 void tsi_budget_change_locked(TsiArena* a, uint32_t label, uint64_t soft, uint64_t hard, SlabBudgetFn fn, void* ctx) {
     TSI_HOLDS(&a->phases.labels.lock);
     TsiLabel* l = tsi_label(&a->phases.labels, label);
-    tsi_add_seq(&l->exact, 1); /* as in budget_charge: nobody is granted anything by the old limits from here on */
+    tsi_add_seq(&l->exact, 1); /* as in budget_charge: no grant under the old limits from here on */
     tsi_budget_write(&l->budget, soft, hard, fn, ctx);
     grants_back_locked(a, l, label);
     (void)tsi_sub_relaxed(&l->exact, 1);
 }
 
-/* Charges the label, and takes a grant where it may. False when the hard budget forbids it. */
+/* Charges the label itself, and takes a grant if it is far from its limits. Returns false if the hard budget forbids
+ * it. */
 static bool budget_charge(TsiArena* a, TsiLabel* l, TsiPending* p, TsiCharge* c) {
     uint64_t soft = tsi_load_relaxed(&l->budget.soft), hard = tsi_load_relaxed(&l->budget.hard), now, more;
     bool exact = false, over;
     grant_back(l, p, c->label); /* it was not enough */
     c->of_label = tsi_load_relaxed(&l->committed);
+
     for (;;) {
         now = c->of_label + c->bytes;
         over = hard != 0 && (int64_t)now > 0 && now > hard;
         if (over || passes(soft, c->of_label, now)) {
-            /* seq_cst, before grants are looked for: who takes one later sees it */
+            /* seq_cst, before grants are searched for: a thread that takes one later sees it */
             if (!exact) tsi_add_seq(&l->exact, 1);
             exact = true;
-            /* Once more when that is less, whoever has taken the grants back. */
+            /* Try again if that is less, whichever thread has returned the grants. */
             tsi_lock_take(&a->phases.labels.lock);
             grants_back_locked(a, l, c->label);
             uint64_t again = tsi_load_relaxed(&l->committed);
@@ -149,13 +154,15 @@ static bool budget_charge(TsiArena* a, TsiLabel* l, TsiPending* p, TsiCharge* c)
             }
             if (over) break;
         }
+
         more = is_far(l, now) ? TSI_PENDING_BYTES : 0;
         /* a sum with a limit: nothing else is ordered by it */
         if (!tsi_cas_seq(&l->committed, &c->of_label, now + more)) continue;
-        /* Empty since we have given it back: nobody but its thread fills it. */
+        /* empty since grant_back above: only its thread fills it */
         if (more != 0) tsi_store_seq(&p->grant, (uint64_t)(c->label + 1) << TSI_BUDGET_SHIFT | more);
         break;
     }
+
     if (exact) (void)tsi_sub_relaxed(&l->exact, 1);
     return !over;
 }
@@ -163,7 +170,7 @@ static bool budget_charge(TsiArena* a, TsiLabel* l, TsiPending* p, TsiCharge* c)
 void tsi_budget_give(TsiArena* a, TsiPending* p, uint32_t label, uint64_t bytes) {
     TsiLabel* l = tsi_label(&a->phases.labels, label);
     uint64_t now = tsi_load_relaxed(&p->grant), to;
-    tsi_pending_push(a, p); /* of before there was a budget */
+    tsi_pending_push(a, p); /* from before there was a budget */
     do {
         to = (now & TSI_BUDGET_BYTES) + bytes;
         if (to > TSI_PENDING_BYTES || !is_far(l, tsi_load_relaxed(&l->committed))) {
@@ -173,7 +180,8 @@ void tsi_budget_give(TsiArena* a, TsiPending* p, uint32_t label, uint64_t bytes)
     } while (!tsi_cas_seq(&p->grant, &now, (uint64_t)(label + 1) << TSI_BUDGET_SHIFT | to)); /* as in tsi_budget_use */
 }
 
-/* False when the label's hard budget forbids it. */
+/* Charges the label, from the thread's store, its grant or the label itself. Returns false if its hard budget forbids
+ * it. */
 static bool label_charge(TsiArena* a, TsiBinding* b, TsiCharge* c) {
     TsiLabel* l = tsi_label(&a->phases.labels, c->label);
     TsiPending* p = tsi_pending_of(b, c->label);
@@ -214,11 +222,11 @@ void tsi_uncharge_all_locked(TsiArena* a, TsiBinding* b, TsiInc* i) {
     tsi_store_relaxed(&i->charge, (uint64_t)label_in(was) << TSI_CHARGE_BITS);
 }
 
-/* The bytes are in the phase's charge, and `was` is what it was before. */
+/* Takes a charge that the label refused off the phase; `was` is the phase's charge before it. */
 static void charge_back(TsiArena* a, TsiInc* i, uint64_t was, uint64_t bytes) {
     uint64_t undone = tsi_sub_relaxed(&i->charge, bytes);
     if (label_in(undone) == label_in(was)) return;
-    /* Relabelled meanwhile: the bytes, which no label had, moved with the rest. */
+    /* Relabelled in between: the bytes, which no label had, moved with the rest. */
     (void)label_now(tsi_label(&a->phases.labels, label_in(was)), (int64_t)bytes);
     (void)label_now(tsi_label(&a->phases.labels, label_in(undone)), -(int64_t)bytes);
 }
@@ -228,6 +236,7 @@ bool tsi_charge(TsiBinding* b, TsiInc* i, uint64_t bytes, TsiCharge* c) {
     b->budget.hard = 0;
     b->budget.ref = tsi_ref(tsi_inc_era(i), i->index);
     b->budget.id = tsi_load_relaxed(&i->id);
+
     do {
         if (hard != 0 && bytes_in(was) + bytes > hard) {
             b->budget.hard = TSI_BUDGET_PHASE;
@@ -235,6 +244,7 @@ bool tsi_charge(TsiBinding* b, TsiInc* i, uint64_t bytes, TsiCharge* c) {
             return false;
         }
     } while (!tsi_cas_seq(&i->charge, &was, was + bytes)); /* a sum with a limit: nothing else is ordered by it */
+
     *c = (TsiCharge){bytes, bytes_in(was), 0, label_in(was), false};
     b->budget.label = c->label;
     if (label_charge(b->arena, b, c)) return true;
@@ -250,10 +260,12 @@ void tsi_charge_keep(TsiBinding* b, TsiInc* i, const TsiCharge* c) {
         b->budget.soft |= TSI_BUDGET_PHASE;
         b->budget.phase_bytes = now;
     }
+
     if (c->pending) {
         tsi_pending_add(b->arena, tsi_pending_of(b, c->label), 0);
         return;
     }
+
     now = c->of_label + c->bytes;
     if ((int64_t)now > 0) rise(&l->peak, now);
     if (passes(tsi_load_relaxed(&l->budget.soft), c->of_label, now)) {
@@ -267,13 +279,15 @@ void tsi_charges_forget(TsiArena* a) {
     for (uint32_t n = 0; n < tsi_table_used(&a->phases.incs); n++) {
         _Atomic uint64_t* charge = &tsi_inc(&a->phases, n)->charge;
         uint64_t now = tsi_load_relaxed(charge);
-        /* else its page may be with the system */
+        /* if 0, its page may be with the system */
         if ((now & TSI_CHARGE_MASK) != 0) tsi_store_relaxed(charge, now & ~TSI_CHARGE_MASK);
     }
+
     for (uint32_t at = 0; at < tsi_table_used(&a->phases.labels.records); at++) {
         tsi_store_relaxed(&tsi_label(&a->phases.labels, at)->committed, 0);
         tsi_store_relaxed(&tsi_label(&a->phases.labels, at)->exact, 0);
     }
+
     for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
         TsiBinding* b = tsi_table_at(&a->bindings, n);
         for (unsigned k = 0; k < TSI_PENDING_LABELS; k++) {
@@ -287,11 +301,12 @@ void tsi_charge_again(TsiArena* a, TsiInc* i, uint64_t bytes) {
     (void)label_now(tsi_label(&a->phases.labels, label_in(tsi_add_relaxed(&i->charge, bytes))), (int64_t)bytes);
 }
 
-/* Where posts for the label of a phase go: by plain stores to what is the thread's own, if it has a binding. */
+/* Returns the sums that posts for a phase's label go to: the thread's own, by plain stores, if it has a binding. */
 static TsiLabelSums* books_of(TsiArena* a, TsiBinding* b, TsiInc* i) {
     return b != NULL ? &tsi_pending_of(b, tsi_inc_label(i))->sums : &tsi_label_of(a, i)->shard[0].sums;
 }
 
+/* Adds to `account` the part of `now` that was not posted yet. */
 static void post(const TsiBinding* b, _Atomic uint64_t* account, uint64_t* posted, uint64_t now) {
     uint64_t more = now - *posted;
     if ((int64_t)more <= 0) return; /* negative: posted ahead, by a relabelling */
@@ -299,7 +314,7 @@ static void post(const TsiBinding* b, _Atomic uint64_t* account, uint64_t* poste
     tsi_sum_add(b, account, more);
 }
 
-/* What was freed singly is what is neither live nor released. */
+/* Posts the individually freed objects: those neither live nor released. */
 static void post_freed_locked(TsiArena* a, TsiBinding* b, TsiInc* i, const TsiHeld* held) {
     TSI_HOLDS(tsi_inc_lock(i));
     TsiLabelSums* s = books_of(a, b, i);
@@ -309,7 +324,7 @@ static void post_freed_locked(TsiArena* a, TsiBinding* b, TsiInc* i, const TsiHe
          i->allocated.bytes + held->issued.bytes - i->released.bytes - held->live.bytes);
 }
 
-/* Posts ahead of the settling of slabs and heaps. */
+/* Posts the sums of slabs and heaps before they are settled. */
 static void post_held_locked(TsiArena* a, TsiBinding* b, TsiInc* i, const TsiHeld* held) {
     TSI_HOLDS(tsi_inc_lock(i));
     TsiLabelSums* s = books_of(a, b, i);
@@ -328,10 +343,12 @@ bool tsi_relabel_locked(TsiArena* a, TsiBinding* b, TsiInc* i, const char name[T
     memcpy(i->label, name, TSI_LABEL_BYTES);
     tsi_post_locked(a, b, i);
     post_held_locked(a, b, i, held);
+
     uint64_t was = tsi_load_relaxed(&i->charge);
     while (!tsi_cas_seq(&i->charge, &was, (uint64_t)to << TSI_CHARGE_BITS | bytes_in(was))) {} /* see charge.h */
     if (label_in(was) == to) return false;
-    /* What it holds live, by what was posted of it, goes from one label's books to the other's. */
+
+    /* Moves the phase's live objects, as posted so far, from the old label's account to the new one's. */
     TsiLabel *from = tsi_label(&a->phases.labels, label_in(was)), *l = tsi_label(&a->phases.labels, to);
     int64_t objects = (int64_t)(i->posted.objects_allocated - i->posted.objects_freed - i->posted.objects_released);
     int64_t bytes = (int64_t)(i->posted.bytes_allocated - i->posted.bytes_freed - i->posted.bytes_released);
@@ -339,10 +356,12 @@ bool tsi_relabel_locked(TsiArena* a, TsiBinding* b, TsiInc* i, const char name[T
     tsi_sub_relaxed(&from->moved_bytes, bytes);
     tsi_add_relaxed(&l->moved_objects, objects);
     tsi_add_relaxed(&l->moved_bytes, bytes);
+
     if (to == TSI_LABEL_OTHER) tsi_add_relaxed(&l->swallowed, 1);
     label_uncharge(a, b, label_in(was), bytes_in(was));
-    /* It is there: no budget can refuse it. Near a limit there are no grants (C2): or what threads were granted before
-     * would have passed it in silence. */
+
+    /* The memory exists: no budget can refuse it. Near a limit there are no grants (C2): otherwise earlier grants of
+     * threads would pass it unnoticed. */
     uint64_t now = label_now(l, (int64_t)bytes_in(was));
     if (tsi_label_has_budget(l) && !is_far(l, now)) {
         tsi_lock_take(&a->phases.labels.lock);
@@ -379,7 +398,7 @@ void tsi_charges_flush(TsiBinding* b) {
     for (unsigned n = 0; n < TSI_PENDING_LABELS; n++) {
         TsiPending* p = &b->pending[n];
         tsi_pending_empty(b, p);
-        /* Not 0 where it was used: its page is told from one that never was (tsi_snapshot_metadata_bytes). */
+        /* A used record keeps its count, which tells its page from one never used (tsi_snapshot_metadata_bytes). */
         if (tsi_load_relaxed(&p->whose) != 0) tsi_store_relaxed(&p->whose, tsi_load_relaxed(&p->whose) >> 32 << 32);
     }
 }
@@ -389,6 +408,7 @@ void tsi_post_end_locked(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t now_ns)
     uint64_t peak = tsi_inc_peak(i), since = tsi_load_relaxed(&i->open_since_ns);
     tsi_sum_add(b, &books_of(a, b, i)->ended, 1);
     if (peak == 0) return;
+
     if (since == TSI_UNTIMED) now_ns = 0;
     unsigned size = tsi_label_bucket(peak), age = tsi_label_bucket(now_ns > since ? now_ns - since : 0);
     if (b != NULL) {
@@ -397,6 +417,7 @@ void tsi_post_end_locked(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t now_ns)
         if (now_ns != 0) tsi_pending_count(b, p, &p->duration[age]);
         return;
     }
+
     TsiLabelShard* s = &tsi_label_of(a, i)->shard[0];
     tsi_add_relaxed(&s->peaks[size], 1);
     if (now_ns != 0) tsi_add_relaxed(&s->duration[age], 1);
@@ -411,25 +432,29 @@ void tsi_post_escapes(TsiArena* a, TsiInc* i, TsiTotals live) {
 
 /* ---- telling ---- */
 
-/* What the budget of the phase or its label says, and how much is committed under it now. */
+/* Reads the budget of the phase or its label: sets *ctx and *now, its committed bytes, and returns its function; NULL
+ * if there is none or the phase has gone. */
 static SlabBudgetFn budget_read(TsiArena* a, const TsiBudgetEvents* e, unsigned whose, void** ctx, uint64_t* now) {
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(e->ref));
     TsiLabel* l = tsi_label(&a->phases.labels, e->label);
     bool of_label = whose == TSI_BUDGET_LABEL;
     TsiLock* lock = of_label ? &a->phases.labels.lock : tsi_inc_lock(i);
     TsiBudget* budget = of_label ? &l->budget : &i->budget;
+
     tsi_lock_take(lock);
     bool there = of_label || tsi_inc_era(i) == tsi_ref_era(e->ref);
     SlabBudgetFn fn = there ? (SlabBudgetFn)budget->fn : NULL;
     *ctx = budget->ctx;
     *now = of_label ? tsi_load_relaxed(&l->committed) - granted_locked(a, e->label)
                     : bytes_in(tsi_load_relaxed(&i->charge));
+
     tsi_lock_give(lock);
     if ((int64_t)*now < 0) *now = 0; /* others' pending bytes are missing */
     return fn;
 }
 
-/* Each call reads the budget again: the function that was called before may have replaced it, and freed its ctx. */
+/* Calls a budget's function. Each call reads the budget again: the function called before may have replaced it, and
+ * freed its ctx. */
 static void tell(TsiArena* a, const TsiBudgetEvents* e, unsigned whose, bool hard) {
     void* ctx;
     uint64_t now;

@@ -5,7 +5,7 @@
 #include "account/close_tell.h"
 
 #ifdef TSI_USDT
-/* The names are those that <sys/sdt.h> puts into the notes; others know them by ours. */
+/* The names that <sys/sdt.h> puts into the notes; other files know them by ours. */
 #define SEMAPHORE(name) \
     static volatile unsigned short temporal_slab_##name##_semaphore __attribute__((section(".probes"), used))
 #define KNOWN_AS(name)                               \

@@ -1,8 +1,8 @@
 /*
- * close_tell.h - the probes of a phase's end, which are told of only where somebody listens.
+ * close_tell.h - the probes of a phase's end, which fire only if a tool listens.
  *
- * These alone have semaphores, words that a tool raises while it is attached (src/base/probes.h): they tell how long
- * the end took, and to read a clock costs a tenth of the end of a small phase. All places where they fire are in one
+ * These alone have semaphores, words that a tool raises while it is attached (src/base/probes.h): they report how long
+ * the end took, and reading a clock costs a tenth of the end of a small phase. All places where they fire are in one
  * file, because tools take the first place's semaphore for all.
  */
 #ifndef TSI_ACCOUNT_CLOSE_TELL_H
@@ -12,12 +12,13 @@
 #include "state/arena.h"
 
 #ifdef TSI_USDT
-/* How many listen to each. What escapes is told of by ends that have read the clock anyway. */
+/* Tools that listen to each. Escapes are left out: their ends have read the clock anyway. */
 #define TSI_LISTENERS(name) extern volatile unsigned short tsi_listen_##name __attribute__((visibility("hidden")))
 TSI_LISTENERS(epoch_close);
 TSI_LISTENERS(close_objects);
 TSI_LISTENERS(close_bytes);
 TSI_LISTENERS(close_slabs);
+/* Returns true if a tool listens to ends of phases. [any thread] */
 TSI_INLINE bool tsi_closes_are_watched(void) {
     return (tsi_listen_epoch_close | tsi_listen_close_objects | tsi_listen_close_bytes | tsi_listen_close_slabs) != 0;
 }
@@ -25,9 +26,9 @@ TSI_INLINE bool tsi_closes_are_watched(void) {
 TSI_INLINE bool tsi_closes_are_watched(void) { return false; }
 #endif
 
-/* Of a phase that never held anything. label: TSI_LABEL_BYTES. */
+/* Fires the probe of the end of a phase that never held anything. label: TSI_LABEL_BYTES. [any thread] */
 void tsi_tell_empty_close(TsiArena* a, EpochId id, uint64_t era, const char* label);
-/* escaped: at the first close that drains. */
+/* Fires the probes of an end. escaped: live objects, at the first close that drains; otherwise 0. [any thread] */
 void tsi_tell_close(TsiArena* a, EpochCloseMode mode, const EpochReceipt* r, TsiTotals escaped);
 
 #endif

@@ -30,7 +30,8 @@ static void count(TsiArena* a, unsigned what, const void* where) {
 
 void tsi_refuse_count(TsiArena* a, unsigned what) { count(a, what, NULL); }
 
-/* The label that a misuse is of: the phase's, or that of a slab which is still in one; NULL when there is none. */
+/* Returns the label that a misuse counts for: the phase's, or that of a slab which is still in one; NULL if there is
+ * none. */
 static TsiLabel* label_of(TsiArena* a, const TsiMisuse* m) {
     TsiPlace at;
     TsiRef ref = m->ref;
@@ -44,7 +45,7 @@ static TsiLabel* label_of(TsiArena* a, const TsiMisuse* m) {
     return m->ref == 0 || tsi_inc_era(i) == tsi_ref_era(ref) ? tsi_label_of(a, i) : NULL;
 }
 
-/* A line of text made without malloc, locale or a lock: the process may be in any state. What does not fit is cut. */
+/* A line of text, made without malloc, locale or a lock: the process may be in any state. Cut if it is too long. */
 typedef struct Line {
     size_t used;
     char text[256];
@@ -69,6 +70,7 @@ static void add_hex(Line* l, const char* before, uint64_t v) {
 
 static _Noreturn void die(const TsiMisuse* m, const TsiLabel* label) {
     if (label == NULL) label = m->label;
+
     Line l = {.used = 0};
     add_text(&l, "temporal-slab: ", 32);
     add_text(&l, tsi_misuse_name(m->what), 32);
@@ -79,8 +81,9 @@ static _Noreturn void die(const TsiMisuse* m, const TsiLabel* label) {
         add_text(&l, label->name, sizeof label->name);
         add_char(&l, '"');
     }
+
     add_text(&l, ": aborting, because misuse_fatal is set", 64);
-    l.text[l.used++] = '\n'; /* add_char leaves room for it */
+    l.text[l.used++] = '\n'; /* add_char leaves room */
     tsi_os.complain(l.text, l.used);
     abort();
 }
@@ -120,6 +123,7 @@ void tsi_refuse_as(TsiArena* a, const TsiMisuse* m) {
     TsiLabel* label = label_of(a, m);
     count(a, m->what, m->where);
     if (label != NULL) tsi_add_relaxed(&label->refusals, 1);
+
     if (a->options.misuse_fn != NULL && (tsi_tls.telling & TSI_TELLS_MISUSE) == 0) tell(a, m);
     if (a->options.misuse_fatal) die(m, label);
     tsi_tls.error = (uint8_t)error_of(m->what);

@@ -1,6 +1,6 @@
 /*
- * refuse.h - the caller's misuse: counted, told to the callback, and a crash only with the option misuse_fatal, which
- * then says what it was.
+ * refuse.h - the caller's misuse: counted, reported to the callback, and a crash only with the option misuse_fatal,
+ * after one line that says which misuse it was.
  */
 #ifndef TSI_ACCOUNT_REFUSE_H
 #define TSI_ACCOUNT_REFUSE_H
@@ -12,20 +12,21 @@ typedef struct TsiMisuse {
     const void* where;     /* the offending pointer, or NULL */
     SlabHandle handle;     /* the offending handle, or 0 */
     TsiRef ref;            /* the phase, or 0: that of the slab that `where` points into; counted for its label */
-    const TsiLabel* label; /* where there is no phase: only told, or NULL */
+    const TsiLabel* label; /* if there is no phase: for that line only, or NULL */
 } TsiMisuse;
 
-/* Counts the misuse, tells of it, and notes it as the thread's error (slab_error). No lock is held and no bracket open.
- * Preserves errno. */
+/* Counts the misuse, calls the callback, and sets the thread's error (slab_error). Preserves errno.
+ * [no lock, no bracket] */
 void tsi_refuse_as(TsiArena* a, const TsiMisuse* m);
 TSI_INLINE void tsi_refuse(TsiArena* a, SlabMisuse what, const void* where) {
     tsi_refuse_as(a, &(TsiMisuse){.what = what, .where = where});
 }
-/* One word, as the statistics have it; static storage. */
+/* Returns the misuse's name in the statistics, a word; static storage. [any thread] */
 const char* tsi_misuse_name(SlabMisuse what);
-/* Counts what is not the caller's fault: TSI_REFUSED_LATE, TSI_REFUSED_MEMORY, TSI_REFUSED_BUDGET. */
+/* Counts a refusal that is not the caller's mistake: TSI_REFUSED_LATE, TSI_REFUSED_MEMORY, TSI_REFUSED_BUDGET.
+ * [any thread] */
 void tsi_refuse_count(TsiArena* a, unsigned what);
-/* Sets errno and the thread's error, which follows from it. */
+/* Sets errno and the thread's error, which follows from it. [any thread] */
 void tsi_error_set(int error);
 
 #endif

@@ -62,8 +62,8 @@ void tsi_profile_start(TsiBinding* b, uint64_t mean) {
     if (mean != 0) next_mark(b);
 }
 
-/* How many of n allocations of so many bytes come before the next mark; n when it is further. The one with the mark is
- * counted, too. */
+/* Returns how many of n allocations of `bytes` bytes come before the next mark; n if it is further. Counts the one with
+ * the mark, too. */
 static uint64_t before_mark(TsiBinding* b, uint64_t n, uint64_t bytes) {
     if (b->profile_left >= n * bytes) {
         b->profile_left -= n * bytes;
@@ -100,7 +100,7 @@ uint64_t tsi_profile_cut(TsiBinding* b, TsiLine* l, uint32_t bytes, uint64_t rea
 static uint32_t mark_in(TsiBinding* b, uint32_t from, uint32_t end) {
     double u = uniform(&b->profile_dice), mean = (double)b->profile_mean;
     if (b->profile_mean == 1) return from;
-    if ((1 - u) * mean >= end - from) return end; /* -ln u >= 1 - u: mostly the logarithm is not needed */
+    if ((1 - u) * mean >= end - from) return end; /* -ln u >= 1 - u: normally the logarithm is not needed */
     double bytes = -ln(u) * mean;
     return bytes < end - from ? from + (uint32_t)bytes : end;
 }
@@ -219,7 +219,7 @@ static void tidy_locked(TsiArena* a) {
 static bool live_room_locked(TsiArena* a) {
     TSI_HOLDS(&a->profile.lock);
     TsiProfile* p = &a->profile;
-    /* Not for each sample: a full table of living objects would be walked again and again. */
+    /* Only now and then: otherwise a full table of living objects would be walked for each sample. */
     if (p->live_count == TSI_PROFILE_LIVE && p->lost_since == 0) tidy_locked(a);
     if (p->live_count < TSI_PROFILE_LIVE) return true;
     p->lost_since = (p->lost_since + 1) % TSI_PROFILE_PATIENCE;

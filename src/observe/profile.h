@@ -1,5 +1,5 @@
 /*
- * profile.h - a heap profile: one allocation in about so many bytes, with its stack, size, label and era.
+ * profile.h - a heap profile: one allocation in about `profile_bytes` bytes, with its stack, size, label and era.
  *
  * Which. Marks lie on a thread's allocated bytes, at distances that are exponential with the mean `profile_bytes`; an
  * allocation on whose bytes one falls is sampled. So each of s bytes (usable ones) is with probability
@@ -11,8 +11,8 @@
  * belongs to a slot before anybody knows whether it will be taken. In a region marks lie on its bytes, and the owner's
  * limit (`lim`) ends before the next one: the allocation that misses is recorded, and the limit goes on to the mark
  * behind it. A life begins with a distance of its own, as does what follows a mark; what lies behind the last object
- * when a life ends may be forgotten, as the distances have no memory. What an object gains where it is, is sampled like
- * an object of so many bytes. What is slow anyway (large objects) asks for itself.
+ * when a life ends may be forgotten, as the distances have no memory. Bytes that an object gains in place are sampled
+ * like an object of that size. Allocations that are slow anyway (large objects) ask for themselves.
  *
  * Live. A sample keeps a handle of its object (mem/handle.h), so it ends when the object is freed or its phase is
  * released, exactly, and nothing is done at that moment. Its price: a line with a sample counts the frees of its slots
@@ -38,17 +38,17 @@ bool tsi_profile_init(TsiProfile* p, uint64_t mean, bool escapes);
 void tsi_profile_destroy(TsiProfile* p);
 /* The distance to a thread's first mark. */
 void tsi_profile_start(TsiBinding* b, uint64_t mean);
-/* What a refill of slots of so many bytes may hand out; marks the line when that is less than `ready`. b->profile_hit
- * when the first of them is sampled. */
+/* Returns the slots of `ready`, of `bytes` bytes each, that a refill may hand out; marks the line if that is not all.
+ * Sets b->profile_hit if the first of them is sampled. */
 uint64_t tsi_profile_cut(TsiBinding* b, TsiLine* l, uint32_t bytes, uint64_t ready);
-/* An object of so many bytes was bumped in the current region: b->profile_hit when it is sampled, and the next mark.
- * fresh: the region's life has begun with it. There is a profile. */
+/* Records that an object of `bytes` bytes was bumped in the current region: sets b->profile_hit if it is sampled, and
+ * the next mark. fresh: the region's life has begun with it. There is a profile. */
 void tsi_profile_bumped(TsiBinding* b, TsiHeap* h, uint32_t bytes, bool fresh);
-/* The same of an object that has a region alone. */
+/* Like tsi_profile_bumped, for an object that has a region alone. */
 void tsi_profile_alone(TsiBinding* b, TsiRegion* r, uint32_t bytes);
 /* The last object of a region is about to reach to `end`: b->profile_hit when what it gains is sampled. */
 void tsi_profile_grown(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32_t end);
-/* One allocation that no refill has counted: sets b->profile_hit when it is sampled. */
+/* Counts an allocation that no refill has counted: sets b->profile_hit if it is sampled. */
 void tsi_profile_one(TsiBinding* b, uint64_t bytes);
 /* Records a sampled object. gained: what it has gained where it is, when that is sampled, else 0. ref: its phase.
  * maker: see tsi_scope_maker. No lock held and no bracket open. Preserves errno. */
@@ -59,7 +59,7 @@ unsigned tsi_profile_frames(TsiBinding* b, TsiCaller from, uintptr_t* frames, un
 /* Counts the samples of the phase that live for their stacks, and drops those that do not. `ref` was drained just now
  * and objects of it live. [stripe] */
 void tsi_profile_escaped(TsiArena* a, TsiRef ref);
-/* Objects that one sampled of so many bytes stands for. */
+/* Returns the number of objects that a sampled one of `bytes` bytes stands for. */
 double tsi_profile_weight(uint64_t bytes, uint64_t mean);
 /* Bytes of the tables that were written. */
 size_t tsi_profile_bytes(TsiArena* a);

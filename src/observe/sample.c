@@ -6,7 +6,7 @@
 
 enum { SKEW_NS = 50000, ROUNDS = 256 };
 
-/* Times between two readings, or what the readings themselves cost. */
+/* Times between two readings, or the cost of the readings themselves. */
 typedef struct Elapsed {
     uint64_t cpu, wall, whole; /* whole: wall clock, with the second reading of the processor clock */
     uint64_t slept;
@@ -39,7 +39,7 @@ static void calibrate(void) {
 void tsi_sample_calibrate(void) { (void)pthread_once(&calibrated, calibrate); }
 
 static uint64_t less(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
-/* Nothing is not written: it would fetch a page for it. */
+/* Adds v to a sum. 0 is not written: that would fetch a page. */
 static void add(_Atomic uint64_t* sum, uint64_t v) {
     if (v != 0) tsi_store_relaxed(sum, tsi_load_relaxed(sum) + v);
 }
@@ -47,7 +47,8 @@ static void rise(_Atomic uint64_t* max, uint64_t v) {
     if (v > tsi_load_relaxed(max)) tsi_store_relaxed(max, v);
 }
 
-/* wall, cpu, wait from sum[at], maxima from sum[at + 3], and to `out`; false when the sample is dropped. */
+/* Adds a sample: wall, cpu, wait from sum[at], maxima from sum[at + 3]; sets `out` to them. Returns false if it is
+ * dropped. */
 static bool book(TsiSamples* s, unsigned at, TsiStopwatch since, uint64_t out[3]) {
     Elapsed e = elapsed(since);
     uint64_t wall = less(e.wall, cost.wall), ran = less(e.cpu, cost.cpu), whole = less(e.whole, cost.whole);

@@ -1,22 +1,21 @@
 /*
- * sample.h - slow allocations timed end to end, one in so many.
+ * sample.h - slow allocations timed end to end, one in `period`.
  *
- * Slow are those that leave the fast path: a line is used up, a region is full, a phase allocates for the first time or
- * its heap is looked for, an object is large, the profile has a mark. They alone wait for locks, the kernel or memory.
- * Each thread counts its own and times one in `period`. A fast one takes less time than to read a clock: it is not
- * timed.
+ * An allocation is slow if it leaves the fast path: a line is used up, a region is full, a phase allocates for the
+ * first time or its heap is searched for, an object is large, the profile has a mark. Slow ones alone wait for locks,
+ * the kernel or memory. Each thread times one in `period` of its own. A fast one takes less time than reading a clock.
  *
- * The thread's cpu clock is read outside, the wall clock inside; what the readings cost (calibrated once, the
- * least of many) is taken off, and nothing goes below 0. wait = wall - cpu - time slept for our own locks, which
- * is told apart. Where the thread lost the processor as the first reading returned, the switch is in the cpu time
- * and not in the wall clock: cpu is at most wall. A sample with 50 microseconds more cpu than wall met a clock that
- * jumped and is dropped.
+ * The thread's cpu clock is read outside, the wall clock inside; the cost of the readings (calibrated once, the least
+ * of many) is subtracted, and nothing goes below 0. wait = wall - cpu - time slept for our own locks, which is reported
+ * separately. If the thread lost the processor as the first reading returned, the switch is in the cpu time and not in
+ * the wall clock: cpu is set to at most wall. A sample with 50 microseconds more cpu than wall met a clock that jumped
+ * and is dropped.
  *
- * Reading the cpu clock makes the kernel look whether the thread's time slice is over, so nearly every loss of
- * the processor happens as that reading returns. Between the two readings' looks lies exactly the cpu time that
- * was read, and a slice ends anywhere in it: so a third reading of the wall clock, after the second of the cpu clock,
- * measures what was waited there, and the allocation is charged its part: that of its cpu time in the cpu
- * time read, over all samples so far.
+ * Reading the cpu clock makes the kernel check whether the thread's time slice is over, so nearly every loss of the
+ * processor happens as that reading returns. Exactly the cpu time that was read lies between the checks of the two
+ * readings, and a slice ends anywhere in it. So a third reading of the wall clock, after the second of the cpu clock,
+ * measures the wait there, and the allocation is charged its share: its cpu time by the cpu time read, over all samples
+ * so far.
  */
 #ifndef TSI_OBSERVE_SAMPLE_H
 #define TSI_OBSERVE_SAMPLE_H
@@ -27,18 +26,21 @@ typedef struct TsiStopwatch {
     uint64_t cpu, wall, slept;
 } TsiStopwatch;
 
-/* Once per process, when an allocator samples. */
+/* Measures the cost of the readings, once per process, when an allocator samples. [any thread] */
 void tsi_sample_calibrate(void);
+/* Reads the clocks at the beginning of a sample. [own thread] */
 TsiStopwatch tsi_sample_start(void);
-/* Wall, cpu and wait of the sample to ns; false when it is dropped. */
+/* Ends the sample of an allocation: sets ns to its wall, cpu and wait. Returns false if it is dropped. [own thread] */
 bool tsi_sample_stop_alloc(TsiBinding* b, TsiStopwatch since, uint64_t ns[3]);
-/* Adds it to the label of a phase; to "(unlabeled)" for 0, and when the phase's record serves another one by now. */
+/* Adds a sample to the label of the phase `of`; to "(unlabeled)" if `of` is 0 or its record serves another phase by
+ * now. [own thread] */
 void tsi_sample_label(TsiBinding* b, TsiRef of, const uint64_t ns[3]);
-/* why: 0 no free slot, 1 not of this owner or class, 2 other. `since` counts when sampling is on. */
+/* Counts a repair; why: 0 no free slot, 1 not of this owner or class, 2 other. `since` counts if sampling is on.
+ * [own thread] */
 void tsi_sample_repair(TsiBinding* b, unsigned why, TsiStopwatch since);
-/* Counts a slow path of the thread; true when it is to be timed. Sampling is on. */
+/* Counts a slow path of the thread. Returns true if it must be timed. Sampling is on. [own thread] */
 bool tsi_sample_due(TsiBinding* b);
-/* Adds a thread's samples to the arena's, for threads that leave. Registry lock. */
+/* Adds a leaving thread's samples to the arena's. [registry lock] */
 void tsi_samples_fold(TsiSamples* to, TsiSamples* from);
 
 #endif

@@ -19,12 +19,12 @@ typedef struct Sheet {
     uint64_t ended_ns, closed_ns;
     uint32_t state, count; /* of places */
     uint32_t used, live;
-    uint32_t head, older; /* place; of the incarnation's, place + 1 */
+    uint32_t head, older; /* place; the incarnation's sheet before, place + 1 */
     bool released;
     char label[TSI_LABEL_BYTES];
 } Sheet;
 
-/* An object, in turn with others. */
+/* An object; the records are used in turn. */
 typedef struct Record {
     uint64_t serial; /* of its sheet */
     size_t offset, size;
@@ -54,7 +54,7 @@ typedef struct TsiSheets {
 
 TsiLock tsi_stand_in_lock = TSI_LOCK_OF(STAND_INS);
 
-/* Of the process: what a fault is looked up in. */
+/* The process's tables, in which a fault is looked up. */
 static _Atomic(TsiSheets*) known[TOLD_MAX];
 
 static size_t sheets_bytes(const TsiSheets* t) { return t->places * sizeof(Sheet); }
@@ -67,7 +67,7 @@ bool tsi_sheets_own(const TsiSheets* t, const void* p) {
 }
 
 static const Record* record_of(const TsiSheets* t, const Sheet* s, size_t offset) {
-    const Record* before = NULL; /* the object behind which the address is, where it is in none */
+    const Record* before = NULL; /* the object before the address, if it is in none */
     for (uint32_t n = 0; n < RECORDS; n++) {
         const Record* r = &t->record[n];
         if (r->serial != s->serial || r->offset > offset) continue;
@@ -103,9 +103,10 @@ static void put_ago(Words* w, uint64_t since_ns) {
 }
 
 static void tell(const TsiSheets* t, const Sheet* s, const void* address, uintptr_t pc) {
-    static Words w; /* too large for a signal's stack; of two threads that fault at once one may garble the other */
+    static Words w; /* too large for a signal's stack; two threads that fault at once may garble it */
     size_t offset = (size_t)((const uint8_t*)address - t->base) - (size_t)s->head * TSI_SHEET_BYTES;
     const Record* r = record_of(t, s, offset);
+
     w.used = 0;
     PUT(&w, "temporal-slab: late access to phase \"%s\" (era %" PRIu64 "), ", s->label, tsi_ref_era(s->ref));
     if (s->ended_ns != 0) {
@@ -117,11 +118,13 @@ static void tell(const TsiSheets* t, const Sheet* s, const void* address, uintpt
         put_ago(&w, s->closed_ns);
         PUT(&w, " ago");
     }
+
     if (r != NULL && offset < r->offset + r->size)
         PUT(&w, ": %p is %zu bytes into an object of %zu bytes\n", address, offset - r->offset, r->size);
     else if (r != NULL)
         PUT(&w, ": %p is %zu bytes behind an object of %zu bytes\n", address, offset - r->offset - r->size, r->size);
     else PUT(&w, ": %p is in an object that is not known any more\n", address);
+
     put_code(&w, "  touched at    ", pc);
     for (unsigned n = 0; r != NULL && n < r->depth; n++)
         put_code(&w, n == 0 ? "  allocated at  " : "                ", r->frames[n]);
@@ -150,20 +153,24 @@ TsiSheets* tsi_sheets_open(TsiArena* a) {
     if (t == NULL) return NULL;
     t->arena = a;
     t->incs = a->phases.incs.capacity;
+
     while ((t->reserved = tsi_os.reserve(bytes + align_most)) == NULL && bytes > least_bytes) bytes /= 2;
     t->reserved_bytes = bytes + align_most;
     t->base = (uint8_t*)tsi_align_up((uintptr_t)t->reserved, align_most);
     t->places = (uint32_t)(bytes / TSI_SHEET_BYTES);
+
     t->sheets = tsi_os_map(sheets_bytes(t));
     t->record = tsi_os_map(RECORDS * sizeof(Record));
     t->newest = tsi_os_map(incs_bytes(t));
     t->current = tsi_os_map(incs_bytes(t));
+
     bool whole =
         t->reserved != NULL && t->sheets != NULL && t->record != NULL && t->newest != NULL && t->current != NULL;
     if (!whole || !tsi_os_on_fault(on_fault)) {
         tsi_sheets_close(t);
         return NULL;
     }
+
     tsi_lock_take(&tsi_stand_in_lock);
     for (unsigned n = 0; n < TOLD_MAX; n++) {
         if (tsi_load_relaxed(&known[n]) != NULL) continue;
@@ -179,10 +186,12 @@ void tsi_sheets_close(TsiSheets* t) {
     for (unsigned n = 0; n < TOLD_MAX; n++)
         if (tsi_load_relaxed(&known[n]) == t) tsi_store_relaxed(&known[n], NULL);
     tsi_lock_give(&tsi_stand_in_lock);
+
     for (void *block = t->blocks, *next; block != NULL; block = next) {
         next = *(void**)block;
         tsi_os_drop(block, CELLS * sizeof(Cell));
     }
+
     if (t->reserved != NULL) tsi_os.unmap(t->reserved, t->reserved_bytes);
     tsi_os_drop(t->sheets, sheets_bytes(t));
     tsi_os_drop(t->record, RECORDS * sizeof(Record));
@@ -237,7 +246,8 @@ static void close_locked(TsiSheets* t, uint32_t place) {
     (void)tsi_os.purge(address_of(t, place), (size_t)s->count * TSI_SHEET_BYTES, TSI_PURGE_UNCOMMIT);
 }
 
-/* The first of so many places in a row that are free, or closed: the next in turn. UINT32_MAX if there are none. */
+/* Returns the first of `count` places in a row that are free or closed, the next in turn; UINT32_MAX if there are
+ * none. */
 static uint32_t find_locked(const TsiSheets* t, uint32_t count, uint32_t align) {
     TSI_HOLDS(&tsi_stand_in_lock);
     uint32_t from = t->next;
@@ -258,19 +268,22 @@ static uint32_t open_locked(TsiSheets* t, TsiRef ref, uint32_t count, uint32_t a
     uint32_t place = find_locked(t, count, align), at = tsi_ref_index(ref);
     if (place == UINT32_MAX || tsi_os.commit(address_of(t, place), (size_t)count * TSI_SHEET_BYTES) != 0)
         return UINT32_MAX;
+
     t->next = place + count;
     Sheet* s = &t->sheets[place];
     *s = (Sheet){.ref = ref, .serial = ++t->serials, .state = SHEET_OPEN, .count = count, .head = place};
     memcpy(s->label, tsi_inc(&t->arena->phases, at)->label, sizeof s->label);
     if (s->label[0] == 0) memcpy(s->label, "(unlabeled)", sizeof "(unlabeled)");
+
     for (uint32_t n = 1; n < count; n++)
         t->sheets[place + n] = (Sheet){.serial = s->serial, .state = SHEET_TAIL, .head = place};
+
     s->older = t->newest[at];
     t->newest[at] = place + 1;
     return place;
 }
 
-/* The incarnation goes on with another sheet, or has ended. */
+/* Ends the filling of the incarnation's current sheet, and closes it if nothing lives there. */
 static void leave_current_locked(TsiSheets* t, uint32_t at) {
     TSI_HOLDS(&tsi_stand_in_lock);
     uint32_t place = t->current[at];
@@ -279,7 +292,7 @@ static void leave_current_locked(TsiSheets* t, uint32_t at) {
         close_locked(t, place - 1);
 }
 
-/* The sheet of the incarnation that has so many bytes left, or a new one; the place, or UINT32_MAX. */
+/* Returns the place of a sheet of the incarnation with room for `bytes`, opened if need be; or UINT32_MAX. */
 static uint32_t roomy_locked(TsiSheets* t, TsiRef ref, size_t bytes, size_t align) {
     TSI_HOLDS(&tsi_stand_in_lock);
     uint32_t at = tsi_ref_index(ref), place = t->current[at];
@@ -288,12 +301,14 @@ static uint32_t roomy_locked(TsiSheets* t, TsiRef ref, size_t bytes, size_t alig
         return all < t->places ? open_locked(t, ref, (uint32_t)all, align > TSI_SHEET_BYTES ? (uint32_t)align : 1)
                                : UINT32_MAX;
     }
+
     if (place != 0) {
         const Sheet* s = &t->sheets[place - 1];
         bool its = s->ref == ref && s->state == SHEET_OPEN;
         if (its && tsi_align_up(s->used, align) + bytes <= TSI_SHEET_BYTES) return place - 1;
         if (its) leave_current_locked(t, at);
     }
+
     place = open_locked(t, ref, 1, 1);
     if (place != UINT32_MAX) t->current[at] = place + 1;
     return place;
@@ -302,6 +317,7 @@ static uint32_t roomy_locked(TsiSheets* t, TsiRef ref, size_t bytes, size_t alig
 void* tsi_sheet_take(TsiSheets* t, TsiRef ref, size_t size, size_t align) {
     size_t bytes = tsi_align_up(size != 0 ? size : 1, 16);
     if (align < 16) align = 16;
+
     tsi_lock_take(&tsi_stand_in_lock);
     uint32_t place = roomy_locked(t, ref, bytes, align);
     uint8_t* block = NULL;
@@ -317,6 +333,7 @@ void* tsi_sheet_take(TsiSheets* t, TsiRef ref, size_t size, size_t align) {
         r->size = size;
         r->depth = 0;
     }
+
     tsi_lock_give(&tsi_stand_in_lock);
     return block;
 }
@@ -326,7 +343,7 @@ void tsi_sheet_note(TsiSheets* t, const void* block, const uintptr_t* frames, un
     const Sheet* s = &t->sheets[((const uint8_t*)block - t->base) / TSI_SHEET_BYTES];
     size_t offset = (size_t)((const uint8_t*)block - address_of(t, s->head));
     uint64_t first = t->records > TSI_SHEET_FRAMES * 64 ? t->records - TSI_SHEET_FRAMES * 64 : 0;
-    for (uint64_t n = t->records; n-- > first;) { /* one of the latest: others may have come in between */
+    for (uint64_t n = t->records; n-- > first;) { /* among the latest: others may have come in between */
         Record* r = &t->record[n % RECORDS];
         if (r->serial != s->serial || r->offset != offset) continue;
         r->depth = depth < TSI_SHEET_FRAMES ? depth : TSI_SHEET_FRAMES;
@@ -351,12 +368,14 @@ void tsi_sheets_ended(TsiSheets* t, TsiRef ref, bool released) {
     tsi_lock_take(&tsi_stand_in_lock);
     uint32_t current = t->current[at];
     if (current != 0 && t->sheets[current - 1].ref == ref) leave_current_locked(t, at);
+
     for (uint32_t place = t->newest[at]; place != 0;) {
         Sheet* s = &t->sheets[place - 1];
-        if (s->ref != ref) break; /* older ones are of others, or their addresses are used again */
+        if (s->ref != ref) break; /* older ones are others', or their addresses are used again */
         if (s->ended_ns == 0) s->ended_ns = now;
         s->released |= released;
         place = s->older;
     }
+
     tsi_lock_give(&tsi_stand_in_lock);
 }

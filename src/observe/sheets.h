@@ -1,18 +1,18 @@
 /*
- * sheets.h - late access: pages on which everything has ended cannot be touched, and who touches them is told what was
+ * sheets.h - late access: pages on which everything has ended cannot be touched; an access is reported with what was
  * there.
  *
  * With the option late_access an allocator has stand-ins (stand_in.h) that lie on sheets: 64 KiB of addresses each, or
  * a few of them for a large object, of one incarnation alone. A sheet is closed when its phase has ended and nothing on
- * it lives any more: its pages go back, and whatever touches its addresses faults. Then a line on standard error says
- * which phase it was, how long ago it ended, where in which object the address is, where that was allocated, and who
- * touches it; the process goes on to whatever handles the fault, mostly its end.
+ * it lives any more: its pages go back, and any access to its addresses faults. Then a report on standard error names
+ * the phase and how long ago it ended, the object and where in it the address is, where it was allocated, and the code
+ * that touches it; the process goes on to the handler of the fault, normally its end.
  *
  *   reservation  [sheet][sheet][sheet  sheet  sheet]...    taken in turn, so an address comes again after all others
  *
- * Addresses are used again when the reservation has been gone through; the stacks of objects are kept for the latest
- * 131,072. A system call that is given such an address fails with EFAULT, and nothing is told. All calls take
- * tsi_stand_in_lock, which is held where that is said.
+ * Addresses are used again after the whole reservation; the latest 131,072 objects keep their stacks. A system call
+ * with such an address fails with EFAULT, without a report. All calls take tsi_stand_in_lock; `_locked` functions hold
+ * it.
  */
 #ifndef TSI_OBSERVE_SHEETS_H
 #define TSI_OBSERVE_SHEETS_H
@@ -20,30 +20,33 @@
 #include "state/arena.h"
 #include "os/lock.h"
 
-/* Of stand-ins and their sheets. Taken with no other lock held, but for a fork. */
+/* Guards stand-ins and their sheets. Taken with no other lock held, except for a fork. */
 extern TsiLock tsi_stand_in_lock;
 
 enum { TSI_STAND_IN_ALIGN_MAX = 1 << 20 };
 enum { TSI_SHEET_BYTES = 1 << 16, TSI_SHEET_FRAMES = 12, TSI_SHEET_CELL = 96 };
 
-/* Reserves the addresses, and has faults told. NULL without memory. [nobody knows of the allocator yet] */
+/* Reserves the addresses and installs the report of faults. Returns NULL without memory.
+ * [nobody knows of the allocator yet] */
 struct TsiSheets* tsi_sheets_open(TsiArena* a);
+/* Gives everything back. [destroy] */
 void tsi_sheets_close(struct TsiSheets* t);
 
-/* A cell of TSI_SHEET_CELL bytes for a record, or NULL. [no lock] */
+/* Takes a cell of TSI_SHEET_CELL bytes for a record. Returns NULL without memory. [no lock] */
 void* tsi_sheet_cell_take(struct TsiSheets* t);
+/* Gives a cell back. [no lock] */
 void tsi_sheet_cell_give(struct TsiSheets* t, void* cell);
 
-/* A block for an object of the incarnation, aligned to at least 16; NULL where there is no room. [no lock] */
+/* Takes a block for an object of the incarnation, aligned to at least 16. Returns NULL without room. [no lock] */
 void* tsi_sheet_take(struct TsiSheets* t, TsiRef ref, size_t size, size_t align);
-/* Its callers, innermost first. [no lock] */
+/* Records the callers that allocated a block, innermost first. [no lock] */
 void tsi_sheet_note(struct TsiSheets* t, const void* block, const uintptr_t* frames, unsigned depth);
-/* Its object has ended. [no lock] */
+/* Ends a block's object; closes its sheet if that was the last. [no lock] */
 void tsi_sheet_give(struct TsiSheets* t, void* block);
-/* The incarnation has ended. [no lock] */
+/* Records that an incarnation has ended, and when. [no lock] */
 void tsi_sheets_ended(struct TsiSheets* t, TsiRef ref, bool released);
 
-/* Returns true if p is where sheets are. [any thread] */
+/* Returns true if p is in the reservation. [any thread] */
 bool tsi_sheets_own(const struct TsiSheets* t, const void* p);
 
 #endif

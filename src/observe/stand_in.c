@@ -3,8 +3,8 @@
  *
  * A record for each block is in a tree of the process, by address, so that a pointer into a block finds it, and in a
  * list of its incarnation, so that an end finds all of them. The tree is a treap whose ranks are hashes of addresses.
- * It hangs on a static variable: leak checkers, which do not look into pages of ours, find all blocks from there, and
- * from the blocks what the program points to in them.
+ * Its root is a static variable: leak checkers, which do not scan pages of ours, find all blocks from there, and
+ * through the blocks the program's other memory.
  */
 #include "observe/stand_in.h"
 
@@ -27,31 +27,33 @@ typedef struct TsiStandIn {
 
 _Static_assert(sizeof(TsiStandIn) <= TSI_SHEET_CELL, "a record fits into a cell");
 
-/* Of an allocator that has stand-ins. */
+/* The stand-ins of an allocator. */
 struct TsiStandIns {
-    size_t bytes;             /* of this */
-    struct TsiSheets* sheets; /* that blocks lie on; NULL: they are malloc's */
-    TsiStandIn* of_inc[];     /* by the index of the incarnation's record, which may serve a later one already */
+    size_t bytes;             /* of this struct */
+    struct TsiSheets* sheets; /* of the blocks; NULL: they are malloc's */
+    TsiStandIn* of_inc[];     /* by index of the incarnation's record, which may serve a later one already */
 };
 
 enum { GONE_KEPT = 1 << 12 };
-/* A block that was freed lately: malloc may have given its address to somebody else meanwhile. */
+/* A block freed lately: malloc may have given its address to somebody else since. */
 typedef struct Gone {
     const void* block;
     uint64_t serial; /* of the allocator */
-    SlabMisuse what; /* a free of it would be */
+    SlabMisuse what; /* the misuse that a free of it would be */
 } Gone;
 
 static TsiStandIn* tree;
-static Gone gone[GONE_KEPT]; /* by turns */
+static Gone gone[GONE_KEPT]; /* used in turn */
 static uint32_t gone_count;
 
-/* ---- is a tool there? ---- */
+/* ---- is a tool present? ---- */
 
-/* Of the runtimes of AddressSanitizer, HWAddressSanitizer and LeakSanitizer, linked to the program or not. */
+/* A function of the runtimes of AddressSanitizer, HWAddressSanitizer and LeakSanitizer, linked to the program or
+ * not. */
 extern void __lsan_do_leak_check(void) __attribute__((weak));
 
-/* Valgrind puts its replacement of malloc there, and takes it out for programs that it does not follow. */
+/* Returns true under Valgrind's memcheck, which puts its malloc into LD_PRELOAD, but not for programs that it does not
+ * follow. */
 static bool under_memcheck(void) {
     const char* preloaded = tsi_os_getenv("LD_PRELOAD");
     return preloaded != NULL && strstr(preloaded, "vgpreload_memcheck") != NULL;
@@ -86,7 +88,7 @@ static void insert_locked(TsiStandIn* x) {
     TsiStandIn** at = &tree;
     while (*at != NULL && rank(*at) > rank(x)) at = x->block < (*at)->block ? &(*at)->less : &(*at)->more;
 
-    /* What was there is split in two. */
+    /* Split the tree below in two. */
     TsiStandIn *rest = *at, **less = &x->less, **more = &x->more;
     *at = x;
     while (rest != NULL) {
@@ -110,7 +112,7 @@ static void remove_locked(TsiStandIn* x, SlabMisuse why) {
     TsiStandIn **at = &tree, *less = x->less, *more = x->more;
     while (*at != x) at = x->block < (*at)->block ? &(*at)->less : &(*at)->more;
 
-    /* What was below becomes one. */
+    /* Join the two below. */
     while (less != NULL && more != NULL) {
         bool first = rank(less) > rank(more);
         *at = first ? less : more;
@@ -123,7 +125,7 @@ static void remove_locked(TsiStandIn* x, SlabMisuse why) {
     if (x->next != NULL) x->next->link = x->link;
 }
 
-/* The one of the allocator whose block p is in, or NULL. */
+/* Returns the allocator's stand-in whose block p is in, or NULL. */
 static TsiStandIn* find_locked(const TsiArena* a, const void* p) {
     TSI_HOLDS(&tsi_stand_in_lock);
     const TsiStandIn* found = NULL;
@@ -136,7 +138,7 @@ static TsiStandIn* find_locked(const TsiArena* a, const void* p) {
     return inside && found->arena == a ? (TsiStandIn*)(uintptr_t)found : NULL;
 }
 
-/* Frees those of a list that are off the tree; the tool takes this for the end of the objects. */
+/* Frees a list of stand-ins that are off the tree; the tool takes this for the end of the objects. */
 static void free_list(TsiStandIn* x) {
     TSI_KEEP_FRAME();
     while (x != NULL) {
@@ -155,8 +157,8 @@ static void free_list(TsiStandIn* x) {
 
 /* ---- objects ---- */
 
-/* Returns the alignment that programs are told of: of a class that is a power of two its size, of a large object its
- * slot's; at least `align`. */
+/* Returns the documented alignment: of a class that is a power of two its size, of a large object its slot's; at least
+ * `align`. */
 static size_t alignment_of(const TsiArena* a, const TsiPlace* at, const void* slot, size_t align) {
     size_t has = 16;
     if (at->cls == TSI_CLASS_LARGE) has = (uintptr_t)slot & (0 - (uintptr_t)slot);
@@ -176,7 +178,7 @@ static void* new_block(size_t size, size_t align) {
 static _Atomic(void*)* word_of(void* slot) { return slot; }
 
 static bool is_released(TsiArena* a, TsiRef ref) {
-    /* acquire: pairs with the seq_cst store of an end, which looks at the list afterwards (ST3) */
+    /* acquire: pairs with the seq_cst store of an end, which reads the list afterwards (ST3) */
     uint64_t word = tsi_load_acquire(&tsi_inc(&a->phases, tsi_ref_index(ref))->word);
     return word >> 2 != tsi_ref_era(ref) || (word & TSI_INC_STATE) == TSI_INC_RELEASED;
 }
@@ -185,7 +187,7 @@ TSI_NOINLINE void* tsi_stand_in_make(TsiArena* a, void* slot, TsiRef ref, size_t
     TSI_KEEP_FRAME();
     if (align > TSI_STAND_IN_ALIGN_MAX) return slot;
     int saved = errno;
-    TsiPlace at; /* of whatever is there now: only its class is asked for */
+    TsiPlace at; /* only its class is used: the slot may be another object's by now */
     bool there = tsi_space_locate(&a->space, slot, &at) == TSI_PLACE_OK;
     if (there) align = alignment_of(a, &at, slot, align);
     struct TsiSheets* sheets = a->stand_ins->sheets;
@@ -202,9 +204,9 @@ TSI_NOINLINE void* tsi_stand_in_make(TsiArena* a, void* slot, TsiRef ref, size_t
     *x = (TsiStandIn){.block = block, .bytes = size, .slot = slot, .arena = a, .ref = ref};
     tsi_lock_take(&tsi_stand_in_lock);
     bool ended = is_released(a, ref);
-    if (!ended) tsi_store_relaxed(word_of(slot), block); /* else the slot may be another object's */
+    if (!ended) tsi_store_relaxed(word_of(slot), block); /* otherwise the slot may be another object's */
     insert_locked(x);
-    /* What the program gets has ended, as it has without stand-ins. */
+    /* The program gets an object that has ended, as without stand-ins. */
     if (TSI_UNLIKELY(ended)) remove_locked(x, SLAB_MISUSE_STALE_FREE);
     tsi_lock_give(&tsi_stand_in_lock);
     if (TSI_LIKELY(!ended)) return block;
@@ -225,7 +227,7 @@ TSI_NOINLINE void tsi_stand_in_drop(TsiArena* a, void* block, const void* slot) 
     free_list(x);
 }
 
-/* Takes those of one incarnation, or, with ref 0, all of a list off the tree. */
+/* Takes the stand-ins of one incarnation, or, with ref 0, all of a list off the tree, and returns them as a list. */
 static TsiStandIn* take_list(TsiStandIn** list, TsiRef ref) {
     TsiStandIn* taken = NULL;
     tsi_lock_take(&tsi_stand_in_lock);
@@ -282,7 +284,7 @@ SlabMisuse tsi_stand_in_misuse(const TsiArena* a, const void* p, SlabMisuse fore
     return what;
 }
 
-/* The one that a slot's word leads to: anything may be there when its object has ended. */
+/* Returns the stand-in that a slot's word points to, or NULL: the word may be anything when the object has ended. */
 static const TsiStandIn* find_by_slot_locked(const TsiArena* a, void* slot) {
     TSI_HOLDS(&tsi_stand_in_lock);
     const void* block = tsi_load_relaxed(word_of(slot));

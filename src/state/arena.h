@@ -1,7 +1,7 @@
 /*
- * arena.h - one allocator, its threads and their heaps.
+ * arena.h - the record of one allocator, of its threads and of their heaps.
  *
- *   TsiArena    everything behind one SlabAllocator; identified by a never-reused serial
+ *   TsiArena    everything behind one SlabAllocator; known by its serial, which is never reused
  *   TsiBinding  one thread in one arena: the bracket word, the ambient heap, what the thread keeps
  *   TsiHeap     one binding's slabs in one incarnation: the unit of ownership and of hand-over
  *   TsiRoom     a heap's lines to allocate from, by class; private to the owner, a cache
@@ -59,23 +59,23 @@ enum {
     TSI_HEAP_CACHE = 64,
     TSI_RECORD_CACHE = 32,
     TSI_LEFT_MAX = 256,
-    TSI_LENDER_SHIFT = 40 /* of a LENT word, above the binding, which is no thread's there */
+    TSI_LENDER_SHIFT = 40 /* in a LENT word: the last owner, above a binding that no thread has */
 };
 #define TSI_RESERVE_MAX (1ull << 36)
 #define TSI_RESERVE_MIN (1ull << 24)
-/* Of SlabOptions.bump: no heap bumps; those of epochs of the ring do not. */
+/* Values of SlabOptions.bump: no heap bumps; heaps of ring epochs do not. */
 enum { TSI_BUMP_OFF = 2, TSI_BUMP_DOMAINS = 3 };
-#define TSI_INBOX_CLOSED 0u /* as in a record whose page has gone: nothing is pushed there */
+#define TSI_INBOX_CLOSED 0u /* 0, like a record whose page has gone: nothing is pushed there */
 #define TSI_INBOX_EMPTY 0xffffffffu
 #define TSI_FENCED UINT64_MAX /* a live_word that no heap has */
 #define TSI_NO_TICKET UINT64_MAX
 
 /* Causes of slow paths. */
 enum { TSI_SLOW_NULL, TSI_SLOW_FULL, TSI_SLOW_MISS, TSI_SLOW_CLOSED, TSI_SLOW_CAUSES };
-/* Causes of refusals: SlabMisuse, then what is not the caller's mistake. */
+/* Causes of refusals: SlabMisuse, then those that are not the caller's mistake. */
 enum { TSI_REFUSED_LATE = SLAB_MISUSE_COUNT, TSI_REFUSED_MEMORY, TSI_REFUSED_BUDGET, TSI_REFUSED_COUNT };
 
-/* A phase whose drain has left pages without an object: see put_off.h. */
+/* A phase whose drain has kept pages without an object: see put_off.h. */
 typedef struct TsiPutOff {
     uint64_t era;
     uint32_t index; /* of its record */
@@ -86,22 +86,22 @@ enum { TSI_PUT_OFF_PHASES = 16 };
 typedef struct TsiRoom {
     uint32_t index;
     TsiLine* cur[TSI_SMALL_CLASSES + 1];
-    /* A queue in two stacks, of line id + 1. A line is put at the back, and the back is turned over when the front is
-     * empty. So to file a line writes only that line's own words. */
+    /* A queue in two stacks, of line id + 1. Lines are put at the back; the back is turned over when the front is
+     * empty. So filing a line writes only that line's own words. */
     uint32_t head[TSI_SMALL_CLASSES + 1];
     uint32_t back[TSI_SMALL_CLASSES + 1];
     uint32_t served[TSI_SMALL_CLASSES + 1]; /* lines that the queue has given since the last new slab */
 } TsiRoom;
 
-/* What a phase with one region reads and writes lies in the first two cache lines. */
+/* The first two cache lines have all that a phase with one region reads and writes. */
 typedef struct TsiHeap {
     uint32_t index;
     _Atomic uint32_t slab_count;
     _Atomic uint64_t word;      /* binding << 8 | state; of READY, LENT: see tsi_lent_word */
-    _Atomic TsiRef key;         /* [own] of a primary: its incarnation; 0: in other heaps of the thread there */
+    _Atomic TsiRef key;         /* [own] of a primary: its incarnation; 0: in the thread's other heaps there */
     _Atomic TsiRef ref;         /* incarnation; 0 while free */
     TsiRoom* room;              /* [own] NULL until the first slab of a class */
-    _Atomic(TsiRegion*) region; /* [own] that objects are bumped in, or tsi_no_region */
+    _Atomic(TsiRegion*) region; /* [own] the one that objects are bumped in, or tsi_no_region */
     _Atomic uint32_t slabs;     /* slab id + 1; its owner puts slabs in front, and under the stripe they leave */
     uint32_t primary;           /* [own] heap index whose room takes this heap's lines */
     _Atomic uint64_t slab_bytes;
@@ -111,44 +111,46 @@ typedef struct TsiHeap {
     uint32_t takes;              /* [own] of a primary: slabs taken, and lines and regions of adopted heaps that the
                                   * owner has begun to free or emptied, since the last scavenge */
     uint32_t spare;              /* [own] its empty regions, slab id + 1, by `prev` */
-    uint32_t regions;            /* [own] that it has taken and not given back */
-    uint32_t alone;              /* [own] regions that an object has alone, see bump.h */
+    uint32_t regions;            /* [own] taken and not given back */
+    uint32_t alone;              /* [own] regions of a single object, see bump.h */
     uint64_t bumped;             /* [own] bytes used of regions before the current one */
     _Atomic uint64_t slow;       /* allocations that left the fast path; owner writes */
-    _Atomic(const void*) last;   /* grew last in the current region, or NULL; the last object while rel is last_end */
-    uint32_t again;              /* [own] bytes used of regions that were empty when they were used up */
-    uint32_t born;               /* [own] phases that its owner had begun by then */
+    _Atomic(const void*) last;   /* the object that grew last in the current region, or NULL; the last object while rel
+                                  * is last_end */
+    uint32_t again;              /* [own] bytes used of regions that were empty again when they filled up: how much the
+                                  * phase churns */
+    uint32_t born;               /* [own] phases that its owner had begun when the heap was born */
     uint8_t rank;                /* [own] of the next region, once one was taken: `ranked` */
     bool ranked, bumps;          /* [own] */
-    bool ring;                   /* of an epoch of the ring: bumps what it allocates first, see bump.h */
+    bool ring;                   /* of a ring epoch: only what it allocates first is bumped, see bump.h */
 
     _Atomic uint32_t last_end;
     uint32_t skip;    /* [stripe] slab id + 1 that the owner settles itself */
     uint32_t mark;    /* [own] the profile's next one in the current region, see profile.h */
-    uint32_t looked;  /* [own] where the look at regions goes on, slab id + 1: for one that others have emptied or, once
-                       * the classes have taken over, for pages without an object */
+    uint32_t looked;  /* [own] slab id + 1 where the search of regions goes on: for one that others have emptied or,
+                       * once the classes have taken over, for pages without an object */
     uint64_t revoker; /* [stripe] ticket of the sweep that revoked it; TSI_NO_TICKET: of one that could not
                        * prove enough, so any sweep may take it */
-    uint64_t thin_at; /* [own] bytes of slabs from which on regions that are left are looked at again, see bump.h */
+    uint64_t thin_at; /* [own] bytes of slabs at which regions that are left are looked at again, see bump.h */
     uint32_t adopted; /* [own] of a primary: slabs of the heaps that it has adopted beside its own */
-    /* Of a heap without an owner, written by freers and whoever has SEIZED it, see ownerless.h: */
+    /* Without an owner, written by freers and the holder of SEIZED, see ownerless.h: */
     _Atomic uint64_t emptied;           /* bytes of slabs that frees have emptied since it was walked last */
     _Atomic uint64_t roomy;             /* a bit for each class that may have a line to allocate from */
 } __attribute__((aligned(64))) TsiHeap; /* an array as well as a table: the stride is the size */
 
-/* What a domain knows of its phase. */
+/* A domain's copy of where its phase is. */
 typedef struct TsiPhaseWords {
-    _Atomic TsiRef ref;     /* 0 while it has ended, and from when it is none any more */
-    _Atomic(TsiHeap*) heap; /* allocated from last there, as far as is known; or tsi_no_heap */
+    _Atomic TsiRef ref;     /* 0 once the phase has ended, or the domain */
+    _Atomic(TsiHeap*) heap; /* the heap last allocated from there, a hint; or tsi_no_heap */
 } TsiPhaseWords;
 
-/* Counters kept by one thread after the other, summed by readers. Plain relaxed stores by the owner. */
+/* Counters that one thread after the other keeps, by relaxed stores, and readers sum. */
 typedef struct TsiClassCounters {
     _Atomic uint64_t slow, slow_by[TSI_SLOW_CAUSES], new_slab, parked, unparked, recycled, close_scanned,
         close_returned, closes, close_ns, free_tries, free_retries;
     _Atomic uint64_t alloc_tries, alloc_retries; /* shared mode: through a bank; after a wait for it */
-    /* Phases that began with a heap that waited: a miss and a slab that was recycled each, which the counts above do
-     * not have; and those whose heap waits again after the straight end (ready.h): a slab each that a close has met and
+    /* Phases that began with a heap that waited: each a miss and a recycled slab, which the counts above do not have;
+     * and those whose heap waits again after the straight end (ready.h): each a slab that a close has met and
      * returned. */
     _Atomic uint64_t straight_begun, straight_ended;
 } TsiClassCounters;
@@ -156,7 +158,7 @@ typedef struct TsiClassCounters {
 /* Shared mode's controller, see tsi_bank_note. */
 typedef struct TsiScan {
     _Atomic uint64_t allocations, waits; /* since the last look */
-    _Atomic uint32_t looking;            /* a thread is: it alone writes what follows */
+    _Atomic uint32_t looking;            /* a thread is looking: it alone writes the fields below */
     _Atomic uint32_t spread, checks, switches;
     uint32_t changed_at; /* checks then; 0: never */
 } TsiScan;
@@ -165,9 +167,9 @@ enum { TSI_SHARED_BANKS = 4 };
 /* See bank.h. */
 typedef struct TsiBank {
     TsiLock lock;
-    _Atomic(struct TsiBinding*) binding; /* set under the lock; NULL until somebody comes by */
-    uint32_t allocations, waits;         /* [lock] that the controller has not heard of */
-    _Atomic bool stood;                  /* a sweep has waited for it in vain: the next ones look, and do without */
+    _Atomic(struct TsiBinding*) binding; /* set under the lock; NULL until first used */
+    uint32_t allocations, waits;         /* [lock] not yet reported to the controller */
+    _Atomic bool stood;                  /* a sweep has waited for it without success: the next ones only try */
 } __attribute__((aligned(64))) TsiBank;
 
 typedef struct TsiWarm {
@@ -175,27 +177,30 @@ typedef struct TsiWarm {
     uint32_t head[TSI_CLASSES]; /* slab id + 1 */
     _Atomic uint64_t bytes;
     uint64_t quota;        /* bytes granted from the arena's budget */
-    _Atomic uint64_t lent; /* and to heaps that wait for a phase, see ready.h; its thread adds, a flush takes all */
+    _Atomic uint64_t lent; /* bytes granted to heaps that wait for a phase, see ready.h; its thread adds, a flush takes
+                            * all */
     _Atomic bool used;     /* something was taken or put since the last look */
 } TsiWarm;
 
+/* Takes the store's lock if it is free; never waits. Returns false if another thread has it. */
 TSI_INLINE bool tsi_warm_lock(TsiWarm* w) {
     return tsi_load_relaxed(&w->busy) == 0 && tsi_swap_acquire(&w->busy, 1) == 0; /* pairs with tsi_warm_unlock */
 }
+/* Gives the store's lock back. */
 TSI_INLINE void tsi_warm_unlock(TsiWarm* w) { tsi_store_release(&w->busy, 0); /* pairs with tsi_warm_lock */ }
 
 typedef struct TsiArena TsiArena;
 
-/* Budgets that charges of one allocation have passed (soft) or would have exceeded (hard); a bit each. Told of once no
- * lock is held and no bracket open. */
+/* Budgets that charges of one allocation have passed (soft) or would have exceeded (hard); a bit each. Their functions
+ * are called once no lock is held and no bracket open. */
 enum { TSI_RECEIPT_VERSION = 2 };
-enum { TSI_BUDGET_PHASE = 1, TSI_BUDGET_LABEL = 2, TSI_BUDGET_SPACE = 4 /* max_bytes: hard, and nobody is told */ };
+enum { TSI_BUDGET_PHASE = 1, TSI_BUDGET_LABEL = 2, TSI_BUDGET_SPACE = 4 /* max_bytes: hard, without a function */ };
 typedef struct TsiBudgetEvents {
     uint8_t soft, hard;
     uint32_t label;
     EpochId id;
     TsiRef ref;
-    uint64_t phase_bytes, label_bytes; /* committed above a soft one */
+    uint64_t phase_bytes, label_bytes; /* committed when a soft budget was passed */
 } TsiBudgetEvents;
 
 /* In the order of ThreadStats. */
@@ -204,37 +209,37 @@ typedef struct TsiSamples {
     _Atomic uint64_t sum[TSI_SAMPLE_SUMS];
     _Atomic uint64_t dropped;
     _Atomic uint64_t alloc_wall[TSI_LATENCY_BUCKETS];
-    _Atomic uint64_t read[2]; /* cpu time between the readings, which includes what they cost: allocations, repairs */
+    _Atomic uint64_t read[2]; /* CPU ns between the readings, their own cost included: allocations, repairs */
     TsiLockStats locks;
 } TsiSamples;
 
 enum { TSI_READY_RANKS = 4, TSI_READY_HEAPS = 16 };
 
 enum { TSI_LEARNED = 16 };
-/* The rank of the region that the last phase of a label would have fitted in. A part of a page, if some phase before
- * it would have fitted in one, too. */
+/* A thread's knowledge of a label: the rank of the region that its last phase would have fitted in. A part of a page,
+ * if some phase before would have fitted in one, too. */
 typedef struct TsiLearned {
     uint32_t label;
     uint32_t begun; /* until a phase of the label has ended: the heap of the one that began last, index + 1 */
-    uint32_t since; /* and how many phases the thread had begun when it met the label */
+    uint32_t since; /* until then: phases that the thread had begun when it met the label */
     uint8_t rank;   /* + 1; 0: none has ended */
-    uint8_t small;  /* phases one after the other that a part would have done for */
-    int8_t general; /* above 0: they are taken for general work, which goes over to the classes */
-    uint8_t traits; /* BIG, APART, and OUTLIVED for each of the next phases that take small regions; mostly 0 */
+    uint8_t small;  /* consecutive phases that a part would have been enough for */
+    int8_t general; /* above 0: taken for general work, which moves to the classes */
+    uint8_t traits; /* BIG, APART, and OUTLIVED for each of the next phases that take small regions; normally 0 */
 } TsiLearned;
 enum {
     TSI_LEARNED_BIG = 1,     /* it needed more than TSI_BIG_BYTES */
     TSI_LEARNED_APART = 2,   /* the thread has begun many others between its beginning and its end, see bump.c */
-    TSI_LEARNED_OUTLIVED = 4 /* of `traits`, a step: objects have outlived one of the last phases, see bump.h */
+    TSI_LEARNED_OUTLIVED = 4 /* a step of `traits`: objects have outlived one of the last phases, see bump.h */
 };
 
 enum { TSI_PENDING_LABELS = 16 };
-/* What a thread has for a label that the label does not have yet, see account/charge.h. Its thread writes. On one
+/* Sums of a thread for a label that have not reached the label yet, see account/charge.h. Its thread writes. On one
  * page. */
 typedef struct TsiPending {
     _Alignas(512) _Atomic uint64_t whose; /* times it changed labels << 32 | label's record + 1; 0: nobody's */
     int64_t bytes;                        /* committed */
-    _Atomic uint64_t grant; /* of a budget: the label's record + 1 << 40 | bytes; 0: none. Others may take it back */
+    _Atomic uint64_t grant; /* from a budget: the label's record + 1 << 40 | bytes; 0: none. Others may take it back */
     TsiLabelSums sums;
     _Atomic uint32_t duration[TSI_LABEL_BUCKETS], peaks[TSI_LABEL_BUCKETS];
 } TsiPending;
@@ -247,19 +252,19 @@ typedef struct TsiBinding {
         uint32_t domain_cache[TSI_RECORD_CACHE], domain_count;
         uint32_t heap_cache[TSI_RECORD_CACHE], heap_count;
         uint32_t room_cache[TSI_RECORD_CACHE], room_count;
-        /* Away from the start of a page, where lines and chunks' keys begin, too: processors that predict the way of
-         * their first cache from a hash of the address hold few of such lines at once. */
+        /* Kept off the start of a page, where lines and chunks' keys begin, too: processors that predict the way of
+         * their first cache from a hash of the address hold few such lines at once. */
         _Alignas(64) uint64_t live_word; /* of its live heaps; TSI_FENCED when brackets need fences */
         TsiHeap* heap;                   /* ambient heap, or tsi_no_heap */
         TsiLine** cur;                   /* its current lines by class */
-        TsiRegion* region;               /* that it bumps, or NULL */
+        TsiRegion* region;               /* the one that it bumps, or NULL */
         /* 0, a TsiLine* or TsiRegion*, or a TsiHeap* | 1: all heaps that this thread has in that heap's incarnation. */
         _Atomic uint64_t busy;
         uint8_t* base;
         TsiHeap* heaps_base;
         const TsiClassTable* classes;
         /* second line */
-        uint64_t covered; /* of the space, as the thread last looked: what its frees may look up */
+        uint64_t covered; /* of the space when last read: the range that its frees may look up */
         const TsiEntry* entries;
         uint8_t* words;
         const TsiChunkKey* keys;
@@ -270,77 +275,78 @@ typedef struct TsiBinding {
         TsiArena* arena;
         uint8_t* incs_base; /* records of incarnations */
         _Atomic bool in_use;
-        _Atomic bool fenced; /* live_word is TSI_FENCED: for others */
-        bool watched; /* samples or a profile are taken, or stand-ins made: every slow path goes by tsi_alloc_slow */
-        bool profile_hit;         /* what this slow path allocates is sampled by the profile */
+        _Atomic bool fenced;      /* live_word is TSI_FENCED: for others */
+        bool watched;             /* samples, a profile or stand-ins are on: every slow path goes by tsi_alloc_slow */
+        bool profile_hit;         /* the profile samples this slow path's object */
         _Atomic uint32_t look_in; /* calls until it asks whether a look is due (decay.h); 0: 2^32 */
         struct TsiThread* thread;
         uint32_t scope;        /* index + 1 of the innermost scope of this arena on the thread's stack */
         uint32_t own_heaps;    /* chain, heap index + 1 */
         uint64_t era, era_end; /* eras granted and not used */
-        /* First era of that block, and the records of those that were used: others look (E1 in phase/eras.h). */
+        /* First era of that block, and the records of those used: read by others (E1 in phase/eras.h). */
         _Atomic uint64_t era_block;
         _Atomic uint32_t era_record[TSI_ERA_BLOCK];
-        uint64_t opened;          /* of a bank: full lines that were freed in, when that was looked at last */
-        uint64_t opened_bytes;    /* of full lines that were freed in, when a heap was last looked at for empty slabs */
+        uint64_t opened;          /* of a bank: full lines freed in, at the last look */
+        uint64_t opened_bytes;    /* of full lines freed in, when a heap was last searched for empty slabs */
         uint32_t ownerless_frees; /* see tsi_ownerless_again */
-        uint8_t patience;         /* how often in a row such a look has found little; doubles the next one's distance */
+        uint8_t patience;         /* consecutive such searches that found little; doubles the distance to the next */
         uint64_t profile_mean, profile_left, profile_dice; /* bytes; 0 = off; to the next mark */
         uintptr_t past; /* return address of a function between that keeps no frame; 0: none, see as_malloc.h */
         uint32_t ready_count[TSI_READY_RANKS], ready_size[TSI_READY_RANKS]; /* size: bytes of a region */
         /* By the rank of their regions: heap index + 1, see ready.h. */
         _Atomic uint32_t ready[TSI_READY_RANKS][TSI_READY_HEAPS];
-        uint64_t ready_bytes; /* of their regions, and of those that were flushed and not met since */
-        /* By incarnation, where other threads have heaps, too: the thread's one there, or another's, or tsi_no_heap. */
+        uint64_t ready_bytes; /* of their regions, and of those flushed and not met since */
+        /* By incarnation, where other threads have heaps, too: this thread's heap, or another's, or tsi_no_heap. */
         TsiHeap* by_inc[TSI_HEAP_CACHE];
         TsiLearned learned[TSI_LEARNED];
-        uint32_t begun;              /* phases, that have taken a heap */
-        bool apart;                  /* the phase that has taught it last was APART */
+        uint32_t begun;              /* phases that have taken a heap */
+        bool apart;                  /* the phase last learned from was APART */
         char label[TSI_LABEL_BYTES]; /* of the domain made last, its record beside it */
         uint32_t label_at;
-        uint32_t bank;            /* shared mode: how many banks it has gone on since one was held for too long */
-        uint32_t period;          /* sampling; 0 = off */
-        uint32_t slow_left, dice; /* slow paths to the next sample, that one included */
+        uint32_t bank;                   /* shared mode: banks moved on since one was held for too long */
+        uint32_t period;                 /* sampling; 0 = off */
+        uint32_t slow_left, dice;        /* slow paths to the next sample, inclusive */
         uintptr_t stack_low, stack_high; /* the mapping that the thread's stack was last seen in */
         TsiBudgetEvents budget;          /* of the allocation that is inside its bracket */
-        uint32_t put_off_bytes;          /* of the phases that it has drained and that keep pages: put_off.h */
+        uint32_t put_off_bytes;          /* of phases that it has drained and that keep pages: put_off.h */
         uint8_t put_off_first, put_off_count;
         TsiPutOff put_off[TSI_PUT_OFF_PHASES]; /* from the first on, in a ring */
-        uint64_t looked_ns;                    /* when look_in was 0 last */
-        _Atomic uint32_t looks;                /* times it was */
+        uint64_t looked_ns;                    /* when look_in was last 0 */
+        _Atomic uint32_t looks;                /* times look_in was 0 */
     };
-    struct {                                    /* others, too: each word says how */
+    struct {                                    /* others, too: each field says how */
         _Alignas(64) _Atomic uint32_t inbox;    /* slab id + 2, TSI_INBOX_EMPTY or TSI_INBOX_CLOSED */
         _Atomic uint32_t dead_heaps;            /* raised by sweeps */
         TsiWarm warm;                           /* its try-lock */
         _Atomic uint64_t look_seen;             /* looks and look_in at the last look of decay.h */
-        _Atomic bool idle;                      /* they were the same at the one before: a hint */
-        TsiPending pending[TSI_PENDING_LABELS]; /* of these the grants */
+        _Atomic bool idle;                      /* no change since the look before: a hint */
+        TsiPending pending[TSI_PENDING_LABELS]; /* others write the grants */
     };
-    struct {                                         /* its thread, for observers alone */
+    struct {                                         /* its thread writes, for observers alone */
         _Atomic uint64_t refused[TSI_REFUSED_COUNT]; /* by cause */
         TsiClassCounters counters[TSI_CLASSES];
         TsiSamples samples;
     };
 } TsiBinding;
 
-/* An allocator's place in the statistics segment, see stats/segment.h. Under tsi_segment_lock but for the atomics. */
+/* An allocator's place in the statistics segment, see stats/segment.h. Guarded by tsi_segment_lock, except the
+ * atomics. */
 typedef struct TsiSeat {
     uint32_t slot;             /* + 1; 0: none */
-    uint32_t segment;          /* which of the process's segments the slot is of */
-    bool left_out;             /* counted as such */
+    uint32_t segment;          /* the process's segment that has the slot */
+    bool left_out;             /* counted as left out */
     bool has_profile;          /* in the segment's second file */
     uint64_t profile_retry_ns; /* after a failure */
-    _Atomic uint64_t due_ns;   /* not published before */
-    uint64_t walk_due_ns;      /* the same of a walk over everything */
-    struct TsiKept* kept;      /* what the last one found, see stats/report.h; NULL: none was made */
+    _Atomic uint64_t due_ns;   /* the next publication, at the earliest */
+    uint64_t walk_due_ns;      /* the next walk over everything, at the earliest */
+    struct TsiKept* kept;      /* results of the last walk, see stats/report.h; NULL: none yet */
     _Atomic uint64_t publications, failures;
     _Atomic uint32_t marked; /* the slot + 1 whose mark slow paths set, or 0; see tsi_changed */
 } TsiSeat;
 
 /* Stretches of readings, see stats/growth.h. */
 typedef struct TsiStretch {
-    uint64_t begun_ns, before_ns, older_ns; /* of this one and the two before; 0: there was none */
+    uint64_t begun_ns, before_ns, older_ns; /* of this stretch and the two before; 0: none */
     uint64_t readings, readings_before;
     TsiFloor all; /* of the allocator */
 } TsiStretch;
@@ -351,8 +357,8 @@ typedef struct TsiMarks {
     TsiPast all;
 } TsiMarks;
 
-/* Where the mark of each slot of the segment is, by slot + 1: the word that tells readers that the allocator has
- * changed since it published. NULL for none; in a fork child all are. */
+/* The mark of each slot of the segment, by slot + 1: a word that tells readers that the allocator has changed since it
+ * published. NULL for none; in a fork child all are. */
 enum { TSI_MARKS = 17 };
 extern _Atomic(_Atomic uint64_t*) tsi_marks[TSI_MARKS];
 
@@ -360,39 +366,39 @@ struct TsiArena {
     TsiSpace space;
     TsiPhases phases;
     TsiTable heaps, rooms, domains, bindings;
-    TsiGround ground; /* of these, and of those of phases */
+    TsiGround ground; /* of these tables, and of those of phases */
     uint64_t serial;
     uint64_t secret;
     SlabAllocator* owner;
     SlabOptions options;
     uint32_t bad_environment;
-    _Atomic uint64_t warm_look_ns; /* when stores that nobody uses were last looked for */
+    _Atomic uint64_t warm_look_ns; /* when unused warm stores were last searched for */
     _Atomic uint64_t decay_due_ns; /* when the next look of decay.h is due */
     _Atomic uint64_t tickets;
     _Atomic uint64_t refused[TSI_REFUSED_COUNT]; /* by threads without a binding */
     _Atomic uint64_t retired_slabs, barriers;
     _Atomic uint64_t overflowed[TSI_CLASSES];
-    _Atomic uint64_t opened;     /* full lines freed in, of all banks, as the last thread left that had them trimmed */
-    _Atomic uint32_t room_looks; /* how often max_bytes was in the way, see tsi_trim_for_room */
+    _Atomic uint64_t opened;     /* full lines freed in, of all banks, when a thread last left and had them trimmed */
+    _Atomic uint32_t room_looks; /* times that max_bytes was in the way, see tsi_trim_for_room */
     _Atomic bool has_unswept;
     _Atomic uint64_t stood;       /* TsiSpace.giving when an allocation had waited for those threads without success */
-    _Atomic uint32_t most_phases; /* open at once since they have become a quarter of that, see records.c */
-    _Atomic bool phases_fall;     /* from many */
-    _Atomic bool records_learned; /* tables of them may have: worth a look once a second */
+    _Atomic uint32_t most_phases; /* open at once since their number fell to a quarter, see records.c */
+    _Atomic bool phases_fall;     /* their number falls, from many */
+    _Atomic bool records_learned; /* tables of records may have learned: worth a look once a second */
     uint32_t left_count;          /* registry lock, both: domains that exiting threads left, number << 32 | record */
     uint64_t left[TSI_LEFT_MAX];
-    uint32_t unswept;         /* incarnations that wait for a sweep, by next_unswept, index; ring lock */
+    uint32_t unswept; /* incarnations waiting for a sweep: index of the first, chained by next_unswept; ring lock */
     _Atomic uint32_t exiting; /* threads that are leaving: destroy waits for them */
     uint32_t slot;            /* in the registry */
     bool inert;
-    bool watched;                  /* slow paths look at samples, a profile or stand-ins */
-    bool none_at_hand;             /* no thread's binding is at hand for fast paths: shared mode, or stand-ins */
+    bool watched;                  /* slow paths check for samples, a profile or stand-ins */
+    bool none_at_hand;             /* fast paths find no binding: shared mode, or stand-ins */
     bool banks_at_hand;            /* shared mode without stand-ins: fast paths try a bank */
     struct TsiStandIns* stand_ins; /* NULL: objects are in their slots, see stand_in.h */
     uint64_t born_ns;
     TsiSeat seat;
     TsiStretch stretches[TSI_GROWTHS]; /* the labels' lock */
-    TsiMarks marks;                    /* the same */
+    TsiMarks marks;                    /* the labels' lock */
     TsiCloseLog closed_log;
     TsiProfile profile;
     _Atomic uint64_t free_retries_by_label[TSI_CLASSES][TSI_LABEL_COLUMNS]; /* lost compare-exchanges of remote frees */
@@ -403,8 +409,8 @@ struct TsiArena {
     TsiSamples samples;                     /* of threads that left; under the registry lock */
 };
 
-/* Tells readers of the segment that the latest publication no longer says how it stands. Called by slow paths, after
- * what they have changed. [any thread, in bracket or not] */
+/* Tells readers of the segment that the latest publication is out of date, after a slow path's changes.
+ * [any thread, in bracket or not] */
 TSI_INLINE void tsi_changed(TsiArena* a) {
     uint32_t at = tsi_load_relaxed(&a->seat.marked);
     if (TSI_LIKELY(at == 0)) return;
@@ -414,12 +420,12 @@ TSI_INLINE void tsi_changed(TsiArena* a) {
     if (mark != NULL) (void)tsi_or_seq(mark, 1);
 }
 
-/* What a SlabAllocator's storage holds. */
+/* The contents of a SlabAllocator's storage. */
 typedef struct TsiPublic {
     TsiArena* arena;
     uint64_t serial;
     uint64_t magic;
-    _Atomic uint64_t holders; /* of one made by slab_allocator_create, who free it; else 0 */
+    _Atomic uint64_t holders; /* made by slab_allocator_create: its owners, the last of which frees it; otherwise 0 */
 } TsiPublic;
 
 /* Bounds of records, and the words that name them. */
@@ -438,12 +444,12 @@ TSI_INLINE TsiHeap* tsi_heap(const TsiArena* a, uint32_t index) { return tsi_tab
 TSI_INLINE uint64_t tsi_heap_word(uint32_t binding, unsigned state) { return (uint64_t)binding << 8 | state; }
 TSI_INLINE unsigned tsi_heap_state(uint64_t word) { return (unsigned)word & 0xff; }
 TSI_INLINE uint32_t tsi_heap_binding(uint64_t word) { return (uint32_t)(word >> 8); }
-/* The word of a heap that the binding has lent. In the place of its owner's binding it has one that no thread has, so
- * that no thread takes the heap for its own by that; see H3 in own.h. */
+/* Returns the word of a heap that the binding has lent. Its owner field has a binding that no thread has, so that no
+ * thread takes the heap for its own by that; see H3 in own.h. */
 TSI_INLINE uint64_t tsi_lent_word(uint32_t binding) {
     return (uint64_t)binding << TSI_LENDER_SHIFT | tsi_heap_word(TSI_BINDINGS_MAX, TSI_HEAP_LENT);
 }
-/* The word of a heap that is nobody's: no thread takes it for its own. */
+/* Returns the word of a heap that is nobody's: no thread takes it for its own. */
 TSI_INLINE uint64_t tsi_detached_word(void) { return tsi_heap_word(TSI_BINDINGS_MAX, TSI_HEAP_DETACHED); }
 TSI_INLINE TsiBinding* tsi_binding_at(const TsiArena* a, uint64_t heap_word) {
     return tsi_table_at(&a->bindings, tsi_heap_binding(heap_word));
@@ -451,28 +457,28 @@ TSI_INLINE TsiBinding* tsi_binding_at(const TsiArena* a, uint64_t heap_word) {
 TSI_INLINE TsiInc* tsi_heap_inc(const TsiArena* a, TsiHeap* h) {
     return tsi_inc(&a->phases, tsi_ref_index(tsi_load_relaxed(&h->ref)));
 }
-/* What heap_at and home of a line or region hold for a heap. Record 0 is never handed out, so 0 is nobody's. */
+/* Returns a heap as heap_at and home of a line or region hold it. Record 0 is never handed out, so 0 is nobody's. */
 TSI_INLINE uint32_t tsi_heap_at(const TsiHeap* h) { return h->index * (uint32_t)sizeof(TsiHeap); }
-/* The heap that a line of the arena's is in, or record 0, which is nobody's. */
+/* Returns the heap that a line of the arena is in, or record 0, which is nobody's. */
 TSI_INLINE TsiHeap* tsi_line_heap(const TsiBinding* b, const TsiLine* l) {
     return (TsiHeap*)(void*)((uint8_t*)b->heaps_base + tsi_load_relaxed(&l->home));
 }
-/* A class of a slab, as a bit of `roomy`; 0 for regions. */
+/* Returns a slab's class as a bit of `roomy`; 0 for regions. */
 TSI_INLINE uint64_t tsi_class_bit(unsigned cls) { return cls <= TSI_SMALL_CLASSES ? 1ull << cls : 0; }
-/* See ownerless.h: bytes that frees have emptied are worth a walk over the heap: O(1) slabs are looked at for each that
- * goes. */
+/* Returns true if the `emptied` bytes are worth a walk over the heap: O(1) slabs are visited for each that goes
+ * (ownerless.h). */
 TSI_INLINE bool tsi_ownerless_is_due(const TsiHeap* h, uint64_t emptied) {
     return emptied != 0 && emptied >= tsi_load_relaxed(&h->slab_bytes) / 8;
 }
-/* Counters: single writer, so a load and a store will do. */
+/* Adds 1 to a counter of one writer: a load and a store are enough. */
 #define tsi_count(p) tsi_store_relaxed((p), tsi_load_relaxed(p) + 1)
-/* Adds to a sum of the thread's binding, b, or, for a thread without one, to a sum that it shares with others. */
+/* Adds n to a sum of the thread's binding b, or, if b is NULL, to a sum that threads share. */
 TSI_INLINE void tsi_sum_add(const TsiBinding* b, _Atomic uint64_t* sum, uint64_t n) {
-    /* release: pairs with the acquire in tsi_labels_begin: who reads a sum of a label reads whose it is, too */
+    /* release: pairs with the acquire in tsi_labels_begin: a reader that sees a label's sum sees whose it is, too */
     if (b != NULL) tsi_store_release(sum, tsi_load_relaxed(sum) + n);
     else tsi_add_relaxed(sum, n);
 }
-/* Those that the thread counts in. */
+/* Returns the counters that the thread writes: its binding's, or the arena's if b is NULL. */
 TSI_INLINE TsiClassCounters* tsi_counters(TsiArena* a, TsiBinding* b, unsigned cls) {
     return b != NULL ? &b->counters[cls] : &a->counters[cls];
 }

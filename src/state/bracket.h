@@ -19,7 +19,7 @@
  *       before its call returns. A fast path may name a line of another heap than it checks: a room outlives
  *       the heap's last sweep, a pointer may be stale.
  *   B4  Renaming goes through busy = 0 and a check, never X -> Y directly. The name of no line is as good as 0.
- *   B5  None of a thread's heaps becomes LIVE in an incarnation where the thread has one that it was asked for, but
+ *   B5  None of a thread's heaps becomes LIVE in an incarnation where the thread has one that it was asked for, except
  *       inside a bracket of that one (tsi_heap_make, tsi_heap_adopt_more). So when a sweep leaves a heap to an owner
  *       that names the whole incarnation, what the owner checks as it leaves is a heap that the sweep has revoked, too.
  *
@@ -28,58 +28,67 @@
  * membarrier, live_word is TSI_FENCED, every call takes the slow path, and there the stores to busy are
  * seq_cst exchanges, which pair with the sweeper's seq_cst compare-exchange of the heap word.
  *
- * A membarrier that fails later proves nothing of owners whose brackets are not fenced: the sweeper leaves such a heap
- * REVOKED and to its owner, or to a sweep that can prove more (TSI_NO_TICKET). From then on every owner goes over to
- * the fenced form, on its next slow path and outside of brackets; `fenced` tells of it, so that sweeps without a
- * membarrier can take its heaps.
+ * A membarrier that fails later proves nothing about owners whose brackets are not fenced: the sweeper leaves such a
+ * heap REVOKED to its owner, or to a sweep that can prove more (TSI_NO_TICKET). From then on every owner changes to the
+ * fenced form, on its next slow path outside of brackets, and sets `fenced`, so that sweeps without a membarrier can
+ * take its heaps.
  */
 #ifndef TSI_STATE_BRACKET_H
 #define TSI_STATE_BRACKET_H
 
 #include "state/arena.h"
 
-/* Settles what a revoked heap's owner was busy with; b->busy is 0. In trim.c. */
+/* Settles the slab that a revoked heap's owner was busy with and gives the heap up; b->busy is 0 (B3). In trim.c.
+ * [own thread, no lock, no bracket] */
 void tsi_handover(TsiBinding* b, TsiHeap* h);
-/* Like tsi_handover, but the thread lets go of the heap for long: what is empty of it goes back. In trim.c. */
+/* Like tsi_handover, but gives the heap's empty slabs back, too: the thread lets go of it for long. In trim.c.
+ * [own thread, no lock, no bracket] */
 void tsi_handover_last(TsiBinding* b, TsiHeap* h);
-/* The heap whose slab the line in `busy` lies in, by the slab's tag; NULL when no heap owns it. The line may be any of
- * the arena: a stale pointer's, or one that a room still names though its slab has gone elsewhere. Its
- * owner and a sweeper may both ask, and get one answer for as long as that heap owns the slab. In sweep.c. */
+/* Returns the heap that owns the slab of the line in `busy`, by the slab's tag, or NULL if none does. The line may be
+ * any of the arena: a stale pointer's, or one that a room still names though its slab has gone elsewhere. Its owner and
+ * a sweeper may both ask, and get one answer for as long as that heap owns the slab. In sweep.c. */
 TsiHeap* tsi_busy_heap(TsiArena* a, uint64_t busy, uint32_t* slab_id);
-/* Leaves a bracket whose first check failed: B3 for the heap that the line belongs to. */
+/* Leaves a bracket whose first check failed: hands over the heap that the named line belongs to (B3). [own thread] */
 void tsi_bracket_missed(TsiBinding* b);
 
 /* A membarrier has failed in this process. */
 extern _Atomic bool tsi_barrier_failed;
-/* True when all brackets that others were inside of before are visible. False: those of fenced owners only. */
+/* Makes all brackets that other threads were inside of visible. Returns false if that holds for fenced owners only.
+ * [any thread] */
 bool tsi_barrier(void);
+/* Turns the binding's brackets to the fenced form and hands over its heaps that were asked for.
+ * [own thread, no lock, no bracket] */
 TSI_COLD void tsi_binding_fence(TsiBinding* b);
-/* Own thread, outside of brackets: fences them from here on if that is asked for. */
+/* Fences the binding's brackets from here on if a membarrier has failed. [own thread, no lock, no bracket] */
 TSI_INLINE void tsi_binding_heed(TsiBinding* b) {
     if (TSI_UNLIKELY(tsi_load_relaxed(&tsi_barrier_failed))) tsi_binding_fence(b);
 }
-/* acquire: pairs with tsi_binding_fence: its unfenced brackets are over, and visible */
+/* Returns true if the binding's brackets are fenced. acquire: pairs with tsi_binding_fence: its unfenced brackets are
+ * over, and visible. [any thread] */
 TSI_INLINE bool tsi_binding_is_fenced(TsiBinding* b) { return tsi_load_seq(&b->fenced); }
 
 TSI_INLINE uint64_t tsi_busy_line(const TsiLine* l) { return (uint64_t)(uintptr_t)l; }
 TSI_INLINE uint64_t tsi_busy_all(const TsiHeap* h) { return (uint64_t)(uintptr_t)h | 1; }
 
-/* Fast form: the caller compares the heap word with live_word itself. */
+/* Opens a bracket on what is named, fast form: the caller compares the heap word with live_word itself. [own thread] */
 TSI_INLINE void tsi_bracket_name(TsiBinding* b, uint64_t name) {
     tsi_store_release(&b->busy, name); /* pairs with the acquire in sweep.c */
     tsi_compiler_fence();              /* pairs with the sweeper's membarrier */
 }
+/* Ends a bracket, fast form: the caller checks the heap word again. [own thread] */
 TSI_INLINE void tsi_bracket_clear(TsiBinding* b) {
     tsi_store_release(&b->busy, 0); /* pairs with the acquire in sweep.c */
     tsi_compiler_fence();           /* pairs with the sweeper's membarrier */
 }
 
+/* Returns true if the heap is LIVE and b's. [any thread] */
 TSI_INLINE bool tsi_heap_is_live(TsiBinding* b, TsiHeap* h) {
     /* seq_cst: with the fenced form, pairs with the sweeper's compare-exchange */
     return tsi_load_seq(&h->word) == tsi_heap_word(b->index, TSI_HEAP_LIVE);
 }
 
-/* Slow form. False when the heap is not the thread's (any more); it is then handed over. */
+/* Opens a bracket on what is named, slow form. Returns false if the heap is not, or no longer, the thread's, and hands
+ * it over. [own thread] */
 TSI_INLINE bool tsi_bracket_enter(TsiBinding* b, TsiHeap* h, uint64_t name) {
     if (b->live_word == TSI_FENCED) (void)tsi_swap_seq(&b->busy, name);
     else tsi_bracket_name(b, name);
@@ -88,6 +97,7 @@ TSI_INLINE bool tsi_bracket_enter(TsiBinding* b, TsiHeap* h, uint64_t name) {
     tsi_handover(b, h);
     return false;
 }
+/* Ends a bracket, slow form, and hands the heap over if it was asked for. [own thread] */
 TSI_INLINE void tsi_bracket_leave(TsiBinding* b, TsiHeap* h) {
     if (b->live_word == TSI_FENCED) (void)tsi_swap_seq(&b->busy, 0);
     else tsi_bracket_clear(b);

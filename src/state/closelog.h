@@ -1,9 +1,9 @@
 /*
  * closelog.h - the latest ends: a ring of rows, one for each class of a closed incarnation, and a ring of whole ends.
  *
- * Written by closes that measure the resident size, whole ends also by domains that leave live objects behind (not by
- * all: those come too often). Read by slab_analyze_reclamation and by every report. The lock is a leaf: nothing is
- * locked or allocated under it.
+ * Closes that measure the resident size write both; domains that leave live objects behind write whole ends (other
+ * domains do not: they end too often). Read by slab_analyze_reclamation and by every report. The lock is a leaf:
+ * nothing is locked or allocated under it.
  */
 #ifndef TSI_STATE_CLOSELOG_H
 #define TSI_STATE_CLOSELOG_H
@@ -15,7 +15,7 @@
 
 enum { TSI_CLOSELOG_ROWS = 256, TSI_CLOSES = 64 };
 
-/* One end, as `closes` of the JSON document has it. */
+/* An end, a row of `closes` in the JSON document. */
 typedef struct TsiCloseRow {
     uint64_t closed_ns; /* monotonic clock */
     EpochId epoch_id;
@@ -33,19 +33,20 @@ typedef struct TsiCloseLog {
     TsiCloseRow closes[TSI_CLOSES]; /* end k is at k % TSI_CLOSES */
 } TsiCloseLog;
 
-/* What one close did in each class; kept by its sweep. */
+/* The results of a close by class; kept by its sweep. */
 typedef struct TsiCloseTally {
     struct {
         uint64_t scanned, returned, bytes; /* slabs; slabs; asked of the system */
     } c[TSI_CLASSES];
 } TsiCloseTally;
 
-/* Copies the rows, oldest first; returns how many. */
+/* Copies the rows, oldest first. Returns their number. [any thread] */
 uint32_t tsi_closelog_copy(TsiCloseLog* log, EpochReclamation out[TSI_CLOSELOG_ROWS]);
+/* Adds a whole end, in place of the oldest. [any thread] */
 void tsi_closelog_end(TsiCloseLog* log, const TsiCloseRow* row);
-/* Copies the ends, newest first; returns how many. */
+/* Copies the ends, newest first. Returns their number. [any thread] */
 uint32_t tsi_closelog_ends(TsiCloseLog* log, TsiCloseRow out[TSI_CLOSES]);
-/* A row for each class with activity; `row` has what the classes share. */
+/* Adds a row for each class that the close has touched; `row` has the fields that classes share. [any thread] */
 void tsi_closelog_note(TsiCloseLog* log, EpochReclamation row, const TsiCloseTally* tally);
 
 #endif

@@ -7,7 +7,7 @@
 
 SlabMisuse tsi_byte_refused(const TsiRegion* r, unsigned gen, unsigned byte, uint32_t granule) {
     if ((byte & TSI_GEN_BYTE) == gen) return SLAB_MISUSE_DOUBLE_FREE;
-    /* A life begins at the first granule, and its `rel` is 0 before. Without that look a pointer of the life before is
+    /* A life begins at the first granule, and its `rel` is 0 before. Without that test a pointer of the life before is
      * taken for an interior one until the owner has reset `rel`. acquire: pairs with tsi_bump_take; both only tell one
      * refusal from another */
     bool begun = (tsi_load_acquire(&tsi_region_map(r)[0]) & TSI_GEN_BYTE) == gen;
@@ -81,8 +81,10 @@ void tsi_line_sum(const TsiSpace* s, unsigned cls, uint32_t line_id, uint64_t is
     uint64_t size = cls == TSI_CLASS_LARGE
                         ? tsi_slab_bytes(s, cls, tsi_slab_id(tsi_line_chunk(line_id), tsi_line_number(line_id)))
                         : s->classes->c[cls].size;
-    /* A snapshot that runs beside the owner. */
+
+    /* a snapshot that runs beside the owner */
     if ((int64_t)issued < (int64_t)live) issued = live;
+
     if (TSI_UNLIKELY(st.twice != 0)) sum->twice += tsi_popcount(st.twice);
     sum->live.objects += live;
     sum->live.bytes += live * size;
@@ -98,7 +100,7 @@ static uint64_t remote_bits_of(const TsiSpace* s, uint32_t line_id) {
 
 uint64_t tsi_line_live(const TsiSpace* s, unsigned cls, uint32_t line_id) {
     if (tsi_class_is_region(cls)) {
-        /* The chunk may serve another class by now: a snapshot looks at the tag again. */
+        /* The chunk may serve another class by now: a snapshot reads the tag again. */
         const TsiClass* c = &s->classes->c[cls];
         uint32_t slab_id = tsi_slab_at(c, line_id);
         return tsi_region_live64(s, slab_id, (line_id - tsi_first_line(c, slab_id)) << 6);

@@ -20,7 +20,7 @@ bool tsi_generation_of(TsiArena* a, const TsiPlace* at, uint64_t tag, uint64_t* 
 bool tsi_handle_flag_slab(TsiSpace* s, uint32_t slab_id, uint32_t seq) {
     _Atomic uint64_t* tag_word = &tsi_slab(s, slab_id)->tag;
     bool lines = !tsi_class_is_region(tsi_class_of_slab(s, slab_id));
-    /* seq_cst, before the mark: who would see that in a refill sees this (line.c) */
+    /* seq_cst, before the mark: a refill that would see the mark sees this (line.c) */
     if (lines && !tsi_load_seq(&s->counted)) tsi_store_seq(&s->counted, true);
     uint64_t tag = tsi_load_seq(tag_word);
     do {
@@ -31,7 +31,8 @@ bool tsi_handle_flag_slab(TsiSpace* s, uint32_t slab_id, uint32_t seq) {
     return true;
 }
 
-/* True when the caller owns the slab: its line is marked then. */
+/* Marks the place's line or region as one with handles if the calling thread owns the slab. Returns false if it does
+ * not. */
 static bool mark_own_line(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_t seq) {
     uint64_t tag = tsi_load_seq(&tsi_slab(&a->space, at->slab_id)->tag);
     if (b == NULL || tsi_tag_state(tag) != TSI_SLAB_OWNED) return false;
@@ -45,7 +46,8 @@ static bool mark_own_line(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32
     return ours;
 }
 
-/* May a plain free be under way that does not look at the slab's flag? Where no heap has it, its frees see the flag. */
+/* Returns true if a plain free that does not read the slab's flag may be under way. Frees of a slab without a heap see
+ * it. */
 static bool has_unfenced_owner(TsiArena* a, const TsiPlace* at) {
     uint64_t tag = tsi_load_seq(&tsi_slab(&a->space, at->slab_id)->tag);
     if (tsi_tag_state(tag) != TSI_SLAB_OWNED) return false;
@@ -63,18 +65,22 @@ SlabHandle tsi_handle_of(TsiArena* a, TsiBinding* b, const TsiPlace* at) {
     bool region = tsi_class_is_region(at->cls);
     if (!tsi_place_is_live(a, at, &tag) || (!region && !tsi_space_commit_counts(s, tsi_line_chunk(at->line_id))))
         return 0;
+
     uint32_t seq = tsi_tag_seq(tag);
     if (!tsi_handle_flag_slab(s, at->slab_id, seq)) return 0;
+
     bool marked = region ? tsi_load_acquire(&tsi_region(s, at->slab_id)->heap_at) == 0
                          : tsi_load_acquire(&tsi_line(s, at->line_id)->handled) != 0;
     if (!marked && !mark_own_line(a, b, at, seq)) {
-        /* its owner's next free looks at the map byte as others do */
+        /* its owner's next free then reads the map byte like others */
         if (region) tsi_store_seq(&tsi_region(s, at->slab_id)->heap_at, 0);
         if (!tsi_barrier() && has_unfenced_owner(a, at)) return 0; /* see handles.h */
     }
+
     if (!tsi_generation_of(a, at, tag | TSI_SLAB_HANDLED, &generation, &word)) return 0;
     if ((tsi_count_of(word, seq) & 1) != 0 || generation >= TSI_GEN_LIMIT) return 0;
-    /* It lived all the while, and its count stood still. */
+
+    /* The object has lived throughout, with one count. */
     if (tsi_slot_check(s, at, seq, &remote) != TSI_FREE_OK) return 0;
     if (region ? tsi_load_seq(&tsi_slab(s, at->slab_id)->gen_base) != generation
                : tsi_load_seq(&tsi_counts(s, at->line_id)[at->slot]) != word)
@@ -83,15 +89,16 @@ SlabHandle tsi_handle_of(TsiArena* a, TsiBinding* b, const TsiPlace* at) {
     return tsi_handle_make(a->secret, tsi_handle_place(at->line_id, at->slot), (uint32_t)generation);
 }
 
-/* A generation below what has been issued is old, another is made up. Issued ones start low, so this
- * holds well enough even when the chunk has changed class since. Both are refused. */
+/* Returns how a handle that matches nothing is refused: stale if its generation is below `issued`, otherwise bad.
+ * Issued ones start low, so this holds well enough even when the chunk has changed class since. */
 enum { OLD = 1 << 20 };
 static int classify(uint64_t key, uint32_t scrambled, uint64_t issued) {
     uint32_t generation = tsi_handle_unscramble(key, scrambled);
     return generation < issued || (issued != 0 && generation < OLD) ? SLAB_MISUSE_STALE_HANDLE : SLAB_MISUSE_BAD_HANDLE;
 }
 
-/* Returns the generations that the chunk's slabs may have issued, for a place that no slab of its present class has. */
+/* Returns the limit of the generations that the chunk's slabs may have issued, for a place that no slab of its class
+ * has. */
 static uint64_t chunk_issued(const TsiSpace* s, uint32_t chunk) {
     if (chunk >= tsi_load_relaxed(&s->chunk_high)) return 0;
     uint64_t floor = tsi_load_relaxed(&s->chunks[chunk].gen_floor);
@@ -117,28 +124,33 @@ int tsi_handle_decode(TsiArena* a, SlabHandle h, TsiPlace* at, uint64_t* tag, ui
     uint32_t place = tsi_handle_place_of(h), chunk = tsi_line_chunk(tsi_place_line(place));
     uint64_t now, remote;
     if ((h & 3) != TSI_HANDLE_VERSION || chunk >= s->chunk_count) return SLAB_MISUSE_BAD_HANDLE;
+
     at->line_id = tsi_place_line(place);
     at->slot = tsi_place_slot(place);
     at->cls = tsi_chunk_class(s, chunk);
     uint32_t line = tsi_line_number(at->line_id);
     const TsiClass* c = &s->classes->c[at->cls];
+
     uint64_t key = tsi_handle_key(a->secret, place);
     uint32_t scrambled = tsi_handle_stamp_of(h);
     if (at->cls == 0 || at->cls == TSI_CLASS_CONT || line >= (1u << TSI_CHUNK_SHIFT) >> c->line_shift ||
         !tsi_line_has_slab(c, line) || (c->full >> at->slot & 1) == 0)
         return classify(key, scrambled, chunk_issued(s, chunk));
+
     at->slab_id = tsi_slab_id(chunk, line >> c->lines_log2);
     *tag = tsi_load_seq(&tsi_slab(s, at->slab_id)->tag);
     bool holds = tsi_state_holds_objects(*tag), leaves = tsi_tag_state(*tag) == TSI_SLAB_PURGING; /* N1 */
     uint64_t as_of = leaves ? tag_before(*tag) : *tag;
     if ((!holds && !leaves) || !tsi_generation_of(a, at, as_of, &now, word))
         return classify(key, scrambled, issued_before(s, at->slab_id));
+
     if (now >= TSI_GEN_LIMIT || tsi_handle_scramble(key, (uint32_t)now) != scrambled) {
-        /* The page of the base may have gone since the tag was read: then the chunk's floor tells. */
+        /* The base's page may have gone since the tag was read: then the chunk's floor tells. */
         uint64_t least = issued_before(s, at->slab_id);
         return classify(key, scrambled, now > least ? now : least);
     }
-    /* The next one: never issued. */
+
+    /* the next generation: never issued */
     if ((tsi_count_of(*word, tsi_tag_seq(as_of)) & 1) != 0) return SLAB_MISUSE_BAD_HANDLE;
     if (leaves) return SLAB_MISUSE_STALE_HANDLE;
     return tsi_slot_check(s, at, tsi_tag_seq(*tag), &remote) == TSI_FREE_OK ? TSI_FREE_OK : SLAB_MISUSE_STALE_HANDLE;

@@ -1,9 +1,9 @@
 /*
- * names.h - what a handle names: generations, counts, and the flag of slabs that have issued some. The rules are those
- * of handles.h.
+ * names.h - which object a handle names: generations, counts, and the flag of slabs that have issued handles. Rules:
+ * handles.h.
  *
- *   N1  A handle that was issued is never taken for made up, at no moment of its slab's leaving. From the claim until
- *       the slab's base is raised the tag says PURGING and keeps the flag of handles; the handle is judged by the
+ *   N1  A handle that was issued is never taken for a made-up one, at any moment of its slab's leaving. From the claim
+ *       until the slab's base is raised the tag says PURGING and keeps the flag of handles; the handle is judged by the
  *       incarnation that the slab leaves. Afterwards the base is above it, and later, where the base's page may go, so
  *       is the chunk's floor, which is raised before the chunk loses its class. Each is written before the tag or class
  *       that sends a reader there.
@@ -14,37 +14,40 @@
 #include "state/living.h"
 #include "mem/handle.h"
 
-/* A count word as it reads in the incarnation seq. */
+/* Returns a count word as it reads in the incarnation seq: 0 if it was written in another. */
 TSI_INLINE uint64_t tsi_count_now(uint64_t word, uint32_t seq) {
     uint64_t none = (uint64_t)(seq & TSI_INC_MASK) << 32;
     return TSI_LIKELY(word >> 32 == none >> 32) ? word : none;
 }
 TSI_INLINE uint32_t tsi_count_of(uint64_t word, uint32_t seq) { return (uint32_t)tsi_count_now(word, seq); }
 
-/* Makes a slot's count odd, from the even value `word` had; true for exactly one caller. */
+/* Makes a slot's count odd, from the even value in `word`. Returns true for exactly one caller. [any thread] */
 TSI_INLINE bool tsi_count_move(_Atomic uint64_t* at, uint32_t seq, uint64_t word) {
     uint64_t now = tsi_count_now(word, seq);
     while ((now & 1) == 0) {
         if (tsi_cas_seq(at, &word, now + 1)) return true;  /* decides among racing frees */
-        if (tsi_count_now(word, seq) != now) return false; /* else a free of an earlier incarnation had slept */
+        if (tsi_count_now(word, seq) != now) return false; /* otherwise a free of an earlier incarnation had slept */
     }
     return false;
 }
 
-/* Owner, at a refill of a line of a slab that has issued handles: the slots that it takes in get the next even counts,
- * and the line is marked. A count may be even still, where a plain free had not seen the first handle: that ends the
- * handle, too. Counts stop below their limit, where no generation matches. */
+/* Gives `slots` of a line the next even counts and marks the line, at a refill in a slab that has issued handles. A
+ * count may be even still, where a plain free had not seen the first handle: that ends the handle, too. Counts stop
+ * below their limit, where no generation matches. [owner, in bracket] */
 void tsi_counts_even(TsiSpace* s, TsiLine* l, uint32_t line_id, uint32_t seq, uint64_t slots);
 
-/* Generation of the slot now, and its count word; false when its counts are not there. */
+/* Reads the slot's generation and its count word. Returns false if the slab has issued no handle. [any thread] */
 bool tsi_generation_of(TsiArena* a, const TsiPlace* at, uint64_t tag, uint64_t* generation, uint64_t* word);
-/* Sets the flag in the tag of the incarnation seq, before a handle is known; false when that has passed. */
+/* Sets TSI_SLAB_HANDLED in the slab's tag before a handle is known. Returns false if the slab has left incarnation seq.
+ * [any thread] */
 bool tsi_handle_flag_slab(TsiSpace* s, uint32_t slab_id, uint32_t seq);
-/* Handle of an object, for any thread; 0 when it does not live, its generations ran out, or memory is short. */
+/* Returns the handle of an object; 0 if it does not live, its generations ran out, or memory is short. b may be NULL.
+ * [any thread, no bracket] */
 SlabHandle tsi_handle_of(TsiArena* a, TsiBinding* b, const TsiPlace* at);
-/* Place of the object a handle names; false when it has ended. */
+/* Sets *at to the place of the object that a handle names. Returns false if it has ended. [any thread] */
 bool tsi_handle_find(TsiArena* a, SlabHandle h, TsiPlace* at);
-/* Decodes; returns TSI_FREE_OK when the handle names a live object. */
+/* Decodes a handle into its place, its slab's tag and its count word. Returns TSI_FREE_OK if it names a live object,
+ * otherwise a SlabMisuse. [any thread] */
 int tsi_handle_decode(TsiArena* a, SlabHandle h, TsiPlace* at, uint64_t* tag, uint64_t* word);
 
 #endif

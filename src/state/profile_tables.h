@@ -1,5 +1,5 @@
 /*
- * profile_tables.h - what a heap profile is kept in; profile.h says how it is filled.
+ * profile_tables.h - the tables of a heap profile; profile.h says how they are filled.
  */
 #ifndef TSI_STATE_PROFILE_TABLES_H
 #define TSI_STATE_PROFILE_TABLES_H
@@ -11,14 +11,14 @@ enum {
     TSI_PROFILE_STACKS = 4096,
     TSI_PROFILE_INDEX = 2 * TSI_PROFILE_STACKS, /* a power of two */
     TSI_PROFILE_LIVE = 1 << 15,
-    TSI_PROFILE_PATIENCE = 1 << 12 /* samples lost before a full table is looked through again */
+    TSI_PROFILE_PATIENCE = 1 << 12 /* samples lost before a full table is searched again */
 };
 _Static_assert(TSI_PROFILE_STACKS <= UINT16_MAX, "the index holds every stack + 1");
 
-/* Everything ever sampled of one stack, label and maker. */
+/* All samples of one stack, label and maker. */
 typedef struct TsiProfileStack {
     uint32_t label; /* record */
-    uint16_t maker; /* of the scope that made it outside of its phases: record + 1; 0: nobody */
+    uint16_t maker; /* of the scope that made it outside of its phases: label's record + 1; 0: none */
     uint16_t depth;
     uint64_t hash;
     double objects, bytes;                 /* weighted */
@@ -27,7 +27,7 @@ typedef struct TsiProfileStack {
 } TsiProfileStack;
 
 typedef struct TsiProfileLive {
-    uint64_t name; /* handle; in regions, and of LARGE ones, the address */
+    uint64_t name; /* handle; of objects in regions and LARGE ones, the address */
     uint64_t era, bytes;
     uint32_t seq, life; /* of the slab; generation of the handles of the region's life */
     uint32_t stack;
@@ -49,14 +49,14 @@ typedef struct TsiProfile {
     uint64_t samples, lost_stacks, lost_live;
 } TsiProfile;
 
-/* What a copy of the tables comes with. */
+/* The counts that go with a copy of the tables. */
 typedef struct TsiProfileCounts {
     uint64_t mean, samples, lost_stacks, lost_live;
     uint32_t stack_count, live_count;
     bool escapes;
 } TsiProfileCounts;
 
-/* Where a call came from: the return address into the program, and its frame pointer if it keeps one. */
+/* A call's origin: the return address into the program, and its frame pointer if it keeps one. */
 typedef struct TsiCaller {
     uintptr_t pc, fp;
 } TsiCaller;

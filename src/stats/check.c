@@ -1,16 +1,16 @@
 /*
- * check.c - see check.h. What is checked:
+ * check.c - see check.h. The checks:
  *
  *   slabs    words are disjoint and within the class; each slab is in exactly the list its tag names
  *   lines    a line with PARKED is in no room; LISTED ones are in exactly one; current ones are neither
  *   heaps    chain length = slab_count; each is in its incarnation's list; counts agree
  *   phases   orphan list length = slab_count; detached count; a drained incarnation holds nothing
- *   space    committed bytes = slabs out of the pool, but for retired ones; free counts of chunks; halves of pages that
+ *   space    committed bytes = slabs out of the pool, except retired ones; free counts of chunks; halves of pages that
  *            are in the pool, by bit and tag
- *   drains   what an incarnation's orphans were counted for is what lives there; a label's tree has the sum of its
- *            ended phases
- *   charges  a phase's charge = bytes of its slabs; a label's, with what threads have pending and
- *            less what is granted to them = charges of its phases
+ *   drains   the counts of an incarnation's orphans = their live objects; a label's tree has the sum of its ended
+ *            phases
+ *   charges  a phase's charge = bytes of its slabs; a label's, plus threads' pending bytes, less their grants = charges
+ *            of its phases
  */
 #include "stats/check.h"
 
@@ -56,7 +56,7 @@ static void check_count(Check* k, const char* of, uint32_t id, const char* what,
     if (found != counted) fail(k, "%s %u: %llu %s, counted %llu", of, id, (Num)found, what, (Num)counted);
 }
 
-/* heap_at: of the heap that owns the slab, 0 when none does. */
+/* Checks a line; heap_at: of the heap that owns the slab, 0 if none does. */
 static void check_line(Check* k, unsigned cls, uint32_t id, uint32_t seq, uint32_t heap_at) {
     TsiSpace* s = &k->a->space;
     TsiLine* l = tsi_line(s, id);
@@ -65,11 +65,13 @@ static void check_line(Check* k, unsigned cls, uint32_t id, uint32_t seq, uint32
     uint64_t w0 = tsi_load_relaxed(&tsi_remote(s, id)[0]), w1 = tsi_load_relaxed(&tsi_remote(s, id)[1]);
     uint64_t bits = tsi_remote_bits(w0, w1);
     unsigned flags = tsi_load_relaxed(&l->flags);
+
     if (!tsi_remote_is(0, w0, seq) || !tsi_remote_is(1, w1, seq))
         fail(k, "line %u: remote words of another incarnation", id);
     if (((avail | bits) & ~full) != 0 || (words | full) != ~0ull) fail(k, "line %u: bits outside the class", id);
     if ((avail & freed) != 0) fail(k, "line %u: slots both ready and freed", id);
     if ((bits & (avail | freed)) != 0) fail(k, "line %u: slots freed twice", id);
+
     if (heap_at != 0 && (flags & TSI_LINE_PARKED) != 0 && (flags & TSI_LINE_LISTED) != 0)
         fail(k, "line %u: parked and listed", id);
     if (tsi_load_relaxed(&l->home) != heap_at) fail(k, "line %u: home in another heap", id);
@@ -79,7 +81,7 @@ static void check_line(Check* k, unsigned cls, uint32_t id, uint32_t seq, uint32
     if (waits && (avail | freed) != 0) fail(k, "line %u: parked, and its owner has slots there", id);
 }
 
-/* Of a slab whose tag is given. */
+/* Checks a line against its slab's flag of handles. */
 static void check_handles(Check* k, unsigned cls, uint32_t id, uint64_t tag) {
     TsiSpace* s = &k->a->space;
     TsiLine* l = tsi_line(s, id);
@@ -95,7 +97,7 @@ static void check_handles(Check* k, unsigned cls, uint32_t id, uint64_t tag) {
     }
 }
 
-/* What its run has made is in the map, and not counted yet. */
+/* Checks a claimed region: objects of its run are in the map, and not counted yet. */
 static void check_claimed(Check* k, uint32_t id, uint32_t starts) {
     const TsiRegion* r = tsi_region(&k->a->space, id);
     uint32_t issued = tsi_load_relaxed(&r->issued), rel = tsi_load_relaxed(&r->rel);
@@ -103,7 +105,7 @@ static void check_claimed(Check* k, uint32_t id, uint32_t starts) {
     if (starts < issued) fail(k, "region %u: claimed, with %u starts, counted %u", id, starts, issued);
 }
 
-/* At rest: the map tells the counts, and nobody is in it. */
+/* Checks a region at rest: the map has the counts, and nobody is in it. */
 static void check_region(Check* k, uint32_t id, unsigned cls, uint32_t heap_at) {
     TsiSpace* s = &k->a->space;
     const TsiRegion* r = tsi_region(s, id);
@@ -111,11 +113,13 @@ static void check_region(Check* k, uint32_t id, unsigned cls, uint32_t heap_at) 
     unsigned gen = tsi_region_gen(word), owned_by = tsi_load_relaxed(&r->heap_at);
     uint32_t starts = 0, own = 0, other = 0, granules = s->classes->c[cls].slab_bytes >> TSI_GRANULE_SHIFT;
     uint32_t end = tsi_load_relaxed(&r->rel) >> TSI_GRANULE_SHIFT;
+
     if (owned_by != 0 && owned_by != heap_at) fail(k, "region %u: plain frees end in another heap", id);
     if (tsi_region_entered(word) != 0) fail(k, "region %u: somebody frees in it", id);
     if (gen == 0) return; /* ended, and to be cleared */
     if (gen != r->gen) fail(k, "region %u: generation %u, its owner's %u", id, gen, r->gen);
     if (end > granules) fail(k, "region %u: %u granules used of %u", id, end, granules);
+
     for (uint32_t g = 0; g < granules && k->ok; g++) {
         unsigned byte = tsi_load_relaxed(&tsi_load_relaxed(&r->map)[g]);
         if ((byte & TSI_GEN_BYTE) != gen || (g == end && byte == (gen | TSI_MARK_OWN))) continue; /* R1 in region.h */
@@ -124,6 +128,7 @@ static void check_region(Check* k, uint32_t id, unsigned cls, uint32_t heap_at) 
         own += (byte & TSI_MARK_OWN) != 0;
         other += (byte & TSI_MARK_OTHER) != 0;
     }
+
     if (r->alone && (starts != 1 || tsi_load_relaxed(&r->rel) == 0))
         fail(k, "region %u: %u objects are alone", id, starts);
     if (tsi_load_relaxed(&r->claimed)) check_claimed(k, id, starts); /* R5 */
@@ -147,9 +152,11 @@ static void check_slab(Check* k, uint32_t id, unsigned cls) {
     uint64_t tag = tsi_load_relaxed(&tsi_slab(s, id)->tag);
     unsigned state = tsi_tag_state(tag);
     if (state == TSI_SLAB_POOL || state == TSI_SLAB_RETIRED || state == TSI_SLAB_INSIDE) return;
+
     k->committed += tsi_slab_bytes(s, cls, id);
     if (state == TSI_SLAB_PURGING || state == TSI_SLAB_PARTIAL) fail(k, "slab %u: claimed, and nobody works on it", id);
     if (state != TSI_SLAB_OWNED && state != TSI_SLAB_ORPHAN) return;
+
     uint32_t heap_at = state == TSI_SLAB_OWNED ? tsi_tag_index(tag) * (uint32_t)sizeof(TsiHeap) : 0;
     bool region = tsi_class_is_region(cls);
     if (region) check_region(k, id, cls, heap_at);
@@ -157,6 +164,7 @@ static void check_slab(Check* k, uint32_t id, unsigned cls) {
         check_line(k, cls, first + i, tsi_tag_seq(tag), heap_at);
         check_handles(k, cls, first + i, tag);
     }
+
     if (state == TSI_SLAB_OWNED) {
         if (tsi_tag_index(tag) >= tsi_table_used(&k->a->heaps)) fail(k, "slab %u: no such heap", id);
     } else {
@@ -205,11 +213,13 @@ static void check_stock(Check* k) {
                 if (is_kept(s, p + at)) fail(k, "slab %u: in use, and its pages are in the stock", id);
         }
     }
+
     for (uint32_t n = 0; n < tsi_table_used(&k->a->bindings); n++) {
         const TsiWarm* w = &((TsiBinding*)tsi_table_at(&k->a->bindings, n))->warm;
         granted += w->quota + tsi_load_relaxed(&w->lent);
         check_put_off(k, tsi_table_at(&k->a->bindings, n));
     }
+
     if (kept != tsi_load_relaxed(&s->stock.bytes))
         fail(k, "stock: %llu bytes by bits, counted %llu", (Num)kept, (Num)tsi_load_relaxed(&s->stock.bytes));
     if ((int64_t)(kept + granted) + tsi_load_relaxed(&s->stock.left) != (int64_t)tsi_load_relaxed(&s->stock.budget))
@@ -220,12 +230,13 @@ static void check_stock(Check* k) {
     k->committed += kept;
 }
 
-/* Large objects, by their first units (large.h, V1 to V3). */
+/* Checks large objects, by their first units (large.h, V1 to V3). */
 static void check_units(Check* k) {
     TsiSpace* s = &k->a->space;
     unsigned per_chunk = tsi_chunk_slab_count(s, TSI_CLASS_LARGE);
     uint64_t aside = 0;
     uint32_t left = 0; /* units of the object that the walk is in */
+
     for (uint32_t chunk = 0; chunk < tsi_load_relaxed(&s->chunk_high) && k->ok; chunk++) {
         unsigned cls = tsi_chunk_class(s, chunk);
         bool open = cls == TSI_CLASS_LARGE && s->chunks[chunk].units != (1u << per_chunk) - 1;
@@ -234,6 +245,7 @@ static void check_units(Check* k) {
             if (left < per_chunk) fail(k, "chunk %u: no large object fills it", chunk);
             left -= per_chunk;
         }
+
         for (uint32_t i = 0; cls == TSI_CLASS_LARGE && i < per_chunk; i++) {
             uint32_t id = tsi_slab_id(chunk, i);
             bool used = s->chunks[chunk].units >> i & 1;
@@ -252,6 +264,7 @@ static void check_units(Check* k) {
         if (cls != TSI_CLASS_LARGE && cls != TSI_CLASS_CONT && left != 0)
             fail(k, "chunk %u: a large object reaches into it", chunk);
     }
+
     check_count(k, "large objects", 0, "units set aside", aside, s->set_aside);
 }
 
@@ -273,6 +286,7 @@ static void check_space(Check* k) {
         if (cls != TSI_CLASS_LARGE)
             check_count(k, "chunk", chunk, "slabs in the pool", pooled, s->chunks[chunk].free_count);
     }
+
     check_units(k);
     check_stock(k);
     if (k->committed != tsi_load_relaxed(&s->committed_bytes))
@@ -304,19 +318,20 @@ static void check_room(Check* k, TsiHeap* h) {
     }
 }
 
-/* *bytes grows by what the heap's slabs are charged for. */
+/* Checks a heap and adds the bytes of its slabs to *bytes. */
 static void check_heap(Check* k, TsiInc* i, TsiHeap* h, uint64_t* bytes) {
     TsiSpace* s = &k->a->space;
     uint64_t word = tsi_load_relaxed(&h->word);
     unsigned state = tsi_heap_state(word);
     uint32_t n = 0;
-    /* What a sweep without a membarrier has left (S3) may stay so for as long as its owner does nothing. */
+    /* A heap that a sweep without a membarrier has left (S3) may stay so for as long as its owner does nothing. */
     bool left = state == TSI_HEAP_REVOKED && h->revoker == TSI_NO_TICKET;
     bool passing = state == TSI_HEAP_SEIZED || state == TSI_HEAP_REVOKED;
     if ((passing && !left) || state == TSI_HEAP_FREE || state == TSI_HEAP_DEAD)
         fail(k, "heap %u: state %u in an incarnation's list", h->index, state);
     if (tsi_ref_index(tsi_load_relaxed(&h->ref)) != i->index)
         fail(k, "heap %u: listed under another incarnation", h->index);
+
     for (uint32_t at = h->slabs; at != 0 && k->ok; at = tsi_slab(s, at - 1)->next) {
         uint64_t tag = tsi_load_relaxed(&tsi_slab(s, at - 1)->tag);
         if (tsi_tag_state(tag) != TSI_SLAB_OWNED || tsi_tag_index(tag) != h->index)
@@ -324,13 +339,14 @@ static void check_heap(Check* k, TsiInc* i, TsiHeap* h, uint64_t* bytes) {
         if (++n > 1u << 24) fail(k, "heap %u: cycle in its slabs", h->index);
         *bytes += tsi_slab_bytes(s, tsi_class_of_slab(s, at - 1), at - 1);
     }
+
     check_count(k, "heap", h->index, "slabs", n, tsi_load_relaxed(&h->slab_count));
     if (state == TSI_HEAP_LIVE && h->room != NULL) check_room(k, h);
     bool bare = h->room == NULL && h->regions == n && tsi_word_is(&h->key, tsi_load_relaxed(&h->ref));
     if (state == TSI_HEAP_LENT && !bare) fail(k, "heap %u: lent, and it needs more than its record", h->index); /* H3 */
 }
 
-/* What its orphans hold, by their words. */
+/* Checks an incarnation's counts of draining objects; held: by the words of its orphans. */
 static void check_drain(Check* k, TsiInc* i, TsiHolding held) {
     unsigned state = tsi_inc_state(i);
     bool drains = held.objects != 0 && state != TSI_INC_ACTIVE && state != TSI_INC_RELEASED;
@@ -348,11 +364,13 @@ static void check_inc(Check* k, TsiInc* i) {
     TsiTotals issued = {0, 0};
     TsiHolding held = {0, 0, 0};
     uint64_t bytes = 0, charge = tsi_load_relaxed(&i->charge) & TSI_CHARGE_MASK;
+
     for (uint32_t at = i->heaps; at != 0 && k->ok; at = tsi_heap(k->a, at - 1)->inc_next, heaps++) {
         TsiHeap* h = tsi_heap(k->a, at - 1);
         check_heap(k, i, h, &bytes);
         if (tsi_heap_state(tsi_load_relaxed(&h->word)) == TSI_HEAP_DETACHED) detached++;
     }
+
     for (uint32_t at = i->orphans, prev = 0; at != 0 && k->ok;
          prev = at, at = tsi_slab(&k->a->space, at - 1)->next, orphans++) {
         if (tsi_slab(&k->a->space, at - 1)->prev != prev) fail(k, "incarnation %u: orphan list is broken", i->index);
@@ -364,11 +382,13 @@ static void check_inc(Check* k, TsiInc* i) {
         uint64_t slab_bytes = tsi_slab_bytes(&k->a->space, cls, at - 1);
         tsi_holding_add(&held, (TsiHolding){sum.live.objects, sum.live.bytes, slab_bytes});
     }
+
     bytes += held.slab_bytes;
     check_drain(k, i, held);
     if (issued.objects != i->orphaned.objects || issued.bytes != i->orphaned.bytes)
         fail(k, "incarnation %u: orphans have issued %llu objects, counted %llu", i->index, (Num)issued.objects,
              (Num)i->orphaned.objects);
+
     if (bytes != charge) fail(k, "incarnation %u: %llu bytes, charged %llu", i->index, (Num)bytes, (Num)charge);
     check_count(k, "incarnation", i->index, "heaps", heaps, tsi_load_relaxed(&i->heap_count));
     check_count(k, "incarnation", i->index, "detached", detached, tsi_load_relaxed(&i->detached));
@@ -381,6 +401,7 @@ static void check_label(Check* k, uint32_t at) {
     int64_t sum = (int64_t)tsi_load_relaxed(&l->committed);
     TsiDrainSum drains;
     tsi_draining_tell(&k->a->phases, at, tsi_os.now_ns(), &drains);
+
     for (uint32_t n = 0; n < tsi_table_used(&k->a->bindings); n++) {
         const TsiBinding* b = tsi_table_at(&k->a->bindings, n);
         const TsiPending* p = &b->pending[at % TSI_PENDING_LABELS];
@@ -388,6 +409,7 @@ static void check_label(Check* k, uint32_t at) {
         uint64_t grant = tsi_load_relaxed(&p->grant);
         if (grant >> TSI_BUDGET_SHIFT == at + 1) sum -= (int64_t)(grant & TSI_BUDGET_BYTES);
     }
+
     for (uint32_t n = 1; n < tsi_table_used(&k->a->phases.incs); n++) {
         TsiInc* i = tsi_inc(&k->a->phases, n);
         if (tsi_inc_era(i) == 0 || tsi_inc_label(i) != at) continue;
@@ -404,6 +426,7 @@ static void check_label(Check* k, uint32_t at) {
         drains.over_held.objects -= d->held.objects;
         drains.over_held.slab_bytes -= d->held.slab_bytes;
     }
+
     if ((drains.over_phases | drains.over_held.objects | drains.over_held.slab_bytes) != 0)
         fail(k, "label %u: its figures of what is unexpected are not those of its phases", at);
     if ((drains.phases | drains.held.objects | drains.held.live_bytes | drains.held.slab_bytes) != 0)
@@ -427,7 +450,7 @@ bool tsi_check_allocator(SlabAllocator* owner, char* why, size_t why_len) {
 
 enum { RECORDS_A_CLOSE = 512 };
 
-/* glibc says so from 2.32 on; where nothing does, nothing is known of other threads. */
+/* Returns true if the process has one thread. glibc knows from 2.32 on; without it, nothing is known. */
 static bool is_alone(void) {
 #if __has_include(<sys/single_threaded.h>)
     return __libc_single_threaded;
@@ -441,11 +464,13 @@ void tsi_check_closed(SlabAllocator* owner) {
     char why[160], text[256];
     TsiArena* a = ((TsiPublic*)(void*)owner)->arena;
     if (!is_alone() || a == NULL) return;
+
     uint64_t slabs = (uint64_t)TSI_CHUNK_SLABS * tsi_load_relaxed(&a->space.chunk_high);
     uint64_t cost = slabs + tsi_table_used(&a->phases.incs);
     credit += RECORDS_A_CLOSE;
     if (credit < cost) return;
     credit = 0;
+
     if (tsi_check_allocator(owner, why, sizeof why)) return;
     int n = snprintf(text, sizeof text, "temporal-slab: after a close: %s\n", why);
     tsi_os.complain(text, (size_t)n);

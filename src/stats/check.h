@@ -1,18 +1,19 @@
 /*
- * check.h - recomputes what the allocator caches. For tests and debugging.
+ * check.h - recomputes what the allocator caches, for tests and debugging.
  */
 #ifndef TSI_STATS_CHECK_H
 #define TSI_STATS_CHECK_H
 
 #include "slab_alloc.h"
 
-/* True when every invariant of the tables, lists, rooms and counts holds. No other thread may be
- * inside a call on the allocator. On false, `why` says what is wrong. O(slabs + records). */
+/* Returns true if every invariant of the tables, lists, rooms and counts holds; otherwise `why` says which does not.
+ * O(slabs + records). [no other thread inside of a call on the allocator] */
 bool tsi_check_allocator(SlabAllocator* a, char* why, size_t why_len);
 
 #ifdef TSI_DEBUG
-/* The same after a close, where the process has one thread: stops it when something does not hold. Not each time in an
- * allocator of many slabs and phases: the looks of a program cost as much as its closes, times a constant. */
+/* Checks the allocator after a close, if the process has one thread; stops the process if something does not hold.
+ * Skips most closes in an allocator of many slabs and phases, so that checks cost at most a constant factor of
+ * closes. */
 void tsi_check_closed(SlabAllocator* a);
 #endif
 

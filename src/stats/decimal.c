@@ -3,8 +3,8 @@
  *
  * printf follows the locale and may allocate, so digits are made here, by the exact integer method of Steele and White
  * ("How to print floating-point numbers accurately", 1990). The number is r / s; everything nearer to it than `up` / s
- * above or `down` / s below reads back as the same double. Digits are divided off until what is left is within
- * those bounds. Numbers of reports are few: speed does not matter.
+ * above or `down` / s below reads back as the same double. Digits are divided off until the rest is within those
+ * bounds. Reports have few numbers: speed does not matter.
  */
 #include "stats/decimal.h"
 
@@ -82,7 +82,7 @@ static int compare_sum(const Big* a, const Big* b, const Big* with) {
     return big_compare(&sum, with);
 }
 
-/* Digits d1 d2 ... of v = 0.d1d2... * 10^*point, v > 0; returns how many. */
+/* Makes the digits d1 d2 ... of v = 0.d1d2... * 10^*point, v > 0. Returns their number. */
 static unsigned make_digits(uint64_t fraction, int exponent, char digits[DIGITS], int* point) {
     Big r, s, up, down;
     bool even = fraction % 2 == 0;
@@ -120,7 +120,7 @@ static unsigned make_digits(uint64_t fraction, int exponent, char digits[DIGITS]
         for (; big_compare(&r, &s) >= 0; digit++) big_subtract(&r, &s);
         bool low = big_compare(&r, &down) < (even ? 1 : 0);
         bool high = compare_sum(&r, &up, &s) >= (even ? 0 : 1);
-        if (low && high) high = compare_sum(&r, &r, &s) >= 0; /* either will do: the nearer one */
+        if (low && high) high = compare_sum(&r, &r, &s) >= 0; /* both read back: take the nearer one */
         TSI_CHECK(n < DIGITS);
         digits[n++] = (char)('0' + digit + (high ? 1 : 0));
         if (low || high) return n;

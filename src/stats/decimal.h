@@ -8,8 +8,8 @@
 
 enum { TSI_DECIMAL_BYTES = 32 };
 
-/* Writes a number as JSON has it, with a point in every locale, and returns its length; no terminator. What is not
- * finite is written as 0. */
+/* Writes a number as in JSON, with a point in every locale; 0 if it is not finite. Returns its length; no terminator.
+ * [any thread] */
 size_t tsi_decimal_write(char out[TSI_DECIMAL_BYTES], double v);
 
 #endif

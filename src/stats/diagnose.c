@@ -1,10 +1,10 @@
 /*
  * diagnose.c - see diagnose.h.
  *
- * Leaks are collected in one walk over the slabs into a hash table by incarnation and class. How many rows there will
- * be is not known before, so a table that runs full is dropped and the walk repeated with one of twice the size. A row
- * belongs to one incarnation for certain, because its reference carries the era; what has been reused by the time the
- * label is read is left out.
+ * Leaks are collected in one walk over the slabs into a hash table by incarnation and class. The number of rows is not
+ * known before, so a table that runs full is dropped and the walk repeated with one of twice the size. A row belongs to
+ * one incarnation for certain, because its reference carries the era; incarnations reused by the time the label is read
+ * are left out.
  *
  * Objects in regions count under the class of their usable size. A region itself counts with the class
  * that has most bytes alive in it, so the rows of an incarnation add up to what it holds.
@@ -33,7 +33,7 @@ typedef struct Collect {
     bool full;
 } Collect;
 
-/* The first incarnation of id 0 was open before its first slab, but not before its allocator. */
+/* Returns an incarnation's age. The first one of id 0 was open before its first slab, but not before its allocator. */
 static uint64_t age_ns(const Collect* k, TsiInc* i) {
     uint64_t since = tsi_load_relaxed(&i->open_since_ns);
     if (since < k->a->born_ns) since = k->a->born_ns;
@@ -66,12 +66,12 @@ static void add_slab(TsiLeakRow* r, const TsiSlabView* v, uint64_t object_bytes)
     else r->c.partial_slab_count++;
 }
 
-/* Objects of a region count under the class of their size. The region itself counts under the class that has most
- * bytes there. */
+/* Adds a region. Objects count under the class of their size, the region itself under the class that has most bytes
+ * there. */
 static void add_region(Collect* k, const TsiSlabView* v) {
     TsiRegionTally region;
     unsigned most = 0;
-    if (v->sum.live.objects == 0) return; /* what nobody leaks into is no leak */
+    if (v->sum.live.objects == 0) return; /* without live objects there is no leak */
     tsi_tally_region(k->a, v, &region);
     for (unsigned cls = 1; cls <= TSI_SMALL_CLASSES; cls++) {
         if (region.objects[cls] == 0) continue;
@@ -105,7 +105,7 @@ static const TsiLeakRow* find_row(const Collect* k, TsiRef ref, unsigned cls) {
     }
 }
 
-/* What all rows of an incarnation hold: objects, and their usable bytes. */
+/* Returns the objects in all rows of an incarnation, and their usable bytes. */
 static TsiTotals held_by(const Collect* k, TsiRef ref) {
     TsiTotals held = {0, 0};
     for (unsigned cls = 1; cls < TSI_CLASSES; cls++) {
@@ -118,7 +118,7 @@ static TsiTotals held_by(const Collect* k, TsiRef ref) {
 }
 
 /* Returns true if the incarnation of a row has let no more escape than its label may. Slabs that heaps still hold are
- * in no tree: there the rows tell. */
+ * in no tree: for these the rows count. */
 static bool is_expected(const Collect* k, TsiRef ref) {
     TsiInc* i = tsi_inc(&k->a->phases, tsi_ref_index(ref));
     TsiLabel* l = tsi_label(&k->a->phases.labels, tsi_inc_label(i));
@@ -132,7 +132,8 @@ static bool is_expected(const Collect* k, TsiRef ref) {
     return !tsi_is_unexpected(&expected, held.objects, held.bytes);
 }
 
-/* What the incarnation's record says; false when it was released or reused meanwhile, or nothing lives in the row. */
+/* Fills a row from the incarnation's record. Returns false if that was released or reused in between, or nothing lives
+ * in the row. */
 static bool complete_row(Collect* k, TsiLeakRow* r) {
     TsiInc* i = tsi_inc(&k->a->phases, tsi_ref_index(r->ref));
     if (r->ref == 0 || r->c.alloc_count == 0 || r->expected) return false;
@@ -151,7 +152,7 @@ static bool complete_row(Collect* k, TsiLeakRow* r) {
     return same;
 }
 
-/* The old ones first, then the larger; then more objects, then the older. */
+/* Orders rows: old ones first, then larger ones, then more objects, then older ones. */
 static bool is_larger(const void* one, const void* other) {
     const TsiLeakRow *x = one, *y = other;
     if (x->old != y->old) return x->old;
@@ -287,7 +288,7 @@ typedef struct Walk {
     bool stop;
 } Walk;
 
-/* Live objects of a line; false when the caller has had enough. */
+/* Calls fn for the live objects of a line. Returns false if the caller has had enough. */
 static bool walk_line(Walk* w, TsiPlace at, uint64_t live) {
     const TsiSpace* s = &w->a->space;
     for (; live != 0; live &= live - 1) {

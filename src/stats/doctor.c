@@ -1,8 +1,8 @@
 /*
  * doctor.c - the diagnosis in words, a section each; see doctor.h.
  *
- * What others say, too, is in words.def, as all thresholds are. Each section is one line when nothing is wrong. What
- * somebody should do is a line that starts with ACTION, so the text can be searched and the last line can count them.
+ * Sentences that other programs share are in words.def, like all thresholds. A section is one line if nothing is wrong.
+ * Advice is a line that starts with ACTION, so the text can be searched and the last line can count them.
  */
 #include "stats/doctor.h"
 
@@ -43,7 +43,7 @@ static bool label_leaks(const SlabLabelStats* l, unsigned leak_sec) {
 
 static bool label_expects(const SlabLabelStats* l) { return (l->expected_objects | l->expected_bytes) != 0; }
 
-/* What has escaped from ended phases so far, what of it drains now, and what was said of it. */
+/* Writes a label's escaped objects, those that drain now and the expected ones. */
 static void put_escapes(TsiText* t, const SlabLabelStats* l) {
     TsiWord label = tsi_word_label(l->label);
     char expected[sizeof tsi_say_escapes_expected + 2 * sizeof(TsiWord)] = "";
@@ -58,7 +58,7 @@ static void put_escapes(TsiText* t, const SlabLabelStats* l) {
                         (Num)l->expected_objects, tsi_word_bytes(l->expected_bytes).at);
 }
 
-/* The labels that let something escape: those of which something was said, then the others, by id. */
+/* Writes the labels that let something escape: those with expectations first, then the others, by id. */
 static void put_all_escapes(TsiText* t, const TsiReport* r) {
     unsigned told = 0, more = 0;
     for (unsigned expects = 1; expects + 1 != 0; expects--)
@@ -71,7 +71,7 @@ static void put_all_escapes(TsiText* t, const TsiReport* r) {
     if (more != 0) tsi_text_line(t, "and %u more labels.", more);
 }
 
-/* All that ended phases of a label hold, the young ones, too, and where most of it is. */
+/* Writes the sum that ended phases of a label hold, young ones included, and where most of it is. */
 static void put_drains(TsiText* t, const SlabLabelStats* l) {
     tsi_text_put(t, "   %s in all: %llu ended phases hold %llu objects in %s; most in era", tsi_word_label(l->label).at,
                  (Num)l->draining_phases, (Num)l->draining_objects, tsi_word_bytes(l->draining_bytes).at);
@@ -98,21 +98,25 @@ static void section_leaks(TsiText* t, const TsiReport* report, const TsiLeaks* l
         s->objects += r->c.alloc_count;
         s->bytes += r->c.estimated_rss_bytes;
     }
-    unsigned leaking = 0; /* labels: they know, whatever the walk has met */
+
+    unsigned leaking = 0; /* labels: they know, whatever the walk has seen */
     for (uint32_t n = 0; n < report->label_count; n++) leaking += label_leaks(&report->labels[n], leak_sec);
     if (leak_sec != 0) (void)snprintf(which, sizeof which, tsi_say_leaks_age, leak_sec);
     if (leaking == 0 && old.rows == 0) tsi_text_head(t, 1, tsi_say_leaks_none, which);
     else
         tsi_text_head(t, 1, "Leaks: %llu objects, %s of slabs, in ended phases%s.", (Num)old.objects,
                       tsi_word_bytes(old.bytes).at, which);
+
     unsigned shown = 0;
     for (uint32_t n = 0; n < l->count && shown < TSI_DOCTOR_ROWS; n++)
         if (l->rows[n].c.age_sec >= leak_sec) put_leak(t, ++shown, &l->rows[n]);
     if (old.rows > shown) tsi_text_line(t, "and %u smaller ones.", old.rows - shown);
+
     unsigned told = 0;
     for (uint32_t n = 0; n < report->label_count && told < TSI_DOCTOR_ROWS; n++)
         if (label_leaks(&report->labels[n], leak_sec)) put_drains(t, &report->labels[n]), told++;
     if (leaking > told) tsi_text_line(t, "and %u more labels.", leaking - told);
+
     if (young.rows != 0) put_young(t, &young);
     put_all_escapes(t, report);
 }
@@ -128,7 +132,7 @@ static void put_slow(TsiText* t, const SlowPathAttribution* s) {
     else tsi_text_line(t, "   %s", s->recommendation);
 }
 
-/* The class with most hits among those below `*less` (and after it, where equal). */
+/* Returns the class with most hits among those below `last` (and after it, if equal). */
 static const SlowPathAttribution* next_most(const TsiDoctorView* v, const SlowPathAttribution* last) {
     const SlowPathAttribution* best = NULL;
     for (uint32_t n = 0; n < v->slow_count; n++) {
@@ -162,10 +166,10 @@ static void section_slow(TsiText* t, const TsiDoctorView* v) {
 typedef struct Close {
     const EpochReclamation* row; /* its first */
     uint64_t slabs, bytes;
-    bool kept; /* the system was asked for much, and the resident size hardly moved */
+    bool kept; /* much was given back, and the resident size hardly changed */
 } Close;
 
-/* The close whose last row is end - 1; *end moves to its first row. */
+/* Returns the close whose last row is end - 1, and moves *end to its first row. */
 static Close close_before(const TsiDoctorView* v, uint32_t* end) {
     const EpochReclamation* last = &v->closes[*end - 1];
     Close c = {last, 0, 0, false};
@@ -243,7 +247,7 @@ TsiVerdict tsi_sampling_verdict(uint64_t wait, uint64_t cpu, uint64_t locks) {
     return wait > cpu ? TSI_VERDICT_SCHEDULER : TSI_VERDICT_ALLOCATOR;
 }
 
-/* What is neither work nor waiting for a processor is sleeping for locks, see observe/sample.h. */
+/* Returns the time asleep, waiting for locks: neither work nor waiting for a processor (observe/sample.h). */
 static uint64_t slept(const ThreadStats* s) {
     uint64_t other = s->alloc_cpu_ns_sum + s->alloc_wait_ns_sum;
     return s->alloc_wall_ns_sum > other ? s->alloc_wall_ns_sum - other : 0;
@@ -319,6 +323,7 @@ static void put_locks(TsiText* t, const TsiReport* r, uint64_t fast, uint64_t co
 
 static void section_locks(TsiText* t, const TsiReport* r) {
     uint64_t fast = 0, contended = 0, retries = 0, frees = 0, label_fast = 0, label_contended = 0;
+
     for (uint32_t n = 0; n < r->class_count; n++) {
         fast += r->classes[n].lock_fast_acquire;
         contended += r->classes[n].lock_contended;
@@ -329,6 +334,7 @@ static void section_locks(TsiText* t, const TsiReport* r) {
         retries += r->labels[n].cas_retries;
         frees += r->labels[n].objects_freed;
     }
+
     if (fast + contended == 0) {
         fast = label_fast;
         contended = label_contended;
@@ -353,7 +359,7 @@ static const struct {
 #include "stats/words.def"
 };
 
-/* The label under which budgets refuse most, as the end of a sentence. */
+/* Writes the label under which budgets refuse most, as the end of a sentence. */
 static void put_refused(char* to, size_t n, const TsiReport* r) {
     const SlabLabelStats* most = NULL;
     for (uint32_t k = 0; k < r->label_count; k++)
@@ -397,7 +403,7 @@ static void section_labels(TsiText* t, const TsiReport* r) {
 
 /* ---- growth ---- */
 
-/* The labels of which scopes have made most bytes outside, with their shares, as a list in words. */
+/* The labels whose scopes have made most bytes outside, with their shares, as a list in words. */
 typedef struct Makers {
     char at[TSI_DOCTOR_MOST_MAKERS * 64];
     uint64_t objects, bytes; /* of all labels */
@@ -408,10 +414,12 @@ static Makers makers_of(const TsiReport* r) {
     uint64_t last = UINT64_MAX;
     uint32_t last_at = 0;
     size_t used = 0;
+
     for (uint32_t n = 0; n < r->label_count; n++) {
         m.objects += r->labels[n].outside_objects;
         m.bytes += r->labels[n].outside_bytes;
     }
+
     for (unsigned shown = 0; shown < TSI_DOCTOR_MOST_MAKERS; shown++) {
         const SlabLabelStats* most = NULL;
         for (uint32_t n = 0; n < r->label_count; n++) {
@@ -426,10 +434,11 @@ static Makers makers_of(const TsiReport* r) {
         used += (size_t)snprintf(m.at + used, sizeof m.at - used, tsi_say_maker, tsi_word_label(most->label).at,
                                  (unsigned)tsi_ratio(last, m.bytes, 100.0));
     }
+
     return m;
 }
 
-/* Does the label have the ring's current epoch? There objects are that were made outside of scopes. */
+/* Returns true if the label has the ring's current epoch: objects made outside of scopes are there. */
 static bool has_ring(const TsiReport* r, const SlabLabelStats* l) {
     for (uint32_t n = 0; n < r->epoch_rows; n++)
         if (r->epochs[n].epoch_id == r->global.current_epoch) return r->epochs[n].label_id == l->label_id;
@@ -441,7 +450,7 @@ static bool label_grows(const SlabLabelStats* l) {
     return l->growth_bytes >= TSI_DOCTOR_GROWTH_LEAST && l->growth_bytes >= before / 100 * TSI_DOCTOR_GROWTH_SHARE;
 }
 
-/* What is left of the limit that is reached first, and when, as the end of a sentence; empty where none is near. */
+/* Writes the rest of the limit that is reached first, and when, as the end of a sentence; empty if none is near. */
 static void put_left(char* out, size_t bytes, const SlabGlobalStats* g, const SlabLabelStats* l) {
     bool budget = l->limit_ns != 0 && (g->limit_ns == 0 || l->limit_ns < g->limit_ns);
     uint64_t limit = budget ? l->limit_bytes : g->limit_bytes,
@@ -485,7 +494,7 @@ static void put_limits(TsiText* t, const TsiReport* r) {
     }
 }
 
-/* A pace as a word with its sign. */
+/* Returns a pace as a word with its sign. */
 static TsiWord word_pace(double pace) {
     TsiWord bytes = tsi_word_bytes((uint64_t)(pace < 0 ? -pace : pace)), w;
     const char* sign = bytes.at[0] == '0' && bytes.at[1] == ' ' ? "" : pace < 0 ? "-" : "+";
@@ -507,7 +516,7 @@ static bool open_holds_much(const TsiReport* r, const SlabPhaseStats* p) {
            bytes >= r->global.committed_bytes / 100 * TSI_DOCTOR_OPEN_SHARE;
 }
 
-/* Names the open phases that hold most, the largest first. */
+/* Writes the names of the open phases that hold most, the largest first. */
 static void put_open(TsiText* t, const TsiReport* r) {
     uint64_t last = UINT64_MAX, last_era = 0;
     for (unsigned shown = 0; shown < TSI_DOCTOR_OPEN_SHOWN; shown++) {
@@ -580,7 +589,7 @@ static bool to_nobody(void* ctx, const char* bytes, size_t n) {
 bool tsi_doctor_write(const TsiDoctorView* v, TsiWriteFn write, void* ctx) {
     TsiText t = {.write = write, .ctx = ctx}, counted = {.write = to_nobody};
     const SlabGlobalStats* g = &v->report->global;
-    sections(&counted, v); /* how many things need attention stands in front of them */
+    sections(&counted, v); /* the number of ACTION lines stands above them */
 
     tsi_text_put(&t, tsi_say_head, v->report->pid, (Num)g->live_objects, tsi_word_bytes(g->committed_bytes).at,
                  tsi_word_bytes(g->rss_bytes_current).at);

@@ -1,5 +1,5 @@
 /*
- * doctor.h - the diagnosis as text. Pure: figures in, text out; whoever calls it has taken them.
+ * doctor.h - the diagnosis as text. Pure: figures in, text out; the caller has taken them.
  */
 #ifndef TSI_STATS_DOCTOR_H
 #define TSI_STATS_DOCTOR_H
@@ -22,13 +22,13 @@ typedef struct TsiDoctorView {
     TsiSegmentHealth segment;
 } TsiDoctorView;
 
-/* False as soon as `write` returns false. */
+/* Writes the diagnosis. Returns false as soon as `write` does. */
 bool tsi_doctor_write(const TsiDoctorView* v, TsiWriteFn write, void* ctx);
 
-/* Where sampled allocations spent their time. locks: slept for the allocator's own. */
+/* Returns where sampled allocations spent their time. locks: slept for the allocator's own. */
 TsiVerdict tsi_sampling_verdict(uint64_t wait_ns, uint64_t cpu_ns, uint64_t locks_ns);
 
-/* Health of a rate. */
+/* Return the health of a rate. */
 TsiHealth tsi_lock_health(uint64_t contended, uint64_t total);
 TsiHealth tsi_retry_health(uint64_t retries, uint64_t operations);
 

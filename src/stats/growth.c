@@ -31,7 +31,7 @@ void tsi_growth_note(TsiFloor* floor, unsigned which, unsigned turned, uint64_t 
     else if (live < floor->now) floor->now = live;
 }
 
-/* Of one length. */
+/* Returns the growth by the stretch of one length. */
 static TsiGrown told(const TsiStretch* s, const TsiFloor* floor, uint64_t now, uint64_t live) {
     bool few = s->readings * 2 < s->readings_before;
     uint64_t from_ns = few ? s->older_ns : s->before_ns, to_ns = few ? s->before_ns : s->begun_ns;
@@ -75,8 +75,7 @@ bool tsi_growth_is_nearer(const TsiLimit* l, const TsiLimit* than) {
     return (double)l->used / (double)l->bytes > (double)than->used / (double)than->bytes;
 }
 
-/* The nearest limit of what the allocator's epochs hold. `kept`: bytes that are kept warm, for no epoch. Returns its
- * name. */
+/* Sets *limit to the nearest limit on the bytes of epochs. `kept`: bytes kept warm, for no epoch. Returns its name. */
 static const char* nearest(const TsiArena* a, uint64_t used, uint64_t kept, uint64_t* limit) {
     const char* name = "reserve_bytes";
     uint64_t room = tsi_os.data_room();

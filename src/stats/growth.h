@@ -1,16 +1,16 @@
 /*
- * growth.h - does what lives grow, how fast, and when is a limit reached?
+ * growth.h - whether live bytes grow, how fast, and when a limit is reached.
  *
- * Each report that tells of labels is a reading. Readings are put together to stretches of time, and of each stretch
- * the least live bytes are kept: what comes and goes within a stretch is no growth. Growth is what the least of this
- * stretch has more than the least of the one before; until this stretch has half as many readings, what that one has
- * more than the one before it. There are stretches of two lengths: long ones, an eighth of the allocator's age, tell
- * growth from a start that is over; short ones, of 10 s at most, tell the pace.
+ * Each report with labels is a reading. Readings are gathered into stretches of time, and the least live bytes of each
+ * are kept: objects that come and go within a stretch are not growth. Growth is the least of this stretch less the
+ * least of the one before; until this stretch has half as many readings, that of the two before. There are stretches of
+ * two lengths: long ones, an eighth of the allocator's age, tell growth from a start that is over; short ones, of 10 s
+ * at most, tell the pace.
  *
- * Allocations count nothing for it. A program whose statistics nobody takes has no readings: the first one knows the
- * pace since the allocator was made and nothing else, so it tells a time only where half of a limit is used.
+ * Allocations count nothing for it. A program whose statistics nobody takes has no readings: the first one knows only
+ * the pace since the allocator was made, so it gives a time only if half of a limit is used.
  *
- * Stretches and floors are under the labels' lock.
+ * The labels' lock guards stretches and floors.
  */
 #ifndef TSI_STATS_GROWTH_H
 #define TSI_STATS_GROWTH_H
@@ -27,30 +27,30 @@ typedef struct TsiGrown {
     double per_second;
 } TsiGrown;
 
-/* A limit, what counts against it, and the time to it; bytes 0: there is none, ns 0: not in sight. */
+/* A limit, the bytes that count against it, and the time to it; bytes 0: no limit, ns 0: not in sight. */
 typedef struct TsiLimit {
     uint64_t bytes, used, ns;
 } TsiLimit;
 
-/* Begins stretches that are due at a reading of `live` bytes in all, and notes these. Returns which began, a bit each.
- * The first ones begin once something lives. */
+/* Begins stretches that are due at a reading of `live` bytes, and notes these. Returns which began, a bit each. The
+ * first ones begin once something lives. [labels' lock] */
 unsigned tsi_growth_turn(TsiStretch stretches[TSI_GROWTHS], uint64_t age_ns, uint64_t now, uint64_t live);
-/* Notes the live bytes of a reading in floors; `turned` as tsi_growth_turn has returned it. */
+/* Notes the live bytes of a reading in a floor; `turned` as tsi_growth_turn has returned it. [labels' lock] */
 void tsi_growth_note(TsiFloor* floor, unsigned which, unsigned turned, uint64_t live);
-/* What a reading of `live` bytes and the floors `of` each stretch say. Nothing grows where `live` is the least of a
- * stretch that has lasted for a quarter of the one before: the growth is over. */
+/* Returns the growth by a reading of `live` bytes and the floors `of` each stretch: none if `live` is the least of a
+ * stretch that has lasted for a quarter of the one before. */
 TsiGrown tsi_growth_told(const TsiStretch stretches[TSI_GROWTHS], const TsiFloor* const of[TSI_GROWTHS], uint64_t now,
                          uint64_t live);
-/* Returns the growth of what holds the bytes that come to live: limits count committed bytes, and an object that pins
- * its page makes these grow by more than itself. `live` and `committed` are paces of the same span, `most` what
- * committed bytes have grown by over every span that is told, each in bytes a second; the result is at least `grown`
- * and otherwise at most `most`. */
+/* Returns the growth of the memory that live bytes hold: limits count committed bytes, and an object that pins its page
+ * makes these grow by more than itself. `live` and `committed` are paces of one span, `most` the least growth of
+ * committed bytes over the spans, in bytes a second; the result lies between `grown` and `most`, and is `grown` if that
+ * is more. */
 TsiGrown tsi_growth_held(TsiGrown grown, double live, double committed, double most);
-/* Time to a limit. `age_ns` of what grows is for the first reading, see above. */
+/* Returns the time to a limit. `age_ns`: of what grows, used by the first reading, see above. */
 TsiLimit tsi_growth_limit(uint64_t bytes, uint64_t used, const TsiGrown* grown, uint64_t age_ns);
-/* Is `l` reached before `than`, or more of it used when neither is in sight? */
+/* Returns true if `l` is reached before `than`, or has more of it used when neither is in sight. */
 bool tsi_growth_is_nearer(const TsiLimit* l, const TsiLimit* than);
-/* Fills growth and limit of the allocator from its other figures, paces among them. [labels' lock] */
+/* Fills growth and limit of the allocator from its other figures, paces included. [labels' lock] */
 void tsi_growth_tell_locked(TsiArena* a, uint64_t now, SlabGlobalStats* g);
 
 #endif

@@ -5,8 +5,8 @@
  * label_registry.labels, which pairs ids with labels, and classes[].contention_by_label, which repeats the BY_LABEL
  * arrays without their zeros. Integers are exact to 64 bits; numbers that are not finite are written as 0.
  *
- * The document of several allocators has their sums, and in by_allocator the document of each; rows of lists have the
- * allocator that they are of. One allocator alone has neither.
+ * The document of several allocators has their sums, and in by_allocator the document of each; rows of lists name their
+ * allocator. The document of a single allocator has neither.
  */
 #include "stats/metrics.h"
 #include "stats/out.h"
@@ -42,7 +42,7 @@ static void write_key(TsiOut* o, bool* comma, const char* key, size_t n) {
     tsi_out_text(o, "\":");
 }
 
-/* {"id": count} of an array, without zeros. */
+/* Writes an array as {"id": count}, without zeros. */
 static void write_sparse(TsiOut* o, const uint64_t* a, unsigned n) {
     bool comma = false;
     tsi_out_char(o, '{');
@@ -71,7 +71,7 @@ static void write_contention(TsiOut* o, bool* comma, const void* row) {
     tsi_out_char(o, '}');
 }
 
-/* What a document is of: the figures of `all`, and the rows of `count` parts; `named`: each with its allocator. */
+/* The subject of a document: the figures of `all`, and the rows of `count` parts; `named`: each with its allocator. */
 typedef struct Subject {
     const TsiReport *all, *parts;
     unsigned count;
@@ -96,7 +96,7 @@ static void write_registry(TsiOut* o, bool* comma, const Subject* of) {
     tsi_out_char(o, ']');
 }
 
-/* The members of one row. Those of the document itself are a line each. */
+/* Writes the members of a row, those of the document itself on a line each. */
 static void write_members(TsiOut* o, bool* comma, const Subject* of, TsiSection section, const void* row) {
     bool top = tsi_sections[section].form == SLAB_SEGMENT_TOP;
     for (unsigned i = 0; i < TSI_METRICS && o->ok; i++) {
@@ -110,7 +110,7 @@ static void write_members(TsiOut* o, bool* comma, const Subject* of, TsiSection 
     if (section == TSI_SECTION_REGISTRY) write_registry(o, comma, of);
 }
 
-/* allocator: that the row is of; NULL where there is no other. */
+/* Writes a row; allocator: the row's, or NULL if there is no other. */
 static void write_row(TsiOut* o, const Subject* of, TsiSection section, const void* row, const TsiReport* allocator) {
     bool comma = false;
     tsi_out_char(o, '{');
@@ -150,7 +150,7 @@ static void write_section(TsiOut* o, bool* comma, const Subject* of, TsiSection 
     tsi_out_char(o, '\n');
 }
 
-/* All but the brace at the end. */
+/* Writes everything except the last brace. */
 static void write_document(TsiOut* o, const Subject* of) {
     bool comma = false;
     tsi_out_char(o, '{');

@@ -49,7 +49,7 @@ MEAN(avg_wait_ns, sum.alloc_wait_ns_sum, sum.alloc_samples)
 MEAN(avg_repair_cpu_ns, sum.repair_cpu_ns_sum, sum.repair_count)
 MEAN(avg_repair_wait_ns, sum.repair_wait_ns_sum, sum.repair_count)
 
-/* The same with the row's type hidden. */
+/* Calls it with the row's type hidden. */
 #define DERIVED(section, key, type, kind, unit, family, help, question) \
     static TsiValue derive_##section##_##key(const void* row) { return section##_##key((const TsiRow_##section*)row); }
 #include "stats/metrics.def"

@@ -1,7 +1,7 @@
 /*
  * metrics.h - the lines of metrics.def at run time.
  *
- * What writes a report out walks this table and knows no field by name: json.c, prometheus.c. Questions are for
+ * The writers of a report, json.c and prometheus.c, walk this table and know no field by name. Questions are for
  * readers of docs/metrics.md and not kept here.
  */
 #ifndef TSI_STATS_METRICS_H
@@ -50,14 +50,14 @@ typedef struct TsiSectionInfo {
     const char *name, *key, *labels;
     SlabSegmentForm form;
     size_t row_bytes, first,
-        count;     /* places in a report: of the row, or of the pointer to an ARRAY and of its length */
+        count;     /* offsets in a report: of the row, or of the pointer to an ARRAY and of its length */
     uint32_t most; /* rows that a segment has room for */
 } TsiSectionInfo;
 
 /* Rows of a report in a section. */
 typedef struct TsiRows {
     const char* first;
-    size_t bytes; /* of one */
+    size_t bytes; /* of a row */
     uint32_t count;
 } TsiRows;
 
@@ -71,17 +71,19 @@ TSI_INLINE bool tsi_metric_is_array(const TsiMetric* m) {
 TSI_INLINE bool tsi_metric_has_buckets(const TsiMetric* m) {
     return m->type == SLAB_SEGMENT_DOUBLING || m->type == SLAB_SEGMENT_LATENCY;
 }
-/* Entries of an array. */
+/* Returns the number of entries of an array. */
 TSI_INLINE unsigned tsi_metric_entries(const TsiMetric* m) { return m->bytes / sizeof(uint64_t); }
+/* Returns the metric's value in a row of its section. */
 TsiValue tsi_metric_value(const TsiMetric* m, const void* row);
-/* Name of an EpochLifecycleState. */
+/* Returns the name of an EpochLifecycleState. */
 const char* tsi_metric_state(uint64_t state);
-/* Largest value that bucket i of a DOUBLING or LATENCY array counts; the last bucket has no such bound. */
+/* Returns the largest value that bucket i of a DOUBLING or LATENCY array counts; the last bucket has no such bound. */
 uint64_t tsi_metric_bucket_top(unsigned type, unsigned i);
-/* Help of the family a line belongs to: FAMILY's, else its own. */
+/* Returns the help of a line's family: FAMILY's, otherwise its own. */
 const char* tsi_metric_family_help(const TsiMetric* m);
+/* Returns the rows of a report in a section. */
 TsiRows tsi_report_rows(const TsiReport* r, TsiSection section);
-/* Of an ARRAY. */
+/* Sets the rows of an ARRAY section. */
 void tsi_report_set_rows(TsiReport* r, TsiSection section, void* first, uint32_t count);
 
 #endif

@@ -54,8 +54,8 @@ void tsi_out_seconds(TsiOut* o, uint64_t ns) {
     tsi_out_bytes(o, digits, n);
 }
 
-/* Length of the UTF-8 sequence at s, at most `n` bytes; 0 when there is none. Overlong forms, surrogates and what is
- * beyond U+10FFFF are none. */
+/* Returns the length of the UTF-8 sequence at s, at most `n` bytes; 0 if there is none. Overlong forms, surrogates and
+ * values beyond U+10FFFF are none. */
 static size_t utf8_length(const unsigned char* s, size_t n) {
     size_t length = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : s[0] < 0xf5 ? 4 : 0;
     if (length > n) return 0;
@@ -68,7 +68,7 @@ static size_t utf8_length(const unsigned char* s, size_t n) {
 
 static const char replacement[] = "\xef\xbf\xbd"; /* U+FFFD */
 
-/* Writes s in UTF-8, single characters through `escape` unless that returns false. True when U+FFFD is in it. */
+/* Writes s in UTF-8, single characters through `escape` unless that returns false. Returns true if U+FFFD is in it. */
 static bool write_escaped(TsiOut* o, const char* text, size_t most, bool (*escape)(TsiOut*, unsigned char)) {
     const unsigned char* s = (const unsigned char*)text;
     bool replaced = false;

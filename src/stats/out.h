@@ -2,7 +2,7 @@
  * out.h - text on its way to a write callback.
  *
  * Pieces are gathered in a small buffer inside the TsiOut, which lives on the stack: no memory is allocated. After the
- * callback has said no it is never called again and everything below does nothing; loops look at `ok` to end soon.
+ * callback has returned false it is not called again and everything below does nothing; loops test `ok` to end soon.
  */
 #ifndef TSI_STATS_OUT_H
 #define TSI_STATS_OUT_H
@@ -23,21 +23,22 @@ TSI_INLINE void tsi_out_begin(TsiOut* o, bool (*write)(void*, const char*, size_
     o->ok = true;
     o->used = 0;
 }
-/* Hands on what is left; true when the callback took everything. */
+/* Hands on the rest. Returns true if the callback took everything. */
 bool tsi_out_end(TsiOut* o);
 
+/* Write pieces of text. */
 void tsi_out_bytes(TsiOut* o, const char* bytes, size_t n);
 void tsi_out_text(TsiOut* o, const char* text);
 void tsi_out_char(TsiOut* o, char c);
 void tsi_out_u64(TsiOut* o, uint64_t v);
-/* 0 for what is not finite. */
+/* Writes a number, 0 if it is not finite. */
 void tsi_out_f64(TsiOut* o, double v);
-/* Nanoseconds as seconds, exact. */
+/* Writes nanoseconds as seconds, exactly. */
 void tsi_out_seconds(TsiOut* o, uint64_t ns);
-/* A string of at most `most` bytes in quotes, as JSON has it. Bytes that are not UTF-8 become U+FFFD. */
+/* Writes a string of at most `most` bytes in quotes, as in JSON. Bytes that are not UTF-8 become U+FFFD. */
 void tsi_out_json_string(TsiOut* o, const char* s, size_t most);
-/* The same as the value of a Prometheus label, without the quotes. True when it now contains U+FFFD: two different
- * strings may then look the same. */
+/* Writes a string as the value of a Prometheus label, without the quotes. Returns true if U+FFFD is in it: two
+ * different strings may then look the same. */
 bool tsi_out_label_value(TsiOut* o, const char* s, size_t most);
 
 #endif

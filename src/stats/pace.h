@@ -1,20 +1,19 @@
 /*
  * pace.h - how live and committed bytes have changed over the last 10 s and 100 s.
  *
- * A program that is looked at once has to be told how fast it grows, without a second look some seconds later. So
- * each report that tells of labels is a reading, like for growth.h, and some readings are kept as marks. Growth is
- * about what stays, and leaves out what comes and goes; a pace is plain: what there is now less what there was, by the
- * time between.
+ * A single look at a program must show how fast it grows. So each report with labels is a reading, like for growth.h,
+ * and some readings are kept as marks. Growth is about bytes that stay and leaves out those that come and go; a pace is
+ * plain: the bytes now less the bytes then, by the time between.
  *
  * A span has three marks. A reading becomes a mark once the newest one is half a span old, so the oldest of three is
- * between one span and one and a half old where somebody reads often enough. A pace is taken from the newest mark that
- * is a span old, or, of an allocator that is younger than that, since it began, when it held nothing.
+ * between one span and one and a half old if somebody reads often enough. A pace is taken from the newest mark that is
+ * a span old, or, in an allocator younger than a span, since it began, when it held nothing.
  *
  * Invariants:
  *   M1  Times of the marks of a span do not rise from the newest to the oldest; 0 is the allocator's beginning.
  *   M2  Marks of labels have the times of the allocator's: a label that did not exist then has 0 bytes there.
  *
- * Marks are under the labels' lock.
+ * The labels' lock guards marks.
  */
 #ifndef TSI_STATS_PACE_H
 #define TSI_STATS_PACE_H
@@ -23,7 +22,7 @@
 
 #include "slab_stats.h"
 
-/* Bytes a second, negative where there is less now; ns is the time that the pace is of, 0: not known. */
+/* Bytes a second, negative if there is less now; ns: the time that the pace spans, 0: not known. */
 typedef struct TsiPace {
     uint64_t ns;
     double live, committed;
@@ -37,7 +36,7 @@ static inline uint64_t tsi_pace_age(const TsiArena* a, uint64_t now) { return no
 unsigned tsi_pace_turn(TsiMarks* marks, uint64_t age_ns, uint64_t live, uint64_t committed);
 /* Puts a reading into `past` for each span of `turned`, as tsi_pace_turn has returned it. [labels' lock] */
 void tsi_pace_note(TsiPast* past, unsigned turned, uint64_t live, uint64_t committed);
-/* Returns the pace over a span. ns is 0 where no mark is young enough: the last reading was long ago. [labels' lock] */
+/* Returns the pace over a span. ns is 0 if no mark is young enough: the last reading was long ago. [labels' lock] */
 TsiPace tsi_pace_told(const TsiMarks* marks, const TsiPast* past, unsigned span, uint64_t age_ns, uint64_t live,
                       uint64_t committed);
 /* Fills the paces of the allocator from its other figures. [labels' lock] */

@@ -63,7 +63,7 @@ typedef struct Message {
 typedef struct Writer {
     TsiOut out;
     size_t written;
-    uint64_t strings;             /* so many were written */
+    uint64_t strings;             /* written so far */
     TsiMapping mapping[MAPPINGS]; /* of code, from files */
     unsigned mappings;
     TsiProfileCounts counts;

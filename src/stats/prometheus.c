@@ -10,8 +10,8 @@
  *   PHASE         rows are added up by label id (PEAK: the largest counts)
  *   the others    one row, no labels
  *
- * The row of the rest has gauges only: labels come and go between it and rows of their own, so its counters go back.
- * The document's own counters are of all labels.
+ * The row of the rest has gauges only: labels move between it and rows of their own, so its counters may fall. The
+ * document's own counters are of all labels.
  *
  * So the number of series is bounded by classes, ring ids and label ids. A label is the registry's, never the
  * string of a phase. No two label ids show the same text: see write_label. Nothing is allocated; sums by label are
@@ -28,7 +28,7 @@ typedef struct Page {
     TsiOut* out;
     const TsiReport* r;
     bool named;                    /* one of several allocators: series say which */
-    bool labelled;                 /* the line that is being written has a label */
+    bool labelled;                 /* the present line has a label */
     uint32_t newest[TSI_RING_MAX]; /* ring id -> row of `epochs` + 1 */
 } Page;
 
@@ -43,7 +43,7 @@ static void write_name(Page* p, const TsiMetric* m, const char* suffix) {
 
 static TsiOut* begin_label(Page* p, const char* name);
 
-/* Begins a series: its name, and whose it is. */
+/* Begins a series: its name, and its allocator. */
 static void write_start(Page* p, const TsiMetric* m, const char* suffix) {
     write_name(p, m, suffix);
     if (!p->named) return;
@@ -51,7 +51,7 @@ static void write_start(Page* p, const TsiMetric* m, const char* suffix) {
     tsi_out_char(p->out, '"');
 }
 
-/* The name may have its '=' and more behind it. */
+/* Begins a label; the name may have its '=' and more behind it. */
 static TsiOut* begin_label(Page* p, const char* name) {
     tsi_out_char(p->out, p->labelled ? ',' : '{');
     p->labelled = true;
@@ -70,7 +70,7 @@ static void write_text_label(Page* p, const char* name, const char* text, size_t
     tsi_out_char(p->out, '"');
 }
 
-/* Row of a label id; NULL when there is none. */
+/* Returns the row of a label id, or NULL. */
 static const SlabLabelStats* find_label(const TsiReport* r, uint32_t id) {
     if (id < r->label_count && r->labels[id].label_id == id) return &r->labels[id];
     for (uint32_t i = 0; i < r->label_count; i++)
@@ -78,20 +78,20 @@ static const SlabLabelStats* find_label(const TsiReport* r, uint32_t id) {
     return NULL;
 }
 
-/* Highest label id: the rest, or "(other)". */
+/* Returns the highest label id: the rest, or "(other)". */
 static uint32_t last_label(const TsiReport* r) {
     return r->label_count != 0 ? r->labels[r->label_count - 1].label_id : 0;
 }
 
-/* The id under which a label is shown: the highest for one that has no row. */
+/* Returns the id under which a label is shown: the highest if it has no row. */
 static uint32_t shown_label(const TsiReport* r, uint32_t id) { return find_label(r, id) != NULL ? id : last_label(r); }
 
 static bool is_rest(const TsiReport* r, const SlabLabelStats* l) {
     return r->labels_left_out != 0 && l->label_id == r->label_ids;
 }
 
-/* Writes the label of an id. Strings that are not UTF-8 may look the same after repair, and two equal series would
- * spoil the whole page: their ids are put behind them, as behind whatever looks like a repaired one, or the rest. */
+/* Writes the label of an id. Strings that are not UTF-8 may look equal after repair, and two equal series would spoil
+ * the page: their ids follow them, and any string like a repaired one, or the rest. */
 static void write_label(Page* p, uint32_t id) {
     const SlabLabelStats* l = find_label(p->r, id = shown_label(p->r, id));
     TsiOut* o = begin_label(p, "label");
@@ -105,6 +105,7 @@ static void write_label(Page* p, uint32_t id) {
 
 static void write_labels(Page* p, const TsiMetric* m, const void* row) {
     const char* fixed = strchr(m->family, '{'); /* "name{word=value}" */
+
     if (m->section == TSI_SECTION_CLASS) {
         const SlabClassStats* c = row;
         write_number_label(p, "class", c->class_index);
@@ -118,10 +119,12 @@ static void write_labels(Page* p, const TsiMetric* m, const void* row) {
     } else if (m->section == TSI_SECTION_LABEL) {
         write_label(p, ((const SlabLabelStats*)row)->label_id);
     }
+
     if (fixed != NULL) {
         const char* value = strchr(fixed, '=') + 1;
         write_text_label(p, fixed + 1, value, strcspn(value, "}"));
     }
+
     if (m->kind == SLAB_SEGMENT_INFO) {
         (void)tsi_out_label_value(begin_label(p, m->key), tsi_metric_value(m, row).s, SIZE_MAX);
         tsi_out_char(p->out, '"');
@@ -171,16 +174,16 @@ static void write_bucket(Page* p, const TsiMetric* m, const void* row, const uin
     tsi_out_char(o, '\n');
 }
 
-/* Returns what the values in a DOUBLING array add up to if each is in the middle of its bucket. */
+/* Returns the sum of the values in a DOUBLING array if each is in the middle of its bucket. */
 static double middle_sum(const TsiMetric* m, const uint64_t* counts) {
     double sum = 0, per = m->unit == SLAB_SEGMENT_NS ? 1e9 : 1;
     for (unsigned i = 0; i < tsi_metric_entries(m); i++) sum += (double)counts[i] * 1.5 * (double)(1ull << i) / per;
     return sum;
 }
 
-/* Buckets of a DOUBLING array go by fours, for there is one for each label. An empty histogram is left out. The sum is
- * that of the values, or, where nobody has added them up, what the buckets make of them: OpenMetrics knows no histogram
- * that has a count without a sum. */
+/* Writes a histogram, if it is not empty. Buckets of a DOUBLING array go by fours, because each label has one. The sum
+ * is that of the values, or, if nobody has added them up, an estimate from the buckets: OpenMetrics knows no histogram
+ * with a count and no sum. */
 static void write_histogram(Page* p, const TsiMetric* m, const TsiMetric* sum, const void* row) {
     static const TsiMetric plain = {.type = SLAB_SEGMENT_U64, .unit = SLAB_SEGMENT_COUNT};
     static const TsiMetric real = {.type = SLAB_SEGMENT_F64, .unit = SLAB_SEGMENT_COUNT};
@@ -233,7 +236,8 @@ static void write_epochs(Page* p, const TsiMetric* m) {
         if (p->newest[id] != 0) write_sample(p, m, &p->r->epochs[p->newest[id] - 1]);
 }
 
-/* promtool wants "_count" kept for histograms; names that users know end in it, and go without a type. */
+/* Returns the type of a family. promtool wants "_count" kept for histograms; names that users know end in it, and go
+ * without a type. */
 static const char* type_of(const TsiMetric* m) {
     size_t n = strlen(m->family);
     if (m->kind == SLAB_SEGMENT_COUNTER) return "counter";
@@ -256,7 +260,7 @@ static void write_head(Page* p, const TsiMetric* m) {
     tsi_out_char(p->out, '\n');
 }
 
-/* A series that would fall where it may only rise. */
+/* Returns true for a series that may only rise and could fall. */
 static bool goes_back(const TsiReport* r, const TsiMetric* m, const void* row) {
     bool rises = m->kind == SLAB_SEGMENT_COUNTER || m->kind == SLAB_SEGMENT_HISTOGRAM;
     return rises && m->section == TSI_SECTION_LABEL && is_rest(r, row);
@@ -278,7 +282,7 @@ static void write_series(Page* p, const TsiMetric* m, const TsiMetric* sum) {
     }
 }
 
-/* What one allocator has in each ring id now. */
+/* Finds the allocator's present epoch of each ring id. */
 static void index_epochs(Page* p) {
     const TsiReport* r = p->r;
     for (uint32_t i = 0; i < r->epoch_rows; i++) {

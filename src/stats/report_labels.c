@@ -1,9 +1,9 @@
 /*
  * report_labels.c - the labels of a report; see report_walk.h.
  *
- * A label's sums are its account and, on top, what phases have that it does not have yet. What it tells of ended phases
- * it knows itself (phase/draining.h), but for slabs of ended phases that heaps still hold: those of epochs that the
- * ring has moved past and nobody has swept, few, which every walk sees.
+ * A label's sums are its account and the sums that phases have not posted yet. Its figures of ended phases are its own
+ * (phase/draining.h), except for slabs of ended phases that heaps still hold: those of epochs that the ring has moved
+ * past and nobody has swept, few, which every walk sees.
  */
 #include "stats/growth.h"
 #include "stats/pace.h"
@@ -33,7 +33,7 @@ static void sums_add(SlabLabelStats* out, const TsiLabelSums* s) {
     out->outside_bytes += tsi_load_acquire(&s->outside_bytes);
 }
 
-/* What a thread has for the label. */
+/* Adds a thread's pending sums for the label. */
 static void pending_add(SlabLabelStats* l, uint32_t at, const TsiPending* p) {
     uint64_t whose = tsi_load_acquire(&p->whose); /* before the sums, which are the label's or 0 from then on */
     if ((uint32_t)whose != at + 1) return;
@@ -43,16 +43,18 @@ static void pending_add(SlabLabelStats* l, uint32_t at, const TsiPending* p) {
         with.duration_ns[b] += tsi_load_acquire(&p->duration[b]); /* as in sums_add */
         with.peak_bytes_hist[b] += tsi_load_acquire(&p->peaks[b]);
     }
-    if (tsi_load_relaxed(&p->whose) == whose) *l = with; /* else some may be another label's */
+    if (tsi_load_relaxed(&p->whose) == whose) *l = with; /* otherwise some may be another label's */
 }
 
-/* What the shards and the threads have, before any phase is read. False when something moved between them meanwhile. */
+/* Sums a label's shards and the threads' records, before any phase is read. Returns false if sums moved among these
+ * during it. */
 static bool label_begin(TsiArena* a, uint32_t at, SlabLabelStats* out) {
     TsiLabels* ls = &a->phases.labels;
     TsiLabel* l = tsi_label(ls, at);
     uint64_t moves = tsi_load_acquire(&l->moves_ended); /* pairs with tsi_pending_empty */
     *out = (SlabLabelStats){.version = SLAB_STATS_VERSION, .label_id = tsi_label_id(ls, at)};
     memcpy(out->label, l->name, sizeof out->label);
+
     for (unsigned n = 0; n < TSI_LABEL_SHARDS; n++) {
         TsiLabelShard* s = &l->shard[n];
         sums_add(out, &s->sums);
@@ -65,10 +67,12 @@ static bool label_begin(TsiArena* a, uint32_t at, SlabLabelStats* out) {
             out->peak_bytes_hist[b] += tsi_load_acquire(&s->peaks[b]);
         }
     }
+
     for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
         const TsiBinding* b = tsi_table_at(&a->bindings, n);
         pending_add(out, at, &b->pending[at % TSI_PENDING_LABELS]);
     }
+
     bool whole = tsi_load_relaxed(&l->moves_begun) == moves;
     out->objects_escaped = tsi_load_relaxed(&l->objects_escaped);
     out->bytes_escaped = tsi_load_relaxed(&l->bytes_escaped);
@@ -76,6 +80,7 @@ static bool label_begin(TsiArena* a, uint32_t at, SlabLabelStats* out) {
     out->cas_retries = tsi_load_relaxed(&l->retries);
     out->swallowed = tsi_load_relaxed(&l->swallowed);
     out->unexpected_phases = tsi_load_relaxed(&l->unexpected);
+
     out->budget_soft_bytes = tsi_load_relaxed(&l->budget.soft);
     out->budget_hard_bytes = tsi_load_relaxed(&l->budget.hard);
     out->budget_warnings = tsi_load_relaxed(&l->warnings);
@@ -84,36 +89,39 @@ static bool label_begin(TsiArena* a, uint32_t at, SlabLabelStats* out) {
     return whole;
 }
 
-/* Was it labelled anew, or ended, since it was copied? Then what its slabs have issued belongs to another label. */
+/* Returns true if the phase was relabelled or ended since it was copied: then another label has its slabs' issued
+ * objects. */
 static bool has_moved(TsiWalk* w, uint32_t n) {
     const TsiPhaseCopy* c = &w->copies[n];
     TsiInc* i = tsi_inc(&w->a->phases, n);
     return tsi_inc_label(i) != c->label || tsi_inc_era(i) != c->row.epoch_era || tsi_inc_state(i) != c->state;
 }
 
-/* Freed singly is what is neither live nor released; what was posted of it is with some label. The parts are read one
- * after the other: what moves meanwhile is missing. */
+/* Returns the individually freed part of `allocated` that is not posted: neither live nor released. The parts are read
+ * one after the other: what moves in between is missing. */
 static uint64_t freed(uint64_t allocated, uint64_t released, uint64_t live, uint64_t posted) {
     uint64_t gone = released + live + posted;
     return allocated > gone ? allocated - gone : 0;
 }
 
-/* What a relabelling has posted ahead may be settled after the phase was copied, or issued and not counted yet: missed,
- * this time. */
+/* Returns a difference, or 0 below 0: sums that a relabelling has posted ahead may be settled after the phase was
+ * copied, or issued and not counted yet; missed, this time. */
 static uint64_t more(uint64_t not_posted) { return (int64_t)not_posted > 0 ? not_posted : 0; }
 
-/* What a phase has that its label's account has not. */
+/* Adds the sums of a phase that its label's account does not have. */
 static void label_add(TsiWalk* w, uint32_t n) {
     const TsiPhaseCopy* c = &w->copies[n];
     const TsiPhaseSum* p = &w->sums[n];
     if (c->row.epoch_era == 0 || c->label >= w->r->label_count) return; /* a label younger than this report */
     SlabLabelStats* out = &w->r->labels[c->label];
+
     if (c->state == TSI_INC_ACTIVE) {
         out->phases_open++;
         out->open_objects += p->live.objects;
         out->open_bytes += p->live.bytes;
     }
-    if (!has_moved(w, n)) { /* else missed, this time: what is told of a label is never taken back */
+
+    if (!has_moved(w, n)) { /* otherwise missed, this time: a label's figures are never taken back */
         out->objects_allocated += more(c->new_allocated.objects + p->issued.objects);
         out->bytes_allocated += more(c->new_allocated.bytes + p->issued.bytes);
         uint64_t objects = p->live.objects + c->not_walked.objects, bytes = p->live.bytes + c->not_walked.bytes;
@@ -122,6 +130,7 @@ static void label_add(TsiWalk* w, uint32_t n) {
         out->bytes_freed +=
             freed(c->row.bytes_allocated + p->issued.bytes, c->released.bytes, bytes, c->posted_freed.bytes);
     }
+
     out->objects_released += c->new_released.objects;
     out->bytes_released += c->new_released.bytes;
     out->closed_slabs += c->closed_slabs;
@@ -132,39 +141,44 @@ static void label_add(TsiWalk* w, uint32_t n) {
     out->committed_bytes += p->bytes;
 }
 
-/* What is live is what was allocated or brought along, and neither freed nor released. All sums are least ones, and so
- * is what they say of `allocated`. */
+/* Returns the live part: allocated or brought along, and neither freed nor released. All sums are lower bounds, and so
+ * is the one that they set for `allocated`. */
 static uint64_t live_by(uint64_t* shown, uint64_t* allocated, uint64_t ended, _Atomic int64_t* moved) {
     int64_t brought = tsi_load_relaxed(moved), least = (int64_t)ended - brought;
     if ((int64_t)*allocated < least) *shown = *allocated = (uint64_t)least;
     return *allocated + (uint64_t)brought - ended;
 }
 
-/* The registry's lock is held. */
+/* Completes a label's row from its sums. [labels' lock] */
 static void label_end(TsiLabel* l, SlabLabelStats* out) {
     uint64_t* shown = l->shown;
     out->phases_opened = out->phases_ended + out->phases_open;
+
     uint64_t* const sums[TSI_LABEL_SHOWN] = {&out->phases_opened,     &out->objects_allocated, &out->bytes_allocated,
                                              &out->slow_path_hits,    &out->objects_freed,     &out->bytes_freed,
                                              &out->lock_fast_acquire, &out->lock_contended,    &out->phases_ended,
                                              &out->objects_released,  &out->bytes_released,    &out->outside_objects,
                                              &out->outside_bytes};
-    for (unsigned n = 0; n < TSI_LABEL_SHOWN; n++) { /* what was told once does not go back */
+
+    for (unsigned n = 0; n < TSI_LABEL_SHOWN; n++) { /* a figure shown once does not go back */
         if (*sums[n] < shown[n]) *sums[n] = shown[n];
         shown[n] = *sums[n];
     }
+
     uint64_t objects_ended = out->objects_freed + out->objects_released;
     uint64_t bytes_ended = out->bytes_freed + out->bytes_released;
     out->live_objects = live_by(&shown[1], &out->objects_allocated, objects_ended, &l->moved_objects);
     out->live_bytes = live_by(&shown[2], &out->bytes_allocated, bytes_ended, &l->moved_bytes);
-    /* What threads have pending is in the slabs already: what was told of a peak stays. */
+
+    /* Slabs have threads' pending bytes already: a peak shown once stays. */
     while (out->peak_bytes < out->committed_bytes && !tsi_cas_seq(&l->peak, &out->peak_bytes, out->committed_bytes)) {}
-    /* Live objects lie in slabs, whether the walk has met those or not. */
+    /* live objects lie in slabs, whether the walk has seen these or not */
     if (out->committed_bytes < out->live_bytes) out->committed_bytes = out->live_bytes;
     if (out->peak_bytes < out->committed_bytes) out->peak_bytes = out->committed_bytes;
+
     if (out->pinned_slabs > out->closed_slabs) out->pinned_slabs = out->closed_slabs; /* read one after the other */
     out->drainability = tsi_label_drainability(out);
-    /* Live in open phases is part of what is live by the sums, which are least ones. */
+    /* Live objects of open phases are among those live by the sums, which are lower bounds. */
     if (out->open_objects > out->live_objects) out->open_objects = out->live_objects;
     if (out->open_bytes > out->live_bytes) out->open_bytes = out->live_bytes;
 }
@@ -178,7 +192,7 @@ static TsiGrown grown_of(const TsiArena* a, TsiFloor floors[TSI_GROWTHS], unsign
     return tsi_growth_told(a->stretches, of, now, live);
 }
 
-/* Of what a budget counts. */
+/* Returns the growth of the bytes that a budget counts. */
 static TsiGrown held_told(const SlabLabelStats* l) {
     TsiGrown grown = {l->growth_bytes, l->growth_ns, l->growth_per_second};
     double most = l->committed_pace_10s < l->committed_pace_100s ? l->committed_pace_10s : l->committed_pace_100s;
@@ -192,7 +206,8 @@ static void limit_nearer(SlabLabelStats* out, TsiLimit l) {
     out->limit_ns = l.ns;
 }
 
-/* A phase grows no faster than its label: by its pace so far, at most, where other phases may grow, too. */
+/* Sets the label's limit to the phase's if that is nearer. A phase grows no faster than its label: at most by its pace
+ * so far if other phases may grow, too. */
 static void phase_limit(TsiWalk* w, uint32_t n) {
     const TsiPhaseCopy* c = &w->copies[n];
     uint64_t since = tsi_walk_since(w, c), used = w->sums[n].bytes, now = w->r->figures_ns;
@@ -205,7 +220,7 @@ static void phase_limit(TsiWalk* w, uint32_t n) {
     limit_nearer(out, tsi_growth_limit(c->row.budget_hard_bytes, used, &grown, age_ns));
 }
 
-/* The registry's lock is held. */
+/* Notes the label's live bytes; sets its row's growth and limit. [labels' lock] */
 static void label_growth(const TsiArena* a, TsiLabel* l, unsigned turned, uint64_t now, SlabLabelStats* out) {
     TsiGrown grown = grown_of(a, l->floors, turned, now, out->live_bytes);
     out->growth_bytes = grown.bytes;
@@ -229,6 +244,7 @@ static void put_drains(SlabLabelStats* out, const TsiDrainSum* sum, uint64_t now
     out->unexpected_draining_bytes = sum->over_held.slab_bytes;
     out->oldest_unexpected_ns = sum->over_oldest_ns;
     memcpy(out->draining_age_ns, sum->ages, sizeof out->draining_age_ns);
+
     for (unsigned n = 0; n < TSI_DRAIN_WORST; n++) {
         const TsiDrainRow* row = &sum->worst[n];
         out->worst_eras[n] = row->era;
@@ -243,7 +259,7 @@ void tsi_labels_drains(TsiWalk* w) {
         tsi_draining_tell(&w->a->phases, at, w->r->figures_ns, &w->drains[at]);
 }
 
-/* Ended phases whose slabs heaps hold: in the label's tree with other slabs, or not at all. */
+/* Adds an ended phase with slabs that heaps hold: it is in the label's tree with other slabs, or not at all. */
 static void add_unsettled(TsiWalk* w, uint32_t n) {
     const TsiPhaseCopy* c = &w->copies[n];
     const TsiHolding* owned = &w->sums[n].owned;
@@ -277,14 +293,14 @@ void tsi_labels_add(TsiWalk* w) {
     for (uint32_t at = 0; at < r->label_count; at++) put_drains(&r->labels[at], &w->drains[at], r->figures_ns);
 }
 
-/* Records 0 and 1 come first, the id of record 1 is the highest. */
+/* Sorts by id: records 0 and 1 come first, but record 1 has the highest id. */
 static void labels_by_id(TsiReport* r) {
     SlabLabelStats other = r->labels[TSI_LABEL_OTHER];
     for (uint32_t n = TSI_LABEL_OTHER; n + 1 < r->label_count; n++) r->labels[n] = r->labels[n + 1];
     r->labels[r->label_count - 1] = other;
 }
 
-/* Sums over all labels, whichever of them will have a row. */
+/* Sums all labels, with or without a row later. */
 static void add_totals(TsiReport* r) {
     for (uint32_t n = 0; n < r->label_count; n++) {
         const SlabLabelStats* l = &r->labels[n];
@@ -307,15 +323,18 @@ void tsi_labels_end(TsiWalk* w) {
     unsigned turned = tsi_growth_turn(w->a->stretches, r->uptime_ns, r->figures_ns, r->global.live_bytes);
     uint64_t age_ns = tsi_pace_age(w->a, r->figures_ns);
     unsigned marked = tsi_pace_turn(&w->a->marks, age_ns, r->global.live_bytes, r->global.committed_bytes);
+
     for (uint32_t at = 0; at < r->label_count; at++) {
         TsiLabel* l = tsi_label(labels, at);
         label_end(l, &r->labels[at]);
         tsi_pace_label_locked(w->a, &l->past, marked, age_ns, &r->labels[at]);
         label_growth(w->a, l, turned, r->figures_ns, &r->labels[at]);
     }
+
     tsi_pace_tell_locked(w->a, age_ns, &r->global);
     tsi_growth_tell_locked(w->a, r->figures_ns, &r->global);
     tsi_lock_give(&labels->lock);
+
     for (uint32_t k = 0; k < w->copies_made; k++) phase_limit(w, w->copied[k]);
     labels_by_id(w->r);
     add_totals(w->r);

@@ -1,9 +1,8 @@
 /*
  * report_rows.c - which rows of a list a report keeps, see report.h.
  *
-
- * Labels are sums, so those that find no row are added up in one: what sums a list over its rows is right whether
- * there was room for all or not.
+ * Labels are sums, so those without a row are added up in one: sums over the rows are right whether there was room for
+ * all or not.
  *
  * Nothing here asks for memory: the largest are found with a heap of places on the stack, and sorting is in place.
  */
@@ -20,7 +19,7 @@ static void swap_rows(uint8_t* rows, size_t size, uint32_t n, uint32_t m) {
     memcpy(rows + m * size, row, size);
 }
 
-/* Heapsort: in place, because qsort may ask for memory. (J. W. J. Williams, Algorithm 232, 1964) */
+/* Sorts by heapsort (J. W. J. Williams, Algorithm 232, 1964): in place, because qsort may ask for memory. */
 void tsi_rows_sort(void* table, uint32_t count, size_t size, bool (*goes_before)(const void*, const void*)) {
     uint8_t* rows = table;
     for (uint32_t built = count / 2, end = count; end > 1;) {
@@ -50,7 +49,7 @@ enum { EACH_MAX = 256 };
 
 typedef uint64_t (*Key)(const void* row);
 
-/* Places of the rows with the largest keys, of equals the first: a heap, the least of them at its root. */
+/* Places of the rows with the largest keys, the first of equal ones: a heap, the least at its root. */
 typedef struct Best {
     const uint8_t* rows;
     size_t size;
@@ -86,14 +85,14 @@ static void offer(Best* b, uint32_t place) {
 
 static bool lower_place(const void* x, const void* y) { return *(const uint32_t*)x < *(const uint32_t*)y; }
 
-/* Rows with the largest keys of a kind, so many; those whose key is 0 are not asked for. */
+/* A wish: the `most` rows with the largest keys of a kind, without those of key 0. */
 typedef struct Wanted {
     Key key;
     uint32_t most;
 } Wanted;
 
-/* Moves to the front, in their order, the rows of each wish that none before it has; what one has too few of is the
- * last one's. Calls `leave` (may be NULL) with each of the others. Returns how many were chosen. */
+/* Moves to the front, in their order, the rows of each wish that none before it has; rows that a wish lacks go to the
+ * last one. Calls `leave` (may be NULL) with each of the others. Returns the number chosen. */
 static uint32_t choose(void* table, uint32_t count, size_t size, const Wanted* wanted, unsigned wishes,
                        void (*leave)(const void* row, void* ctx), void* ctx) {
     uint8_t* rows = table;
@@ -119,7 +118,7 @@ static uint32_t choose(void* table, uint32_t count, size_t size, const Wanted* w
     return kept;
 }
 
-/* Of equals those that drain come first: there may be more open ones than rows. */
+/* Draining phases come before equal ones: there may be more open ones than rows. */
 static uint64_t phase_bytes(const void* row) {
     const SlabPhaseStats* p = row;
     return p->committed_bytes << 1 | (p->state != EPOCH_ACTIVE);
@@ -156,7 +155,7 @@ void tsi_report_choose(TsiReport* r, int each) {
 static uint64_t label_drains(const void* row) { return ((const SlabLabelStats*)row)->draining_bytes; }
 static uint64_t label_bytes(const void* row) { return ((const SlabLabelStats*)row)->committed_bytes + 1; }
 
-/* Adds a label's row to that of the rest: counts add up, of peaks the largest counts. */
+/* Adds a label's row to that of the rest: counts add up, peaks take the largest. */
 static void add_to_rest(const void* row, void* rest) {
     for (unsigned i = 0; i < TSI_METRICS; i++) {
         const TsiMetric* m = &tsi_metrics[i];

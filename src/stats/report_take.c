@@ -1,17 +1,16 @@
 /*
  * report_take.c - one walk, every table. See report.h.
  *
- * A report of figures alone leaves out what a walk over all slabs and phases tells: rows of phases and epochs, and what
- * slabs of ended phases add to classes, which is as it was at the last walk. It looks at slabs that heaps hold and at
- * the phases that these are in; the rest the labels know.
+ * A report of figures alone reads slabs that heaps hold and the phases that these are in; for the rest labels know the
+ * sums. Rows of phases and epochs, and the share of ended phases in classes, are those of the last full walk.
  *
- * The order keeps sums from counting anything twice: label accounts, then phases, then slabs. What moves between
- * two readings (a slab settled into its phase, a phase posted to its label) is missed, and TsiLabel.shown
- * keeps the told sums from going back until the next report.
+ * The order keeps sums from counting anything twice: label accounts, then phases, then slabs. Sums that move between
+ * two readings (a slab settled into its phase, a phase posted to its label) are missed, and TsiLabel.shown keeps the
+ * sums from going back until the next report.
  *
- * Rows do not contradict themselves. A phase has allocated what slabs that have left it had issued, and what those that
- * are there have: of each of these issued and live are read together, so what is missed is missed of both. A label's
- * live objects are what its sums leave, see phase/label.h.
+ * Rows do not contradict themselves. A phase has allocated the objects that its slabs, present and former, have issued.
+ * A slab's issued and live objects are read together, so they are missed together. A label's live objects follow from
+ * its sums, see phase/label.h.
  */
 #include "stats/report.h"
 
@@ -27,7 +26,7 @@
 
 /* ---- phases ---- */
 
-/* A thread may own several heaps of a phase, and some without slabs. Stripe held. */
+/* Returns true for a thread's first heap with slabs in the phase: it may own several. [stripe held] */
 static bool is_further_owner(TsiWalk* w, TsiHeap* h, uint32_t n) {
     uint64_t word = tsi_load_relaxed(&h->word);
     uint32_t binding = tsi_heap_binding(word);
@@ -45,14 +44,16 @@ static void copy_phase(TsiWalk* w, uint32_t n) {
     TsiPhaseCopy* c = &w->copies[n];
     if (tsi_inc_era(i) == 0) return;
     bool settled = tsi_inc_state(i) != TSI_INC_ACTIVE && tsi_load_relaxed(&i->heap_count) == 0;
-    if (w->figures && settled) return; /* its label knows */
-    tsi_lock_take(tsi_inc_lock(i));    /* not counted for the phase: it is ours */
+    if (w->figures && settled) return; /* its label has the sums */
+
+    tsi_lock_take(tsi_inc_lock(i)); /* not counted: the wait is the report's */
     SlabPhaseStats* row = &c->row;
     row->epoch_era = tsi_inc_era(i);
-    if (row->epoch_era == 0) { /* being reused: its fields are somebody's */
+    if (row->epoch_era == 0) { /* being reused: its fields are another phase's */
         tsi_lock_give(tsi_inc_lock(i));
         return;
     }
+
     c->state = tsi_inc_state(i);
     c->label = tsi_inc_label(i);
     row->version = SLAB_STATS_VERSION;
@@ -60,6 +61,7 @@ static void copy_phase(TsiWalk* w, uint32_t n) {
     row->state = c->state == TSI_INC_ACTIVE ? EPOCH_ACTIVE : EPOCH_CLOSING;
     row->label_id = tsi_label_id(&a->phases.labels, c->label);
     memcpy(row->label, i->label, sizeof row->label);
+
     row->open_since_ns = tsi_load_relaxed(&i->open_since_ns);
     row->refcount = tsi_snapshot_refcount(a, i);
     row->peak_bytes = tsi_inc_peak(i);
@@ -68,11 +70,13 @@ static void copy_phase(TsiWalk* w, uint32_t n) {
     row->budget_hard_bytes = tsi_load_relaxed(&i->budget.hard);
     row->rss_before_close = i->rss_before;
     row->rss_after_close = i->rss_after;
+
     bool walked = !w->figures || c->state == TSI_INC_ACTIVE; /* its orphans, too */
     row->objects_allocated = i->allocated.objects - (walked ? i->orphaned.objects : 0);
     row->bytes_allocated = i->allocated.bytes - (walked ? i->orphaned.bytes : 0);
     if (!walked) c->not_walked = (TsiTotals){i->holding.objects, i->holding.live_bytes};
     c->released = i->released;
+
     /* These two may be below 0, until the slabs are added. */
     c->new_allocated.objects = row->objects_allocated - i->posted.objects_allocated;
     c->new_allocated.bytes = row->bytes_allocated - i->posted.bytes_allocated;
@@ -84,6 +88,7 @@ static void copy_phase(TsiWalk* w, uint32_t n) {
     c->slow = i->slow - i->posted.slow;
     c->lock_fast = i->lock_fast - i->posted.lock_fast;
     c->lock_contended = i->lock_contended - i->posted.lock_contended;
+
     c->draining = i->draining.label != 0;
     c->settled = i->draining.held;
     c->over = i->draining.over;
@@ -92,6 +97,7 @@ static void copy_phase(TsiWalk* w, uint32_t n) {
         c->slow += tsi_load_relaxed(&h->slow);
         row->threads += is_further_owner(w, h, n);
     }
+
     tsi_lock_give(tsi_inc_lock(i));
     w->copied[w->copies_made++] = n;
     c->is_id = tsi_phases_resolve(&a->phases, row->epoch_id) == tsi_ref(row->epoch_era, n);
@@ -105,7 +111,7 @@ static void add_to_classes(TsiWalk* w, const TsiSlabView* v) {
     TsiRegionTally region;
     if (row == TSI_CLASS_REGION) {
         tsi_tally_region(w->a, v, &region);
-        for (unsigned cls = 1; cls <= TSI_SMALL_CLASSES; cls++) /* of its objects */
+        for (unsigned cls = 1; cls <= TSI_SMALL_CLASSES; cls++) /* the classes of its objects */
             tsi_tally_class_add(w->a, &rows[cls - 1], v, &region);
     }
     tsi_tally_class_add(w->a, &rows[row - 1], v, &region);
@@ -117,14 +123,17 @@ static void add_slab(const TsiSlabView* v, void* ctx) {
     uint32_t n = tsi_ref_index(v->ref);
     bool known = v->ref != 0 && n < w->incs && w->copies[n].row.epoch_era == tsi_ref_era(v->ref);
     bool ended = v->ref != 0 && (!known || w->copies[n].state != TSI_INC_ACTIVE);
-    if (w->figures && v->cls == TSI_CLASS_LARGE && ended) return; /* its label tells of it */
+
+    if (w->figures && v->cls == TSI_CLASS_LARGE && ended) return; /* its label counts it */
     tsi_tally_global_add(&w->r->global, v);
     if (!known) return;
+
     TsiPhaseSum* p = &w->sums[n];
     p->slabs++;
     p->bytes += v->bytes;
     tsi_totals_add(&p->live, v->sum.live);
     tsi_totals_add(&p->issued, v->sum.issued);
+
     if (v->state == TSI_SLAB_OWNED)
         tsi_holding_add(&p->owned, (TsiHolding){v->sum.live.objects, v->sum.live.bytes, v->bytes});
     if (v->sum.live.objects == 0) p->empty++;
@@ -141,6 +150,7 @@ static void phase_row(TsiWalk* w, uint32_t n, uint64_t now) {
     const TsiPhaseCopy* c = &w->copies[n];
     const TsiPhaseSum* p = &w->sums[n];
     if (!c->used || (c->state != TSI_INC_ACTIVE && p->slabs == 0)) return;
+
     SlabPhaseStats* out = &w->r->phases[w->r->phase_count++];
     *out = c->row;
     if (out->open_since_ns == TSI_UNTIMED) out->open_since_ns = 0;
@@ -161,12 +171,14 @@ static void epoch_row(TsiWalk* w, uint32_t n, uint64_t now) {
     const SlabPhaseStats* row = &c->row;
     bool ring = (row->epoch_id & TSI_DOMAIN_ID_BIT) == 0;
     if (!c->used || (!(ring && c->is_id) && p->slabs == 0)) return;
+
     TsiEpochRow* out = &w->r->epochs[w->r->epoch_rows++];
     *out = (TsiEpochRow){.epoch_id = row->epoch_id, .epoch_era = row->epoch_era, .state = row->state};
     out->age_sec = (double)age_of(w, c, now) / 1e9;
     out->refcount = row->refcount;
     memcpy(out->label, row->label, sizeof out->label);
     out->label_id = row->label_id;
+
     out->total_partial_slabs = p->partial;
     out->total_full_slabs = p->full;
     out->total_reclaimable_slabs = out->reclaimable_slab_count = p->empty;
@@ -187,7 +199,7 @@ static uint64_t wall_ns(void) {
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* One mapping for all tables; the walk's own come last. */
+/* Maps all tables at once; the walk's own come last. Returns false without memory. */
 static bool tables_map(TsiWalk* w) {
     TsiReport* r = w->r;
     uint32_t incs = w->incs, labels = r->label_count, classes = r->class_count, rows = w->figures ? 0 : incs;
@@ -200,6 +212,7 @@ static bool tables_map(TsiWalk* w) {
                   {&w->copies, incs, sizeof *w->copies},      {&w->sums, incs, sizeof *w->sums},
                   {&w->drains, labels, sizeof *w->drains},    {&w->copied, incs, sizeof *w->copied},
                   {&w->seen, w->bindings, sizeof *w->seen}};
+
     enum { TABLES = sizeof tables / sizeof tables[0] };
     for (unsigned n = 0; n < TABLES; n++) r->mapping_bytes += tsi_align_up(tables[n].count * tables[n].each, 64);
     uint8_t* at = r->mapping = tsi_os_map(r->mapping_bytes);
@@ -210,7 +223,7 @@ static bool tables_map(TsiWalk* w) {
     return at != NULL;
 }
 
-/* What the slabs of ended phases add to their classes. */
+/* Adds the slabs of ended phases to their class. */
 static void add_settled(SlabClassStats* to, const SlabClassStats* more) {
     to->live_bytes += more->live_bytes;
     to->net_slabs += more->net_slabs;
@@ -220,7 +233,7 @@ static void add_settled(SlabClassStats* to, const SlabClassStats* more) {
     to->total_partial_slabs += more->total_partial_slabs;
 }
 
-/* What lives in phases that were not walked over, as their labels know; their slabs as the classes have them. */
+/* Adds the live objects of phases not walked over, by their labels, and their slabs, by the classes. */
 static void add_drains(TsiWalk* w) {
     SlabGlobalStats* g = &w->r->global;
     g->net_slabs = 0;
@@ -243,23 +256,27 @@ static void fill(TsiWalk* w, const TsiKept* kept) {
     tsi_tally_global_begin(a, &r->global);
     for (uint32_t n = 1; n < w->incs; n++) copy_phase(w, n);
     tsi_labels_drains(w);
+
     for (uint32_t n = 0; n < r->class_count; n++) {
         tsi_tally_class_begin(a, n, &r->classes[n]);
         SlabClassStats nothing = {.class_index = n, .object_size = r->classes[n].object_size};
         r->settled[n] = kept != NULL ? kept->settled[n] : nothing;
     }
+
     if (w->figures) tsi_snapshot_unsettled(a, add_slab, w);
     else tsi_snapshot_slabs(a, add_slab, w);
     for (uint32_t n = 0; n < r->class_count; n++) {
         add_settled(&r->classes[n], &r->settled[n]);
         tsi_tally_class_end(&r->classes[n]);
     }
+
     if (w->figures) add_drains(w);
     r->global.metadata_bytes = kept != NULL ? kept->metadata_bytes : tsi_snapshot_metadata_bytes(a);
     for (uint32_t k = 0; k < w->copies_made && !w->figures; k++) {
         phase_row(w, w->copied[k], r->figures_ns);
         epoch_row(w, w->copied[k], r->figures_ns);
     }
+
     tsi_labels_add(w);
     tsi_labels_end(w);
     r->close_count = tsi_closelog_ends(&a->closed_log, r->closes);
@@ -274,7 +291,9 @@ static bool take(TsiArena* a, const TsiKept* kept, TsiReport* out) {
     w.bindings = tsi_table_used(&a->bindings);
     out->class_count = TSI_CLASS_LARGE;
     out->label_count = out->label_ids = tsi_label_count(&a->phases.labels);
+
     if (!tables_map(&w)) return false;
+
     out->timestamp_ns = wall_ns();
     out->figures_ns = tsi_clock_now();
     out->uptime_ns = out->figures_ns - a->born_ns;

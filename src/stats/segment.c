@@ -1,9 +1,9 @@
 /*
  * segment.c - publishing; see segment.h.
  *
- * A process has one segment, made when the first allocator wants to publish, and at most SLAB_SEGMENT_SLOTS allocators
- * show themselves in it. Each has two buffers and one sequence, written under tsi_segment_lock, which is tried and
- * never waited for:
+ * A process has one segment, made for the first allocator that publishes, with a slot for each of SLAB_SEGMENT_SLOTS
+ * allocators. A slot has two buffers and one sequence, written under tsi_segment_lock, which is tried and never waited
+ * for (except by tsi_segment_publish):
  *
  *   writer of publication n                       reader
  *   sequence = 2n - 1          (release)          s = sequence            (acquire)
@@ -14,22 +14,21 @@
  *   P1  Publication n is written to buffer n & 1, and sequence is 2n - 1 before its first word is. So while n is the
  *       latest complete one, nobody writes to its buffer.
  *   P2  A reader that sees sequence >= 2n sees every word of publication n: every store of the sequence is a release
- *       that pairs with its acquire, those of odd numbers, too, for they are what it sees most of the time a writer is
- *       at work.
+ *       that pairs with its acquire, odd numbers included: while a writer is at work, the reader normally sees these.
  *   P3  A reader that sees a word of publication n + 2 sees, afterwards, sequence >= 2n + 3, and does not accept: the
- *       word's release comes after that store, and pairs with the acquire of the word. So what is accepted is whole.
- *   P4  The sequence goes on when another allocator takes the slot; the serial in the buffer says whose it is.
- *   P5  What the writer relies on (sequence, states, places) is its own copy. The segment is written and never read.
+ *       word's release comes after that store, and pairs with the acquire of the word. So an accepted publication is
+ *       whole.
+ *   P4  The sequence goes on when another allocator takes the slot; the buffer has the serial of its allocator.
+ *   P5  The writer relies on its own copy of sequence, states and places. The segment is written and never read.
  *   P6  Pages are reserved before they are written.
- *   P7  A process writes only to a segment it has made itself: a fork child has none of its parent's mapped, and whose
- *       process id differs forgets it.
- *   P8  What has changed before a slow path set the mark is in the figures of the publication that clears the mark, or
- *       of a later one: so while the mark is 0, the latest publication has everything that slow paths did.
+ *   P7  A process writes only to a segment it has made itself: a fork child has none of its parent's mapped, and a
+ *       process with another id forgets it.
+ *   P8  Changes before a slow path set the mark are in the figures of the publication that clears the mark, or of a
+ *       later one: so while the mark is 0, the latest publication has everything that slow paths did.
  *   P9  A child that no fork handler was run in has the directory mapped, and nothing else: it may set a mark of its
  *       parent, which is a publication too few at worst.
  *
- * A writer that is stopped for ever leaves the sequence odd and the other buffer whole. Model:
- * tests/models/segment.pml.
+ * A writer that stays stopped leaves the sequence odd and the other buffer whole. Model: tests/models/segment.pml.
  */
 #include "stats/segment.h"
 
@@ -61,9 +60,9 @@ _Static_assert(TSI_MARKS == SLAB_SEGMENT_SLOTS + 1, "a mark for each slot, and n
 static struct {
     TsiShared memory; /* base NULL: none */
     TsiPlan plan;
-    SlabSegmentHeader process; /* what the header says of it */
+    SlabSegmentHeader process; /* the header's words about it */
     Slot slots[SLAB_SEGMENT_SLOTS];
-    _Atomic uint32_t segment; /* number of the segment; 0: none was made yet */
+    _Atomic uint32_t segment; /* number of the segment; 0: none yet */
     _Atomic uint32_t pid;
     uint64_t publications, left_out;
     _Atomic uint64_t due_ns; /* of the whole process */
@@ -84,7 +83,7 @@ static bool failed(const char* what, int error) {
 
 /* ---- the segment ---- */
 
-/* Field 22; the second is a name in parentheses that may hold anything. */
+/* Returns the process's start time: field 22; the second is a name in parentheses that may hold anything. */
 static uint64_t start_time(void) {
     char text[1024];
     const char* at = strrchr(tsi_os_read_text("/proc/self/stat", text, sizeof text), ')');
@@ -92,7 +91,7 @@ static uint64_t start_time(void) {
     return at != NULL ? strtoull(at, NULL, 10) : 0;
 }
 
-/* Which process this is. */
+/* Returns a header that identifies this process. */
 static SlabSegmentHeader header_of_process(void) {
     SlabSegmentHeader h = {.endian = SLAB_SEGMENT_ENDIAN,
                            .major = SLAB_SEGMENT_MAJOR,
@@ -114,13 +113,15 @@ static void header_write(uint64_t now) {
     h.scopes = (SlabSegmentTable){p->scopes, TSI_SECTIONS, sizeof(SlabSegmentScope)};
     h.metrics = (SlabSegmentTable){p->metrics, TSI_METRICS, sizeof(SlabSegmentMetric)};
     h.slots = (SlabSegmentTable){p->slots, SLAB_SEGMENT_SLOTS, sizeof(SlabSegmentSlot)};
-    memcpy(seg.memory.base, &h, sizeof h); /* all but the magic */
+    memcpy(seg.memory.base, &h, sizeof h); /* everything except the magic */
+
     tsi_plan_tables(p, seg.memory.base);
     for (unsigned slot = 0; slot < SLAB_SEGMENT_SLOTS; slot++) {
         tsi_store_relaxed(SLOT(slot, buffer_bytes), p->buffer_bytes);
         tsi_store_relaxed(SLOT(slot, buffer), tsi_plan_buffer(p, slot, 0));
         tsi_store_relaxed(SLOT(slot, buffer) + 1, tsi_plan_buffer(p, slot, 1));
     }
+
     uint64_t magic;
     memcpy(&magic, SLAB_SEGMENT_MAGIC, sizeof magic);
     tsi_store_release(HEADER(magic), magic); /* pairs with the reader's acquire: everything else is there */
@@ -139,8 +140,9 @@ static bool segment_ready(uint64_t now) {
     uint32_t pid = (uint32_t)getpid();
     const char* what = NULL;
     if (seg.memory.base != NULL && tsi_load_relaxed(&seg.pid) == pid) return true;
-    if (seg.memory.base != NULL) forget(); /* P7: a child that no handler has told */
+    if (seg.memory.base != NULL) forget(); /* P7: a child without a fork handler */
     tsi_plan_make(&seg.plan, tsi_os.page_bytes);
+
     int error = tsi_shared_open(&seg.memory, "temporal-slab", "segment", seg.plan.total_bytes, seg.plan.buffers, &what);
     if (error != 0) return failed(what, error);
     error = tsi_shared_inherit(&seg.memory, seg.plan.slots, seg.plan.buffers - seg.plan.slots); /* P9 */
@@ -148,6 +150,7 @@ static bool segment_ready(uint64_t now) {
         forget();
         return failed("MADV_DOFORK", error);
     }
+
     tsi_store_relaxed(&seg.pid, pid);
     tsi_add_relaxed(&seg.segment, 1);
     header_write(now);
@@ -158,7 +161,7 @@ static bool segment_ready(uint64_t now) {
 
 static bool is_free(Slot* s, uint64_t now) {
     uint64_t state = tsi_load_acquire(&s->state);    /* pairs with tsi_segment_end */
-    uint64_t ended = tsi_load_relaxed(&s->ended_ns); /* after `now`, perhaps: ends take no lock */
+    uint64_t ended = tsi_load_relaxed(&s->ended_ns); /* may be after `now`: ends take no lock */
     return state == SLAB_SEGMENT_FREE || (state == SLAB_SEGMENT_ENDED && now > ended && now - ended >= COOL_NS);
 }
 
@@ -168,6 +171,7 @@ static bool seat_take(TsiArena* a, uint64_t now) {
     if (seat->slot != 0 && seat->segment == segment) return true;
     int error = ENOSPC;
     const char* what = "all slots of the segment are taken";
+
     for (unsigned n = 0; n < SLAB_SEGMENT_SLOTS; n++) {
         Slot* s = &seg.slots[n];
         if (!is_free(s, now)) continue;
@@ -190,6 +194,7 @@ static bool seat_take(TsiArena* a, uint64_t now) {
         seat->profile_retry_ns = 0;
         return true;
     }
+
     if (!seat->left_out) tsi_store_relaxed(HEADER(allocators_left_out), ++seg.left_out);
     seat->left_out = true;
     return failed(what, error);
@@ -197,7 +202,7 @@ static bool seat_take(TsiArena* a, uint64_t now) {
 
 /* ---- publications ---- */
 
-/* Clears the mark before the figures are taken. */
+/* Clears a slot's mark, before the figures are taken. */
 static void mark_clear(unsigned slot) {
     /* seq_cst: pairs with tsi_changed */
     (void)tsi_swap_seq(SLOT(slot, changed), 0);
@@ -209,7 +214,7 @@ static void publication_write(TsiReport* r, unsigned slot, uint64_t serial, uint
     size_t buffer = tsi_plan_buffer(&seg.plan, slot, n & 1);
     r->publication = n;
     s->sequence = 2 * n - 1;
-    /* release: a reader that sees this one is to see the words of n - 1, too (P2). Those of n follow it: they are
+    /* release: a reader that sees this one must see the words of n - 1, too (P2). The words of n follow it: they are
      * releases themselves (P1). */
     tsi_store_release(SLOT(slot, sequence), s->sequence);
     /* release: pairs with the reader's acquire of each word, P3 */
@@ -217,6 +222,7 @@ static void publication_write(TsiReport* r, unsigned slot, uint64_t serial, uint
     tsi_store_release(word_at(buffer + offsetof(SlabSegmentBuffer, serial)), serial);
     tsi_store_release(word_at(buffer + offsetof(SlabSegmentBuffer, begun_ns)), begun);
     tsi_plan_rows(&seg.plan, r, seg.memory.base + buffer);
+
     uint64_t now = tsi_os.now_ns();
     tsi_store_relaxed(SLOT(slot, published_ns), now);
     tsi_store_relaxed(SLOT(slot, cost_ns), now - begun);
@@ -226,8 +232,8 @@ static void publication_write(TsiReport* r, unsigned slot, uint64_t serial, uint
     tsi_store_relaxed(HEADER(heartbeat_ns), now);
 }
 
-/* A walk over everything is made when it is due for the allocator and for the process; else only what is cheap is
- * counted. */
+/* Takes a report: of everything if a walk is due for the allocator and the process, otherwise of figures alone. Returns
+ * false without memory. */
 static bool report_take(TsiArena* a, uint64_t now, TsiReport* r) {
     TsiSeat* seat = &a->seat;
     bool walk = seat->kept->phases_ns == 0 || (now >= seat->walk_due_ns && now >= seg.walk_due_ns);
@@ -247,7 +253,8 @@ static bool kept_make(TsiArena* a) {
     return seat->kept != NULL || failed("memory for what walks have found", ENOMEM);
 }
 
-/* Nanoseconds in which nobody publishes: in proportion to the cost, and so that each allocator can once a second. */
+/* Returns the ns in which the process publishes nothing: in proportion to the cost, but each allocator can publish once
+ * a second. */
 static uint64_t pause_after(uint64_t cost) {
     uint64_t live = 0, pause = TSI_SEGMENT_SHARE * cost;
     for (unsigned n = 0; n < SLAB_SEGMENT_SLOTS; n++)
@@ -256,7 +263,8 @@ static uint64_t pause_after(uint64_t cost) {
     return pause < most ? pause : most;
 }
 
-/* Returns when the next may be. What setting up takes happens once and is not part of a publication's share. */
+/* Publishes, and returns when the next publication may be. Setting up happens once and is not part of a publication's
+ * share. [tsi_segment_lock] */
 static uint64_t publish_locked(TsiArena* a, bool* done) {
     TSI_HOLDS(&tsi_segment_lock);
     TsiReport r;
@@ -265,26 +273,31 @@ static uint64_t publish_locked(TsiArena* a, bool* done) {
     begun = tsi_os.now_ns();
     if (ready) mark_clear(a->seat.slot - 1);
     *done = ready && (report_take(a, begun, &r) || failed("memory for a snapshot", ENOMEM));
+
     if (!*done) {
         tsi_add_relaxed(&a->seat.failures, 1);
         tsi_changed(a); /* the mark may have been cleared */
         return begun + RETRY_NS;
     }
+
     publication_write(&r, a->seat.slot - 1, a->serial, begun);
     tsi_report_drop(&r);
     tsi_add_relaxed(&a->seat.publications, 1);
+
     uint64_t now = tsi_os.now_ns();
     const char* what = NULL;
-    int error = tsi_share_profile(a, a->seat.slot - 1, &seg.process, &what); /* has a pause of its own */
+    int error = tsi_share_profile(a, a->seat.slot - 1, &seg.process, &what); /* with a pause of its own */
     if (error != 0) {
         (void)failed(what, error);
         tsi_add_relaxed(&a->seat.failures, 1);
     }
+
     tsi_store_relaxed(&seg.due_ns, now + pause_after(now - begun));
     return begun + TSI_SEGMENT_PERIOD_NS;
 }
 
-/* waits: for the one that is under way; else there is no need for another. */
+/* Publishes if no thread does; `waits`: after the publication under way. Preserves errno. Returns false without a
+ * publication. */
 static TSI_COLD bool publish(TsiArena* a, bool waits) {
     int saved = errno, state;
     bool done;
@@ -316,6 +329,7 @@ void tsi_segment_end(TsiArena* a) {
     seat->kept = NULL;
     if (a->options.segment == 0 || seat->slot == 0 || seat->segment != tsi_load_relaxed(&seg.segment)) return;
     if (tsi_load_relaxed(&seg.pid) != (uint32_t)getpid()) return; /* P7 */
+
     unsigned slot = seat->slot - 1;
     uint64_t now = tsi_os.now_ns();
     tsi_store_relaxed(SLOT(slot, ended_ns), now);
@@ -329,7 +343,7 @@ void tsi_segment_end(TsiArena* a) {
 
 static void in_child(void) {
     if (seg.memory.base != NULL) forget();
-    tsi_add_relaxed(&seg.segment, 1); /* no seat is of this one */
+    tsi_add_relaxed(&seg.segment, 1); /* no seat has this number */
 }
 
 static void init_once(void) { tsi_fork_drop_segment = in_child; }

@@ -1,9 +1,9 @@
 /*
  * segment_profile.c - see segment_profile.h; how a publication is written and read, and P1 to P7, are in segment.c.
  *
- * A buffer: SlabProfileBuffer, the live samples, the stacks, each as long as it is deep, their makers, and what of them
- * has escaped. It has room for full tables, so nothing is ever left out; its pages are reserved before they are
- * written, as many as this publication needs and 64 KiB more at a time. Copied are the tables first, under the
+ * A buffer: SlabProfileBuffer, the live samples, the stacks, each as long as it is deep, their makers, and counts of
+ * the escaped objects. The file has room for full tables, so nothing is ever left out; its pages are reserved before
+ * they are written, as many as this publication needs and 64 KiB more at a time. Copied are the tables first, under the
  * profile's lock, which nobody waits for while shared memory is reserved or written.
  */
 #include "stats/segment_profile.h"

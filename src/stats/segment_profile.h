@@ -2,9 +2,9 @@
  * segment_profile.h - the heap profile of allocators in shared memory; the layout is that of slab_segment.h.
  *
  * A second file beside the segment, made when an allocator with both options publishes, because its buffers are large
- * and few processes take a profile: pages are charged as far as they are needed. What is copied are the tables of
- * observe/profile.h, not a pprof document: names of functions and mappings are the reader's business, which finds
- * them in /proc without the process.
+ * and few processes take a profile: pages are charged as far as they are needed. The copy is of the tables of
+ * observe/profile.h, not a pprof document: names of functions and mappings are the reader's business, which finds them
+ * in /proc without the process.
  *
  * All is called by segment.c and under its rules: the lock, the protocol of a publication, and slots, which are the
  * segment's.

@@ -67,7 +67,7 @@ void tsi_plan_make(TsiPlan* p, size_t page_bytes) {
     p->total_bytes = tsi_plan_buffer(p, SLAB_SEGMENT_SLOTS, 0);
 }
 
-/* `to` is zero. */
+/* Copies a text, cut to n bytes; `to` is zero. */
 static void put_text(char* to, size_t n, const char* from) {
     size_t len = strlen(from);
     memcpy(to, from, len < n ? len : n - 1);
@@ -84,6 +84,7 @@ void tsi_plan_tables(const TsiPlan* p, uint8_t* base) {
         put_text(row.labels, sizeof row.labels, tsi_sections[s].labels);
         memcpy(base + p->scopes + s * sizeof row, &row, sizeof row);
     }
+
     for (unsigned i = 0; i < TSI_METRICS; i++) {
         const TsiMetric* m = &tsi_metrics[i];
         SlabSegmentMetric row = {.scope = m->section,
@@ -101,7 +102,7 @@ void tsi_plan_tables(const TsiPlan* p, uint8_t* base) {
 
 /* ---- rows ---- */
 
-/* release: pairs with the reader's acquire load of the word, see segment.c */
+/* Writes a word. release: pairs with the reader's acquire load of the word, see segment.c */
 static void put(uint8_t* at, uint64_t v) { tsi_store_release((TsiShareWord*)(void*)at, v); }
 
 static void put_value(const TsiMetric* m, const void* row, uint8_t* at) {
@@ -119,7 +120,7 @@ static void put_value(const TsiMetric* m, const void* row, uint8_t* at) {
     }
 }
 
-/* By whoever chose the rows of the report. */
+/* Returns the rows that the choice of the report's rows has left out. */
 static uint64_t left_out_before(const TsiReport* r, TsiSection s) {
     return s == TSI_SECTION_PHASE   ? r->phases_left_out
            : s == TSI_SECTION_EPOCH ? r->epochs_left_out

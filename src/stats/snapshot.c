@@ -30,7 +30,7 @@ static bool view_slab(TsiArena* a, uint32_t slab_id, unsigned cls, TsiSlabView* 
     return false;
 }
 
-/* The tag alone tells it of most slabs. */
+/* Returns true if no heap and no store has the slab, by its tag alone. */
 static bool is_settled(TsiArena* a, uint32_t slab_id) {
     unsigned state = tsi_tag_state(tsi_load_relaxed(&tsi_slab(&a->space, slab_id)->tag));
     return state != TSI_SLAB_OWNED && state != TSI_SLAB_WARM;
@@ -58,10 +58,10 @@ static void view_chain(TsiArena* a, uint32_t at, TsiRef ref, void (*fn)(const Ts
         if (view_slab(a, at - 1, tsi_class_of_slab(s, at - 1), &v) && v.ref == ref) fn(&v, ctx);
 }
 
-/* What is in a chain stays there: slabs leave chains under the stripe, and owners only put some in front. */
+/* Slabs stay in a chain during the walk: they leave chains under the stripe, and owners only put some in front. */
 bool tsi_snapshot_phase(TsiArena* a, TsiRef ref, void (*fn)(const TsiSlabView*, void*), void* ctx) {
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
-    tsi_lock_take(tsi_inc_lock(i)); /* not counted: a phase that is looked at ends as it would have */
+    tsi_lock_take(tsi_inc_lock(i)); /* not counted, so that a phase ends as without this walk */
     bool active = tsi_ref_is_active(&a->phases, ref);
     for (uint32_t at = active ? i->heaps : 0; at != 0; at = tsi_heap(a, at - 1)->inc_next)
         view_chain(a, tsi_load_acquire(&tsi_heap(a, at - 1)->slabs), ref, fn, ctx); /* pairs with join in take.c */
@@ -72,9 +72,9 @@ bool tsi_snapshot_phase(TsiArena* a, TsiRef ref, void (*fn)(const TsiSlabView*, 
 
 /* ---- bookkeeping ---- */
 
-/* Bytes of the pages of [from, from + bytes) that hold something. Bookkeeping comes from the system as zeros and keeps
+/* Returns the bytes of the filled pages of [from, from + bytes). Bookkeeping comes from the system as zeros and keeps
  * something other than 0 wherever it was written, so these are the pages that the process is charged for. The words
- * are their writers' and read as they are: what is written this instant may be seen or not. */
+ * belong to their writers and are read unordered: a write of this instant may be missed. */
 TSI_UNORDERED static uint64_t filled_pages(const void* from, size_t bytes) {
     size_t page = tsi_os.page_bytes;
     uintptr_t at = (uintptr_t)from & ~(uintptr_t)7, end = (uintptr_t)from + bytes;
@@ -96,7 +96,7 @@ static uint64_t table_pages(TsiTable* t) {
     return bytes;
 }
 
-/* Three tables in a row, of a small space on one page. */
+/* Returns the written bytes of three adjacent tables, which share one page in a small space. */
 static uint64_t chunk_table_pages(const TsiSpace* s, uint32_t chunks) {
     const struct {
         const void* from;

@@ -1,8 +1,8 @@
 /*
  * snapshot.h - one walk over the tags that every statistic is read from.
  *
- * Private lists are never walked: a slab is found by its tag, its words are read, and it counts only
- * if the tag is the same afterwards.
+ * Private lists are never walked: a slab is found by its tag, its words are read, and it counts only if the tag is
+ * unchanged afterwards.
  */
 #ifndef TSI_STATS_SNAPSHOT_H
 #define TSI_STATS_SNAPSHOT_H
@@ -20,20 +20,22 @@ typedef struct TsiSlabView {
     TsiSlabSum sum;
 } TsiSlabView;
 
-/* Calls fn for every slab that holds memory. O(slabs). */
+/* Calls fn for every slab that holds memory. O(slabs). [any thread] */
 void tsi_snapshot_slabs(TsiArena* a, void (*fn)(const TsiSlabView*, void*), void* ctx);
-/* The same without those that no heap has any more, but large objects. O(tags, and slabs of heaps). */
+/* Like tsi_snapshot_slabs, but skips slabs that no heap has any more, except large objects. O(tags, and slabs of
+ * heaps). [any thread] */
 void tsi_snapshot_unsettled(TsiArena* a, void (*fn)(const TsiSlabView*, void*), void* ctx);
-/* Calls fn for every slab of an incarnation, which is active, under its stripe. Returns false if it is not, and calls
- * nothing. O(slabs of the incarnation). */
+/* Calls fn, under the stripe, for every slab of an active incarnation. Returns false without a call if it is not
+ * active. O(slabs of the incarnation). [any thread] */
 bool tsi_snapshot_phase(TsiArena* a, TsiRef ref, void (*fn)(const TsiSlabView*, void*), void* ctx);
-/* Pages of the allocator's own tables that were written and not given back. O(pages). */
+/* Returns the bytes of pages of the allocator's own tables that were written and not given back. O(pages).
+ * [any thread] */
 uint64_t tsi_snapshot_metadata_bytes(TsiArena* a);
-/* Who declares an interest in an incarnation: scopes inside, and what the program counts. Its stripe is held. */
+/* Returns an incarnation's references: scopes inside, and those that the program counts. [stripe held] */
 uint64_t tsi_snapshot_refcount(const TsiArena* a, TsiInc* i);
-/* Sum of a refusal counter over all threads, living and gone. */
+/* Returns the sum of a refusal counter over all threads, living and gone. [any thread] */
 uint64_t tsi_snapshot_refused(TsiArena* a, unsigned what);
-/* Sums of a class's counters over all threads, under their names; the rest is 0. */
+/* Sets *out to the sums of a class's counters over all threads; the rest is 0. [any thread] */
 void tsi_snapshot_class(TsiArena* a, unsigned cls, SlabClassStats* out);
 
 #endif

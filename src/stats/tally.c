@@ -51,7 +51,7 @@ static void count_phases(TsiArena* a, SlabGlobalStats* out) {
     }
 }
 
-/* Counted whether samples are taken or not. */
+/* Adds the counts of repairs, which are made without sampling, too. */
 static void count_repairs(TsiArena* a, SlabGlobalStats* out) {
     uint64_t* sums[] = {&out->repairs_full_bitmap, &out->repairs_list_mismatch, &out->repairs_other};
     tsi_lock_take(&tsi_registry_lock);
@@ -69,6 +69,7 @@ void tsi_tally_global_begin(TsiArena* a, SlabGlobalStats* out) {
     out->version = SLAB_STATS_VERSION;
     out->current_epoch = tsi_load_acquire(&a->phases.current); /* pairs with tsi_phases_step_locked */
     count_phases(a, out);
+
     for (unsigned cls = 1; cls < TSI_CLASSES; cls++) {
         SlabClassStats c;
         tsi_snapshot_class(a, cls, &c);
@@ -83,11 +84,13 @@ void tsi_tally_global_begin(TsiArena* a, SlabGlobalStats* out) {
         out->total_bitmap_alloc_attempts += c.bitmap_alloc_attempts;
         out->total_bitmap_alloc_cas_retries += c.bitmap_alloc_cas_retries;
     }
+
     out->rss_bytes_current = tsi_os.rss_bytes();
     out->total_madvise_calls = tsi_load_relaxed(&a->space.purge_calls);
     out->total_madvise_bytes = tsi_load_relaxed(&a->space.purge_bytes);
     out->total_madvise_failures = tsi_load_relaxed(&a->space.purge_failures);
     out->committed_bytes = tsi_load_relaxed(&a->space.committed_bytes);
+
     out->warm_budget_bytes = tsi_load_relaxed(&a->space.stock.budget);
     out->warm_stock_bytes = out->estimated_slab_rss_bytes = tsi_load_relaxed(&a->space.stock.bytes);
     out->warm_bytes = out->warm_stock_bytes + tsi_warm_bytes(a);
@@ -169,6 +172,7 @@ void tsi_tally_sampling(TsiArena* a, SlabSamplingStats* out) {
     memset(out, 0, sizeof *out);
     if (a->options.sampling_period == 0) return;
     memset((void*)&sum, 0, sizeof sum);
+
     tsi_lock_take(&tsi_registry_lock);
     tsi_samples_fold(&sum, &a->samples);
     for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
@@ -176,15 +180,18 @@ void tsi_tally_sampling(TsiArena* a, SlabSamplingStats* out) {
         tsi_samples_fold(&sum, &b->samples);
     }
     tsi_lock_give(&tsi_registry_lock);
+
     out->version = SLAB_STATS_VERSION;
     out->period = a->options.sampling_period;
     memcpy(&out->sum, (const void*)sum.sum, sizeof out->sum);
     out->dropped = tsi_load_relaxed(&sum.dropped);
+
     out->lock_samples = tsi_load_relaxed(&sum.locks.samples);
     out->lock_wait_ns_sum = tsi_load_relaxed(&sum.locks.wait_sum);
     out->lock_wait_ns_max = tsi_load_relaxed(&sum.locks.wait_max);
     out->lock_hold_ns_sum = tsi_load_relaxed(&sum.locks.hold_sum);
     out->lock_hold_ns_max = tsi_load_relaxed(&sum.locks.hold_max);
+
     memcpy(out->alloc_wall_ns, (const void*)sum.alloc_wall, sizeof out->alloc_wall_ns);
     memcpy(out->lock_wait_ns, (const void*)sum.locks.wait, sizeof out->lock_wait_ns);
     memcpy(out->lock_hold_ns, (const void*)sum.locks.hold, sizeof out->lock_hold_ns);

@@ -1,17 +1,17 @@
 /*
  * tally.h - how a slab that a walk has seen adds to the statistics of the allocator and of its class.
  *
- * begin fills in what counters tell and zeroes the rest; add takes one slab of tsi_snapshot_slabs; end works out rates.
+ * begin fills in the counters and zeroes the rest; add takes one slab of tsi_snapshot_slabs; end computes rates.
  */
 #ifndef TSI_STATS_TALLY_H
 #define TSI_STATS_TALLY_H
 
 #include "stats/snapshot.h"
 
-/* Class number behind a public index; 0 for a bad one. The last two indices are regions, of all sizes, and large
+/* Returns the class of a public index; 0 for a bad one. The last two indices are regions, of all sizes, and large
  * objects. */
 TSI_INLINE unsigned tsi_class_number(uint32_t index) { return index < TSI_CLASS_LARGE ? index + 1 : 0; }
-/* Usable bytes of an object of the class; 0 where each object has its own size. */
+/* Returns the usable bytes of an object of the class; 0 if each object has its own size. */
 TSI_INLINE uint32_t tsi_class_object_size(const TsiArena* a, unsigned cls) {
     return cls <= TSI_SMALL_CLASSES ? a->space.classes->c[cls].size : 0;
 }
@@ -20,12 +20,12 @@ typedef struct TsiRegionTally {
     uint32_t objects[TSI_SMALL_CLASSES + 1];
     uint64_t bytes[TSI_SMALL_CLASSES + 1];
 } TsiRegionTally;
-/* All 0 for a slab that is no region. */
+/* Counts the live objects of a region by class; all 0 for a slab that is not a region. */
 void tsi_tally_region(TsiArena* a, const TsiSlabView* v, TsiRegionTally* out);
-/* Live objects of class `cls` in a slab. Objects in regions count under the class of their usable bytes,
+/* Returns the live objects of class `cls` in a slab. Objects in regions count under the class of their usable bytes,
  * the region itself under the class of regions. */
 uint64_t tsi_tally_live_of(const TsiSlabView* v, const TsiRegionTally* region, unsigned cls);
-/* True when no further object of the slab's class would fit. */
+/* Returns true if no further object of the slab's class would fit. */
 bool tsi_tally_is_full(TsiArena* a, const TsiSlabView* v);
 
 void tsi_tally_global_begin(TsiArena* a, SlabGlobalStats* out);
@@ -33,8 +33,9 @@ void tsi_tally_global_add(SlabGlobalStats* out, const TsiSlabView* v);
 void tsi_tally_class_begin(TsiArena* a, uint32_t index, SlabClassStats* out);
 void tsi_tally_class_add(TsiArena* a, SlabClassStats* out, const TsiSlabView* v, const TsiRegionTally* region);
 void tsi_tally_class_end(SlabClassStats* out);
-/* Zeroed when sampling is off. */
+/* Sums the samples of all threads; zeroes if sampling is off. */
 void tsi_tally_sampling(TsiArena* a, SlabSamplingStats* out);
+/* Sums the refusals of all threads. */
 void tsi_tally_refusals(TsiArena* a, SlabRefusals* out);
 
 #endif

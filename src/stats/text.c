@@ -24,7 +24,7 @@ static const struct {
 
 static bool in_number(char c) { return (c >= '0' && c <= '9') || c == '.' || c == ','; }
 
-/* Writes "1 object" where `text` says "1 objects", except in quotes, where labels stand. Returns the new length. */
+/* Turns "1 objects" in `text` into "1 object", except in quotes, which hold labels. Returns the new length. */
 static size_t singular(char* text, size_t len) {
     bool quoted = false;
     for (size_t at = 0; at + 2 < len; at++) {

@@ -20,23 +20,23 @@ typedef struct TsiText {
     char buf[2048];
 } TsiText;
 
-/* At most 500 bytes at a time; longer ones are cut. */
+/* Writes text; cut after 500 bytes. */
 void tsi_text_put(TsiText* t, const char* format, ...) __attribute__((format(printf, 2, 3)));
-/* A line of its own: the head of a section, "1. ..."; one below it; one below it that starts with ACTION. */
+/* Write a line: the head of a section, "1. ..."; one below it; one below it that starts with ACTION. */
 void tsi_text_head(TsiText* t, unsigned section, const char* format, ...) __attribute__((format(printf, 3, 4)));
 void tsi_text_line(TsiText* t, const char* format, ...) __attribute__((format(printf, 2, 3)));
 void tsi_text_action(TsiText* t, const char* format, ...) __attribute__((format(printf, 2, 3)));
-/* Hands over what is left; false when anything was refused. */
+/* Hands over the rest. Returns false if anything was refused. */
 bool tsi_text_end(TsiText* t);
 
 typedef struct TsiWord {
     char at[48];
 } TsiWord;
-/* "12.3 MiB". */
+/* Returns "12.3 MiB". */
 TsiWord tsi_word_bytes(uint64_t bytes);
-/* A label in quotes, what is not printable as '?'; (unlabeled). */
+/* Returns a label in quotes, unprintable bytes as '?'; or (unlabeled). */
 TsiWord tsi_word_label(const char* label);
-/* "class 2 (128 B)", "regions", "large objects". */
+/* Returns "class 2 (128 B)", "regions" or "large objects". */
 TsiWord tsi_word_class(uint32_t class_index, uint32_t object_size);
 
 #endif

@@ -1,14 +1,14 @@
 /*
  * together.c - the allocators of one process as one report.
  *
- * Fields of single rows are added up by what metrics.def says of them, derived values are computed from the sums, and
- * the report has no rows of lists. The command tslab does the same (tslab/internal/snapshot/together.go).
+ * Fields of single rows are added up by their kinds in metrics.def, derived values are computed from the sums, and the
+ * report has no rows of lists. The command tslab does the same (tslab/internal/snapshot/together.go).
  */
 #include "stats/metrics.h"
 
 #include <string.h>
 
-/* Figures of the process that each allocator tells, ages, and switches: the largest counts. */
+/* Figures of the process that each allocator reports, ages, and switches: the largest counts. */
 static const char* const shared[] = {"rss_bytes_current", "page_size",     "allocators",  "uptime_ns", "timestamp_ns",
                                      "figures_age_ns",    "phases_age_ns", "epoch_count", "period",    "enabled",
                                      "changed_since"};
@@ -23,7 +23,8 @@ static bool is_limit(const TsiMetric* m) {
     return m->section == TSI_SECTION_GLOBAL && strncmp(m->key, "limit_", strlen("limit_")) == 0;
 }
 
-/* The one that reaches its limit first; where none is on its way, the fullest. Each allocator has limits of its own. */
+/* Returns the report that reaches its limit first; if none is on its way, the fullest. Each allocator has limits of its
+ * own. */
 static const TsiReport* nearest(const TsiReport* reports, unsigned count) {
     const TsiReport* found = reports;
     for (unsigned i = 1; i < count; i++) {
@@ -54,13 +55,13 @@ static void merge_word(const TsiMetric* m, uint64_t v, char* to) {
     }
 }
 
-/* Adds the field of another report; `to` has that of those before it. */
+/* Adds a field of another report to `to`, which has the sum of those before. */
 static void merge(const TsiMetric* m, const char* row, char* to) {
     TsiValue v = tsi_metric_value(m, row);
     if (tsi_metric_is_array(m)) {
         uint64_t* sums = (uint64_t*)(void*)to;
         for (unsigned i = 0; i < tsi_metric_entries(m); i++) sums[i] = add(sums[i], v.a[i]);
-    } else if (m->type == SLAB_SEGMENT_F64) { /* bytes a second: there are no others that are not derived */
+    } else if (m->type == SLAB_SEGMENT_F64) { /* bytes a second: all others are derived */
         double had;
         memcpy(&had, to, sizeof had);
         had += v.f;

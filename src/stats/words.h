@@ -1,6 +1,6 @@
 /*
  * words.h - the lines of words.def for C: TSI_DOCTOR_ROWS, tsi_rate_RETRY_GOOD, tsi_say_head, tsi_advice_cold,
- * TSI_HEALTH_GOOD, TSI_VERDICT_LOCKS. The compiler compares a sentence with what it is given.
+ * TSI_HEALTH_GOOD, TSI_VERDICT_LOCKS. The compiler checks a sentence's arguments.
  */
 #ifndef TSI_STATS_WORDS_H
 #define TSI_STATS_WORDS_H

@@ -4,20 +4,22 @@
 /* PARAMETERS of the controller: allocations between two looks, looks between two changes. */
 enum { SCAN_WINDOW = 1 << 18, SCAN_APART = 50 };
 enum { SCAN_SPREAD_ABOVE = 30, SCAN_GATHER_BELOW = 10 }; /* percent of the allocations that had to wait */
-/* How long a bank is waited for, by an allocation, which has others to go to, and by a sweep, which can do without.
- * Longer than what is done in one takes, and than most turns of other threads on its processor. */
+/* Limits of waiting for a bank: of an allocation, which has others to go to, and of a sweep, which can do without.
+ * Longer than the work in one, and than most turns of other threads on its processor. */
 enum { ALLOCATES_NS = 20000000, SWEEPS_NS = 100000000 };
-/* Before that: looks at the lock, and how often the processor is given away between them. A bank is held for no longer
- * than a few looks take, or its holder has lost its processor; to sleep would cost a membarrier. */
+/* Before that: looks at the lock, and times that the processor is given away. A bank is held for no longer than a few
+ * looks take, or its holder has lost its processor; sleeping would cost a membarrier. */
 enum { LOOKS = 50, TURNS = 16 };
 
 void tsi_bank_note(TsiArena* a, uint64_t allocations, uint64_t waits) {
     TsiScan* s = &a->scan;
     tsi_add_relaxed(&s->waits, waits);
     if (tsi_add_relaxed(&s->allocations, allocations) + allocations < SCAN_WINDOW) return;
+
     if (tsi_swap_acquire(&s->looking, 1) != 0) return; /* pairs with the release below */
+
     uint64_t n = tsi_load_relaxed(&s->allocations), waited = tsi_load_relaxed(&s->waits);
-    if (n >= SCAN_WINDOW) { /* else another thread has just looked */
+    if (n >= SCAN_WINDOW) { /* otherwise another thread has just looked */
         tsi_sub_relaxed(&s->allocations, n);
         tsi_sub_relaxed(&s->waits, waited);
         uint32_t checks = tsi_load_relaxed(&s->checks) + 1, spread = tsi_load_relaxed(&s->spread);
@@ -29,10 +31,11 @@ void tsi_bank_note(TsiArena* a, uint64_t allocations, uint64_t waits) {
             tsi_count(&s->switches);
         }
     }
+
     tsi_store_release(&s->looking, 0); /* pairs with the swap above */
 }
 
-/* The thread has found its bank held. */
+/* Counts an allocation that has found its bank held. */
 static void count_wait(TsiBinding* b, TsiBank* l, unsigned cls, TsiRef target) {
     TsiArena* a = b->arena;
     uint32_t label = tsi_inc_label(tsi_inc(&a->phases, tsi_ref_index(target)));
@@ -41,6 +44,7 @@ static void count_wait(TsiBinding* b, TsiBank* l, unsigned cls, TsiRef target) {
     tsi_add_relaxed(&a->alloc_retries_by_label[cls][tsi_label_column(&a->phases.labels, label)], 1);
 }
 
+/* Tries a lock for `turns` turns without sleeping. Returns true if it was taken. */
 static bool look_for(TsiLock* l, unsigned turns) {
     for (unsigned turn = 0; turn < turns; tsi_os_yield(&turn))
         for (unsigned look = 0; look < LOOKS; look++)
@@ -48,8 +52,8 @@ static bool look_for(TsiLock* l, unsigned turns) {
     return false;
 }
 
-/* A function of the program has used another allocator, perhaps: this one's binding is at hand again, and no other's
- * calls find it there. */
+/* Puts the thread's own binding at hand again: a function of the program may have used another allocator, and no
+ * other's calls may find it. */
 static void take_up(TsiBinding* own) {
     tsi_tls_forget();
     tsi_tls.binding = own;
@@ -64,17 +68,19 @@ TsiBank* tsi_bank_enter(TsiBinding* own, unsigned cls, TsiRef target) {
         if (look_for(&l->lock, TURNS) || tsi_lock_take_within(&l->lock, ALLOCATES_NS)) break;
         own->bank++; /* a thread is stopped there: L3 */
     }
+
     TsiBinding* b = tsi_bank_binding(l);
     if (TSI_UNLIKELY(b == NULL)) {
         b = tsi_binding_of_nobody(own->arena);
-        tsi_store_release(&l->binding, b); /* pairs with those who look without the lock */
+        tsi_store_release(&l->binding, b); /* pairs with tsi_banks_opened and tsi_banks_take */
     }
     if (b == NULL) {
         tsi_lock_give(&l->lock);
         return NULL;
     }
+
     if (TSI_UNLIKELY(waited)) count_wait(b, l, cls, target);
-    if (TSI_UNLIKELY(tsi_tls.binding != own)) take_up(own); /* a cleanup, before we came */
+    if (TSI_UNLIKELY(tsi_tls.binding != own)) take_up(own); /* a cleanup, before this call */
     tsi_bank_begin(l);
     return l;
 }
@@ -119,7 +125,7 @@ unsigned tsi_banks_take(TsiArena* a) {
     if (TSI_LIKELY(!a->options.shared) || tsi_tls.bank != NULL) return 0;
     for (unsigned n = 0; n < TSI_SHARED_BANKS; n++) {
         TsiBank* l = &a->bank[n];
-        /* acquire: the index of a binding that is there. One that comes later is another thread's. */
+        /* acquire: the index of a binding that is there. A later one is another thread's. */
         if (tsi_load_acquire(&l->binding) == NULL) continue;
         if (banks == 0) tsi_lock_wanted(&l->lock); /* among banks, their order is that of their numbers */
         bool stood = tsi_load_relaxed(&l->stood), got = tsi_lock_try(&l->lock);
@@ -138,6 +144,6 @@ void tsi_banks_child(TsiArena* a) {
     tsi_store_relaxed(&a->scan.looking, 0);
     for (unsigned n = 0; n < TSI_SHARED_BANKS; n++) {
         tsi_lock_reset(&a->bank[n].lock);
-        tsi_store_relaxed(&a->bank[n].binding, NULL); /* a record as those of vanished threads */
+        tsi_store_relaxed(&a->bank[n].binding, NULL); /* its record is like those of vanished threads */
     }
 }

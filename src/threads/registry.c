@@ -41,7 +41,7 @@ static TsiArena* arena_by_serial_locked(uint64_t serial) {
     return s != NULL && s->serial == serial ? s->arena : NULL;
 }
 
-/* Is there address space for a small allocator beside what is reserved by now? */
+/* Returns true if there is address space for a small allocator beside the present reservations. */
 static bool room_for_one(void) {
     const size_t bytes = TSI_MIB(56);
     if (tsi_os.sparse || tsi_os.space_limit == UINT64_MAX) return true;
@@ -62,6 +62,7 @@ bool tsi_registry_open(void) {
         tsi_table_init_in(&threads, &ground, THREAD_STRIDE, n, false);
         threads.spare = 0; /* nobody keeps an index of a thread: the lowest is taken again */
     }
+
     bool ok = ground.base != NULL;
     tsi_lock_give(&tsi_registry_lock);
     return ok;
@@ -86,18 +87,21 @@ void tsi_registry_remove(TsiArena* a) {
     *(TsiArenaSlot*)tsi_table_at(&arena_slots, a->slot) = (TsiArenaSlot){0, NULL};
     tsi_table_give(&arena_slots, a->slot);
     tsi_sub_relaxed(&arenas_now, 1);
+
     for (uint32_t n = 0; n < tsi_table_used(&threads); n++) {
         TsiThread* t = tsi_table_at(&threads, n);
         SlabAllocator* owner = a->owner;
-        /* By exchange: the thread may be about to use another allocator. Relaxed: who makes the next one at this
-         * address, and whoever is told of it, comes after the end of this one. */
+        /* By exchange: the thread may be about to use another allocator. Relaxed: the maker of the next one at this
+         * address, and every thread that learns of it, comes after the end of this one. */
         if (tsi_load_relaxed(&t->owner) == owner) /* first: records whose pages have gone are not written */
             (void)atomic_compare_exchange_strong_explicit(&t->owner, &owner, TSI_NO_OWNER, memory_order_relaxed,
                                                           memory_order_relaxed);
     }
+
     tsi_lock_give(&tsi_registry_lock);
     tsi_add_relaxed(&tsi_registry_removals, 1);
     if (tsi_tls.serial == a->serial) tsi_tls_forget();
+
     /* acquire: pairs with the release in thread_exit: the leaver's last access happened before */
     for (unsigned turn = 0; tsi_load_acquire(&a->exiting) != 0;) tsi_os_yield(&turn);
 }
@@ -157,6 +161,7 @@ void tsi_registry_at_exit(void (*fn)(void*)) { key_ok = pthread_key_create(&key,
 
 static TsiThread* thread_get(void) {
     if (tsi_tls.thread != NULL) return tsi_tls.thread;
+
     tsi_lock_take(&tsi_registry_lock);
     TsiThread* t = NULL;
     uint32_t index;
@@ -168,6 +173,7 @@ static TsiThread* thread_get(void) {
         tsi_store_relaxed(&t->owner, TSI_NO_OWNER);
     }
     tsi_lock_give(&tsi_registry_lock);
+
     if (t == NULL) return NULL;
     if (t->refs == NULL) {
         t->refs = t->first_refs;
@@ -175,6 +181,7 @@ static TsiThread* thread_get(void) {
         t->scopes = t->first_scopes;
         t->scope_capacity = TSI_SCOPES_FIRST;
     }
+
     /* in a late destructor too: ours runs once more, as often as the system allows */
     if (key_ok) (void)pthread_setspecific(key, t);
     tsi_tls.thread = tsi_tls.record = t;
@@ -191,7 +198,8 @@ static TsiBindingRef* ref_find(TsiBindingRef* refs, uint32_t capacity, uint64_t 
     return &refs[i];
 }
 
-/* Rebuilds the table at twice the size, or at the same when dropping dead arenas is enough. */
+/* Rebuilds the table at twice the size, or at its size if dropping dead arenas is enough. Returns false without
+ * memory. */
 static bool refs_grow(TsiThread* t) {
     uint32_t live = 0;
     tsi_lock_take(&tsi_registry_lock);
@@ -201,6 +209,7 @@ static bool refs_grow(TsiThread* t) {
         else t->refs[i].binding = NULL;
     }
     tsi_lock_give(&tsi_registry_lock);
+
     uint32_t capacity = live * 2 >= t->ref_capacity ? t->ref_capacity * 2 : t->ref_capacity;
     TsiBindingRef* refs = tsi_os_map(array_bytes(capacity, sizeof *refs));
     if (refs == NULL) return false;
@@ -208,6 +217,7 @@ static bool refs_grow(TsiThread* t) {
         if (t->refs[i].serial != 0 && t->refs[i].binding != NULL)
             *ref_find(refs, capacity, t->refs[i].serial) = t->refs[i];
     }
+
     if (t->refs != t->first_refs) tsi_os.unmap(t->refs, array_bytes(t->ref_capacity, sizeof *refs));
     t->refs = refs;
     t->ref_capacity = capacity;
@@ -252,6 +262,7 @@ static TsiBinding* binding_open(TsiArena* a, TsiThread* t, uint32_t period, uint
     uint32_t index = 0;
     if (!tsi_table_take(&a->bindings, &index, 0)) return NULL;
     TsiBinding* b = tsi_table_at(&a->bindings, index);
+
     b->index = index;
     b->base = a->space.base;
     b->payload_bytes = a->space.payload_bytes;
@@ -266,6 +277,7 @@ static TsiBinding* binding_open(TsiArena* a, TsiThread* t, uint32_t period, uint
     b->classes = a->space.classes;
     for (unsigned rank = 0; rank < TSI_READY_RANKS; rank++)
         b->ready_size[rank] = b->classes->c[tsi_region_class(rank)].slab_bytes;
+
     b->arena = a;
     b->incs_base = a->phases.incs.base;
     b->thread = t;
@@ -276,23 +288,27 @@ static TsiBinding* binding_open(TsiArena* a, TsiThread* t, uint32_t period, uint
     b->region = NULL;
     for (unsigned n = 0; n < TSI_HEAP_CACHE; n++) b->by_inc[n] = &tsi_no_heap;
     b->bank = 0;
+
     b->period = period;
-    if (period != 0) b->samples.locks.period = period; /* else its page stays with the system */
+    if (period != 0) b->samples.locks.period = period; /* if 0, its page stays with the system */
     b->dice = (uint32_t)tsi_os.random();
     b->slow_left = 1 + (period != 0 ? b->dice % period : 0);
+
     tsi_profile_start(b, mean);
     tsi_store_relaxed(&b->look_in, 1);
     b->looked_ns = 0;
     b->put_off_bytes = b->put_off_first = b->put_off_count = 0;
-    b->stack_low = b->stack_high = 0; /* the record was another thread's, perhaps */
+    b->stack_low = b->stack_high = 0; /* the record may have been another thread's */
     b->watched = period != 0 || mean != 0 || a->stand_ins != NULL;
+
     tsi_store_relaxed(&b->busy, 0);
     tsi_store_relaxed(&b->dead_heaps, 0);
     /* Without membarrier no word matches: every call takes the slow path, whose bracket is fenced. */
     b->live_word = tsi_os.has_membarrier ? tsi_heap_word(index, TSI_HEAP_LIVE) : TSI_FENCED;
     tsi_store_seq(&b->fenced, !tsi_os.has_membarrier);
     tsi_store_release(&b->inbox, 0); /* pairs with the acquire of a pusher: the inbox is open */
-    /* seq_cst, then the look: a sweep whose membarrier fails says so and then looks at in_use; one of us sees the
+
+    /* seq_cst, then the load: a sweep whose membarrier fails says so and then reads in_use; one of the two sees the
      * other. Pairs with the acquire in flush_stores of warm.c, too. */
     tsi_store_seq(&b->in_use, true);
     if (tsi_load_seq(&tsi_barrier_failed)) tsi_binding_fence(b);
@@ -310,7 +326,7 @@ static TsiBinding* binding_make(TsiArena* a) {
     return b;
 }
 
-/* Its `thread` is nobody's: no fork finds it to be its own. Who samples is the thread that allocates. */
+/* Its `thread` is nobody's: no fork finds it to be its own. The thread that allocates takes the samples. */
 TsiBinding* tsi_binding_of_nobody(TsiArena* a) { return binding_open(a, &tsi_no_thread, 0, 0); }
 
 TsiBinding* tsi_binding_find(TsiArena* a, bool make) {
@@ -320,7 +336,7 @@ TsiBinding* tsi_binding_find(TsiArena* a, bool make) {
     if (b != NULL) {
         tsi_tls.serial = a->serial;
         tsi_tls.binding = b;
-        /* In shared mode each call looks for a bank; where there are stand-ins, for those. */
+        /* In shared mode each call searches for a bank; with stand-ins, for those. */
         tsi_store_relaxed(&tsi_tls.thread->owner, a->none_at_hand ? TSI_NO_OWNER : a->owner);
     }
     return b;
@@ -333,7 +349,8 @@ static void add_all(_Atomic uint64_t* to, _Atomic uint64_t* from, size_t words, 
     }
 }
 
-/* Counters of a binding whose page goes; registry lock held, under which they are summed. */
+/* Moves the counters of a binding whose page goes to the arena, or back. [registry lock], under which they are
+ * summed. */
 static void counters_move(TsiTable* t, uint32_t index, bool back) {
     TsiArena* a = (TsiArena*)(void*)((uint8_t*)t - offsetof(TsiArena, bindings));
     TsiBinding* b = tsi_table_at(t, index);
@@ -342,8 +359,8 @@ static void counters_move(TsiTable* t, uint32_t index, bool back) {
     add_all(a->refused, b->refused, TSI_REFUSED_COUNT, back);
 }
 
-/* The page of a record that nobody has goes with its store locked: no flush is inside, and the zeros that come are an
- * unlocked store. */
+/* Prepares a free record for its page to go. Returns false if its store is locked. The lock is kept, so no flush is
+ * inside, and the zeros that come are an unlocked store. */
 static bool binding_leaves(TsiTable* t, uint32_t index) {
     TsiBinding* b = tsi_table_at(t, index);
     if (!tsi_warm_lock(&b->warm)) return false;
@@ -378,7 +395,7 @@ void tsi_registry_tidy(TsiArena* a, bool all) {
     tsi_lock_give(&tsi_registry_lock);
 }
 
-/* The record goes back; its thread is gone, or about to. */
+/* Gives back the record of a thread that has gone or is about to. */
 static void thread_drop(TsiThread* t) {
     memset(t->first_refs, 0, sizeof t->first_refs);
     t->refs = NULL;
