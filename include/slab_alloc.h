@@ -10,12 +10,12 @@
  *                  aligned to its size (up to 256 KiB; larger objects to 64 KiB), in a region it is not
  *   ownership      the caller owns an object from the call that returned it until it is freed or
  *                  its epoch is released; no object ever moves and none carries a header
- *   thread safety  any thread may call anything at any time; an object may be freed by any thread
- *   errors         allocation: NULL and errno = ENOMEM (no memory), EINVAL (size 0, bad
- *                  alignment, bad epoch id, bad pointer, NULL allocator), ESTALE (the epoch does
- *                  not accept allocations any more), EDQUOT (over a hard budget or max_bytes). Frees never change
- *                  errno; a stale, doubled, foreign or forged pointer or handle is refused and counted
- *                  (slab_stats_refusals), never a crash. NULL allocators are accepted everywhere.
+ *   thread safety  any thread may call anything at any time; any thread may free an object
+ *   errors         allocation: NULL and errno = ENOMEM (no memory), EINVAL (size 0, bad alignment, bad epoch id, bad
+ *                  pointer, NULL allocator), ESTALE (the epoch no longer accepts allocations), EDQUOT (over a hard
+ *                  budget or max_bytes). Frees never change errno; a stale, doubled, foreign or forged pointer or
+ *                  handle is refused and counted (slab_stats_refusals), never a crash. NULL allocators are accepted
+ *                  everywhere.
  *   complexity     O(1) unless stated
  *   unloading      never: a shared object with the static library inside stays loaded after dlclose, because
  *                  threads that have used the library run its code as they exit
@@ -36,10 +36,10 @@
 #else
 #define SLAB_API __attribute__((visibility("default")))
 #endif
-/* What compilers may know of allocation functions; n and m are the numbers of arguments. The attribute `malloc` is not
- * among them, because it promises that nothing but the returned pointer leads to the object: compilers drop stores to
- * an object that is then read through its handle (slab_handle_ptr) or found by a walk (slab_epoch_walk). No
- * deallocator is named, because objects that end with their epoch are no leaks. */
+/* Attributes by which compilers know the allocation functions; n and m are the numbers of arguments. The attribute
+ * `malloc` is not among them, because it promises that nothing but the returned pointer leads to the object: compilers
+ * drop stores to an object that is then read through its handle (slab_handle_ptr) or found by a walk (slab_epoch_walk).
+ * No deallocator is named, because objects that end with their epoch are no leaks. */
 #define SLAB_ALLOC __attribute__((assume_aligned(16)))
 #define SLAB_ALLOC_SIZE(n) SLAB_ALLOC __attribute__((alloc_size(n)))
 #define SLAB_ALLOC_ARRAY(n, m) SLAB_ALLOC __attribute__((alloc_size(n, m)))
@@ -68,8 +68,8 @@ extern "C" {
  * SlabClassStats.slab_bytes. */
 #define SLAB_PAGE_SIZE 4096u
 
-/* Number of size classes whose index and size are fixed for ever:
- * 0..7 = 64, 96, 128, 192, 256, 384, 512, 768 bytes. Further classes follow after index 7. */
+/* Number of size classes whose index and size never change: 0..7 = 64, 96, 128, 192, 256, 384, 512, 768 bytes. Further
+ * classes follow after index 7. */
 #define SLAB_FIXED_CLASSES 8u
 
 /* Names an epoch: a ring id (0 .. ring_size-1), or the id of a domain's own epoch (top bit set). */
@@ -86,8 +86,8 @@ typedef enum EpochCloseMode { EPOCH_DRAIN = 0, EPOCH_RELEASE = 1 } EpochCloseMod
  * again, even when its address is in use by a new object. */
 typedef uint64_t SlabHandle;
 
-/* Storage of an allocator, to be embedded or allocated by the caller; its memory is elsewhere.
- * Must not be moved or copied between allocator_init and allocator_destroy. */
+/* Storage of an allocator, which the caller embeds or allocates; the objects' memory is elsewhere. Must not be moved or
+ * copied between allocator_init and allocator_destroy. */
 typedef struct SlabAllocator {
     uint64_t opaque_[4];
 } __attribute__((aligned(16))) SlabAllocator;
@@ -116,37 +116,36 @@ typedef enum SlabMisuse {
     SLAB_MISUSE_COUNT
 } SlabMisuse;
 
-/* A kind of misuse as one word, as slab_stats_refusals and the outputs have it ("double_free"); "unknown" for any other
- * number. Static storage. */
+/* Returns the one-word name of a kind of misuse, as in slab_stats_refusals and the outputs ("double_free"); "unknown"
+ * for any other number. Static storage. */
 SLAB_API const char* slab_misuse_name(SlabMisuse what);
 
-/* Why a call was refused, in more detail than errno has: slab_error. */
+/* Causes of a refused call, in more detail than errno has; slab_error returns them. */
 typedef enum SlabError {
     SLAB_ERROR_NONE = 0,  /* nothing was refused on this thread yet */
     SLAB_ERROR_NO_MEMORY, /* no memory, or no record (ENOMEM) */
     SLAB_ERROR_BUDGET,    /* over a hard budget or max_bytes (EDQUOT) */
-    SLAB_ERROR_ARGUMENT,  /* NULL, an option, an inert allocator, a call that the object is not made for (EINVAL) */
+    SLAB_ERROR_ARGUMENT,  /* NULL, an option, an inert allocator, a call that the object does not support (EINVAL) */
     SLAB_ERROR_SIZE,      /* size 0, too large or overflowing; a bad alignment (EINVAL, ENOMEM) */
-    SLAB_ERROR_OBJECT,    /* the pointer or handle is no live object of the allocator, or the size not its (EINVAL) */
-    SLAB_ERROR_EPOCH,     /* no such epoch id or era (EINVAL) */
-    SLAB_ERROR_ENDED,     /* the epoch accepts nothing any more, or the domain is gone (ESTALE) */
-    SLAB_ERROR_BUSY,      /* somebody else is inside of the domain (EBUSY) */
-    SLAB_ERROR_ORDER      /* the domain is not the thread's innermost scope, or not detached (EINVAL) */
+    SLAB_ERROR_OBJECT, /* the pointer or handle names no live object of the allocator, or the size is wrong (EINVAL) */
+    SLAB_ERROR_EPOCH,  /* no such epoch id or era (EINVAL) */
+    SLAB_ERROR_ENDED,  /* the epoch accepts nothing any more, or the domain is gone (ESTALE) */
+    SLAB_ERROR_BUSY,   /* another scope is inside of the domain (EBUSY) */
+    SLAB_ERROR_ORDER   /* the domain is not the thread's innermost scope, or not detached (EINVAL) */
 } SlabError;
 
-/* Told of each misuse, on the offending thread, with no lock held. `where` is the offending
- * pointer or NULL. Not told of its own misuse while it runs. Must not destroy the allocator. */
+/* Called for each misuse, on the offending thread, with no lock held. `where` is the offending pointer or NULL. Misuse
+ * by the function itself is counted, without another call. Must not destroy the allocator. */
 typedef void (*SlabMisuseFn)(SlabAllocator* a, SlabMisuse what, const void* where, void* ctx);
 
-/* Told at destroy of what was still live, when the leak report is asked for. */
+/* Called as an allocator is destroyed, once for each epoch with live objects, if leak_report is set. */
 typedef void (*SlabLeakFn)(SlabAllocator* a, const char* label, uint64_t era, uint64_t objects, uint64_t bytes,
                            void* ctx);
 
-/* Options of an allocator. Zero-fill, set struct_size = sizeof(SlabOptions), set what matters;
- * a 0 means the default. The environment variable TSLAB_OPTIONS="name=value,..." overrides
- * (ignored in set-user-id programs); sizes there take k, m and g. A word that is no option, or out of range, is
- * ignored: slab_last_error() says so after the create, and one line on standard error, once a process, unless `quiet`
- * or `misuse_fn` is set. See docs/options.md. */
+/* Options of an allocator. Zero-fill, set struct_size = sizeof(SlabOptions), set what matters; a 0 means the default.
+ * The environment variable TSLAB_OPTIONS="name=value,..." overrides (ignored in set-user-id programs); sizes there take
+ * k, m and g. An unknown word or a value out of range is ignored: slab_last_error() says so after the create, and once
+ * a process a line on standard error does, unless `quiet` or `misuse_fn` is set. See docs/options.md. */
 typedef struct SlabOptions {
     size_t struct_size;       /* sizeof(SlabOptions) of the caller */
     uint32_t ring_size;       /* ring epochs: 2..1024, default 16 */
@@ -157,11 +156,11 @@ typedef struct SlabOptions {
                                at 1 MiB and learns */
     uint32_t slab_bytes;      /* least bytes of a slab, a power of two 4 KiB..64 KiB; default: by class */
     uint8_t prefault;         /* 1: touch pages as they are committed */
-    uint8_t misuse_fatal;     /* 1: on misuse say on standard error which it is, and abort() */
+    uint8_t misuse_fatal;     /* 1: on misuse print its kind to standard error and abort() */
     uint8_t leak_report;      /* 1: call leak_fn for every epoch with live objects at destroy */
     uint8_t huge_pages;       /* 1: ask for transparent huge pages for objects */
     uint32_t max_labels;      /* label ids, "(unlabeled)" and "(other)" included: 3..4096, default 256 */
-    uint32_t sampling_period; /* time one slow allocation in so many, see slab_stats.h; 0: none, else 16..1048576 */
+    uint32_t sampling_period; /* slow allocations per timed one, see slab_stats.h; 0: none timed, else 16..1048576 */
     /* most bytes of slabs and large objects committed at a time, 64 KiB at least; 0: no limit */
     uint64_t max_bytes;
     SlabMisuseFn misuse_fn;
@@ -170,26 +169,26 @@ typedef struct SlabOptions {
     void* leak_ctx;
     uint8_t numa_local; /* 1: slabs come from the memory node of the thread that takes them */
     uint8_t segment;    /* 1: show the statistics to other processes of the user, see slab_segment.h */
-    uint8_t shared;     /* 1: threads allocate by turns from slabs that are no thread's: least memory */
-    /* where objects lie one behind the other in regions, 0 or 1: in domains, and the first 12 KiB of a thread in each
-     * epoch of the ring; 2: nowhere, all by size class; 3: in domains only */
+    uint8_t shared;     /* 1: threads take turns at slabs that no thread owns: least memory */
+    /* where objects are packed in regions, one behind the other; 0 or 1: in domains, and the first 12 KiB of a thread
+     * in each epoch of the ring; 2: nowhere, all by size class; 3: in domains only */
     uint8_t bump;
-    /* 1: objects are blocks of malloc, one each, so that tools see them; 2: never; 0: where AddressSanitizer,
-     * LeakSanitizer or Valgrind's memcheck is there, see docs/sanitizers.md */
+    /* 1: each object is a block of malloc, so that tools see it; 2: never; 0: where AddressSanitizer, LeakSanitizer or
+     * Valgrind's memcheck is there, see docs/sanitizers.md */
     uint8_t by_malloc;
-    /* 1: a released phase's pages cannot be touched, and whoever touches them is told on standard error which phase it
-     * was, how long ago it ended and where the object was allocated, see docs/late-access.md. For tests */
+    /* 1: pages of a released phase cannot be touched: an access prints to standard error which phase it was, how long
+     * ago it ended and where the object was allocated, see docs/late-access.md. For tests */
     uint8_t late_access;
-    /* 1: what outlives the end of its phase is counted by the stack that made it, in the heap profile: without
-     * profile_bytes each object of a domain, and nothing else; with it those that are sampled. See docs/profile.md */
+    /* 1: objects that outlive the end of their phase are counted by the stack that made them, in the heap profile:
+     * without profile_bytes each object of a domain, and nothing else; with it the sampled ones. See docs/profile.md */
     uint8_t escape_stacks;
     uint8_t reserved_[1];
-    /* profile one allocation in about so many bytes, see slab_profile_write; 0: none, else 512..2^40 */
+    /* mean bytes allocated between two profiled allocations, see slab_profile_write; 0: no profile, else 512..2^40 */
     uint64_t profile_bytes;
     uint64_t warm_limit_bytes; /* most that the budget of warm pages may learn, 1 MiB at least, default 64 MiB */
     uint8_t quiet;             /* 1: no line on standard error about words of TSLAB_OPTIONS that are ignored */
-    /* empty slabs of epochs that go on are looked for once in so many milliseconds, and go back, by slow paths of
-     * allocations and frees and by readers of statistics: 1..86400000; 0: they stay until slab_trim or the end */
+    /* milliseconds between searches for empty slabs of open epochs, which then go back; slow paths of allocations and
+     * frees and readers of statistics search: 1..86400000; 0: they stay until slab_trim or the end */
     uint32_t decay_ms;
 } SlabOptions;
 
@@ -205,11 +204,10 @@ typedef struct PerfCounters {
     uint64_t empty_slab_overflowed;     /* slabs whose pages went back to the system */
 } PerfCounters;
 
-/* What an epoch held and what its end did. Exact:
- * objects_allocated == objects_freed + objects_released + objects_escaped, and so for bytes.
- * "deferred" slabs were held by a thread inside a call when the epoch was closed; that thread
- * returns them as it leaves. Objects in a slab that its owner held are in no term until then. bytes are
- * usable bytes. */
+/* Receipt of an epoch's end: what the epoch held and what its end did. Exact: objects_allocated == objects_freed +
+ * objects_released + objects_escaped, and so for bytes. "deferred" slabs were held by a thread inside a call when the
+ * epoch was closed; that thread returns them as it leaves the call. Objects in a slab that its owner held are in no
+ * term until then. bytes are usable bytes. */
 typedef struct EpochReceipt {
     uint32_t version; /* 2 */
     EpochId epoch_id;
@@ -225,223 +223,229 @@ typedef struct EpochReceipt {
     uint32_t regions_returned;      /* of slabs_returned: regions, where objects lie one behind the other */
 } EpochReceipt;
 
-/* The receipt as one line without an end of line: label, epoch, era, objects and bytes, what was returned and deferred,
- * interrupts, time in nanoseconds, resident bytes where they were measured. Writes at most n - 1 bytes and a 0 to out
- * (which may be NULL when n is 0) and returns the bytes of the whole text, without the 0, as snprintf does: not less
- * than n means that it was cut. 0 for NULL. The same in every locale; allocates nothing. Control characters in the
- * label are shown as '?'. */
+/* Writes the receipt as one line without an end of line: label, epoch, era, objects and bytes, what was returned and
+ * deferred, interrupts, time in nanoseconds, resident bytes where they were measured. Writes at most n - 1 bytes and a
+ * 0 to out (which may be NULL when n is 0). Returns the bytes of the whole text, without the 0, like snprintf: n or
+ * more means that it was cut. Returns 0 for r NULL. The text does not depend on the locale; control characters in the
+ * label are shown as '?'. Allocates nothing. */
 SLAB_API size_t epoch_receipt_text(const EpochReceipt* r, char* out, size_t n);
 /* Writes the same text on lines of at most `width` bytes, for a terminal: an end of line takes the place of some
- * spaces, so the text is as long. A word longer than `width` has a line of its own. out, n and the result are
- * epoch_receipt_text's. */
+ * spaces, so the text is as long. A word longer than `width` has a line of its own. out, n and the result are those of
+ * epoch_receipt_text. */
 SLAB_API size_t epoch_receipt_lines(const EpochReceipt* r, size_t width, char* out, size_t n);
 
 /* ---- allocators ------------------------------------------------------------------------- */
 
-/* Creates an allocator with default options. Returns NULL and errno when the system grants no
- * memory; slab_last_error() has the reason. Free with slab_allocator_free. O(1), a few system calls. */
+/* Creates an allocator with default options. Returns NULL with errno if the system grants no memory; slab_last_error()
+ * has the reason. Free with slab_allocator_free. O(1), a few system calls. */
 SLAB_API SlabAllocator* slab_allocator_create(void);
-/* Same with options; NULL options mean defaults. A bad option gives NULL and EINVAL. */
+/* Creates an allocator with the given options; NULL means defaults. Returns NULL with EINVAL for a bad option, else
+ * like slab_allocator_create. */
 SLAB_API SlabAllocator* slab_allocator_create_with(const SlabOptions* options);
-/* Destroys an allocator made by slab_allocator_create*, once it has been called by each holder (slab_allocator_retain).
- * NULL is fine. No thread may be inside a call on it then; threads that used it may live on. All its objects end.
- * O(epochs). */
+/* Gives up one hold on an allocator made by slab_allocator_create*; the last holder (slab_allocator_retain) destroys
+ * it, which ends all its objects. Does nothing for NULL. No thread may be inside a call on the allocator then; threads
+ * that used it may live on. O(epochs). */
 SLAB_API void slab_allocator_free(SlabAllocator* a);
-/* Adds a holder to an allocator made by slab_allocator_create*, which the caller holds: one slab_allocator_free more
- * destroys it. Returns a. NULL and EINVAL for NULL and for one of allocator_init. */
+/* Adds a holder to an allocator made by slab_allocator_create*, which the caller holds: destroying it then takes one
+ * slab_allocator_free more. Returns a, or NULL with EINVAL if a is NULL or made by allocator_init. */
 SLAB_API SlabAllocator* slab_allocator_retain(SlabAllocator* a);
-/* Initialises caller-owned storage. After a failure the allocator is valid and inert: every call
+/* Initialises caller-owned storage with default options. After a failure the allocator is valid and inert: every call
  * returns NULL, false or 0. */
 SLAB_API void allocator_init(SlabAllocator* a);
-/* Same with options; false and slab_last_error() on failure. */
+/* Initialises with the given options. Returns false with slab_last_error() if it failed. */
 SLAB_API bool allocator_init_with(SlabAllocator* a, const SlabOptions* options);
 /* Ends an allocator made by allocator_init*; the storage may be initialised again. */
 SLAB_API void allocator_destroy(SlabAllocator* a);
 
 /* ---- objects ---------------------------------------------------------------------------- */
 
-/* Allocates in the named epoch and writes the object's handle to *out (0 on failure; out may be
- * NULL). Returns the object or NULL with errno. */
+/* Allocates in the named epoch and writes the object's handle to *out (0 on failure; out may be NULL). Returns the
+ * object, or NULL with errno. */
 SLAB_API void* alloc_obj_epoch(SlabAllocator* a, uint32_t size, EpochId epoch, SlabHandle* out) SLAB_ALLOC_SIZE(2);
-/* Same in the innermost domain of `a` on this thread, else in the current epoch. */
+/* Allocates like alloc_obj_epoch, in the innermost domain of `a` on this thread, or in the current epoch if there is
+ * none. */
 SLAB_API void* alloc_obj(SlabAllocator* a, uint32_t size, SlabHandle* out) SLAB_ALLOC_SIZE(2);
-/* Frees by handle. True exactly once per object, however many threads try; false for 0 and for
- * anything stale, forged or another allocator's. */
+/* Frees the object that handle h names. Returns true exactly once per object, however many threads try; false for 0 and
+ * for a handle that is stale, forged or another allocator's. */
 SLAB_API bool free_obj(SlabAllocator* a, SlabHandle h);
 
-/* Allocates `size` bytes in the named epoch. */
+/* Allocates `size` bytes in the named epoch. Returns NULL with errno if it could not, here and below. */
 SLAB_API void* slab_malloc_epoch(SlabAllocator* a, size_t size, EpochId epoch) SLAB_ALLOC_SIZE(2);
-/* Allocates `size` bytes in the innermost domain of `a` on this thread, else in the current epoch.
- * Never refused because that epoch was advanced meanwhile. */
+/* Allocates `size` bytes in the innermost domain of `a` on this thread, or in the current epoch if there is none. Never
+ * refused because that epoch was advanced meanwhile. */
 SLAB_API void* slab_malloc(SlabAllocator* a, size_t size) SLAB_ALLOC_SIZE(2);
-/* Same as slab_malloc, where size 0 counts as 1. */
+/* Allocates like slab_malloc, but size 0 counts as 1. */
 SLAB_API void* slab_malloc0(SlabAllocator* a, size_t size) SLAB_ALLOC;
 /* Allocates `size` bytes in the current ring epoch, whatever scope the thread is in: a session made inside a request.
  * Never refused because that epoch was advanced meanwhile. */
 SLAB_API void* slab_malloc_outside(SlabAllocator* a, size_t size) SLAB_ALLOC_SIZE(2);
-/* Frees an object; NULL does nothing; anything that is not a live object is refused and counted. */
+/* Frees an object. Does nothing for NULL; refuses and counts a pointer that is no live object's. */
 SLAB_API void slab_free(SlabAllocator* a, void* p);
-/* Same; false when refused. NULL gives true. */
+/* Frees like slab_free. Returns false if the free was refused; true for NULL. */
 SLAB_API bool slab_free_checked(SlabAllocator* a, void* p);
-/* Same as slab_free with the size asked for; refused when the object is smaller than `size`. O(1), plus a byte read for
- * each 16 of an object in a region. */
+/* Frees like slab_free, and checks `size`, which was asked for: refused if the object is smaller. O(1), plus a byte
+ * read for each 16 of an object in a region. */
 SLAB_API void slab_free_sized(SlabAllocator* a, void* p, size_t size);
-/* Same; false when refused. NULL gives true. */
+/* Frees like slab_free_sized. Returns false if the free was refused; true for NULL. */
 SLAB_API bool slab_free_sized_checked(SlabAllocator* a, void* p, size_t size);
-/* Zeroed array; EINVAL when n * size is 0, ENOMEM when it overflows. More than 256 KiB become resident only where they
- * are touched, and cost no more than slab_malloc; under the purge policies `free` and `never` memory that was in use
- * before is purged, or read and where it is not zero written. */
+/* Allocates a zeroed array of n times `size` bytes. Returns NULL with EINVAL if the product is 0, ENOMEM if it
+ * overflows. More than 256 KiB become resident only where they are touched, and cost no more than slab_malloc; under
+ * the purge policies `free` and `never` memory that was in use before is purged, or read and zeroed where it is not
+ * zero. */
 SLAB_API void* slab_calloc(SlabAllocator* a, size_t n, size_t size) SLAB_ALLOC_ARRAY(2, 3);
+/* Allocates like slab_calloc, in the named epoch. */
 SLAB_API void* slab_calloc_epoch(SlabAllocator* a, size_t n, size_t size, EpochId epoch) SLAB_ALLOC_ARRAY(2, 3);
-/* Resizes. p NULL allocates; size 0 frees and returns NULL; a pointer that is not a live object
- * gives NULL and EINVAL and touches nothing; failure keeps the block. The new block stays in the old one's
- * epoch while that is ACTIVE, else it goes where slab_malloc would. A block over 128 KiB that grows has room behind it:
- * O(1) while that lasts, O(size) when it copies. */
+/* Resizes the block at p to `size` bytes. p NULL allocates; size 0 frees and returns NULL. Returns NULL with errno and
+ * leaves the block as it was if it failed: EINVAL if p is no live object. The new block stays in the old one's epoch
+ * while that is ACTIVE; afterwards it goes where slab_malloc would put it. A block over 128 KiB that grows has room
+ * behind it: O(1) while that lasts, O(size) when it copies. */
 SLAB_API void* slab_realloc(SlabAllocator* a, void* p, size_t size) SLAB_REALLOC_SIZE(3);
-/* Same; a block that has to move goes to the named epoch. */
+/* Resizes like slab_realloc, but a block that has to move goes to the named epoch. */
 SLAB_API void* slab_realloc_epoch(SlabAllocator* a, void* p, size_t size, EpochId epoch) SLAB_REALLOC_SIZE(3);
-/* Aligned object; alignment is a power of two up to 1 GiB. */
+/* Allocates `size` bytes at a multiple of `alignment`, a power of two up to 1 GiB. */
 SLAB_API void* slab_aligned_alloc(SlabAllocator* a, size_t alignment, size_t size) SLAB_ALLOC_ALIGNED(2, 3);
+/* Allocates like slab_aligned_alloc, in the named epoch. */
 SLAB_API void* slab_aligned_alloc_epoch(SlabAllocator* a, size_t alignment, size_t size, EpochId epoch)
     SLAB_ALLOC_ALIGNED(2, 3);
-/* Copies of a string, of a string of at most n bytes (a 0 is added), and of n bytes: where slab_malloc would put them,
- * and owned like any object. O(n). NULL and errno as with slab_malloc; text or p NULL, and memdup of 0 bytes, is EINVAL
- * and counted as a bad size. */
+/* Copy a string, a string of at most n bytes (and add a 0), or n bytes, to where slab_malloc would put them; the copy
+ * is owned like any object. Return NULL with errno like slab_malloc; with EINVAL, counted as a bad size, if text or p
+ * is NULL, and for memdup of 0 bytes. O(n). */
 SLAB_API char* slab_strdup(SlabAllocator* a, const char* text) SLAB_ALLOC;
 SLAB_API char* slab_strndup(SlabAllocator* a, const char* text, size_t n) SLAB_ALLOC;
 SLAB_API void* slab_memdup(SlabAllocator* a, const void* p, size_t n) SLAB_ALLOC_SIZE(3);
-/* The text that printf would write, of just its size. NULL also, with vsnprintf's errno, where the format cannot be
- * written. */
+/* Allocates the text that printf would write, of exactly its size. Returns NULL with errno like slab_malloc, and with
+ * vsnprintf's errno if the format cannot be written. */
 SLAB_API char* slab_asprintf(SlabAllocator* a, const char* format, ...) SLAB_ALLOC SLAB_FORMAT(2, 3);
-/* slab_strdup, slab_asprintf and slab_realloc outside of every scope, as slab_malloc_outside: what a request makes that
- * is to outlive it. A block that need not move stays in its epoch. */
+/* Act like slab_strdup, slab_asprintf and slab_realloc, but outside of every scope like slab_malloc_outside: for
+ * objects of a request that must outlive it. A block that need not move stays in its epoch. */
 SLAB_API char* slab_strdup_outside(SlabAllocator* a, const char* text) SLAB_ALLOC;
 SLAB_API char* slab_asprintf_outside(SlabAllocator* a, const char* format, ...) SLAB_ALLOC SLAB_FORMAT(2, 3);
 SLAB_API void* slab_realloc_outside(SlabAllocator* a, void* p, size_t size) SLAB_REALLOC_SIZE(3);
 /* Moves a live object out of its phase: copies its usable bytes to a new object, 16-byte aligned, in the ring's current
- * epoch and frees the old one, whose handles end. An object that outlives a drained phase in its old place holds the
- * page that it lies in; this is the way round. Returns the new object, or p where that is in the current epoch already;
- * NULL with errno, and p as it was: EINVAL (NULL, or no live object of a), ESTALE (p's phase ended meanwhile), ENOMEM,
- * EDQUOT. O(size). epoch_domain_move moves into a domain. */
+ * epoch and frees the old one, whose handles end. An object that outlives a drained phase in its old place keeps its
+ * page committed; moving it avoids that. Returns the new object, or p if it is in the current epoch already; NULL with
+ * errno, and leaves p as it was, if it failed: EINVAL (NULL, or no live object of a), ESTALE (p's phase ended
+ * meanwhile), ENOMEM, EDQUOT. O(size). epoch_domain_move moves into a domain. */
 SLAB_API void* slab_move_outside(SlabAllocator* a, void* p) SLAB_ALLOC;
-/* Usable bytes of a live object; 0 for anything else. Compilers hold a program to the size that it asked for
- * (alloc_size, _FORTIFY_SOURCE): to use all of them, ask for slab_good_size. */
+/* Returns the usable bytes of a live object; 0 for any other pointer. Compilers hold a program to the size that it
+ * asked for (alloc_size, _FORTIFY_SOURCE): to use all bytes, ask for slab_good_size. */
 SLAB_API size_t slab_usable_size(SlabAllocator* a, const void* p);
-/* The size to ask for instead of `size` so that no byte of the object goes unused: an object asked for with it has
- * exactly so many usable bytes, in every epoch. (One asked for with `size` may have fewer in a region, where sizes are
- * rounded to 16 only.) 0 for sizes that cannot be served. */
+/* Returns the size to ask for instead of `size` so that no byte of the object goes unused: such an object has exactly
+ * that number of usable bytes, in every epoch. (An object asked for with `size` may have fewer in a region, where sizes
+ * are only rounded to 16.) Returns 0 for sizes that cannot be served. */
 SLAB_API size_t slab_good_size(SlabAllocator* a, size_t size);
-/* True when p lies where this allocator keeps objects or has kept some: tells which allocator a pointer must be
- * freed with. Whether an object starts there, or lives, is not looked at. */
+/* Returns true if p lies where this allocator keeps or has kept objects: tells which allocator a pointer must be freed
+ * with. Does not check whether an object starts there, or lives. */
 SLAB_API bool slab_owns(SlabAllocator* a, const void* p);
-/* Epoch of a live object; id and era may be NULL. False for anything else. */
+/* Writes the epoch of a live object to *id and *era, which may be NULL. Returns false for any other pointer. */
 SLAB_API bool slab_ptr_epoch(SlabAllocator* a, const void* p, EpochId* id, uint64_t* era);
-/* Object of a handle, NULL when it has ended. The answer can be overtaken by another thread's free. */
+/* Returns the object that handle h names, or NULL if it has ended. Another thread's free can overtake the answer. */
 SLAB_API void* slab_handle_ptr(SlabAllocator* a, SlabHandle h);
-/* Handle of a live object, 0 for anything else, and when there is no memory for handles. O(1); asked for an object of
- * another thread's slab that has issued none there yet, it interrupts the process's running threads once
- * (membarrier). */
+/* Returns the handle of a live object; 0 for any other pointer, and without memory for handles. O(1); the first call
+ * for an object in another thread's slab without handles interrupts the process's running threads once (membarrier). */
 SLAB_API SlabHandle slab_ptr_handle(SlabAllocator* a, const void* p);
 /* Gives empty slabs of all epochs and all warm pages back to the system. Interrupts running threads once
  * for each epoch in which other threads own slabs. O(slabs + epochs). */
 SLAB_API void slab_trim(SlabAllocator* a);
-/* Gives back what the calling thread keeps: its warm pages and its empty slabs. O(its slabs + epochs). */
+/* Gives back the warm pages and the empty slabs of the calling thread. O(its slabs + epochs). */
 SLAB_API void slab_thread_flush(SlabAllocator* a);
-/* Counters of a class; zeroed for a bad class. O(threads). */
+/* Fills *out with the counters of a class; zeroes it for a bad class. O(threads). */
 SLAB_API void get_perf_counters(SlabAllocator* a, uint32_t size_class, PerfCounters* out);
-/* Objects that one slab of the class serving `size` holds, with default slab_bytes; 0 when no slab class serves it. */
+/* Returns how many objects a slab of the class serving `size` holds, with default slab_bytes; 0 if no slab class serves
+ * it. */
 SLAB_API uint32_t slab_object_count(uint32_t size);
-/* Page size of the system, bytes. */
+/* Returns the page size of the system in bytes. */
 SLAB_API size_t slab_page_size(void);
-/* CLOCK_MONOTONIC in nanoseconds. */
+/* Returns the time of CLOCK_MONOTONIC in nanoseconds. */
 SLAB_API uint64_t slab_now_ns(void);
-/* Resident bytes of the process, from the kernel; 0 when unknown. */
+/* Returns the resident bytes of the process, from the kernel; 0 when unknown. */
 SLAB_API uint64_t slab_rss_bytes(void);
-/* "major.minor.patch"; static storage. */
+/* Returns "major.minor.patch"; static storage. */
 SLAB_API const char* slab_version(void);
-/* Why the last create, init or option call of this thread failed, or its last call on a domain that gives bool or a
- * domain; "" when none did. After a create or init that succeeded: the words of TSLAB_OPTIONS that were ignored, ""
- * when none were. A call on a domain that succeeds leaves the sentence as it is. Thread-local storage, valid until the
- * thread's next such call. */
+/* Returns a sentence that says why the last create, init or option call of this thread failed, or its last call on a
+ * domain that returns bool or a domain; "" if none did. After a create or init that succeeded: the words of
+ * TSLAB_OPTIONS that were ignored, "" if none were. A call on a domain that succeeds leaves the sentence unchanged.
+ * Thread-local storage, valid until the thread's next such call. */
 SLAB_API const char* slab_last_error(void);
-/* Why the last call of this thread that gave NULL or false was refused: an enum SlabError. Thread-local; a call that
- * succeeds leaves it, and calls that only ask (slab_owns, slab_ptr_epoch, slab_handle_ptr) do, too. For callers between
- * which and the library something else sets errno. */
+/* Returns an enum SlabError: why the last call of this thread that returned NULL or false was refused. Thread-local. A
+ * call that succeeds leaves it unchanged, and so do calls that only ask (slab_owns, slab_ptr_epoch, slab_handle_ptr).
+ * For callers where other code sets errno after the library's call. */
 SLAB_API int slab_error(void);
 
 /* ---- epochs ----------------------------------------------------------------------------- */
 
-/* Id of the current ring epoch. */
+/* Returns the id of the current ring epoch. */
 SLAB_API EpochId epoch_current(SlabAllocator* a);
 /* Closes the current ring epoch to allocation and opens the next id as a new incarnation with a
  * larger era. Reclaims nothing, waits for nothing but a short lock, and never fails while fewer than 262,000
  * epochs are open or draining (then the current one stays). O(threads in the old epoch). */
 SLAB_API void epoch_advance(SlabAllocator* a);
-/* Same; returns the new current id. */
+/* Advances like epoch_advance. Returns the new current id. */
 SLAB_API EpochId epoch_advance_id(SlabAllocator* a);
-/* Drains: see epoch_close_ex. */
+/* Ends the incarnation that the id names by draining it; see epoch_close_ex. */
 SLAB_API void epoch_close(SlabAllocator* a, EpochId epoch);
-/* Ends the incarnation that the id names now, in the given mode, and fills *out when not NULL. When that is the current
- * one, the ring advances first: allocations that name no epoch go on in the next, those that name this one are refused.
- * Never waits for another thread; interrupts running threads once when they hold slabs of the
- * epoch. False for a bad id. Any state, any number of times. O(slabs of the epoch). */
+/* Ends the incarnation that the id names now, in the given mode, and fills *out if it is not NULL. If that is the
+ * current one, the ring advances first: allocations that name no epoch go on in the next, those that name this one are
+ * refused. Never waits for another thread; interrupts running threads once when they hold slabs of the epoch. Returns
+ * false for a bad id. May be called in any state, any number of times. O(slabs of the epoch). */
 SLAB_API bool epoch_close_ex(SlabAllocator* a, EpochId epoch, EpochCloseMode mode, EpochReceipt* out);
-/* Same for the incarnation with this era, also one the ring has moved past. False when it is gone.
- * O(open epochs) to find it. */
+/* Ends the incarnation with this era like epoch_close_ex, also if the ring has moved past it. Returns false if it is
+ * gone. O(open epochs) to find it. */
 SLAB_API bool epoch_close_era(SlabAllocator* a, uint64_t era, EpochCloseMode mode, EpochReceipt* out);
-/* Era of the incarnation that the id names now; eras start at 1; 0 = no such epoch. */
+/* Returns the era of the incarnation that the id names now, at least 1; 0 if there is no such epoch. */
 SLAB_API uint64_t epoch_era(SlabAllocator* a, EpochId epoch);
-/* State of the incarnation; CLOSING for a bad id. */
+/* Returns the state of the incarnation that the id names now; CLOSING for a bad id. */
 SLAB_API EpochLifecycleState epoch_state(SlabAllocator* a, EpochId epoch);
-/* Sets the label: 31 bytes at most, cut at a UTF-8 boundary; copied; NULL clears it. */
+/* Sets the epoch's label: a copy of at most 31 bytes, cut at a UTF-8 boundary; NULL clears it. */
 SLAB_API void slab_epoch_set_label(SlabAllocator* a, EpochId epoch, const char* label);
-/* A count the program may keep with the incarnation; dec stops at 0. */
+/* Change and return a count that the program may keep with the incarnation; dec stops at 0. */
 SLAB_API void slab_epoch_inc_refcount(SlabAllocator* a, EpochId epoch);
 SLAB_API void slab_epoch_dec_refcount(SlabAllocator* a, EpochId epoch);
 SLAB_API uint64_t slab_epoch_get_refcount(SlabAllocator* a, EpochId epoch);
 
-/* Registers fn(arg), to run once when the incarnation is released or has drained, last registered
- * first, on the thread that ends it, with no lock held; it may free but must not allocate in that epoch. False when the
- * epoch is closed already, unknown, or memory is short. */
+/* Registers fn(arg) to run once when the incarnation is released or has drained: the last registered first, on the
+ * thread that ends it, with no lock held. fn may free but must not allocate in that epoch. Returns false if the epoch
+ * is closed already or unknown, or memory is short. */
 SLAB_API bool slab_epoch_on_end(SlabAllocator* a, EpochId epoch, void (*fn)(void* arg), void* arg);
 
-/* Told of a budget that is exceeded: `bytes` is what is committed now. On the allocating thread, no lock
- * held; may allocate, free, reset, close and end epochs and domains, and change labels and budgets. Budgets that its
- * own allocations exceed act, but it is not told of them while it runs. An allocation goes on where the thread is then;
- * an object in a phase that the function has released is not given out, but made again, or refused with ESTALE. */
+/* Called when a budget is exceeded; `bytes` is the amount committed now. Runs on the allocating thread with no lock
+ * held, and may allocate, free, reset, close and end epochs and domains, and change labels and budgets. Budgets that
+ * its own allocations exceed act, but without a call while it runs. The allocation goes on where the thread is then; an
+ * object in a phase that the function has released is not given out, but made again, or refused with ESTALE. */
 typedef void (*SlabBudgetFn)(SlabAllocator* a, EpochId epoch, uint64_t bytes, bool hard, void* ctx);
-/* Limits what an epoch, or all epochs of a label together, may commit: slabs and large objects, in bytes, whether their
- * slots are used or not, so a budget acts in steps of a slab (SlabClassStats.slab_bytes) and is never exceeded
- * by a hard one. 0 = no limit. Above `soft`, fn is called once for each time the amount rises past it. Before an
- * allocation fails with EDQUOT for want of `hard`, empty slabs of the epoch go back and fn is called once; if
- * memory went back meanwhile the allocation goes on. fn may be NULL. A later call replaces the budget; an epoch's ends
- * with the incarnation, a label's with the allocator. A label's is exact when it is set before the label is in use; set
- * later, up to 64 KiB a thread are seen with its next slab only, and what a relabelled epoch brings along is never
- * refused. False: bad id or label, or hard < soft (EINVAL); a label that found no room (ENOMEM). */
+/* Limit the bytes that an epoch, or all epochs of a label together, may commit: slabs and large objects, whether their
+ * slots are used or not. So a budget acts in steps of a slab (SlabClassStats.slab_bytes), and `hard` is never exceeded.
+ * 0 = no limit. fn, which may be NULL, is called once each time the amount rises past `soft`. Before an allocation
+ * fails with EDQUOT because of `hard`, empty slabs of the epoch go back and fn is called once; if memory went back
+ * meanwhile the allocation goes on. A later call replaces the budget; an epoch's ends with the incarnation, a label's
+ * with the allocator. A label's budget is exact if it is set before the label is in use; if set later, up to 64 KiB a
+ * thread count only from its next slab on. The bytes that a relabelled epoch brings along are never refused. Return
+ * false for a bad id or label, or hard < soft (EINVAL); for a label that found no room (ENOMEM). */
 SLAB_API bool slab_epoch_set_budget(SlabAllocator* a, EpochId epoch, size_t soft, size_t hard, SlabBudgetFn fn,
                                     void* ctx);
 SLAB_API bool slab_label_set_budget(SlabAllocator* a, const char* label, size_t soft, size_t hard, SlabBudgetFn fn,
                                     void* ctx);
 
-/* Says that a phase of the label may let `objects` objects of `bytes` usable bytes together escape as it is drained: a
- * response that is still being sent, an entry of a cache. Up to there no doctor and no alert speaks of it. A phase that
- * lets more escape is told of until it has drained, and counted (SlabLabelStats.unexpected_phases); those that drain
- * already are judged by what they hold at this call. What escapes is counted and shown as before. 0 and 0 take it
- * back. False: NULL, or no label (EINVAL); a label that found no room (ENOMEM). Any thread. O(phases of the label
- * that drain). */
+/* Lets each phase of the label leave `objects` objects of together `bytes` usable bytes behind as it is drained,
+ * without an alarm: a response that is still being sent, an entry of a cache. Doctor and alerts report only a phase
+ * that lets more escape, until it has drained; such phases are counted (SlabLabelStats.unexpected_phases). Phases that
+ * drain already are judged by what they hold at this call. Escaped objects are counted and shown as before. 0 and 0
+ * take the allowance back. Returns false for NULL or no label (EINVAL), for a label that found no room (ENOMEM). [any
+ * thread] O(phases of the label that drain). */
 SLAB_API bool slab_label_expect_escapes(SlabAllocator* a, const char* label, uint32_t objects, uint64_t bytes);
 
 /* ---- typed allocation ------------------------------------------------------------------- */
 
+/* Allocates for SLAB_NEW and SLAB_NEW_ARRAY. */
 static inline void* slab_new_(SlabAllocator* a, size_t n, size_t size, size_t alignment) {
     const size_t most = PTRDIFF_MAX;                                  /* no cast: this is C++, too */
     if (size != 0 && n > most / size) return slab_calloc(a, n, size); /* which refuses it */
     return alignment <= 16 ? slab_malloc(a, n * size) : slab_aligned_alloc(a, alignment, n * size);
 }
 
-/* An object of a type, or an array of n, with the type's alignment, where slab_malloc would put it: a pointer to the
- * type, NULL with errno. The bytes are not set and no constructor runs. An n whose bytes cannot be is refused (ENOMEM),
- * 0 is EINVAL. */
+/* Allocate an object of a type, or an array of n, with the type's alignment, where slab_malloc would put it. Give a
+ * pointer to the type, or NULL with errno: ENOMEM if n objects have more bytes than can be, EINVAL if n is 0. The bytes
+ * are not set and no constructor runs. */
 #ifdef __cplusplus
 #define SLAB_NEW_ARRAY(a, type, n) (static_cast<type*>(slab_new_((a), (n), sizeof(type), alignof(type))))
 #else

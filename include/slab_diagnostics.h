@@ -1,6 +1,6 @@
 /*
- * slab_diagnostics.h - reports that answer a question: which phase leaks, why allocations are slow, whether the
- * kernel took the pages back, what escaped.
+ * slab_diagnostics.h - reports that answer a question: which phase leaks, why allocations are slow, whether the kernel
+ * took the pages back, which objects escaped.
  *
  * Arrays in reports are the caller's: free() them (NULL when empty). Conventions as slab_alloc.h: any thread, NULL
  * allocators give empty reports, without memory the arrays are NULL and the counts 0 with errno ENOMEM.
@@ -16,7 +16,7 @@ extern "C" {
 
 #define SLAB_DIAGNOSTICS_VERSION 1
 
-/* An epoch that no longer accepts allocations, one class of it, and what still lives there. */
+/* A class of an epoch that no longer accepts allocations, with the objects that still live there. */
 typedef struct EpochLeakCandidate {
     uint32_t class_index, object_size;
     EpochId epoch_id;
@@ -33,8 +33,8 @@ typedef struct EpochLeakReport {
     EpochLeakCandidate* candidates;
 } EpochLeakReport;
 
-/* CLOSING epochs at least `threshold_sec` old in which objects live, by bytes, largest first, at most `max_top` rows.
- * Returns candidate_count. O(slabs). */
+/* Lists the CLOSING epochs at least `threshold_sec` old in which objects live, by bytes, largest first, in at most
+ * `max_top` rows. Returns candidate_count. O(slabs). */
 SLAB_API uint32_t slab_detect_epoch_leaks(SlabAllocator* a, uint32_t threshold_sec, uint32_t max_top,
                                           EpochLeakReport* out);
 
@@ -48,13 +48,13 @@ typedef struct SlowPathAttribution {
 
 typedef struct SlowPathReport {
     uint32_t version, class_count;
-    SlowPathAttribution* classes; /* those with hits */
+    SlowPathAttribution* classes; /* classes with hits */
 } SlowPathReport;
 
-/* O(threads + slabs). */
+/* Counts the slow paths of each class by cause. O(threads + slabs). */
 SLAB_API void slab_analyze_slow_path(SlabAllocator* a, SlowPathReport* out);
 
-/* One class of one closed incarnation. */
+/* A class of a closed incarnation. */
 typedef struct EpochReclamation {
     uint32_t class_index;
     EpochId epoch_id;
@@ -71,7 +71,7 @@ typedef struct ReclamationReport {
     EpochReclamation* epochs; /* oldest first; the last 256 rows of epoch_close and its kin, not of domains */
 } ReclamationReport;
 
-/* O(1). */
+/* Lists pages given back to the system, by close. O(1). */
 SLAB_API void slab_analyze_reclamation(SlabAllocator* a, ReclamationReport* out);
 
 /* A live object. */
@@ -81,24 +81,25 @@ typedef struct SlabLiveObject {
     uint32_t class_index;
 } SlabLiveObject;
 
-/* Calls `fn` for each live object of the incarnation an epoch id names now (any state), until it returns false. Returns
- * how many it was called for. Exact when no thread allocates or frees there; otherwise objects that begin or
- * end meanwhile may be missing or told of when they are over. `fn` may not free what it is told of. O(slabs). */
+/* Calls `fn` for each live object of the incarnation an epoch id names now (any state), until fn returns false. Returns
+ * the number of calls. Exact when no thread allocates or frees there; otherwise objects that begin or end meanwhile may
+ * be missing, or over by the time of the call. `fn` may not free the object it is called for. O(slabs). */
 SLAB_API uint64_t slab_epoch_walk(SlabAllocator* a, EpochId epoch, bool (*fn)(const SlabLiveObject* object, void* ctx),
                                   void* ctx);
-/* The same for an incarnation that the ring has moved past. */
+/* Walks like slab_epoch_walk over the incarnation with this era, also if the ring has moved past it. */
 SLAB_API uint64_t slab_epoch_walk_era(SlabAllocator* a, uint64_t era,
                                       bool (*fn)(const SlabLiveObject* object, void* ctx), void* ctx);
 
-/* The three reports and the health of locks and samples as text with ACTION lines: what to do, and about which label.
- * `write` as for slab_stats_json. False with EINVAL for a NULL allocator or `write`. An ended phase in which objects
- * live is called a leak when it is 60 s old, and until then too young to judge. */
+/* Writes the three reports and the health of locks and samples as text with ACTION lines: what to do, and about which
+ * label. `write` is called as by slab_stats_json. Returns false with EINVAL for a NULL allocator or `write`. An ended
+ * phase in which objects live is called a leak when it is 60 s old, and until then too young to judge. */
 SLAB_API bool slab_doctor(SlabAllocator* a, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);
-/* The same from an age of `leak_sec`, for programs whose phases drain sooner; 0 when nothing is under way any more. */
+/* Writes like slab_doctor, but calls a phase a leak from an age of `leak_sec`, for programs whose phases drain sooner;
+ * 0 if no phase is expected to drain any more. */
 SLAB_API bool slab_doctor_ex(SlabAllocator* a, uint32_t leak_sec, bool (*write)(void* ctx, const char* bytes, size_t n),
                              void* ctx);
 
-/* What slab_gate lets pass. */
+/* Limits of slab_gate. */
 typedef struct SlabGateOptions {
     size_t struct_size;      /* sizeof(SlabGateOptions) */
     const char* label;       /* this label alone; NULL: each */
@@ -107,22 +108,22 @@ typedef struct SlabGateOptions {
     uint64_t objects, bytes; /* that a round may leave behind more than any before it */
 } SlabGateOptions;
 
-/* For tests: calls round(ctx) a few times, a phase or as many as it likes each, and returns true if after none of the
- * counted rounds a label retains more than after any round before: objects that live in its open phases and its ended
- * ones, beyond `objects`, or a quarter more of their usable bytes, beyond `bytes` (the same objects take up to a
- * quarter more elsewhere). So a leak is found by the first round that leaves something on top, in a program that keeps
- * what it likes. options may be NULL: every label, nothing more. False with ERANGE when one retains more; with EINVAL
- * (NULL, bad options) and ENOMEM; `why` (may be NULL) says it in a sentence of at most `why_bytes`, with the label.
- * Figures are exact where no other thread works. No lock is held while `round` runs.
- * O(rounds * (slabs + incarnations + labels)). */
+/* Tests for leaks: calls round(ctx), which may run any number of phases, and returns true if after none of the counted
+ * rounds a label retains more than after any round before: objects that live in its open phases and its ended ones,
+ * beyond `objects`, or a quarter more of their usable bytes, beyond `bytes` (the same objects take up to a quarter more
+ * elsewhere). So a leak is found by the first round that leaves something on top, in a program that may keep other
+ * things. options may be NULL: every label, nothing more. Returns false with ERANGE if a label retains more; with
+ * EINVAL (NULL, bad options) and ENOMEM; `why` (may be NULL) then has a sentence of at most `why_bytes`, with the
+ * label. Figures are exact where no other thread works. No lock is held while `round` runs. O(rounds * (slabs +
+ * incarnations + labels)). */
 SLAB_API bool slab_gate(SlabAllocator* a, const SlabGateOptions* options, void (*round)(void* ctx), void* ctx,
                         char* why, size_t why_bytes);
 
-/* The heap profile, option profile_bytes, in the format of pprof (profile.proto, not compressed): objects and bytes
- * allocated since the allocator was made, and in use now, by stack, by the label of their phase, and by that of the
- * scope that made them by slab_malloc_outside; docs/profile.md.
- * `write` as for slab_stats_json. Returns the bytes written; 0 when `write` refused some, with EINVAL for a NULL
- * allocator or `write` and where no profile is taken, with ENOMEM without memory. O(samples). */
+/* Writes the heap profile, option profile_bytes, in the format of pprof (profile.proto, not compressed): objects and
+ * bytes allocated since the allocator was made, and in use now, by stack, by the label of their phase, and by that of
+ * the scope that made them by slab_malloc_outside; docs/profile.md. `write` is called as by slab_stats_json. Returns
+ * the bytes written; 0 if `write` refused some, with EINVAL for a NULL allocator or `write` and where no profile is
+ * taken, with ENOMEM without memory. O(samples). */
 SLAB_API size_t slab_profile_write(SlabAllocator* a, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);
 
 #ifdef __cplusplus

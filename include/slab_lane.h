@@ -9,9 +9,9 @@
  *     }
  *
  * An object of a lane is an object of its domain: freed, resized, asked about and released by the same calls, from any
- * thread, and counted in the same figures. slab_lane_malloc does what epoch_domain_malloc does, and refuses what it
- * refuses. In addition it refuses once the domain has gone on to another epoch (epoch_domain_reset, an exit that ended
- * it): open the lane again.
+ * thread, and counted in the same figures. slab_lane_malloc allocates and refuses like epoch_domain_malloc. In addition
+ * it refuses once the domain has gone on to another epoch (epoch_domain_reset, an exit that ended it): open the lane
+ * again.
  *
  * When to use it: a loop that makes many objects of up to 4 KiB in one phase, on one thread. When not to: for a few
  * objects, since opening costs about what ten calls save; in an epoch of the ring (epoch_domain_wrap), whose objects
@@ -36,10 +36,10 @@
  *     }
  *     epoch_domain_destroy(d);
  *
- * Ownership: the lane is the caller's memory and owns nothing; forget it when the phase has ended. It must not be used
+ * Ownership: the lane is the caller's memory and owns nothing; forget it when the phase has ended, and do not use it
  * once the allocator is gone. Thread safety: a lane is for one thread at a time, and inlines on the one that opened it;
  * a thread may have several, also of one domain; each thread of a domain opens its own. Do not use a lane in a signal
- * handler. A fork child may go on with a lane of the thread that forked. Errors: as epoch_domain_malloc.
+ * handler. A fork child may go on with a lane of the thread that forked. Errors: those of epoch_domain_malloc.
  * Complexity: O(1).
  */
 #ifndef SLAB_LANE_H
@@ -51,7 +51,7 @@
 extern "C" {
 #endif
 
-/* Of the records below. A library with another version gives lanes that always call. */
+/* Version of the records below. A library with another version gives lanes that always call. */
 #define SLAB_LANE_VERSION 1u
 
 /* Whether this compiler inlines lanes; 0: each slab_lane_malloc is a call. */
@@ -87,22 +87,24 @@ typedef struct SlabLane {
     uint64_t *busy_, live_, reserved_;
 } SlabLane;
 
-/* What the inline functions below call. version: SLAB_LANE_VERSION of the caller's header. */
+/* Open a lane for the inline functions below. `version` is SLAB_LANE_VERSION of the caller's header. */
 SLAB_API bool slab_lane_open_as(SlabLane* lane, epoch_domain_t* d, uint32_t version);
 SLAB_API bool slab_lane_begin_as(SlabLane* lane, SlabAllocator* a, const char* label, uint32_t version);
-/* What the inlined path does not do, of a lane's fields by value, so that the lane may live in registers. Returns the
- * object, and the heap that the lane leads to from then on. */
+/* Result of slab_lane_malloc_called: the object, and the heap that the lane leads to from then on. */
 typedef struct SlabLaneGot {
     void* p;
     struct SlabLaneHeap_* heap_;
 } SlabLaneGot;
+/* Allocates where the inlined path does not. Takes the lane's fields by value, so that the lane may live in
+ * registers. */
 SLAB_API SlabLaneGot slab_lane_malloc_called(epoch_domain_t* domain, uint64_t phase, uint64_t thread,
                                              struct SlabLaneHeap_* heap, uint64_t* busy, size_t size);
-/* The inlined path has allocated p, and somebody has asked for what it was inside of: hands that over. Returns p. */
+/* Hands over the heap in which the inlined path has allocated p, because another thread has asked for it. Returns p. */
 SLAB_API void* slab_lane_left(struct SlabLaneHeap_* heap, uint64_t* busy, void* p);
 
-/* Opens a lane of the domain's present epoch for the calling thread, which need not be inside of it. False, and a lane
- * that is none: EINVAL for NULL, ESTALE when the domain was destroyed or has ended. [any thread] O(1). */
+/* Opens a lane of the domain's present epoch for the calling thread, which need not be inside of the domain. Returns
+ * false, and a lane that is none, with EINVAL for NULL, ESTALE if the domain was destroyed or has ended. [any thread]
+ * O(1). */
 static inline bool slab_lane_open(SlabLane* lane, epoch_domain_t* d) {
     SlabLane made; /* so that the address of the caller's lane goes nowhere, and it may live in registers */
     bool ok = slab_lane_open_as(&made, d, SLAB_LANE_VERSION);
@@ -110,8 +112,9 @@ static inline bool slab_lane_open(SlabLane* lane, epoch_domain_t* d) {
     return ok;
 }
 
-/* epoch_domain_begin and slab_lane_open: begins a phase, in which lane->domain is the thread's innermost scope.
- * epoch_domain_end(lane->domain) ends it. False, and a lane that is none: as epoch_domain_begin. [any thread] O(1). */
+/* Begins a phase by epoch_domain_begin, in which lane->domain is the thread's innermost scope, and opens a lane of it.
+ * epoch_domain_end(lane->domain) ends it. Returns false, and a lane that is none, where epoch_domain_begin fails. [any
+ * thread] O(1). */
 static inline bool slab_lane_begin(SlabLane* lane, SlabAllocator* a, const char* label) {
     SlabLane made;
     bool ok = slab_lane_begin_as(&made, a, label, SLAB_LANE_VERSION);
@@ -134,8 +137,8 @@ static inline bool slab_lane_begin(SlabLane* lane, SlabAllocator* a, const char*
 #endif
 
 #if defined(__x86_64__)
-/* True on the thread of this number. at: where a thread's number is, from its pointer. Read anew each time: a coroutine
- * may go on on another thread. */
+/* Returns true on the thread with the number `thread`. `at` is where a thread keeps its number, from its thread
+ * pointer, which is read anew each time: a coroutine may go on on another thread. */
 static inline bool slab_lane_on_thread_(int64_t at, uint64_t thread) {
     bool same;
     __asm__ __volatile__("cmp{q %%fs:(%1), %2| %2, QWORD PTR fs:[%1]}" : "=@cce"(same) : "r"(at), "r"(thread));
@@ -149,8 +152,8 @@ static inline bool slab_lane_on_thread_(int64_t at, uint64_t thread) {
 }
 #endif
 #if defined(__x86_64__) && !defined(SLAB_LANE_WATCHED_)
-/* One instruction each, where compilers load an atomic into a register first, and the address of a word in memory, too:
- * so the offsets stand here. */
+/* Compare or add in one instruction each, where compilers load an atomic into a register first, and the address of a
+ * word in memory, too: so the offsets stand here. */
 #define SLAB_LANE_CMP_(condition, letter, size, base, at, v, out)                 \
     __asm__ __volatile__("cmp{" letter " %2, %c3(%1)| " size " PTR [%1+%c3], %2}" \
                          : "=@cc" condition(out)                                  \
@@ -196,6 +199,7 @@ static inline void slab_lane_count_(struct SlabLaneRegion_* r) {
 #define SLAB_LANE_UNLIKELY_(x) (x)
 #endif
 
+/* Allocates by a call. */
 static inline void* slab_lane_call_(SlabLane* lane, size_t size) {
     SlabLaneGot got =
         slab_lane_malloc_called(lane->domain, lane->phase_, lane->thread_, lane->heap_, lane->busy_, size);
@@ -203,20 +207,20 @@ static inline void* slab_lane_call_(SlabLane* lane, size_t size) {
     return got.p;
 }
 
-/* Allocates `size` bytes, 16-byte aligned, in the lane's phase, as epoch_domain_malloc. NULL and errno: EINVAL for size
- * 0 or a lane that is none, ESTALE when its phase has ended, ENOMEM, EDQUOT. O(1). */
+/* Allocates `size` bytes, 16-byte aligned, in the lane's phase, like epoch_domain_malloc. Returns NULL with EINVAL for
+ * size 0 or a lane that is none, ESTALE if its phase has ended, ENOMEM, EDQUOT. O(1). */
 SLAB_ALLOC_SIZE(2) static inline void* slab_lane_malloc(SlabLane* lane, size_t size) {
 #if SLAB_LANE_INLINE
-    /* The library's own fast path, word for word: tsi_bump_fast (src/heap/bump.h) has its invariants, and what each
-     * order pairs with. The look for room stands inside of the bracket, so that the region of a heap that is not the
-     * thread's any more is not touched. */
+    /* The library's own fast path, word for word: tsi_bump_fast (src/heap/bump.h) has its invariants, and the partner
+     * of each order. The check for room stands inside of the bracket, so that the region of a heap that the thread no
+     * longer owns is not touched. */
     struct SlabLaneHeap_* h = lane->heap_;
     uint64_t *busy = lane->busy_, live = lane->live_;
     size_t last = (size - 1) | 15; /* of its bytes; 0 becomes the largest */
     if (SLAB_LANE_UNLIKELY_(last >= 4096 || !slab_lane_on_thread_(lane->thread_at_, lane->thread_) ||
                             !slab_lane_is_of_(h, lane->phase_)))
         return slab_lane_call_(lane, size);
-    if (h == NULL) __builtin_unreachable(); /* of a lane that is none, which is no thread's: else compilers warn */
+    if (h == NULL) __builtin_unreachable(); /* only in a lane that is none, which no thread passes: for compilers */
     struct SlabLaneRegion_* r = __atomic_load_n(&h->region, __ATOMIC_RELAXED);
     __atomic_store_n(busy, (uint64_t)(uintptr_t)r, __ATOMIC_RELEASE);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -238,7 +242,7 @@ SLAB_ALLOC_SIZE(2) static inline void* slab_lane_malloc(SlabLane* lane, size_t s
 
 /* ---- runs ---- */
 
-/* A run. All 0: none, whose allocations are refused. Not to be copied: each copy would hand out the same memory. */
+/* A run. All 0: none, whose allocations are refused. Must not be copied: each copy would hand out the same memory. */
 typedef struct SlabRun {
     epoch_domain_t* domain; /* may be read */
     uintptr_t at_, end_, map_, life_, gap_;
@@ -248,18 +252,20 @@ typedef struct SlabRun {
     uint32_t from_, reserved_;
 } SlabRun;
 
+/* Begins a run. `version` as above. */
 SLAB_API bool slab_run_begin_as(SlabRun* run, epoch_domain_t* d, uint32_t version);
-/* What the inlined path does not do, by value, so that the run may live in registers. Returns it with the object in
- * got_. */
+/* Allocates where the inlined path does not. Takes and returns the run by value, so that it may live in registers; the
+ * object is in got_. */
 SLAB_API SlabRun slab_run_malloc_called(SlabRun run, size_t size);
+/* Ends a run. */
 SLAB_API bool slab_run_end_as(SlabRun run);
 
-/* Begins a run in the domain's present epoch. Until slab_run_end the thread stays with that epoch: its ends, a reset, a
- * detach, entering it, and an exit that would end it are refused (EBUSY, one misuse). Beside the run the domain's other
- * calls work as ever, and objects of the run are freed, resized and asked about like others, from any thread. Figures
- * of the allocator know of them once the region that they lie in is used up, or the run ends; what lives is known at
- * once. False, and a run that is none: EINVAL for NULL and for a domain without SLAB_DOMAIN_OWNER_ONLY, EBUSY on
- * another thread than the domain's or while it has a run already, ESTALE when it has ended. O(1). */
+/* Begins a run in the domain's present epoch. Until slab_run_end the thread stays with that epoch: ending, resetting,
+ * detaching and entering it, and an exit that would end it, are refused (EBUSY, one misuse). The domain's other calls
+ * work as before, and objects of the run are freed, resized and asked about like others, from any thread. The
+ * allocator's figures count them once their region is used up, or the run ends; live objects count at once. Returns
+ * false, and a run that is none, with EINVAL for NULL and for a domain without SLAB_DOMAIN_OWNER_ONLY, EBUSY on another
+ * thread than the domain's or while it has a run already, ESTALE if it has ended. O(1). */
 static inline bool slab_run_begin(SlabRun* run, epoch_domain_t* d) {
     SlabRun made;
     bool ok = slab_run_begin_as(&made, d, SLAB_LANE_VERSION);
@@ -267,11 +273,12 @@ static inline bool slab_run_begin(SlabRun* run, epoch_domain_t* d) {
     return ok;
 }
 
-/* Allocates `size` bytes, 16-byte aligned, as epoch_domain_malloc. Only on the thread that began the run, and not once
- * it has ended: that is checked (NULL, EBUSY, ESTALE) where the path is not inlined, and where NDEBUG is not defined;
- * else it would hand out memory that is in use. Functions that an allocation of the run calls, that of a budget among
- * them, must leave the run alone: using or ending it is refused (EBUSY, one misuse). NULL and errno: EINVAL for size 0
- * or a run that is none, ENOMEM, EDQUOT. A fork child may go on with the run of the thread that forked. O(1). */
+/* Allocates `size` bytes, 16-byte aligned, like epoch_domain_malloc. Call it only on the thread that began the run, and
+ * not once the run has ended: that is checked (NULL, EBUSY, ESTALE) where the path is not inlined, and where NDEBUG is
+ * not defined; unchecked, it would hand out memory that is in use. Functions that an allocation of the run calls, that
+ * of a budget among them, must not touch the run: using or ending it is refused (EBUSY, one misuse). Returns NULL with
+ * EINVAL for size 0 or a run that is none, ENOMEM, EDQUOT. A fork child may go on with the run of the thread that
+ * forked. O(1). */
 SLAB_ALLOC_SIZE(2) static inline void* slab_run_malloc(SlabRun* run, size_t size) {
     size_t last = (size - 1) | 15; /* of its bytes; 0 becomes the largest */
     uintptr_t at = run->at_;
@@ -282,21 +289,23 @@ SLAB_ALLOC_SIZE(2) static inline void* slab_run_malloc(SlabRun* run, size_t size
 #endif
     if (!mine || last >= 4096 || last >= run->end_ - at) {
         SlabRun was = *run;
-        run->at_ = run->end_ = 0; /* so that functions which the call calls come by it: they are refused */
+        run->at_ = run->end_ = 0; /* so that functions which the call runs are refused, too */
         *run = slab_run_malloc_called(was, size);
         return run->got_;
     }
     uintptr_t end = at + last + 1;
     run->at_ = end;
     run->count_++;
-    /* The start of what is left first: it bounds the object. release: pairs with tsi_byte_check, which finds both. */
+    /* First the start of the rest, which bounds the object. release: pairs with tsi_byte_check, which then finds
+     * both. */
     __atomic_store_n((uint8_t*)(run->map_ + (end >> 4)), (uint8_t)run->gap_, __ATOMIC_RELAXED);
     __atomic_store_n((uint8_t*)(run->map_ + (at >> 4)), (uint8_t)run->life_, __ATOMIC_RELEASE);
     return (void*)at;
 }
 
-/* Ends the run; its objects stay, and the domain may end. False: EINVAL for one that is none, EBUSY on another thread,
- * ESTALE when its epoch has ended, as it does where a thread exits with a run open. Then the run is none. O(1). */
+/* Ends the run; its objects stay, and the domain may end. Returns false with EINVAL for a run that is none, EBUSY on
+ * another thread, ESTALE if its epoch has ended, as it does where a thread exits with a run open. The run is then none.
+ * O(1). */
 static inline bool slab_run_end(SlabRun* run) {
     SlabRun ended = *run;
     run->domain = NULL;

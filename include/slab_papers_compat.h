@@ -2,9 +2,9 @@
  * slab_papers_compat.h - names of the founding papers that have another name here.
  *
  * For a program in the papers' names, until it uses the new ones: docs/coming-from/papers.md has the whole list. All of
- * it is inline or a macro: the library gets nothing. Include it after the other headers, or alone. What has changed its
- * meaning is left out on purpose: a call of it does not compile, and the compiler's message says what to write.
- * Conventions as slab_alloc.h; an `out` that is NULL is ignored.
+ * it is inline or a macro: the library gains no symbol. Include it after the other headers, or alone. Calls whose
+ * meaning has changed are left out on purpose: using one does not compile, and the compiler's message says what to
+ * write. Conventions as slab_alloc.h; an `out` that is NULL is ignored.
  */
 #ifndef SLAB_PAPERS_COMPAT_H
 #define SLAB_PAPERS_COMPAT_H
@@ -27,9 +27,9 @@ extern "C" {
 #endif
 #endif
 
-/* slab_rss_bytes. */
+/* Returns slab_rss_bytes(). */
 static inline uint64_t read_rss_bytes_linux(void) { return slab_rss_bytes(); }
-/* slab_now_ns. */
+/* Returns slab_now_ns(). */
 static inline uint64_t now_ns(void) { return slab_now_ns(); }
 
 /* Fields of SlabClassStats; contention_ratio is lock_contention_rate there. */
@@ -38,7 +38,7 @@ typedef struct SizeClassStats {
     double contention_ratio;
 } SizeClassStats;
 
-/* slab_stats_class. */
+/* Fills *out by slab_stats_class. */
 static inline void slab_stats_size_class(SlabAllocator* a, uint32_t size_class, SizeClassStats* out) {
     SlabClassStats s;
     if (out == NULL) return;
@@ -56,7 +56,8 @@ typedef struct EpochStats {
     char label[32];
 } EpochStats;
 
-/* slab_stats_epoch without a class. Zeroed for a bad id. O(classes x slabs of the allocator). */
+/* Fills *out by slab_stats_epoch, summed over the classes; zeroes it for a bad id. O(classes x slabs of the
+ * allocator). */
 static inline void slab_papers_stats_epoch(SlabAllocator* a, EpochId epoch, EpochStats* out) {
     SlabEpochStats s;
     uint32_t size_class = 0;
@@ -70,18 +71,18 @@ static inline void slab_papers_stats_epoch(SlabAllocator* a, EpochId epoch, Epoc
     }
 }
 
-/* The pickers take the name that stands where the number of arguments puts it. */
+/* Picks the name that stands where the number of arguments puts it. */
 #define SLAB_PAPERS_FIFTH_(a1, a2, a3, a4, name, ...) name
 #define SLAB_PAPERS_THIRD_(a1, a2, name, ...) name
 
-/* (a, epoch, &EpochStats) as in the papers, (a, size_class, epoch, &SlabEpochStats) as ever. */
+/* Takes (a, epoch, &EpochStats) as in the papers, or (a, size_class, epoch, &SlabEpochStats). */
 #define slab_stats_epoch(...) \
     SLAB_PAPERS_FIFTH_(__VA_ARGS__, slab_stats_epoch, slab_papers_stats_epoch, 0, 0)(__VA_ARGS__)
 
-/* (a, "label") makes and enters: epoch_domain_begin; (domain) as ever. */
+/* Takes (a, "label") to make and enter a domain, epoch_domain_begin, or (domain) to enter it. */
 #define epoch_domain_enter(...) SLAB_PAPERS_THIRD_(__VA_ARGS__, epoch_domain_begin, epoch_domain_enter, 0)(__VA_ARGS__)
 
-/* (a, "label") is epoch_domain_create_labeled; (a) is left out. */
+/* Takes (a, "label") for epoch_domain_create_labeled; (a) is left out. */
 #define epoch_domain_create(...)                                                          \
     SLAB_PAPERS_THIRD_(__VA_ARGS__, epoch_domain_create_labeled,                          \
                        epoch_domain_create_has_changed_see_docs_coming_from_papers_md, 0) \

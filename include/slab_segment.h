@@ -1,7 +1,7 @@
 /*
  * slab_segment.h - the statistics segment: shared memory in which a process shows its statistics, and a reader of it.
  *
- * An allocator made with the option `segment` copies its statistics there from time to time; whoever runs as the same
+ * An allocator made with the option `segment` copies its statistics there from time to time; any process of the same
  * user reads them by process id, without a signal and without slowing the process. docs/segment.md says how to find the
  * segment, in which order to read it and what to check. First the layout, then functions that do all of that.
  *
@@ -36,7 +36,7 @@ typedef struct SlabSegmentTable {
     uint32_t count, stride;
 } SlabSegmentTable;
 
-/* At offset 0. Constant once `magic` is there, which is written last, but for the words marked with *. */
+/* At offset 0. Constant, except the words marked with *, once `magic` is there, which is written last. */
 typedef struct SlabSegmentHeader {
     char magic[8];
     uint32_t endian;
@@ -57,10 +57,10 @@ typedef struct SlabSegmentHeader {
     uint8_t zero[88];
 } SlabSegmentHeader;
 
-/* What rows stand for. There is one row of a scope whose form is not ARRAY. */
+/* Shape of a scope's rows. There is one row of a scope whose form is not ARRAY. */
 typedef enum SlabSegmentForm { SLAB_SEGMENT_TOP = 0, SLAB_SEGMENT_OBJECT = 1, SLAB_SEGMENT_ARRAY = 2 } SlabSegmentForm;
 
-/* A kind of row. All allocators' rows of a scope are alike. */
+/* A kind of row. The rows of a scope have the same layout for all allocators. */
 typedef struct SlabSegmentScope {
     char name[32];   /* "DOCUMENT", "GLOBAL", "CLASS", "EPOCH", "PHASE", "LABEL", ... */
     char key[32];    /* of the JSON document; "" when the members are the document's own */
@@ -88,7 +88,7 @@ typedef enum SlabSegmentType {
     SLAB_SEGMENT_LIST = 9
 } SlabSegmentType;
 
-/* What a value means; docs/metrics.md explains the words. */
+/* Meaning of a value; docs/metrics.md explains the words. */
 typedef enum SlabSegmentKind {
     SLAB_SEGMENT_COUNTER = 0,
     SLAB_SEGMENT_GAUGE = 1,
@@ -112,7 +112,7 @@ typedef enum SlabSegmentUnit {
     SLAB_SEGMENT_TEXT = 8
 } SlabSegmentUnit;
 
-/* One line of docs/metrics.md: a value of each row of its scope. In the order of the JSON document. */
+/* A metric, which is a line of docs/metrics.md: a value of each row of its scope. In the order of the JSON document. */
 typedef struct SlabSegmentMetric {
     char name[64]; /* JSON key */
     /* Prometheus name after "temporal_slab_", perhaps with a fixed label "{name=word}"; "" when none */
@@ -128,7 +128,8 @@ typedef struct SlabSegmentMetric {
  * another allocator takes the slot, a second later at the earliest. */
 typedef enum SlabSegmentState { SLAB_SEGMENT_FREE = 0, SLAB_SEGMENT_LIVE = 1, SLAB_SEGMENT_ENDED = 2 } SlabSegmentState;
 
-/* One allocator. Words of 8 bytes; all but the buffers' places change, see docs/segment.md. */
+/* A slot: an allocator's place in the segment. Words of 8 bytes; all but the buffers' places change, see
+ * docs/segment.md. */
 typedef struct SlabSegmentSlot {
     uint64_t state;  /* SlabSegmentState */
     uint64_t serial; /* of the allocator, never used again in its process */
@@ -137,7 +138,7 @@ typedef struct SlabSegmentSlot {
     uint64_t published_ns; /* end of the latest; CLOCK_MONOTONIC like the next two */
     uint64_t since_ns;     /* when the allocator took the slot */
     uint64_t ended_ns;     /* when it was destroyed */
-    uint64_t cost_ns;      /* what the latest publication took */
+    uint64_t cost_ns;      /* duration of the latest publication, ns */
     uint64_t buffer_bytes; /* of each */
     uint64_t buffer[2];    /* publication n is in buffer[n & 1] */
     /* 1: the allocator has changed since the figures of the latest publication were taken. From minor version 2 on; 0
@@ -146,7 +147,7 @@ typedef struct SlabSegmentSlot {
     uint64_t reserved[5];
 } SlabSegmentSlot;
 
-/* Rows of a scope in one publication: what is here, and how many more there were. */
+/* Rows of a scope in one publication: how many are in the buffer, and how many more there were. */
 typedef struct SlabSegmentRows {
     uint64_t count, left_out;
 } SlabSegmentRows;
@@ -181,7 +182,7 @@ typedef struct SlabProfileBuffer {
     uint32_t escape_stacks;            /* the option */
 } SlabProfileBuffer;
 
-/* A sampled object that lives. It stands for 1 / (1 - exp(-bytes / period)) objects. */
+/* A sampled object that lives; stands for 1 / (1 - exp(-bytes / period)) objects. */
 typedef struct SlabProfileLive {
     uint64_t bytes, era; /* usable bytes; of its phase */
     uint32_t stack;
@@ -189,7 +190,7 @@ typedef struct SlabProfileLive {
     uint16_t escaped; /* 1: its phase was drained; told with the option `escape_stacks`, from minor version 3 on */
 } SlabProfileLive;
 
-/* All that was ever sampled with one label and by one maker, if any, by one stack. `depth` return addresses of 8 bytes
+/* Sum of all samples ever taken with the same label, maker (if any) and stack. `depth` return addresses of 8 bytes
  * follow, innermost first. */
 typedef struct SlabProfileStack {
     char label[32];        /* ends with a 0; UTF-8 */
@@ -197,13 +198,13 @@ typedef struct SlabProfileStack {
     uint64_t depth;        /* 1 to 32 */
 } SlabProfileStack;
 
-/* All of a stack was made outside of every phase (slab_malloc_outside) by scopes of this label. */
+/* Maker of a stack's objects: they were made outside of every phase (slab_malloc_outside) by scopes of this label. */
 typedef struct SlabProfileMaker {
     uint64_t stack;
     char label[32]; /* ends with a 0; UTF-8 */
 } SlabProfileMaker;
 
-/* So much of a stack has outlived the end of its phase, and may have been freed since; with the option
+/* Objects of a stack that have outlived the end of their phase, and may have been freed since; with the option
  * `escape_stacks`. */
 typedef struct SlabProfileEscape {
     uint64_t stack;
@@ -212,10 +213,11 @@ typedef struct SlabProfileEscape {
 
 /* ---- a reader --------------------------------------------------------------------------- */
 
-/* An open segment. Trusts nothing in it: what does not fit is an error, never a crash or an endless wait. One thread at
- * a time. */
+/* An open segment. The reader trusts nothing in it: inconsistent bytes are an error, never a crash or an endless wait.
+ * For one thread at a time. */
 typedef struct SlabSegment SlabSegment;
 
+/* Result of slab_segment_read. */
 typedef enum SlabSegmentResult {
     SLAB_SEGMENT_OK = 0,
     SLAB_SEGMENT_NOTHING,      /* no such slot, never used, or nothing published yet */
@@ -223,11 +225,11 @@ typedef enum SlabSegmentResult {
     SLAB_SEGMENT_NO_MEMORY
 } SlabSegmentResult;
 
-/* What slab_segment_read has copied. */
+/* Publication that slab_segment_read has copied. */
 typedef struct SlabSegmentView {
     uint32_t slot, state; /* SlabSegmentState */
     uint64_t serial, number, begun_ns, published_ns, cost_ns;
-    bool changed; /* the allocator has, since begun_ns, and has not published that */
+    bool changed; /* the allocator has changed since begun_ns, and has not published that */
 } SlabSegmentView;
 
 /* A value, by SlabSegmentType: u, f, text or counts with `entries`. */
@@ -239,45 +241,46 @@ typedef struct SlabSegmentValue {
     uint32_t entries;
 } SlabSegmentValue;
 
-/* Opens the segment of a process of the same user (root: of any). NULL with errno, and slab_last_error() says why: no
- * process, not ours (EACCES), no segment (ENOENT), a damaged or foreign one (EPROTO), another major version or byte
- * order (EPROTONOSUPPORT). O(file descriptors of the process). */
+/* Opens the segment of a process of the same user (root: of any). Returns NULL with errno, and slab_last_error() says
+ * why: no process, another user's (EACCES), no segment (ENOENT), a damaged or foreign one (EPROTO), another major
+ * version or byte order (EPROTONOSUPPORT). O(file descriptors of the process). */
 SLAB_API SlabSegment* slab_segment_open(uint32_t pid);
+/* Closes a segment and ends its copies. NULL does nothing. */
 SLAB_API void slab_segment_close(SlabSegment* s);
-/* The header as it is now. False for NULL. */
+/* Copies the header as it is now to *out. Returns false for NULL. */
 SLAB_API bool slab_segment_header(SlabSegment* s, SlabSegmentHeader* out);
-/* The process that had the segment still exists. */
+/* Returns true if the process of the segment still exists. */
 SLAB_API bool slab_segment_alive(const SlabSegment* s);
-/* STOPPED: by a signal or a tracer; ENDED also for NULL. O(1), three files of /proc. */
+/* State of the process of a segment. STOPPED: by a signal or a tracer; ENDED also for NULL. */
 typedef enum SlabProcessState {
     SLAB_PROCESS_RUNNING = 0,
     SLAB_PROCESS_STOPPED = 1,
     SLAB_PROCESS_ENDED = 2
 } SlabProcessState;
+/* Returns the state of the process. O(1), three files of /proc. */
 SLAB_API SlabProcessState slab_segment_process(const SlabSegment* s);
-/* Copies of the tables, checked; they live as long as the segment is open. Return the number of rows. */
+/* Point *rows to a checked copy of a table, which lives until slab_segment_close. Return the number of rows. */
 SLAB_API uint32_t slab_segment_scopes(const SlabSegment* s, const SlabSegmentScope** rows);
 SLAB_API uint32_t slab_segment_metrics(const SlabSegment* s, const SlabSegmentMetric** rows);
-/* Slots of the directory. */
+/* Returns the number of slots of the directory. */
 SLAB_API uint32_t slab_segment_slots(const SlabSegment* s);
-/* Copies the latest publication in a slot, which the calls below then tell of; *out may be NULL. O(bytes of a
- * buffer). */
+/* Copies the latest publication in a slot, which the calls below then read; *out may be NULL. O(bytes of a buffer). */
 SLAB_API SlabSegmentResult slab_segment_read(SlabSegment* s, uint32_t slot, SlabSegmentView* out);
-/* Rows of a scope in the copy. */
+/* Returns how many rows of a scope the copy has, and how many it leaves out. */
 SLAB_API SlabSegmentRows slab_segment_rows(const SlabSegment* s, uint32_t scope);
-/* A value of row `row` of the metric's scope in the copy; false when there is none. Pointers hold until the next
- * read. */
+/* Writes the value of a metric in row `row` of its scope in the copy to *out. Returns false if there is none. Pointers
+ * hold until the next read. */
 SLAB_API bool slab_segment_value(const SlabSegment* s, uint32_t metric, uint32_t row, SlabSegmentValue* out);
-/* The copy as slab_stats_json and slab_stats_prometheus write the allocator itself, as far as this version knows the
- * metrics. EINVAL without a copy, ENOMEM. */
+/* Write the copy like slab_stats_json and slab_stats_prometheus write the allocator itself, with the metrics that this
+ * version knows. Return false with EINVAL without a copy, ENOMEM. */
 SLAB_API bool slab_segment_json(const SlabSegment* s, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);
 SLAB_API bool slab_segment_prometheus(const SlabSegment* s, bool (*write)(void* ctx, const char* bytes, size_t n),
                                       void* ctx);
-/* Reads all allocators that live and writes one document: as slab_segment_json does where there is one, else their
- * sums, in each row of a list `allocator`, its slot, and in `by_allocator` the document of each. Afterwards the copy is
- * that of the last one. ENOENT when none has published anything. */
+/* Reads all live allocators and writes one document: that of slab_segment_json where there is one allocator; otherwise
+ * their sums, in each row of a list `allocator`, its slot, and in `by_allocator` the document of each. Afterwards the
+ * copy is that of the last one. Returns false with ENOENT if none has published anything. */
 SLAB_API bool slab_segment_json_all(SlabSegment* s, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);
-/* The same as slab_segment_prometheus writes it, each series with the label `allocator`. */
+/* Reads all live allocators and writes them in the Prometheus format, each series with the label `allocator`. */
 SLAB_API bool slab_segment_prometheus_all(SlabSegment* s, bool (*write)(void* ctx, const char* bytes, size_t n),
                                           void* ctx);
 

@@ -2,8 +2,8 @@
  * tslab.hpp - the C headers for C++17 and later: owners, memory for containers, typed objects, and coroutines from
  * C++20 on.
  *
- * Everything is in namespace tslab and inline over the C functions; there is nothing to link with but the library.
- * Each class has a get() for what it does not wrap, and every C function may be used beside it.
+ * Everything is in namespace tslab and inline over the C functions; there is nothing to link with but the library. Each
+ * class has a get() for calls that it does not wrap, and every C function may be used beside it.
  *
  *   temporal_slab/phases.hpp    allocator, domain, scope, entered: owners and guards; cleanups; carrier
  *   temporal_slab/objects.hpp   where objects come from; make, unique, handle
@@ -13,14 +13,15 @@
  * Conventions for all of it, unless a comment says otherwise
  *   ownership      a class whose copies are deleted owns one thing and ends it in its destructor; all others are
  *                  pointers in disguise: cheap to copy, and dead with what they point to
- *   order          an allocator outlives its domains, a domain what is made in it and the guards that are inside of it
+ *   order          an allocator outlives its domains; a domain outlives its objects and the guards inside of it
  *   thread safety  of the C functions for what an object points to; an object itself is like an int: one writer, or
  *                  many readers
  *   errors         an allocation that fails throws tslab::bad_alloc, a std::bad_alloc that has errno's value; a call
  *                  that is refused throws std::system_error with errno and the sentence of slab_last_error().
- *                  Destructors, frees and what is noexcept throw nothing: what is refused there is counted
- *                  (slab_stats_refusals). Without exceptions (-fno-exceptions) what would throw calls std::abort
- *   destructors    the end of a phase runs none: it takes memory back. See make, unique and on_end for what needs one
+ *                  Destructors, frees and noexcept functions throw nothing: refusals there are counted
+ *                  (slab_stats_refusals). Without exceptions (-fno-exceptions) calls that would throw call std::abort
+ *   destructors    the end of a phase runs none: it takes memory back. See make, unique and on_end for types that need
+ *                  one
  *   complexity     of the C function of that name; nothing here allocates besides it, unless its comment says so
  */
 #ifndef TSLAB_HPP

@@ -1,16 +1,16 @@
 /*
  * dlopen.c - dlopen without RTLD_DEEPBIND.
  *
- * A library that is opened with that flag looks for malloc in what it depends on before it looks in the program: it
- * gets libc's, and so there are two heaps whose pointers cross. Without the flag there is one. Names that the program
- * and the library both define are the program's then; TSLAB_PRELOAD_DEEPBIND=keep leaves the flag.
+ * A library that is opened with that flag looks for malloc in its dependencies before the program: it gets libc's, and
+ * so there are two heaps whose pointers cross. Without the flag there is one. Names that the program and the library
+ * both define then mean the program's; TSLAB_PRELOAD_DEEPBIND=keep leaves the flag.
  *
  * libc's dlopen takes the library that calls it from its return address: whose search path applies, and in which
- * namespace. So ours jumps there and leaves the stack as it is, which a compiler does not promise.
+ * namespace. So ours jumps there without changing the stack, which a compiler does not promise.
  *
- * In a phase it has something to do afterwards: what the loader and the library's constructors make is outside of it
- * (outside.c). There it calls, wherever libc would find the same for us as for the caller: by a path, or by a name that
- * no search path of a library leads to. Else it jumps, and the phase has what is made.
+ * In a phase ours must go back into it afterwards: objects of the loader and the library's constructors are made
+ * outside of it (outside.c). So there it calls, wherever libc would find the same for us as for the caller: by a path,
+ * or by a name that no search path of a library leads to. Otherwise it jumps, and the objects are made in the phase.
  */
 #define _GNU_SOURCE
 #include "preload.h"
@@ -29,8 +29,8 @@ typedef struct Asks {
     bool differs;
 } Asks;
 
-/* A library that brings a search path for others, or the caller, which brings one for itself. The program's own path
- * for all applies to everybody. */
+/* Notes in *arg if a library brings a search path for others, or the caller one for itself. The program's own path
+ * applies to all. */
 static int brings_path(struct dl_phdr_info* info, size_t size, void* arg) {
     Asks* asks = arg;
     (void)size;
@@ -62,14 +62,14 @@ static void* outside(const char* name, int flags) {
     return library;
 }
 
-/* Where a call of dlopen goes on. */
+/* Returns the function at which a call of dlopen goes on. */
 Dlopen* tsp_dlopen_way(const char* name, const void* caller);
 __attribute__((used, visibility("hidden"))) Dlopen* tsp_dlopen_way(const char* name, const void* caller) {
     if (next == NULL) {
         Dlopen* found;
         (void)tsp_start(); /* the mask */
         *(void**)&found = dlsym(RTLD_NEXT, "dlopen");
-        next = found; /* a word: the same whoever stores it */
+        next = found; /* a word: every thread stores the same */
     }
     bool in = tsp_outside_enter();
     tsp_outside_leave(in);
@@ -132,7 +132,7 @@ __asm__(".pushsection .text\n"
         ".size dlopen, .-dlopen\n"
         ".popsection\n");
 #else
-/* A tail call where the compiler makes one. */
+/* Opens a library by a tail call, where the compiler makes one. */
 TSP_API void* dlopen(const char* name, int flags) {
     return tsp_dlopen_way(name, __builtin_return_address(0))(name, flags & tsp_dlopen_mask);
 }

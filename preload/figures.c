@@ -1,7 +1,7 @@
 /*
- * figures.c - what programs ask malloc about itself, in the terms of glibc.
+ * figures.c - answers to programs that ask malloc about itself, in the terms of glibc.
  *
- *   arena = what the allocator has from the system, uordblks = what lives in it, fordblks = the rest
+ *   arena = bytes that the allocator has from the system, uordblks = live bytes, fordblks = the rest
  */
 #define _GNU_SOURCE
 #include "preload.h"
@@ -13,7 +13,7 @@
 #include <malloc.h>
 #include <stdio.h>
 
-/* 1 when memory went back. What `pad` asks to keep is not kept. */
+/* Gives empty memory back. Returns 1 if any went back. The bytes that `pad` asks to keep are not kept. */
 TSP_API int malloc_trim(size_t pad) {
     (void)pad;
     if (!tsp_ready()) return 0;
@@ -24,7 +24,7 @@ TSP_API int malloc_trim(size_t pad) {
     return tsi_malloc_committed(&tsp_heap) < before;
 }
 
-/* The parameters are those of glibc's algorithms: accepted, and without effect. */
+/* Accepts parameters of glibc's algorithms, without effect. */
 TSP_API int mallopt(int parameter, int value) {
     (void)parameter, (void)value;
     return 1;

@@ -1,12 +1,12 @@
 /*
  * malloc.c - the malloc family, as glibc's manual and C23 say.
  *
- * What differs from slab_malloc and its kin: a size of 0 gives an object; whatever is in the way, errno is ENOMEM;
- * errno stays as it is where a call succeeds; a pointer that is not ours goes to libc, which made it, and one that is
- * ours and no live object is refused and counted.
+ * Differences from slab_malloc and its kin: a size of 0 gives an object; every failure sets errno to ENOMEM; a call
+ * that succeeds does not change errno; a pointer that is not ours goes to libc, which made it; a pointer of ours to no
+ * live object is refused and counted.
  *
- * What the allocator has no room for, because its reservation is full or small (RLIMIT_AS), is asked of libc, too; not
- * what a limit of the program's own is in the way of (max_bytes), where errno is EDQUOT at first.
+ * Objects for which the reservation has no room, because it is full or small (RLIMIT_AS), are asked of libc, too;
+ * objects that a limit of the program's own (max_bytes) refuses, where errno is EDQUOT at first, are not.
  *
  * A thread's first call makes its record, and for that libc may call malloc (pthread_setspecific, when many keys are
  * taken): such a call from within is libc's.
@@ -22,7 +22,7 @@
 
 static _Thread_local bool entering TSI_TLS_MODEL; /* the thread makes its record */
 
-/* Whether libc is to serve this call. If not, and *first, the caller calls `entered` when it is done. */
+/* Returns true if libc must serve this call. If not, and *first, the caller calls `entered` when it is done. */
 static bool is_for_libc(bool* first) {
     *first = false;
     if (TSI_UNLIKELY(!tsp_ready())) return true;
@@ -37,16 +37,16 @@ static void entered(bool first) {
 
 /* ---- allocate ---- */
 
-/* A look for room goes over everything. So after one that found none, not even for an object of a class, some calls do
- * not make it. */
+/* A search for room visits everything. So after a search without success, even for an object of a class, this number of
+ * calls does not search. */
 enum { LOOKS_LEFT_OUT = 1024 };
 static _Atomic unsigned left_out;
 static bool is_full(void) {
     unsigned n = tsi_load_relaxed(&left_out);
-    if (TSI_UNLIKELY(n != 0)) tsi_store_relaxed(&left_out, n - 1); /* about so many: threads may count as one */
+    if (TSI_UNLIKELY(n != 0)) tsi_store_relaxed(&left_out, n - 1); /* approximate: threads may count as one */
     return n != 0;
 }
-/* After a call that found no room. */
+/* Notes a call that found no room. */
 static TSI_COLD void note_full(size_t size) {
     if (errno == ENOMEM && size <= TSI_SMALL_MAX) tsi_store_relaxed(&left_out, LOOKS_LEFT_OUT);
 }
@@ -57,8 +57,9 @@ TSI_NOINLINE void* tsp_malloc_more(size_t size, TsiBinding* b) {
     bool first = false;
     void* p = NULL;
     if (b == NULL && is_for_libc(&first)) return __libc_malloc(size);
+
     bool full = TSI_UNLIKELY(is_full());
-    if (full) { /* first libc, then a look: what was full may not be any more */
+    if (full) { /* first libc, then a search: there may be room again */
         if (b != NULL) tsi_malloc_leave(b);
         p = __libc_malloc(size);
         b = NULL;
@@ -67,13 +68,14 @@ TSI_NOINLINE void* tsp_malloc_more(size_t size, TsiBinding* b) {
         p = tsi_malloc_missed(&tsp_heap, size != 0 ? size : 1, b);
         if (TSI_UNLIKELY(p == NULL)) note_full(size);
     }
+
     entered(first);
     if (TSI_UNLIKELY(p == NULL) && !full && errno == ENOMEM) p = __libc_malloc(size);
     errno = p != NULL ? saved : ENOMEM;
     return p;
 }
 
-/* Also under a name that no program takes over. */
+/* Defines malloc also under a name that no program takes over. */
 __asm__(".globl tsp_malloc\n.hidden tsp_malloc\n.set tsp_malloc, malloc\n");
 TSP_API void* malloc(size_t size) { return tsi_malloc_quick(&tsp_heap, size, tsp_malloc_more); }
 
@@ -89,7 +91,7 @@ static TSI_NOINLINE void* calloc_large(size_t bytes) {
     return p;
 }
 
-/* `caller` is told as calloc's, which keeps no frame and cannot end with a jump to here. */
+/* Allocates after calloc's fast path. `caller`: of calloc, which keeps no frame and cannot end with a jump to here. */
 static TSI_NOINLINE void* calloc_more(size_t size, TsiBinding* b, const void* caller) {
     TSI_KEEP_FRAME();
     tsi_malloc_past((uintptr_t)caller);
@@ -107,7 +109,7 @@ TSP_API void* calloc(size_t n, size_t size) {
     return TSI_LIKELY(p != NULL) ? memset(p, 0, bytes) : NULL;
 }
 
-/* align: a power of two. NULL with errno. */
+/* Allocates with an alignment, a power of two. Returns NULL with errno. */
 static void* aligned(size_t align, size_t size) {
     TSI_KEEP_FRAME();
     int saved = errno;
@@ -122,7 +124,7 @@ static void* aligned(size_t align, size_t size) {
     return p;
 }
 
-/* An alignment that is no power of two is rounded up to one, as glibc does. */
+/* Allocates with an alignment, rounded up to a power of two as in glibc. */
 TSP_API void* memalign(size_t align, size_t size) {
     if (TSI_UNLIKELY(align > PTRDIFF_MAX)) return errno = EINVAL, NULL;
     return aligned(tsi_ceil_pow2(align), size);
@@ -149,7 +151,7 @@ TSP_API void* pvalloc(size_t size) {
     return aligned(page, size != 0 ? tsi_align_up(size, page) : page);
 }
 
-/* libc's would do; but they hide from the profile who called them. */
+/* Copies n bytes of text and adds a 0. libc's strdup would do, but hides its caller from the profile. */
 static char* copied(const char* text, size_t n) {
     char* p = malloc(n + 1);
     if (p == NULL) return NULL;
@@ -167,7 +169,7 @@ TSP_API char* strndup(const char* text, size_t most) {
 
 /* ---- free ---- */
 
-/* NULL, a pointer of libc's, or one that the thread has no fast path for. */
+/* Frees NULL, a pointer of libc's, or one that the thread has no fast path for. */
 static TSI_NOINLINE void free_more(void* p) {
     if (p == NULL) return;
     if (TSI_LIKELY(tsp_is_ours(p))) slab_free(&tsp_heap, p);
@@ -183,7 +185,7 @@ static TSI_NOINLINE void free_look(void* p) {
 
 TSP_API void free(void* p) { tsi_free_quick(&tsp_heap, p, free_more, free_look); }
 
-/* C23. The sizes are what the program asked for; an object is known by its address. */
+/* Frees an object, known by its address alone (C23). size: the one that the program asked for. */
 TSP_API void free_sized(void* p, size_t size) {
     (void)size;
     tsi_free_quick(&tsp_heap, p, free_more, free_look);
@@ -202,8 +204,8 @@ static TSI_NOINLINE void* realloc_more(void* p, size_t size) {
     return NULL;
 }
 
-/* In place of slab_realloc, where there is no room: a block that shrinks stays, one that grows goes to libc. NULL when
- * that has no room either, or p is no live object. */
+/* Resizes in place of slab_realloc where there is no room: a block that shrinks stays, one that grows goes to libc.
+ * Returns NULL if that has no room either, or p is no live object. */
 static TSI_COLD void* realloc_at_libc(void* p, size_t size) {
     size_t had = slab_usable_size(&tsp_heap, p);
     if (size <= had) return p;
@@ -224,7 +226,7 @@ TSP_API void* realloc(void* p, size_t size) {
     bool full = is_full();
     errno = 0;
     if (TSI_LIKELY(!full)) q = slab_realloc(&tsp_heap, p, size);
-    if (TSI_UNLIKELY(errno == ENOMEM)) note_full(size); /* a block that was to shrink stays, and that is no failure */
+    if (TSI_UNLIKELY(errno == ENOMEM)) note_full(size); /* a block that should shrink stays, and that is no failure */
     entered(first);
     if (TSI_UNLIKELY(q == NULL) && (full || errno == ENOMEM)) q = realloc_at_libc(p, size);
     errno = q != NULL ? saved : ENOMEM;
@@ -247,7 +249,7 @@ TSP_API size_t malloc_usable_size(void* p) {
     Usable* of_libc = tsi_load_relaxed(&next);
     if (of_libc == NULL) {
         *(void**)&of_libc = tsp_next("malloc_usable_size", NULL);
-        tsi_store_relaxed(&next, of_libc); /* the same whoever looks it up */
+        tsi_store_relaxed(&next, of_libc); /* every thread finds the same */
     }
     return of_libc != NULL ? of_libc(p) : 0;
 }

@@ -1,12 +1,12 @@
 /*
  * operators.c - new and delete of C++, by their mangled names: they come before libstdc++'s, and save a call.
  *
- * A program may replace the operators, all or some. Those of the standard library are made so that it is enough to
- * replace new(size) and delete(p): the others end there. So do these. They call one another by names that the program
- * may have taken over, and where one does not, it looks whether it could have.
+ * A program may replace the operators, all or some. In the standard library it is enough to replace new(size) and
+ * delete(p): the others end there. Here, too: operators call one another by names that the program may have taken over,
+ * and an operator that does not checks whether the program has.
  *
- * Where there is no memory the operator of the library behind us is called, for it knows the program's new handler and
- * how to throw. It asks malloc again.
+ * Without memory they call the operator of the library behind us, which knows the program's new handler and how to
+ * throw, and asks malloc again.
  */
 #define _GNU_SOURCE
 #include "preload.h"
@@ -14,7 +14,7 @@
 #include <malloc.h>
 #include <stdlib.h>
 
-/* A name that programs call, and the same function under one that nobody else has. */
+/* Functions that programs call by another name, under one that no program takes over. */
 extern void* tsp_malloc(size_t size) __attribute__((visibility("hidden")));
 #define OPERATOR(name, own, ...)                                         \
     TSP_API void* name(__VA_ARGS__);                                     \
@@ -27,7 +27,8 @@ OPERATOR(_Znam, tsp_new_array, size_t size);
 OPERATOR(_ZnwmSt11align_val_t, tsp_new_aligned, size_t size, size_t align);
 OPERATOR(_ZnamSt11align_val_t, tsp_new_array_aligned, size_t size, size_t align);
 
-/* The operator behind ours that `caller` would have without it. None: what C++ there is has none either. */
+/* Returns the operator behind ours that `caller` would have without it. Aborts if there is none: then the program's C++
+ * has none either. */
 static TSI_COLD void* behind(const char* name, const void* caller) {
     void* found = tsp_next(name, caller);
     if (found == NULL) abort();
@@ -46,7 +47,7 @@ static TSI_NOINLINE void* new_more(size_t size, TsiBinding* b) {
     void* p = tsp_malloc_more(size, b);
     return TSI_LIKELY(p != NULL) ? p : BEHIND(New, "_Znwm")(size);
 }
-/* The program has a malloc of its own. */
+/* Allocates by the name malloc, because the program has a malloc of its own. */
 static TSI_COLD void* new_by_name(size_t size) {
     TSI_KEEP_FRAME();
     void* p = malloc(size);

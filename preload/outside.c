@@ -1,11 +1,11 @@
 /*
- * outside.c - what libc keeps is no phase's: functions of libc that make something for the rest of the process.
+ * outside.c - functions of libc that make something for the rest of the process, run outside of all phases.
  *
  * A locale that is loaded in the middle of a request, the time zone, a stream with its buffer, a library and all that
  * its constructors make, the blocks of a thread: each would escape from the phase in which it happens to be made. So
- * while the thread is in a phase these functions run outside of all phases (slab_scope_outer). Outside of phases, and
- * with TSLAB_PRELOAD_LIBC=phase, each is a jump to libc's. What libc makes for its caller stays in the phase: strdup,
- * getline, asprintf, and all that is not named here.
+ * while the thread is in a phase these functions run in an outer scope (slab_scope_outer). Outside of phases, and with
+ * TSLAB_PRELOAD_LIBC=phase, each jumps to libc's. Objects that libc makes for its caller stay in the phase: those of
+ * strdup, getline, asprintf, and all functions not named here.
  */
 #define _GNU_SOURCE
 #include "preload.h"
@@ -38,12 +38,12 @@ void tsp_outside_leave(bool in) {
     errno = saved;
 }
 
-/* The definition that comes next, found once: a word, the same whoever stores it. */
+/* Returns the definition that comes next, and remembers it in a word: every thread stores the same. */
 static void* found(_Atomic uintptr_t* word, const char* name) {
     void* at = (void*)tsi_load_relaxed(word);
     if (TSI_LIKELY(at != NULL)) return at;
     at = dlsym(RTLD_NEXT, name);
-    if (at == NULL) abort(); /* whoever links with the name has it */
+    if (at == NULL) abort(); /* a program that links with the name has it */
     tsi_store_relaxed(word, (uintptr_t)at);
     return at;
 }
@@ -90,8 +90,8 @@ OUTSIDE(int, putenv, (char* text), text)
 
 /* ---- streams ---- */
 
-/* A stream gets its buffer at its first use, in whatever phase that is. So it gets it here. Not one of a terminal,
- * which libc makes line by line when it makes the buffer. */
+/* Gives a stream its buffer here, outside of phases; libc would make it at the first use, in any phase. Passes a
+ * terminal by, because libc makes that line-buffered as it makes the buffer. */
 static FILE* with_buffer(FILE* f, bool outside) {
     struct stat is;
     int saved = errno;

@@ -2,11 +2,11 @@
  * phases.c - phases of the preloaded malloc, behind the calls of <temporal_slab/phase.h>.
  *
  * A phase is a domain of the process's allocator that the thread is inside of: malloc goes to the innermost one by its
- * fast path, whoever calls it. The end drains, so a program that frees its objects sooner or later is as right as
- * without phases. What the library allocates for itself is no malloc.
+ * fast path, from any caller. The end drains, so a program that frees its objects sooner or later works as well as
+ * without phases. The library's own allocations are no malloc.
  *
- * All calls leave errno alone, since programs do not expect it to change here. A thread's first call may have to make
- * the thread's record, for which libc may call malloc: malloc makes it then (malloc.c).
+ * No call changes errno, since programs do not expect it to change here. A thread's first call may have to make the
+ * thread's record, for which libc may call malloc: malloc makes it then (malloc.c).
  */
 #include "preload.h"
 
@@ -42,10 +42,10 @@ TSP_API tslab_phase* tslab_preload_phase_begin(const char* label) {
     return (tslab_phase*)(void*)d;
 }
 
-/* A suspended phase is entered, to be ended. */
+/* Returns true if the phase is the innermost one; enters a suspended one, so that it can be ended. */
 static bool is_inside(epoch_domain_t* d) { return epoch_domain_current() == d || epoch_domain_attach(d); }
 
-/* size: of the account that the caller knows; a later one may have more members. */
+/* Ends a phase. size: of the account that the caller knows; a later one may have more members. */
 TSP_API bool tslab_preload_phase_end(tslab_phase* phase, tslab_phase_account* out, size_t size) {
     EpochReceipt r;
     int saved = errno;

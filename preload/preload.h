@@ -1,21 +1,21 @@
 /*
- * preload.h - this library as the malloc of a program that knows nothing of it.
+ * preload.h - this library as the malloc of a program that was not built for it.
  *
- *   malloc.c     the malloc family: fast paths, what C says of sizes and errors, whose pointer it is
- *   operators.c  those of C++
- *   start.c      when the allocator is made, and who serves until then
+ *   malloc.c     the malloc family: fast paths, sizes and errors by the rules of C, owners of pointers
+ *   operators.c  new and delete of C++
+ *   start.c      when the allocator is made, and which malloc serves until then
  *   dlopen.c     dlopen without RTLD_DEEPBIND, and outside of phases
  *   phases.c     phases that a program begins and ends by <temporal_slab/phase.h>
- *   outside.c    functions of libc that keep what they make: outside of phases
+ *   outside.c    functions of libc that keep what they allocate: outside of phases
  *   figures.c    malloc_trim, mallinfo2 and the like
  *
- * Of the library these files include its public headers and one door, src/api/as_malloc.h.
+ * These files include the library's public headers and one internal header, src/api/as_malloc.h.
  *
  * The allocator is made by the first call of malloc that finds the environment, at the latest by the constructor:
  * before any other library can register handlers for fork, so that these may allocate. Before, while it is made, and
  * where it cannot be made or has no room, malloc is libc's own (__libc_malloc), which works as soon as libc is
- * relocated. So there are two kinds of pointers as long as the process lives, and an address tells which one it is:
- * within the reservation it is ours, everything else is libc's.
+ * relocated. So there are two kinds of pointers as long as the process lives, told apart by the address: within the
+ * reservation it is ours, everything else is libc's.
  */
 #ifndef TSP_PRELOAD_H
 #define TSP_PRELOAD_H
@@ -24,10 +24,10 @@
 
 #include <stddef.h>
 
-/* A name that programs are to find; all others are hidden (exports.map). */
+/* Marks a name that programs must find; all others are hidden (exports.map). */
 #define TSP_API __attribute__((visibility("default")))
 
-/* libc's own, under names that nobody interposes. */
+/* libc's own functions, under names that no library interposes. */
 extern void* __libc_malloc(size_t size);
 extern void* __libc_calloc(size_t n, size_t size);
 extern void* __libc_realloc(void* p, size_t size);
@@ -39,28 +39,30 @@ extern SlabAllocator tsp_heap;
 typedef enum TspState { TSP_NEW, TSP_STARTING, TSP_READY, TSP_OFF /* malloc stays libc's */ } TspState;
 extern _Atomic int tsp_state;
 
-/* Makes the allocator if it is time. True: it is there. */
+/* Makes the allocator if it is time. Returns true if it is there. [any thread] */
 bool tsp_start(void);
+/* Returns true if the allocator is there, and makes it if it is time. */
 TSI_INLINE bool tsp_ready(void) {
     /* acquire: pairs with the release in tsp_start: the allocator is made */
     return TSI_LIKELY(tsi_load_acquire(&tsp_state) == TSP_READY) || tsp_start();
 }
+/* Returns true for a pointer into the allocator's reservation. */
 TSI_INLINE bool tsp_is_ours(const void* p) {
-    /* acquire: as above */
+    /* acquire: see tsp_ready */
     return tsi_load_acquire(&tsp_state) == TSP_READY && tsi_malloc_owns(&tsp_heap, p);
 }
 
-/* malloc beyond its fast path: NULL with errno ENOMEM. */
+/* Allocates where malloc's fast path does not; see TsiMallocMore. Returns NULL with ENOMEM if it failed. */
 void* tsp_malloc_more(size_t size, TsiBinding* b);
 
-/* Leaves all phases for as long as libc makes something that it keeps. Returns true if tsp_outside_leave must be told
- * so. [own thread] */
+/* Leaves all phases while libc makes something that it keeps. Returns true if it did; tsp_outside_leave, which takes
+ * that, goes back. [own thread] */
 bool tsp_outside_enter(void);
 void tsp_outside_leave(bool in);
 extern bool tsp_libc_in_phases; /* TSLAB_PRELOAD_LIBC=phase */
 
-/* The definition of a name that comes after this library's, or NULL. `caller`: an address in whoever asks; its own
- * libraries are searched where the program's have none. */
+/* Returns the definition of a name that comes after this library's, or NULL. `caller`: an address in the calling
+ * library, whose own libraries are searched if the program's have none. */
 void* tsp_next(const char* name, const void* caller);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * start.c - see preload.h.
+ * start.c - makes the allocator, see preload.h.
  *
- * Options of the allocator come from TSLAB_OPTIONS, as for every program; what is this library's own from three
- * variables: TSLAB_PRELOAD_LABEL names the phase that everything is in, TSLAB_PRELOAD_DEEPBIND=keep leaves dlopen
- * alone, TSLAB_PRELOAD_LIBC=phase leaves in phases what libc keeps. None of them is looked at in a program that has
+ * Options of the allocator come from TSLAB_OPTIONS, as in every program; this library's own from three variables:
+ * TSLAB_PRELOAD_LABEL names the phase that everything is in, TSLAB_PRELOAD_DEEPBIND=keep does not change dlopen,
+ * TSLAB_PRELOAD_LIBC=phase leaves in phases the objects that libc keeps. None of them is read in a program that has
  * more rights than its user.
  */
 #define _GNU_SOURCE
@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { DECAY_MS = 500 /* unless TSLAB_OPTIONS says otherwise: nobody ends the phase that everything is in */ };
+enum { DECAY_MS = 500 /* unless TSLAB_OPTIONS says otherwise: the phase that everything is in does not end */ };
 
 SlabAllocator tsp_heap;
 _Atomic int tsp_state;
@@ -33,10 +33,10 @@ static void say(const char* text) {
     tsi_os.complain(line, used + n + 1);
 }
 
-/* What the allocator is to reserve. Under a limit of address space it maps pieces as it needs them, so the limit is
- * shared with all else that the program maps; where it cannot do so, it reserves an eighth of the limit, and tables
- * beside it: the rest is the program's, and serves what the allocator has no room for. UINT64_MAX: too little for the
- * tables. 0: as much as it likes. */
+/* Returns the bytes that the allocator must reserve. Under a limit of address space it maps pieces as it needs them, so
+ * the limit is shared with all else that the program maps; where it cannot do so, it reserves an eighth of the limit,
+ * and tables beside it: the rest is the program's, and serves when the allocator has no room. UINT64_MAX: too little
+ * for the tables. 0: no limit. */
 static uint64_t reservation(void) {
     tsi_malloc_start_lean();
     (void)slab_page_size(); /* the system has been asked */
@@ -54,11 +54,13 @@ static bool make(void) {
         say(slab_last_error());
         return false;
     }
+
     if (tsi_malloc_is_circular(&tsp_heap)) {
         allocator_destroy(&tsp_heap);
         say("TSLAB_OPTIONS has by_malloc=1");
         return false;
     }
+
     const char* label = secure_getenv("TSLAB_PRELOAD_LABEL");
     if (label == NULL || label[0] == 0) return true;
     slab_epoch_set_label(&tsp_heap, epoch_current(&tsp_heap), label);
@@ -87,7 +89,7 @@ void* tsp_next(const char* name, const void* caller) {
     void* found = dlsym(RTLD_NEXT, name);
     Dl_info of;
     if (found != NULL || caller == NULL || dladdr(caller, &of) == 0 || of.dli_fname == NULL) return found;
-    void* library = dlopen(of.dli_fname, RTLD_LAZY | RTLD_NOLOAD); /* with what it depends on */
+    void* library = dlopen(of.dli_fname, RTLD_LAZY | RTLD_NOLOAD); /* with its dependencies */
     if (library == NULL) return NULL;
     found = dlsym(library, name);
     (void)dlclose(library);

@@ -3,12 +3,13 @@
  *
  *     tslab_cjson_init(allocator);
  *
- * The hooks of cJSON are the process's and know no context. From then on each item and each printed text is an object
- * of that allocator: in the innermost domain of it that the calling thread has entered, outside of any in its current
- * ring epoch. cJSON keeps nothing of its own between calls, so a tree may end with its phase, without cJSON_Delete.
+ * The hooks of cJSON are the process's and know no context. Once they are set each item and each printed text is an
+ * object of that allocator: in its innermost domain that the calling thread has entered, or, outside of any, in its
+ * current ring epoch. cJSON keeps nothing of its own between calls, so a tree may end with its phase, without
+ * cJSON_Delete.
  *
  * You may not
- *   - free what cJSON_Print gave with free(): cJSON_free (or slab_free) does it;
+ *   - free text of cJSON_Print with free(): cJSON_free (or slab_free) does it;
  *   - give items to cJSON_Delete that were made before the call: they are refused and counted, and stay allocated;
  *   - add an item of a phase to a tree that outlives it, nor use an item or text after its phase has ended;
  *   - change a tree that lives longer while inside of a phase: new values (cJSON_SetValuestring,
@@ -19,9 +20,9 @@
  *
  * To end it: cJSON_InitHooks(NULL), once nothing of cJSON is live, before the allocator is freed.
  *
- * Errors: NULL of cJSON where there is no memory or a hard budget is reached (cJSON frees what it had begun).
+ * Errors: cJSON returns NULL without memory or over a hard budget, and frees what it had begun.
  * Thread safety: call tslab_cjson_init before other threads use cJSON. The allocator belongs to the source file that
- * made the call; the last call of all counts. Complexity: each call of a hook as slab_malloc and slab_free.
+ * made the call; the last call of all counts. Complexity: a hook costs a slab_malloc or slab_free.
  */
 #ifndef TEMPORAL_SLAB_CJSON_H
 #define TEMPORAL_SLAB_CJSON_H
@@ -46,7 +47,8 @@ static inline void* CJSON_CDECL tslab_cjson_malloc(size_t size) {
 
 static inline void CJSON_CDECL tslab_cjson_free(void* p) { slab_free(*tslab_cjson_allocator_(), p); }
 
-/* Sets the hooks. The allocator stays the caller's and outlives their use. False, and nothing set: a is NULL. */
+/* Sets the hooks. The allocator stays the caller's and must outlive their use. Returns false and sets nothing if a is
+ * NULL. */
 static inline bool tslab_cjson_init(SlabAllocator* a) {
     if (a == NULL) return false;
     *tslab_cjson_allocator_() = a;

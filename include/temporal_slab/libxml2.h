@@ -5,38 +5,38 @@
  *     ...
  *     tslab_xml_end(domain, &receipt);    // instead of epoch_domain_end_ex
  *
- * The hooks are the process's and know no context. From then on what libxml2 allocates is an object of that allocator:
- * in the innermost domain of it that the calling thread has entered, outside of any in its current ring epoch. A
- * document, a parser context or a reader may end with its phase, without xmlFreeDoc.
+ * The hooks are the process's and know no context. Once they are set all that libxml2 allocates are objects of that
+ * allocator: in its innermost domain that the calling thread has entered, or, outside of any, in its current ring
+ * epoch. A document, a parser context or a reader may end with its phase, without xmlFreeDoc.
  *
- * What libxml2 keeps for the process must not lie in a phase. tslab_xml_init makes it outside of all of them: parser,
- * encodings, types of XML Schema and RELAX NG; and it switches XML catalogs off (xmlCatalogSetDefaults), which libxml2
- * would read, and keep, where the first document asks for one. The last error of a thread is kept as well:
+ * Objects that libxml2 keeps for the process must not lie in a phase. tslab_xml_init makes them outside of all phases:
+ * parser, encodings, types of XML Schema and RELAX NG; and it switches XML catalogs off (xmlCatalogSetDefaults), which
+ * libxml2 would read, and keep, where the first document asks for one. The last error of a thread is kept as well:
  * tslab_xml_end forgets it. So give libxml2 an allocator whose ring is not advanced and whose ring epochs are not
  * released.
  *
  * You may not
  *   - end a phase with xmlGetLastError() set on any thread that was inside: each calls xmlResetLastError() before it
- *     leaves (tslab_xml_end does it for the calling thread). Else libxml2 frees the old error later, in memory that is
- *     somebody else's by then;
- *   - switch catalogs on again: whatever phase asks for one first would hold it;
+ *     leaves (tslab_xml_end does it for the calling thread). Otherwise libxml2 frees the old error later, in memory
+ *     that has another owner by then;
+ *   - switch catalogs on again: the phase that asks for one first would hold it;
  *   - register an encoding or an alias of one (xmlAddEncodingAlias), or use the network (libxml2 keeps the proxy),
  *     inside of a phase: outside of all it is fine;
  *   - change a document that lives longer while inside of a phase: new nodes would lie in the phase. Enter the scope of
  *     the document, or leave the phase (epoch_domain_detach, epoch_domain_attach), for that;
  *   - use anything of libxml2 after its phase has ended, or give text of xmlNodeGetContent and such to free(): xmlFree
  *     does it;
- *   - free what was made before tslab_xml_init: it is refused and counted;
+ *   - free objects made before tslab_xml_init: that is refused and counted;
  *   - use libraries on top that keep things of libxml2 for the process (extensions of libxslt), unless these are made
  *     outside of all phases.
  *
- * To end it all: xmlCleanupParser() outside of phases, then xmlMemSetup(free, malloc, realloc, strdup), before the
+ * To end all use: xmlCleanupParser() outside of phases, then xmlMemSetup(free, malloc, realloc, strdup), before the
  * allocator is freed.
  *
- * Errors: NULL of libxml2, and a message by its error functions, where there is no memory or a hard budget is reached.
+ * Errors: libxml2 returns NULL, with a message by its error functions, without memory or over a hard budget.
  * Thread safety: call tslab_xml_init before other threads use libxml2. The allocator belongs to the source file that
  * made the call; the last call of all counts.
- * Complexity: each call of a hook as slab_malloc, slab_realloc and slab_free.
+ * Complexity: a hook costs a slab_malloc, slab_realloc or slab_free.
  */
 #ifndef TEMPORAL_SLAB_LIBXML2_H
 #define TEMPORAL_SLAB_LIBXML2_H
@@ -66,14 +66,14 @@ static inline void* tslab_xml_malloc(size_t size) { return slab_malloc(*tslab_xm
 
 static inline void tslab_xml_free(void* p) { slab_free(*tslab_xml_allocator_(), p); }
 
-/* A block that moves stays in its phase, or outside. */
+/* Resizes; a block that moves stays in its phase, or outside. */
 static inline void* tslab_xml_realloc(void* p, size_t size) {
     return slab_realloc(*tslab_xml_allocator_(), p, size != 0 || p != NULL ? size : 1);
 }
 
 static inline char* tslab_xml_strdup(const char* text) { return slab_strdup(*tslab_xml_allocator_(), text); }
 
-/* What is made for the process. */
+/* Allocates for the process. */
 static inline void* tslab_xml_malloc_outside(size_t size) {
     return slab_malloc_outside(*tslab_xml_allocator_(), size != 0 ? size : 1);
 }
@@ -88,8 +88,9 @@ static inline char* tslab_xml_strdup_outside(const char* text) {
     return p != NULL ? (char*)memcpy(p, text, size) : NULL;
 }
 
-/* Sets the hooks and makes what libxml2 keeps, outside of all phases, wherever the thread is. The allocator stays the
- * caller's, and outlives the use of libxml2. False: a is NULL (nothing is set), or no memory. */
+/* Sets the hooks and makes the objects that libxml2 keeps, outside of all phases, wherever the thread is. The allocator
+ * stays the caller's, and must outlive the use of libxml2. Returns false if a is NULL (nothing is set), or without
+ * memory. */
 static inline bool tslab_xml_init(SlabAllocator* a) {
     bool made = true;
     if (a == NULL) return false;

@@ -7,18 +7,18 @@
  * among its objects, so it must not lie in phases of different lengths. The domain need not be entered.
  *
  * To end it: end the domain, which costs no walk over the objects; or lua_close(L) first, then the domain. Only
- * lua_close runs what the script left to run: __gc and __close, and with them open files of io. After the domain has
- * ended the state must not be used, nor be closed.
+ * lua_close runs the script's pending __gc and __close, which also close files of io. After the domain has ended the
+ * state must not be used, nor be closed.
  *
  * You may not
  *   - keep anything that lives in the state beyond the domain: strings of lua_tostring, userdata, references;
  *   - drain the domain (epoch_domain_drain) or reset it while the state is in use.
- * What is to live longer is copied out, or belongs to a state in a domain of its own.
+ * Copy out what must live longer, or give it a state in a domain of its own.
  *
- * Errors: a hard budget of the domain, like a lack of memory, is LUA_ERRMEM after an emergency collection. There is no
- * panic function: lua_atpanic sets one.
+ * Errors: a hard budget of the domain, like a lack of memory, gives LUA_ERRMEM after an emergency collection. There is
+ * no panic function: lua_atpanic sets one.
  * Thread safety: Lua's own; states of several threads may share a domain.
- * Complexity: each call of the allocator as epoch_domain_malloc, epoch_domain_realloc and slab_free.
+ * Complexity: a call of the allocator costs an epoch_domain_malloc, epoch_domain_realloc or slab_free.
  */
 #ifndef TEMPORAL_SLAB_LUA_H
 #define TEMPORAL_SLAB_LUA_H
@@ -35,7 +35,7 @@ extern "C" {
 #endif
 #endif
 
-/* The lua_Alloc, for lua_newstate and lua_setallocf; `domain` is an epoch_domain_t*. */
+/* Serves as lua_Alloc for lua_newstate and lua_setallocf; `domain` is an epoch_domain_t*. */
 static inline void* tslab_lua_alloc(void* domain, void* p, size_t old_size, size_t new_size) {
     epoch_domain_t* d = (epoch_domain_t*)domain;
     (void)old_size; /* a kind of object where p is NULL */
@@ -44,11 +44,11 @@ static inline void* tslab_lua_alloc(void* domain, void* p, size_t old_size, size
         return NULL;
     }
     if (p == NULL) return epoch_domain_malloc(d, new_size);
-    return epoch_domain_realloc(d, p, new_size); /* what shrinks never fails, as Lua before 5.4 needs it */
+    return epoch_domain_realloc(d, p, new_size); /* shrinking never fails, which Lua before 5.4 needs */
 }
 
-/* A state that lives in the domain, without libraries (luaL_openlibs opens them). NULL: no memory, or d is NULL. The
- * caller owns the state until it closes it or the domain ends. O(1). */
+/* Makes a state in the domain, without libraries (luaL_openlibs opens them). Returns NULL if there is no memory or d is
+ * NULL. The caller owns the state until it closes it or the domain ends. O(1). */
 static inline lua_State* tslab_lua_newstate(epoch_domain_t* d) {
 #if LUA_VERSION_NUM >= 505
     return d != NULL ? lua_newstate(tslab_lua_alloc, d, luaL_makeseed(NULL)) : NULL;

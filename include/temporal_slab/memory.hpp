@@ -1,16 +1,17 @@
 /*
  * memory.hpp - memory for containers: resources of std::pmr, and allocators of a type of their own. See tslab.hpp.
  *
- * One of each for each source of objects.hpp:
+ * For each source of objects.hpp:
  *
  *   source    std::pmr::memory_resource    allocator of T            deallocate
  *   ambient   allocator_resource           ambient_allocator<T>      frees
  *   outside   outside_resource             outside_allocator<T>      frees
- *   phase     domain_resource              domain_allocator<T>       frees: what a container has left serves again
- *   bulk      bulk_resource                bulk_allocator<T>         does nothing: for what is built and dropped
+ *   phase     domain_resource              domain_allocator<T>       frees: memory that a container gives up is reused
+ *   bulk      bulk_resource                bulk_allocator<T>         does nothing: for containers that are built and
+ *             dropped
  *
- * Any of them is as shareable between threads as the C functions; a container is not. What lies in a phase may be
- * left without running destructors, if they would only give back memory of that phase (make_undestroyed).
+ * Any of them is as shareable between threads as the C functions; a container is not. Objects in a phase may be left
+ * without running destructors, if these would only give back memory of that phase (make_undestroyed).
  */
 #ifndef TEMPORAL_SLAB_MEMORY_HPP
 #define TEMPORAL_SLAB_MEMORY_HPP
@@ -24,9 +25,9 @@ namespace tslab {
 
 /* ---- std::pmr --------------------------------------------------------------------------- */
 
-/* A memory resource over a source, which outlives it and its containers. Any alignment up to 1 GiB; throws
- * tslab::bad_alloc. Equal to a resource of the same class over an equal source, and to no other: of two phases one
- * may end before the other, so a container that is moved from one to the other moves its elements. (Without RTTI:
+/* A memory resource over a source, which must outlive the resource and its containers. Any alignment up to 1 GiB;
+ * throws tslab::bad_alloc. Equal to a resource of the same class over an equal source, and to no other: of two phases
+ * one may end before the other, so a container that is moved from one to the other moves its elements. (Without RTTI:
  * equal to itself.) */
 template <class Source> class basic_resource final : public std::pmr::memory_resource {
   public:
@@ -58,14 +59,13 @@ using outside_resource = basic_resource<outside>;
 using domain_resource = basic_resource<phase>;
 using bulk_resource = basic_resource<bulk>;
 
-/* A phase and a bulk resource over it, in one: what std::pmr::monotonic_buffer_resource is, but that threads may
- * share it. */
+/* A phase with a bulk resource over it: a std::pmr::monotonic_buffer_resource that threads may share. */
 class phase_resource final : public std::pmr::memory_resource {
   public:
-    /* As domain. */
+    /* Makes the phase like the constructor of domain. */
     explicit phase_resource(SlabAllocator* a, const char* label = nullptr) : phase_(a, label) {}
     explicit phase_resource(const allocator& a, const char* label = nullptr) : phase_(a, label) {}
-    /* domain::reset: what was allocated is gone, and the resource can be used on. */
+    /* Releases all that was allocated, by domain::reset; the resource can be used on. */
     void release() { phase_.reset(); }
     const tslab::domain& domain() const noexcept { return phase_; }
     tslab::domain& domain() noexcept { return phase_; }
@@ -82,9 +82,9 @@ class phase_resource final : public std::pmr::memory_resource {
 
 /* ---- containers with a type of their own ------------------------------------------------ */
 
-/* An allocator as containers of std:: want it. It follows no container in copies, moves and swaps, as
- * std::pmr::polymorphic_allocator does: a container stays in the phase that it was made in. Throws tslab::bad_alloc,
- * and std::bad_array_new_length for more elements than there can be. */
+/* An allocator for containers of std::. Copies, moves and swaps of a container do not take it along, like
+ * std::pmr::polymorphic_allocator: a container stays in the phase that it was made in. Throws tslab::bad_alloc, and
+ * std::bad_array_new_length for more elements than there can be. */
 template <class T, class Source> class basic_allocator {
   public:
     using value_type = T;

@@ -1,7 +1,7 @@
 /*
  * objects.hpp - where objects come from, and objects with a type: make, unique, handle. See tslab.hpp.
  *
- * A source is a place for objects; whatever makes one takes a source, or what stands for one:
+ * A source is a place for objects; functions that make one take a source, or an object that stands for it:
  *
  *   ambient   where slab_malloc puts it: the innermost scope of this thread, else the ring. An allocator stands for it
  *   outside   the current epoch of the ring, whatever scope the thread is in
@@ -27,7 +27,7 @@ inline constexpr std::size_t alignment = 16;
 
 namespace detail {
 
-/* What make(epoch) gives in the current epoch of the ring, wherever that has moved to meanwhile. */
+/* Calls make with the current epoch of the ring, again if the ring has moved on. Returns its result. */
 template <class Make> void* in_the_ring(SlabAllocator* a, Make make) noexcept {
     for (;;) {
         const EpochId epoch = epoch_current(a);
@@ -40,8 +40,9 @@ template <class Make> void* in_the_ring(SlabAllocator* a, Make make) noexcept {
 
 /* ---- sources ---------------------------------------------------------------------------- */
 
-/* take returns NULL and errno, as the C functions; a size of 0 counts as 1. give is for what take has returned, with
- * the same size. Sources that are equal free each other's objects, and have one lifetime. */
+/* Members of every source: take(size, aligned) allocates and returns NULL with errno like the C functions; a size of 0
+ * counts as 1. give(p, size) frees what take has returned for the same size. Sources that are equal free each other's
+ * objects, and have one lifetime. */
 class ambient {
   public:
     ambient(SlabAllocator* a) noexcept : a_(a) {}
@@ -119,12 +120,12 @@ class bulk : public phase {
     void give(void*, std::size_t) const noexcept {}
 };
 
-/* For a loop of one thread; see slab_lane.h for when it pays. Inlines on the thread that made it, and is as right on
- * others, one at a time. Once its domain has gone on to another epoch it gives no memory (ESTALE): make it anew. What
- * needs more than 16-byte alignment or a handle is asked of the domain by a call. */
+/* A source for a loop of one thread; see slab_lane.h for when it pays. Inlines on the thread that made it, and is also
+ * right on others, one at a time. Once its domain has gone on to another epoch it gives no memory (ESTALE): make it
+ * anew. More alignment than 16 bytes, or a handle, takes a call to the domain. */
 class lane {
   public:
-    /* Throws std::system_error (ESTALE, EINVAL). O(1). */
+    /* Opens a lane of the phase p. Throws std::system_error (ESTALE, EINVAL). O(1). */
     explicit lane(const phase& p) { detail::need(slab_lane_open(&lane_, p.get())); }
     SlabAllocator* home() const noexcept { return lane_.domain->alloc; }
     epoch_domain_t* get() const noexcept { return lane_.domain; }
@@ -142,17 +143,17 @@ class lane {
     friend bool operator!=(const lane& x, const lane& y) noexcept { return x.get() != y.get(); }
 
   private:
-    mutable SlabLane lane_; /* where it leads to changes with the heap, and no object does */
+    mutable SlabLane lane_; /* it follows the heap, and no object changes with it */
 };
 
 /* A run of a domain with SLAB_DOMAIN_OWNER_ONLY, until the closing brace; see slab_lane.h. Belongs to the thread that
  * made it, which is not checked where NDEBUG is defined: on another thread it would hand out memory that is in use.
- * Until it has ended the domain is not ended, reset or entered (EBUSY): declare it behind the domain. What needs more
- * than 16-byte alignment or a handle is asked of the domain by a call. */
+ * Until it has ended the domain is not ended, reset or entered (EBUSY): declare it behind the domain. More alignment
+ * than 16 bytes, or a handle, takes a call to the domain. */
 class [[nodiscard]] owner_run {
   public:
-    /* Throws std::system_error: EINVAL for another domain, EBUSY on another thread or where the domain has a run
-     * already, ESTALE. O(1). */
+    /* Begins a run in the phase p. Throws std::system_error: EINVAL for another domain, EBUSY on another thread or
+     * where the domain has a run already, ESTALE. O(1). */
     explicit owner_run(const phase& p) { detail::need(slab_run_begin(&run_, p.get())); }
     ~owner_run() { static_cast<void>(slab_run_end(&run_)); }
     owner_run(const owner_run&) = delete;
@@ -191,13 +192,13 @@ inline const owner_run& source_of(const owner_run& s) noexcept { return s; }
 
 template <class T> constexpr std::size_t most_of = static_cast<std::size_t>(PTRDIFF_MAX) / sizeof(T);
 
-/* Bytes of n objects of T. */
+/* Returns the bytes of n objects of T. Throws tslab::bad_alloc (ENOMEM) if they cannot be. */
 template <class T> std::size_t bytes_of(std::size_t n) {
     if (n > most_of<T>) no_memory(ENOMEM);
     return n * sizeof(T);
 }
 
-/* Gives back what was taken, unless it is kept: a constructor may throw. */
+/* Gives memory that was taken back, unless it is kept: a constructor may throw. */
 template <class Source> struct taken {
     const Source& source;
     void* p;
@@ -223,19 +224,19 @@ template <class T, class Source, class... Args> T* construct(const Source& sourc
 
 /* ---- objects that end with their phase -------------------------------------------------- */
 
-/* A T made there. It ends with its phase, which runs no destructor, so T must not need one (compiled only then). Throws
- * tslab::bad_alloc, or what the constructor throws. */
+/* Makes a T in `from`. The T ends with its phase, which runs no destructor, so T must not need one (compiled only
+ * then). Throws tslab::bad_alloc, or what the constructor throws. */
 template <class T, class From, class... Args> T* make(const From& from, Args&&... args) {
     static_assert(std::is_trivially_destructible_v<T>,
                   "the end of a phase runs no destructor: make_unique, or make_undestroyed where that is meant");
     return detail::construct<T>(detail::source_of(from), std::forward<Args>(args)...);
 }
-/* The same for a T whose destructor would only give memory of the phase back, a container of std::pmr in it for
- * instance: it is never run. */
+/* Makes a T whose destructor would only give memory of the phase back, such as one with a container of std::pmr in it:
+ * the destructor is never run. */
 template <class T, class From, class... Args> T* make_undestroyed(const From& from, Args&&... args) {
     return detail::construct<T>(detail::source_of(from), std::forward<Args>(args)...);
 }
-/* n of them, value-initialised; 0 gives an address that is nobody else's. */
+/* Makes n objects of T, value-initialised. For n = 0 returns an address of its own. */
 template <class T, class From> T* make_array(const From& from, std::size_t n) {
     static_assert(std::is_trivially_destructible_v<T> && std::is_nothrow_default_constructible_v<T>,
                   "an array in a phase: the end runs no destructor, and constructors must not throw");
@@ -244,9 +245,9 @@ template <class T, class From> T* make_array(const From& from, std::size_t n) {
     return first;
 }
 
-/* Moves a T to another phase, or by outside(slab) to the ring, and frees the one that p points to: what is to survive
- * its phase. The bytes are copied, which T must allow, and p is dead then. Returns where it is now; throws
- * tslab::bad_alloc, and leaves it where it was. O(size). */
+/* Moves a T that must survive its phase to another phase, or by outside(slab) to the ring, and frees the one that p
+ * points to. The bytes are copied, which T must allow. Returns where the T is now, and p is dead then; throws
+ * tslab::bad_alloc, and leaves the T where it was. O(size). */
 template <class T, class To> T* move_to(const To& to, T* p) {
     static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= alignment, "bytes are copied, to 16-byte alignment");
     return static_cast<T*>(detail::need(detail::source_of(to).move_here(p)));
@@ -293,8 +294,9 @@ template <class T> class deleter<T[]> {
 
 template <class T> using unique = std::unique_ptr<T, deleter<T>>;
 
-/* As std::make_unique, there: unique<T> for a type, unique<T[]> for an array of n, value-initialised. Throws
- * tslab::bad_alloc, or what a constructor throws; then nothing is left. Not for bulk. */
+/* Makes an object with one owner, like std::make_unique: unique<T> for a type, unique<T[]> for an array of n,
+ * value-initialised. Throws tslab::bad_alloc, or what a constructor throws; then nothing is left. Does not compile for
+ * bulk. */
 template <class T, class From, class... Args>
 std::enable_if_t<!std::is_array_v<T>, unique<T>> make_unique(const From& from, Args&&... args) {
     const auto& source = detail::source_of(from);
@@ -315,7 +317,7 @@ std::enable_if_t<std::is_array_v<T>, unique<T>> make_unique(const From& from, st
 
 /* ---- objects with a checked name -------------------------------------------------------- */
 
-/* The name of a T, which never names another object once that one has ended. A plain number, as good as its
+/* A name of a T, which never names another object once that T has ended. A plain number, valid as long as its
  * allocator. */
 template <class T> class handle {
   public:
@@ -325,10 +327,10 @@ template <class T> class handle {
     constexpr explicit handle(SlabHandle h) noexcept : h_(h) {}
     constexpr SlabHandle value() const noexcept { return h_; }
     constexpr explicit operator bool() const noexcept { return h_ != 0; }
-    /* The object, or NULL when it has ended; another thread's free may overtake the answer. */
+    /* Returns the object, or NULL if it has ended; another thread's free may overtake the answer. */
     T* get(SlabAllocator* a) const noexcept { return static_cast<T*>(slab_handle_ptr(a, h_)); }
     T* get(const allocator& a) const noexcept { return get(a.get()); }
-    /* Frees it: true exactly once, however many threads try. */
+    /* Frees the object. Returns true exactly once, however many threads try. */
     bool free(SlabAllocator* a) const noexcept { return free_obj(a, h_); }
     bool free(const allocator& a) const noexcept { return free(a.get()); }
     friend constexpr bool operator==(handle x, handle y) noexcept { return x.h_ == y.h_; }
@@ -339,7 +341,8 @@ template <class T> class handle {
     SlabHandle h_;
 };
 
-/* A T made there, by its name. Throws tslab::bad_alloc, or what the constructor throws; nothing is left then. */
+/* Makes a T in `from` and returns its name. Throws tslab::bad_alloc, or what the constructor throws; nothing is left
+ * then. */
 template <class T, class From, class... Args> handle<T> make_handle(const From& from, Args&&... args) {
     const auto& source = detail::source_of(from);
     static_assert(sizeof(T) <= UINT32_MAX && alignof(T) <= std::decay_t<decltype(source)>::named_alignment,

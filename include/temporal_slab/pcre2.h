@@ -4,12 +4,12 @@
  *     #define PCRE2_CODE_UNIT_WIDTH 8                     // or 16 or 32, before this header
  *     pcre2_general_context* g = tslab_pcre2_context(domain);
  *
- * What is made with the context lives in that domain, whatever scope the thread is in: compile contexts
- * (pcre2_compile_context_create(g)) and what pcre2_compile makes with one, match contexts, match data, tables. The
- * domain need not be entered. What is given no context (NULL) is malloc's as before; match data made from a pattern
- * without a context of its own (pcre2_match_data_create_from_pattern(code, NULL)) goes where the pattern is.
+ * Everything made with the context lives in that domain, whatever scope the thread is in: compile contexts
+ * (pcre2_compile_context_create(g)) and patterns that pcre2_compile makes with one, match contexts, match data, tables.
+ * The domain need not be entered. Objects made without a context (NULL) are malloc's as before; match data made from a
+ * pattern without a context of its own (pcre2_match_data_create_from_pattern(code, NULL)) goes where the pattern is.
  *
- * To end it: end the domain; nothing has to be freed singly. It may be, and then before that end.
+ * To end it: end the domain; nothing has to be freed singly, but may be, before that end.
  *
  * You may not
  *   - end the domain with a pattern that pcre2_jit_compile has translated, or with a JIT stack: machine code and such
@@ -19,9 +19,10 @@
  *     compiled with a context of a domain that lives as long, or with none, and matched with match data of the
  *     request's context.
  *
- * Errors: a hard budget of the domain, like a lack of memory, is NULL, PCRE2_ERROR_HEAP_FAILED or PCRE2_ERROR_NOMEMORY.
+ * Errors: a hard budget of the domain, like a lack of memory, gives NULL, PCRE2_ERROR_HEAP_FAILED or
+ * PCRE2_ERROR_NOMEMORY.
  * Thread safety: PCRE2's own; contexts may be used by several threads at once.
- * Complexity: each call of a hook as epoch_domain_malloc and slab_free.
+ * Complexity: a hook costs an epoch_domain_malloc or slab_free.
  */
 #ifndef TEMPORAL_SLAB_PCRE2_H
 #define TEMPORAL_SLAB_PCRE2_H
@@ -39,8 +40,8 @@ static inline void* tslab_pcre2_malloc(size_t size, void* domain) {
 
 static inline void tslab_pcre2_free(void* p, void* domain) { slab_free(((epoch_domain_t*)domain)->alloc, p); }
 
-/* A context whose memory, its own included, is the domain's. It ends with the domain, or by pcre2_general_context_free
- * before. NULL: no memory, or d is NULL. O(1). */
+/* Makes a context whose memory, its own included, is the domain's. The context ends with the domain, or before by
+ * pcre2_general_context_free. Returns NULL if there is no memory or d is NULL. O(1). */
 static inline pcre2_general_context* tslab_pcre2_context(epoch_domain_t* d) {
     return d != NULL ? pcre2_general_context_create(tslab_pcre2_malloc, tslab_pcre2_free, d) : NULL;
 }

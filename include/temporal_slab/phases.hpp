@@ -29,8 +29,8 @@
 
 namespace tslab {
 
-/* An allocation that failed. error() is ENOMEM, EINVAL, ESTALE (the phase accepts none any more) or EDQUOT (a
- * budget). */
+/* Exception of an allocation that failed. error() is ENOMEM, EINVAL, ESTALE (the phase accepts none any more) or EDQUOT
+ * (a budget). */
 class bad_alloc : public std::bad_alloc {
   public:
     explicit bad_alloc(int error) noexcept : error_(error) {}
@@ -71,12 +71,12 @@ template <class T> T* need(T* p) {
 inline void need(bool done) {
     if (!done) refused(errno, slab_last_error());
 }
-/* What gives NULL for another reason than memory: create and begin. */
+/* Returns p, a result of create or begin; throws with errno and slab_last_error() if it is NULL. */
 template <class T> T* made(T* p) {
     need(p != nullptr);
     return p;
 }
-/* Drains the phase, which is the owner's no more. */
+/* Drains the phase, sets d to NULL and returns the receipt. */
 inline EpochReceipt drained(epoch_domain_t*& d) {
     EpochReceipt receipt{};
     need(epoch_domain_drain(d, &receipt));
@@ -84,8 +84,8 @@ inline EpochReceipt drained(epoch_domain_t*& d) {
     return receipt;
 }
 
-/* What a cleanup calls. A lambda of the size of a pointer travels in the pointer, others in an object of operator
- * new: not in the phase, which has ended by then, and which a drain would wait for. */
+/* Function of a cleanup, for the C library to call. A lambda of the size of a pointer travels in the pointer, others in
+ * an object of operator new: the phase has ended by then, and a drain would wait for an object in it. */
 template <class F> struct closure {
     static_assert(std::is_nothrow_invocable_v<F&>, "a cleanup is noexcept: it runs inside of a C function");
     static constexpr bool in_pointer =
@@ -103,7 +103,7 @@ template <class F> struct closure {
     }
 };
 
-/* Registers f by add(function, argument), which throws where it could not. */
+/* Registers f by add(function, argument), which throws if it failed. */
 template <class Add, class F> void add_cleanup(Add add, F&& f) {
     using Kept = std::decay_t<F>;
     if constexpr (closure<Kept>::in_pointer) {
@@ -122,21 +122,21 @@ template <class Add, class F> void add_cleanup(Add add, F&& f) {
 
 /* ---- allocators ------------------------------------------------------------------------- */
 
-/* Options with all defaults, to be changed and given to allocator. */
+/* Returns options with all defaults, to change and pass to allocator. */
 inline SlabOptions default_options() noexcept {
     SlabOptions options{};
     options.struct_size = sizeof options;
     return options;
 }
 
-/* Owns an allocator, alone or with others (share), and ends it with all its objects. No thread may be inside a call on
- * it then. */
+/* Owns an allocator, alone or with others (share); the last owner ends it with all its objects. No thread may be inside
+ * a call on it then. */
 class allocator {
   public:
-    /* slab_allocator_create_with. Throws std::system_error: EINVAL for a bad option, ENOMEM. */
+    /* Creates an allocator by slab_allocator_create_with. Throws std::system_error: EINVAL for a bad option, ENOMEM. */
     allocator() : a_(detail::made(slab_allocator_create())) {}
     explicit allocator(const SlabOptions& options) : a_(detail::made(slab_allocator_create_with(&options))) {}
-    /* Takes over one of slab_allocator_create*, or NULL: nothing. */
+    /* Takes over an allocator of slab_allocator_create*, or nothing for NULL. */
     static allocator adopt(SlabAllocator* a) noexcept { return allocator(a); }
     allocator(allocator&& other) noexcept : a_(other.release()) {}
     allocator& operator=(allocator&& other) noexcept {
@@ -148,9 +148,10 @@ class allocator {
     /* For the C functions; NULL after a move. */
     SlabAllocator* get() const noexcept { return a_; }
     explicit operator bool() const noexcept { return a_ != nullptr; }
-    /* A second owner of the same one: the last of them ends it. Throws std::system_error (EINVAL) after a move. */
+    /* Returns a second owner of this allocator; the last owner ends it. Throws std::system_error (EINVAL) after a
+     * move. */
     allocator share() const { return allocator(detail::made(slab_allocator_retain(a_))); }
-    /* Gives it up: the caller frees it. */
+    /* Gives the allocator up: the caller frees it. */
     [[nodiscard]] SlabAllocator* release() noexcept { return std::exchange(a_, nullptr); }
     void swap(allocator& other) noexcept { std::swap(a_, other.a_); }
 
@@ -161,16 +162,16 @@ class allocator {
 
 /* ---- cleanups --------------------------------------------------------------------------- */
 
-/* Has f() called once when the phase has been released or has drained, last registered first, on the thread that ends
- * it. f is noexcept, which is checked when it is compiled, and owns what it captures. The objects of the phase are
- * gone by then: f has what it needs by value (a file, a count), and frees but does not allocate in that phase. Throws
- * std::system_error (ESTALE, ENOMEM), or what copying f throws; f is not called then. Allocates by operator new where
- * f is larger than a pointer. */
+/* Registers f() to run once when the phase has been released or has drained, last registered first, on the thread that
+ * ends it. f is noexcept, which is checked when it is compiled, and owns its captures. The objects of the phase are
+ * gone by then: f needs its data by value (a file, a count), and may free but not allocate in that phase. Throws
+ * std::system_error (ESTALE, ENOMEM), or what copying f throws; f is not called then. Allocates by operator new where f
+ * is larger than a pointer. */
 template <class F> void on_end(epoch_domain_t* d, F&& f) {
     detail::add_cleanup([d](void (*fn)(void*), void* arg) { detail::need(epoch_domain_on_end(d, fn, arg)); },
                         std::forward<F>(f));
 }
-/* The same for an epoch of the ring. */
+/* Registers f() for an epoch of the ring. */
 template <class F> void on_end(SlabAllocator* a, EpochId epoch, F&& f) {
     detail::add_cleanup(
         [a, epoch](void (*fn)(void*), void* arg) {
@@ -183,8 +184,8 @@ template <class F> void on_end(SlabAllocator* a, EpochId epoch, F&& f) {
 
 /* ---- phases ----------------------------------------------------------------------------- */
 
-/* Options of a domain, to be changed and given to domain; flags are SLAB_DOMAIN_*, such as SLAB_DOMAIN_OWNER_ONLY for
- * one that tslab::owner_run works in. The label is copied as the domain is made, and must last until then. */
+/* Returns options of a domain, to change and pass to domain; flags are SLAB_DOMAIN_*, such as SLAB_DOMAIN_OWNER_ONLY,
+ * which tslab::owner_run needs. The label is copied as the domain is made, and must last until then. */
 inline SlabDomainOptions domain_options(const char* label = nullptr, std::uint32_t flags = 0) noexcept {
     SlabDomainOptions options{};
     options.struct_size = sizeof options;
@@ -193,31 +194,32 @@ inline SlabDomainOptions domain_options(const char* label = nullptr, std::uint32
     return options;
 }
 
-/* Owns a phase: what is made in it ends with the object, in one step, and not before. Entering and leaving it change
- * nothing of that (auto_close is false), so it can be passed from thread to thread and entered by several at once. */
+/* Owns a phase: the objects made in it end with the owner, in one step, and not before. Entering and leaving the domain
+ * do not end them (auto_close is false), so it can be passed from thread to thread and entered by several at once. */
 class domain {
   public:
-    /* epoch_domain_create_labeled; the label is copied. Throws std::system_error (ENOMEM, EINVAL). O(1). */
+    /* Makes a domain by epoch_domain_create_labeled; the label is copied. Throws std::system_error (ENOMEM, EINVAL).
+     * O(1). */
     explicit domain(SlabAllocator* a, const char* label = nullptr)
         : d_(detail::made(epoch_domain_create_labeled(a, label))) {
         d_->auto_close = false;
     }
     explicit domain(const allocator& a, const char* label = nullptr) : domain(a.get(), label) {}
-    /* epoch_domain_create_ex. With SLAB_DOMAIN_OWNER_ONLY the domain is the calling thread's alone: others are refused,
-     * its end by a destructor included, and the phase is released when that thread exits. Throws std::system_error
-     * (ENOMEM, EINVAL). O(1). */
+    /* Makes a domain by epoch_domain_create_ex. With SLAB_DOMAIN_OWNER_ONLY the domain belongs to the calling thread
+     * alone: others are refused, also when they end it by the destructor, and the phase is released when that thread
+     * exits. Throws std::system_error (ENOMEM, EINVAL). O(1). */
     domain(SlabAllocator* a, const SlabDomainOptions& options) : d_(detail::made(epoch_domain_create_ex(a, &options))) {
         d_->auto_close = false;
     }
     domain(const allocator& a, const SlabDomainOptions& options) : domain(a.get(), options) {}
-    /* Takes over a domain of epoch_domain_create* or _wrap, or NULL: nothing. */
+    /* Takes over a domain of epoch_domain_create* or _wrap, or nothing for NULL. */
     static domain adopt(epoch_domain_t* d) noexcept { return domain(d); }
     domain(domain&& other) noexcept : d_(other.release()) {}
     domain& operator=(domain&& other) noexcept {
         domain(std::move(other)).swap(*this);
         return *this;
     }
-    /* epoch_domain_destroy. Refused, counted and left open where somebody is still inside. */
+    /* Ends the domain by epoch_domain_destroy: refused, counted and left open if a thread is still inside. */
     ~domain() {
         if (d_ != nullptr) static_cast<void>(epoch_domain_destroy(d_));
     }
@@ -225,13 +227,14 @@ class domain {
     /* For the C functions; NULL after a move, end or drain. */
     epoch_domain_t* get() const noexcept { return d_; }
     explicit operator bool() const noexcept { return d_ != nullptr; }
-    /* Gives it up: the caller destroys it. */
+    /* Gives the domain up: the caller destroys it. */
     [[nodiscard]] epoch_domain_t* release() noexcept { return std::exchange(d_, nullptr); }
     void swap(domain& other) noexcept { std::swap(d_, other.d_); }
     SlabAllocator* home() const noexcept { return d_->alloc; }
     EpochId id() const noexcept { return d_->epoch_id; }
     std::uint64_t era() const noexcept { return epoch_domain_era(d_); }
-    /* epoch_domain_stats: what it holds now. Throws std::system_error (ESTALE) where its phase has ended. */
+    /* Returns the amounts that the domain holds now, by epoch_domain_stats. Throws std::system_error (ESTALE) if its
+     * phase has ended. */
     SlabDomainStats held() const {
         SlabDomainStats stats{};
         stats.struct_size = sizeof stats;
@@ -239,24 +242,24 @@ class domain {
         return stats;
     }
 
-    /* epoch_domain_reset: ends what is there and goes on, empty, under the same label. Throws std::system_error
-     * (EBUSY) and does nothing while another thread is inside. */
+    /* Releases the domain's objects and goes on, empty, under the same label, by epoch_domain_reset. Throws
+     * std::system_error (EBUSY) and does nothing while another thread is inside. */
     void reset() { detail::need(epoch_domain_reset(d_)); }
-    /* Ends it now, and tells what it held. Throws std::system_error (EBUSY) and does nothing while somebody is
+    /* Ends the domain now and returns the receipt. Throws std::system_error (EBUSY) and does nothing while a thread is
      * inside. */
     EpochReceipt end() {
         EpochReceipt receipt{};
         detail::need(try_end(receipt));
         return receipt;
     }
-    /* The same; false where it was refused, errno and slab_last_error() have the reason. */
+    /* Ends the domain like end. Returns false if refused; errno and slab_last_error() have the reason. */
     bool try_end(EpochReceipt& out) noexcept {
         if (!epoch_domain_destroy_ex(d_, &out)) return false;
         d_ = nullptr;
         return true;
     }
-    /* epoch_domain_drain: what is live stays valid until it is freed. Throws std::system_error (EBUSY) and does nothing
-     * while another thread is inside. */
+    /* Drains the phase by epoch_domain_drain: live objects stay valid until they are freed. Throws std::system_error
+     * (EBUSY) and does nothing while another thread is inside. */
     EpochReceipt drain() { return detail::drained(d_); }
     template <class F> void on_end(F&& f) { tslab::on_end(d_, std::forward<F>(f)); }
 
@@ -265,11 +268,11 @@ class domain {
     epoch_domain_t* d_;
 };
 
-/* Inside of a domain, as the innermost scope of this thread, until the closing brace: slab_malloc goes there. Belongs
- * to the thread that made it; guards of a thread end in reverse order. */
+/* Guard that keeps this thread inside of a domain, as its innermost scope, until the closing brace: slab_malloc goes
+ * there. Belongs to the thread that made it; guards of a thread end in reverse order. */
 class [[nodiscard]] entered {
   public:
-    /* Throws std::system_error (ESTALE, ENOMEM). */
+    /* Enters the domain. Throws std::system_error (ESTALE, ENOMEM). */
     explicit entered(epoch_domain_t* d) : d_(d) { detail::need(epoch_domain_enter(d)); }
     explicit entered(const domain& d) : entered(d.get()) {}
     ~entered() { static_cast<void>(epoch_domain_exit(d_)); }
@@ -280,11 +283,11 @@ class [[nodiscard]] entered {
     epoch_domain_t* d_;
 };
 
-/* A phase of its own that this thread is inside of, until the closing brace, however that is left: what SLAB_SCOPE is
- * in C. Belongs to the thread that made it; guards of a thread end in reverse order. */
+/* Guard with a phase of its own, which this thread is inside of until the closing brace, however that is left;
+ * SLAB_SCOPE in C. Belongs to the thread that made it; guards of a thread end in reverse order. */
 class [[nodiscard]] scope {
   public:
-    /* epoch_domain_begin. Throws std::system_error (ENOMEM, EINVAL). O(1). */
+    /* Begins the phase by epoch_domain_begin. Throws std::system_error (ENOMEM, EINVAL). O(1). */
     explicit scope(SlabAllocator* a, const char* label = nullptr) : d_(detail::made(epoch_domain_begin(a, label))) {}
     explicit scope(const allocator& a, const char* label = nullptr) : scope(a.get(), label) {}
     ~scope() {
@@ -297,15 +300,15 @@ class [[nodiscard]] scope {
     epoch_domain_t* get() const noexcept { return d_; }
     SlabAllocator* home() const noexcept { return d_->alloc; }
     std::uint64_t era() const noexcept { return epoch_domain_era(d_); }
-    /* epoch_domain_end_ex: ends it now, and tells what it held. Throws std::system_error and does nothing where it is
-     * not the innermost scope of the thread (EINVAL) or somebody else is inside (EBUSY). */
+    /* Ends the phase now by epoch_domain_end_ex and returns the receipt. Throws std::system_error and does nothing if
+     * the phase is not the innermost scope of the thread (EINVAL) or another scope is inside (EBUSY). */
     EpochReceipt end() {
         EpochReceipt receipt{};
         detail::need(epoch_domain_end_ex(d_, &receipt));
         d_ = nullptr;
         return receipt;
     }
-    /* epoch_domain_drain, as domain::drain. */
+    /* Drains the phase like domain::drain. */
     EpochReceipt drain() { return detail::drained(d_); }
     template <class F> void on_end(F&& f) { tslab::on_end(d_, std::forward<F>(f)); }
 
@@ -314,22 +317,23 @@ class [[nodiscard]] scope {
 };
 
 /* Takes a phase from thread to thread, for work that goes on in pieces: tasks, callbacks of an event loop. resume()
- * puts the thread inside of the phase, suspend() takes it out without ending anything; between the two, on one
- * thread, guards may be made, and those that are still there are taken out and put back with the phase, in their
- * order.  One thread at a time uses it, and whatever hands the work on orders them. The phase outlives it, and
- * between resume and suspend nobody enters that same phase on that thread. O(scopes that are inside). */
+ * puts the thread inside of the phase, suspend() takes it out without ending anything. Guards made between the two, on
+ * one thread, that are still open are taken out and put back with the phase, in their order. Only one thread at a time
+ * may use a carrier, and the executor that hands the work on must order them. The phase must outlive the carrier, and
+ * must not be entered otherwise on that thread between resume and suspend. O(scopes that are inside). */
 class carrier {
   public:
-    /* Nothing is entered before the first resume. NULL: one that carries nothing. */
+    /* Makes a carrier, which enters nothing before the first resume. NULL: one that carries nothing. */
     explicit carrier(epoch_domain_t* phase) noexcept : phase_(phase) {}
     explicit carrier(const domain& phase) noexcept : carrier(phase.get()) {}
     carrier(const carrier&) = delete;
     carrier& operator=(const carrier&) = delete;
-    /* Leaves the phase, also where it is suspended: guards inside of it must be gone. */
+    /* Leaves the phase, also if it is suspended: guards inside of it must be gone. */
     ~carrier() { finish(); }
 
     epoch_domain_t* phase() const noexcept { return phase_; }
-    /* Throws std::system_error (ENOMEM, ESTALE): the thread is not inside then, and what was taken out stays so. */
+    /* Puts the phase, and the guards that were taken out, on this thread. Throws std::system_error (ENOMEM, ESTALE):
+     * the thread is not inside then, and the guards stay out. */
     void resume() {
         if (phase_ == nullptr || inside_) return;
         detail::need(known_ ? epoch_domain_attach(phase_) : epoch_domain_enter(phase_));
@@ -339,8 +343,8 @@ class carrier {
         take_out();
         detail::refused(error, slab_last_error());
     }
-    /* Throws std::system_error (EINVAL) where the phase is not among the thread's scopes, or std::bad_alloc for a
-     * list of the guards inside of it; nothing has changed then. */
+    /* Takes the guards and the phase off the thread. Throws std::system_error (EINVAL) if the phase is not among the
+     * thread's scopes, or std::bad_alloc for a list of the guards; nothing has changed then. */
     void suspend() {
         if (!inside_) return;
         struct undo {
@@ -361,13 +365,14 @@ class carrier {
     }
 
   private:
-    /* The guards inside of the phase, onto this thread; false, and errno, at the first that finds no memory. */
+    /* Puts the guards inside of the phase onto this thread. Returns false with errno at the first that finds no
+     * memory. */
     bool put_back() noexcept {
         for (; !scopes_.empty(); scopes_.pop_back())
             if (!epoch_domain_attach(scopes_.back())) return false;
         return true;
     }
-    /* The guards inside of the phase, and the phase, off this thread. */
+    /* Takes the guards inside of the phase, and the phase, off this thread. */
     void take_out() {
         struct lost {
             epoch_domain_t* scope = nullptr;
@@ -385,7 +390,7 @@ class carrier {
     }
 
     epoch_domain_t* phase_;
-    std::vector<epoch_domain_t*> scopes_; /* inside of it and taken out, the innermost first */
+    std::vector<epoch_domain_t*> scopes_; /* guards that were taken out, the innermost first */
     bool known_ = false;                  /* entered, here or elsewhere */
     bool inside_ = false;                 /* on the thread that uses it */
 };

@@ -5,28 +5,27 @@
  *     tslab_sqlite3_config(domain);       // before the first use of SQLite, or after sqlite3_shutdown()
  *
  * The hooks are the process's. Everything goes to that domain, whatever scope a thread is in: connections, page caches,
- * statements, sqlite3_malloc. Not to the phases of threads: page caches, schemas and what connections to one file
- * share grow within any statement, and would end with the phase that happened to be open. So this phase is as long as
- * the use of SQLite. Its label tells what SQLite holds, a budget (slab_epoch_set_budget) limits it, and its receipt
- * says what was forgotten.
+ * statements, sqlite3_malloc. The phases of threads would be wrong: page caches, schemas and the data that connections
+ * to one file share grow within any statement, and would end with the phase that happened to be open. So this phase is
+ * as long as the use of SQLite. The figures of its label are SQLite's, a budget (slab_epoch_set_budget) limits them,
+ * and the receipt shows leaks.
  *
- * Nobody has to enter the domain; who does sets auto_close to false first, else the last exit ends it.
+ * No thread has to enter the domain. Before one does, set auto_close to false; otherwise the last exit ends the domain.
  *
- * To end it: close the connections, sqlite3_shutdown(), then end the domain (epoch_domain_destroy). What was never
- * given to sqlite3_free ends there. A program that goes on with SQLite calls tslab_sqlite3_config with another domain
- * first.
+ * To end it: close the connections, sqlite3_shutdown(), then end the domain (epoch_domain_destroy). Objects never given
+ * to sqlite3_free end there. A program that goes on with SQLite calls tslab_sqlite3_config with another domain first.
  *
  * You may not
  *   - end, drain or reset the domain, or free its allocator, before sqlite3_shutdown() has returned;
  *   - give text of sqlite3_mprintf, sqlite3_expanded_sql and such to free(): sqlite3_free does it;
  *   - use text or blobs of SQLite after the end: copy them out (slab_strdup).
  *
- * Errors: a hard budget of the domain, like a lack of memory, is SQLITE_NOMEM; the connection stays usable.
+ * Errors: a hard budget of the domain, like a lack of memory, gives SQLITE_NOMEM; the connection stays usable.
  * sqlite3_memory_used counts usable bytes. SQLITE_CONFIG_MEMSTATUS 0 switches that off, and saves a look-up of the size
  * and a lock in each call.
  * Thread safety: call tslab_sqlite3_config while no other thread uses SQLite, as sqlite3_config. The domain belongs to
  * the source file that made the call; the last call of all counts.
- * Complexity: each call of a hook as epoch_domain_malloc, epoch_domain_realloc, slab_free and slab_usable_size.
+ * Complexity: a hook costs an epoch_domain_malloc, epoch_domain_realloc, slab_free or slab_usable_size.
  */
 #ifndef TEMPORAL_SLAB_SQLITE3_H
 #define TEMPORAL_SLAB_SQLITE3_H
@@ -56,7 +55,8 @@ static inline void* tslab_sqlite3_realloc(void* p, int size) {
 
 static inline int tslab_sqlite3_size(void* p) { return (int)slab_usable_size((*tslab_sqlite3_domain_())->alloc, p); }
 
-/* What an object has at least. Many have just that, so that SQLite sees without a call when a block is large enough. */
+/* Returns the bytes that an object has at least. Many have just these, so that SQLite sees without a call when a block
+ * is large enough. */
 static inline int tslab_sqlite3_roundup(int size) { return (size + 15) & ~15; }
 
 static inline int tslab_sqlite3_begin(void* unused) {
@@ -66,8 +66,8 @@ static inline int tslab_sqlite3_begin(void* unused) {
 
 static inline void tslab_sqlite3_end(void* unused) { (void)unused; }
 
-/* Gives SQLite the domain. It stays the caller's, who ends it after sqlite3_shutdown(). SQLITE_OK; SQLITE_MISUSE, and
- * nothing changed: d is NULL, or SQLite is in use. O(1). */
+/* Gives SQLite the domain, which stays the caller's: end it after sqlite3_shutdown(). Returns SQLITE_OK; SQLITE_MISUSE,
+ * and changes nothing, if d is NULL or SQLite is in use. O(1). */
 static inline int tslab_sqlite3_config(epoch_domain_t* d) {
     sqlite3_mem_methods methods;
     if (d == NULL) return SQLITE_MISUSE;

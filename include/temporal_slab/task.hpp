@@ -1,17 +1,17 @@
 /*
  * task.hpp - coroutines that take their phase from thread to thread (C++20; empty before it). See tslab.hpp.
  *
- * A task is a coroutine that begins when it is awaited, and gives its result to whatever awaits it. A chain of tasks,
- * in which one awaits the other, has one phase, given to the outermost by spawn or run: wherever a piece of the chain
- * runs, that thread is inside of the phase, and slab_malloc goes there. Where the chain waits for anything that is
- * not a task, the thread leaves the phase before the other side learns of the coroutine, and the thread that resumes
- * it enters: a carrier, see phases.hpp. Scopes and guards that the coroutine itself has open then go along.
+ * A task is a coroutine that begins when it is awaited, and gives its result to its awaiter. A chain of tasks, in which
+ * one awaits the other, has one phase, given to the outermost by spawn or run: wherever a piece of the chain runs, that
+ * thread is inside of the phase, and slab_malloc goes there. Where the chain waits for anything but a task, the thread
+ * leaves the phase before other code learns of the coroutine, and the thread that resumes it enters: a carrier, see
+ * phases.hpp. Scopes and guards that the coroutine itself has open then go along.
  *
  *   tslab::task<int> answer(connection& c) { co_await c.readable(); co_return parse(c); }       // any awaitable
  *   tslab::spawn(tslab::domain(slab, "GET /"), serve(c));                                       // runs until it waits
  *
- * Invariants of a chain: one thread at a time runs it; what resumes it orders that thread after the one before, as
- * any executor does. Nothing here has a thread or a queue of its own.
+ * Invariants of a chain: one thread at a time runs it; the executor that resumes it orders that thread after the
+ * previous one. Nothing here has a thread or a queue of its own.
  */
 #ifndef TEMPORAL_SLAB_TASK_HPP
 #define TEMPORAL_SLAB_TASK_HPP
@@ -32,15 +32,15 @@ template <class T = void> class task;
 
 namespace detail {
 
-/* Frames are objects of operator new, or, where the coroutine's parameters begin with std::allocator_arg and a
- * source, of that source. The allocator that a frame came from stands behind it. */
+/* Allocates frames by operator new, or, where the coroutine's parameters begin with std::allocator_arg and a source,
+ * from that source. The allocator of a frame is stored behind it. */
 class frames {
   public:
-    /* Not inlined: gcc would see that operator delete, below, is not that of the block, and warn. */
+    /* Must not be inlined: gcc would see that operator delete, below, is not that of the block, and warn. */
     [[gnu::noinline]] static void* operator new(std::size_t size) {
         return keep(::operator new(whole(size)), size, nullptr);
     }
-    /* Inlined: without optimisation gcc takes it for an operator new that operator delete does not go with. */
+    /* Must be inlined: without optimisation gcc takes it for an operator new without a matching operator delete. */
     template <class From, class... Args>
     [[gnu::always_inline]] static void* operator new(std::size_t size, std::allocator_arg_t, const From& from,
                                                      const Args&...) {
@@ -76,13 +76,13 @@ template <class A> decltype(auto) awaiter_of(A&& a) {
     else return std::forward<A>(a);
 }
 
-/* Waits for what is not a task: outside of the phase, which the thread that goes on enters. */
+/* Waits for anything but a task, outside of the phase, which the thread that goes on enters. */
 template <class Awaiter> class carrying {
   public:
     template <class A> carrying(A&& a, carrier* c) : inner_(awaiter_of(std::forward<A>(a))), carrier_(c) {}
     bool await_ready() { return inner_.await_ready(); }
-    /* From where inner_ has h on, another thread may go on: nothing of this object is touched behind that. Not inlined,
-     * because compilers may keep what is inlined here in the frame, which is gone then. */
+    /* Once inner_ has h, another thread may go on: nothing of this object is touched after that. Must not be inlined,
+     * because compilers may keep inlined values in the frame, which is gone then. */
     template <class Promise> [[gnu::noinline]] auto await_suspend(std::coroutine_handle<Promise> h) {
         carrier* const c = carrier_;
         if (c == nullptr) return inner_.await_suspend(h);
@@ -183,9 +183,9 @@ template <> class promise_of<void> final : public task_promise {
 
 } // namespace detail
 
-/* A coroutine that begins when it is awaited, once. Owns its frame; a task that was never awaited is destroyed with the
- * object, and one that waits must not be. An exception of its body comes out where it is awaited. A body does not enter
- * the phase of its chain again, and ends its guards before it returns. */
+/* A coroutine that begins when it is awaited, once. Owns its frame: the destructor destroys a task that was never
+ * awaited, and must not run for one that waits. An exception of the body comes out where the task is awaited. A body
+ * does not enter the phase of its chain again, and ends its guards before it returns. */
 template <class T> class [[nodiscard]] task {
   public:
     using promise_type = detail::promise_of<T>;
@@ -199,11 +199,11 @@ template <class T> class [[nodiscard]] task {
         if (h_) h_.destroy();
     }
     void swap(task& other) noexcept { std::swap(h_, other.h_); }
-    /* Awaited by a task, it is inside of that chain's phase; by any other coroutine, of no phase. */
+    /* Returns an awaiter: inside of the phase of the awaiting task's chain, or of no phase in any other coroutine. */
     auto operator co_await() noexcept { return within(nullptr); }
-    /* Awaited inside of the phase that c carries, which the thread has resumed. */
+    /* Returns an awaiter inside of the phase that c carries, which the thread has resumed. */
     auto within(carrier* c) noexcept { return detail::task_awaiter<promise_type>(h_, c); }
-    /* The same, without the result: thrown() and result() have it then. */
+    /* Returns an awaiter like within, without the result, which thrown() and result() have then. */
     auto done_within(carrier* c) noexcept { return detail::done_awaiter<promise_type>(h_, c); }
     const std::exception_ptr& thrown() const noexcept { return h_.promise().thrown(); }
     T result() { return h_.promise().result(); }
@@ -243,7 +243,7 @@ template <class Done> driver drive(domain phase, std::unique_ptr<carrier> carrie
     done(receipt);
 }
 
-/* What a thread waits for in run. */
+/* Outcome of a task, for which a thread waits in run. */
 class outcome {
   public:
     void tell() {
@@ -277,11 +277,11 @@ template <class T, class Put> driver drive_and_tell(carrier& carried, task<T> bo
 
 } // namespace detail
 
-/* Begins a task in a phase of its own, on this thread, and returns when it waits for the first time or is done. The
- * phase ends when the task is done, on the thread that ran its last piece; done(receipt) is called there then; the
- * receipt is all 0 where the end was refused, because somebody else is inside. Throws std::system_error or
- * std::bad_alloc, and nothing has begun then. An exception that leaves the task, or done, calls std::terminate, as
- * with std::thread. Two allocations of operator new, for a coroutine and a carrier. */
+/* Begins a task in the given phase, on this thread, and returns when it waits for the first time or is done. The phase
+ * ends when the task is done, on the thread that ran its last piece; done(receipt) is then called there; the receipt is
+ * all 0 if the end was refused, because another scope is inside. Throws std::system_error or std::bad_alloc, and
+ * nothing has begun then. An exception that leaves the task, or done, calls std::terminate, as with std::thread. Two
+ * allocations of operator new, for a coroutine and a carrier. */
 template <class Done> void spawn(domain phase, task<void> body, Done done) {
     auto carried = std::make_unique<carrier>(phase);
     carried->resume();
@@ -291,8 +291,8 @@ inline void spawn(domain phase, task<void> body) {
     spawn(std::move(phase), std::move(body), [](const EpochReceipt&) {});
 }
 
-/* Begins a task in the given phase, on this thread, waits until it is done, wherever that is, and gives its result or
- * throws its exception. NULL, or no phase: the thread's scopes are not touched. The phase stays as it is. */
+/* Begins a task in the given phase, on this thread, and waits until it is done, on whatever thread. Returns its result
+ * or throws its exception. NULL, or no phase: the thread's scopes do not change. The phase stays open. */
 template <class T> T run(epoch_domain_t* phase, task<T> body) {
     carrier carried(phase);
     carried.resume();

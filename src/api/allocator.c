@@ -1,4 +1,4 @@
-/* allocator.c - create, destroy, and what belongs to the process. */
+/* allocator.c - create and destroy allocators, and calls about the process. */
 #include "api/domain.h"
 
 #include "heap/close.h"
@@ -30,13 +30,13 @@ size_t slab_page_size(void) {
 uint64_t slab_now_ns(void) { return tsi_clock_now(); }
 uint64_t slab_rss_bytes(void) { return tsi_os.rss_bytes(); }
 
-/* Records in proportion to the payload, so that a small reservation has small tables. */
+/* Returns the number of records in proportion to the payload, so that a small reservation has small tables. */
 static uint32_t records(uint64_t reserve_bytes, uint32_t most, uint32_t least) {
     uint64_t n = most / (TSI_RESERVE_MAX / reserve_bytes);
     return n < least ? least : (uint32_t)n;
 }
 
-/* Each kind of record that phases have may keep an eighth of what pages may. */
+/* Lets a table of records keep an eighth of what the stock of pages may. */
 static void let_learn(const TsiSpace* s, TsiTable* t) {
     uint64_t most = tsi_stock_learns(s) ? s->stock.limit / 8 / t->stride : 0;
     t->learned_most = most < t->capacity ? (uint32_t)most : t->capacity;
@@ -54,6 +54,7 @@ static bool arena_open(TsiArena* a, const SlabOptions* o, uint64_t bytes) {
                              .prefault = o->prefault != 0,
                              .huge_pages = o->huge_pages != 0,
                              .numa_local = o->numa_local != 0};
+
     tsi_lock_init(&a->closed_log.lock, TSI_LOCK_CLOSE_LOG);
     if (!tsi_space_init(&a->space, &config) || !tsi_profile_init(&a->profile, o->profile_bytes, o->escape_stacks != 0))
         return false;
@@ -65,6 +66,7 @@ static bool arena_open(TsiArena* a, const SlabOptions* o, uint64_t bytes) {
                     tsi_bindings_room(bindings);
     if (!tsi_ground_reserve(g, ground) || !tsi_phases_init(&a->phases, g, o->ring_size, incs, o->max_labels))
         return false;
+
     for (unsigned n = 0; n < TSI_SHARED_BANKS; n++) tsi_lock_init(&a->bank[n].lock, TSI_LOCK_BANK);
     uint32_t nobody; /* record 0 stands for no heap, see tsi_heap_at */
     tsi_table_init_in(&a->heaps, g, sizeof(TsiHeap), heaps, false);
@@ -72,6 +74,7 @@ static bool arena_open(TsiArena* a, const SlabOptions* o, uint64_t bytes) {
     tsi_table_init_in(&a->rooms, g, ROOM_STRIDE, rooms, false);
     tsi_domain_table_init(&a->domains, g, incs);
     tsi_bindings_init(&a->bindings, g, bindings);
+
     let_learn(&a->space, &a->phases.incs);
     let_learn(&a->space, &a->heaps);
     let_learn(&a->space, &a->domains);
@@ -95,11 +98,12 @@ static void arena_discard(TsiArena* a) {
     tsi_os_drop(a, sizeof *a);
 }
 
-/* *why: what is said of a failure. */
+/* Creates an arena. Returns NULL, and a sentence in *why, if the system grants no memory. */
 static TsiArena* arena_create(const SlabOptions* o, uint32_t bad_environment, const char** why) {
     *why = "the system grants no memory for an allocator (RLIMIT_AS, overcommit or map count)";
     TsiArena* a = tsi_registry_open() ? tsi_os_map(sizeof *a) : NULL;
     if (a == NULL) return NULL;
+
     a->options = *o;
     a->bad_environment = bad_environment;
     if (o->sampling_period != 0) tsi_sample_calibrate();
@@ -107,6 +111,7 @@ static TsiArena* arena_create(const SlabOptions* o, uint32_t bad_environment, co
     a->born_ns = tsi_os.now_ns();
     tsi_decay_begin(a);
     a->secret = tsi_os.random();
+
     /* Address space is asked for as configured and halved until the system grants it all. */
     bool open = false;
     uint64_t most = o->reserve_bytes;
@@ -115,10 +120,12 @@ static TsiArena* arena_create(const SlabOptions* o, uint32_t bad_environment, co
         open = arena_open(a, o, bytes);
         if (!open) arena_close(a);
     }
+
     open = open && tsi_stand_ins_open(a);
     a->watched |= a->stand_ins != NULL;
     a->none_at_hand = o->shared || a->stand_ins != NULL;
     a->banks_at_hand = o->shared && a->stand_ins == NULL;
+
     if (open && tsi_registry_add(a)) return a;
     if (open) *why = "the process has as many allocators as it can have (65,536), or no memory for one more";
     arena_discard(a);
@@ -159,7 +166,7 @@ static void report_leaks(TsiArena* a) {
     }
 }
 
-/* Every epoch ends with its allocator: what was registered for its end runs. */
+/* Runs the cleanups of all epochs, which end with their allocator. */
 static void run_cleanups(TsiArena* a) {
     for (uint32_t n = 1; n < tsi_table_used(&a->phases.incs); n++) {
         TsiInc* i = tsi_inc(&a->phases, n);
@@ -197,7 +204,7 @@ SlabAllocator* slab_allocator_create(void) { return slab_allocator_create_with(N
 
 SlabAllocator* slab_allocator_retain(SlabAllocator* s) {
     uint64_t n = s != NULL ? tsi_load_relaxed(&tsi_public(s)->holders) : 0;
-    /* seq_cst: pairs with slab_allocator_free, which decides by the count who is the last */
+    /* seq_cst: pairs with slab_allocator_free, which decides by the count which holder is the last */
     while (n != 0 && !tsi_cas_seq(&tsi_public(s)->holders, &n, n + 1)) {}
     return n != 0 ? s : tsi_failed(EINVAL, "the allocator was not made by slab_allocator_create");
 }
@@ -205,7 +212,7 @@ SlabAllocator* slab_allocator_retain(SlabAllocator* s) {
 void slab_allocator_free(SlabAllocator* s) {
     if (s == NULL) return;
     bool ours = tsi_load_relaxed(&tsi_public(s)->holders) != 0;
-    /* seq_cst: pairs with itself, so that what the other holders did comes before the last one's destroy */
+    /* seq_cst: pairs with itself, so that all acts of other holders come before the last one's destroy */
     if (ours && tsi_add_seq(&tsi_public(s)->holders, UINT64_MAX) != 1) return;
     allocator_destroy(s);
     if (ours) tsi_os_drop(s, sizeof *s);

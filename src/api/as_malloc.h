@@ -1,12 +1,11 @@
 /*
- * as_malloc.h - the door for a malloc that is this library: all that preload/ takes from the inside.
+ * as_malloc.h - the internal interface for a malloc that is this library: all that preload/ uses besides the public
+ * headers.
  *
- * One allocator stands for the process's malloc, and lies at an address that the linker knows. Its fast paths are
- * inlined into malloc and free, which have two things to do that slab_malloc and slab_free have not: they serve sizes
- * and report errors as C says, and pointers that are not ours go to whoever made them. Both are done off the fast
- * paths, in functions of the caller's, which these here end with.
- *
- * Everything else that a malloc is made of is in the public headers.
+ * A single allocator stands for the process's malloc, and lies at an address that the linker knows. Its fast paths are
+ * inlined into malloc and free, which do two things more than slab_malloc and slab_free: they serve sizes and report
+ * errors as C says, and pass foreign pointers on to their maker. Both happen off the fast paths, in functions of the
+ * caller, which the functions here tail-call.
  */
 #ifndef TSI_API_AS_MALLOC_H
 #define TSI_API_AS_MALLOC_H
@@ -17,13 +16,13 @@
 #include "observe/sheets.h"
 #include "observe/stand_in.h"
 
-/* What malloc's fast path leaves. b NULL: nothing was entered; else b has a bracket open, which tsi_malloc_missed
- * closes. */
+/* Allocates where malloc's fast path does not. b NULL: no bracket was opened; otherwise b has a bracket open, which
+ * tsi_malloc_missed closes. */
 typedef void* TsiMallocMore(size_t size, TsiBinding* b);
-/* Any pointer that free's fast path knows nothing of, NULL among them. */
+/* Frees a pointer that free's fast path knows nothing of, NULL among them. */
 typedef void TsiFreeMore(void* p);
 
-/* Returns an object of s, of any size, by the fast path or else by `more`. */
+/* Allocates an object of s, of any size, by the fast path or by `more`. */
 TSI_INLINE void* tsi_malloc_quick(SlabAllocator* s, size_t size, TsiMallocMore* more) {
     if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, s) || size - 1 >= TSI_LUT_MAX)) return more(size, NULL);
     TsiBinding* b = tsi_tls.binding;
@@ -37,7 +36,7 @@ TSI_INLINE void* tsi_malloc_quick(SlabAllocator* s, size_t size, TsiMallocMore* 
     return f == TSI_FAST_LEFT ? tsi_alloc_left(b, h, p) : more(size, b);
 }
 
-/* As slab_malloc, after tsi_malloc_quick. size is not 0. */
+/* Allocates like slab_malloc after tsi_malloc_quick, for `more`. size is not 0. */
 TSI_INLINE void* tsi_malloc_missed(SlabAllocator* s, size_t size, TsiBinding* b) {
     bool line = b != NULL && (b->region == NULL || tsi_load_relaxed(&b->busy) != tsi_busy_region(b->region));
     if (TSI_LIKELY(line)) return tsi_alloc_missed(b, size, 0, false, b->heap, NULL);
@@ -45,23 +44,24 @@ TSI_INLINE void* tsi_malloc_missed(SlabAllocator* s, size_t size, TsiBinding* b)
     return tsi_alloc_far(s, size, 0, false, NULL);
 }
 
-/* Until it is called with 0: the third function on the stack of a call of tsi_malloc_missed, the one that calls it
- * included, keeps no frame, and was called from pc. [own thread] */
+/* Tells the profile that the third function on the stack of a call of tsi_malloc_missed, counting its caller, keeps no
+ * frame, and was called from pc; until a call with 0. [own thread] */
 TSI_INLINE void tsi_malloc_past(uintptr_t pc) {
     TsiBinding* b = tsi_tls.binding;
     if (b != NULL && TSI_UNLIKELY(b->watched)) b->past = pc;
 }
 
-/* In place of it: closes b's bracket, and nothing was allocated. */
+/* Closes b's bracket without allocating, in place of tsi_malloc_missed. */
 TSI_INLINE void tsi_malloc_leave(TsiBinding* b) { tsi_fast_leave(b, b->heap); }
 
-/* After tsi_free_fast said BUMPED. As tsi_free_pointer. */
+/* Frees an object in a region, after tsi_free_fast said BUMPED. Returns like tsi_free_pointer. */
 bool tsi_free_at_entry(TsiBinding* b, void* p, uint32_t entry);
 
-/* Asks for the time, and looks for empty slabs if it is due; after tsi_free_quick has counted down to 0. */
+/* Reads the clock, and searches for empty slabs if that is due; for after tsi_free_quick has counted down to 0. */
 TSI_INLINE void tsi_malloc_look(void) { tsi_decay_now(tsi_tls.binding); }
 
-/* Frees an object of s, or calls `more`; or `look` in its place, which calls tsi_malloc_look and frees. */
+/* Frees an object of s, or calls `more`. Calls `look`, which calls tsi_malloc_look and frees, in its place from time to
+ * time. */
 TSI_INLINE void tsi_free_quick(SlabAllocator* s, void* p, TsiFreeMore* more, TsiFreeMore* look) {
     if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, s))) {
         more(p);
@@ -82,7 +82,7 @@ TSI_INLINE void tsi_free_quick(SlabAllocator* s, void* p, TsiFreeMore* more, Tsi
     else more(p);
 }
 
-/* Is p in the address space of s, whether or not an object lives there? s was made. */
+/* Returns true if p is in the address space of s, whether or not an object lives there. s was made. [any thread] */
 TSI_INLINE bool tsi_malloc_owns(SlabAllocator* s, const void* p) {
     const TsiSpace* space = &tsi_public(s)->arena->space;
     if (TSI_LIKELY((uint64_t)((uintptr_t)p - (uintptr_t)space->base) < space->payload_bytes)) return true;
@@ -90,24 +90,24 @@ TSI_INLINE bool tsi_malloc_owns(SlabAllocator* s, const void* p) {
     return TSI_UNLIKELY(sheets != NULL) && tsi_sheets_own(sheets, p);
 }
 
-/* The calling thread has no record yet: making one may call malloc, by way of libc. */
+/* Returns true if the calling thread has no record yet: making one may call malloc, by way of libc. */
 TSI_INLINE bool tsi_malloc_is_new_here(void) { return tsi_tls.thread == NULL; }
 
-/* Objects of s are blocks of malloc (option by_malloc), so s cannot be malloc. */
+/* Returns true if objects of s are blocks of malloc (option by_malloc), so that s cannot be malloc. */
 TSI_INLINE bool tsi_malloc_is_circular(SlabAllocator* s) {
     return tsi_public(s)->arena->stand_ins != NULL && tsi_stand_in_sheets(tsi_public(s)->arena) == NULL;
 }
 
-/* Before the first allocator of the process: its start asks the system for as little as it can. */
+/* Makes the process's start ask the system for as little as it can. Call before the first allocator. */
 TSI_INLINE void tsi_malloc_start_lean(void) { tsi_os_lean = true; }
 
-/* Begins a phase, as epoch_domain_begin, which no exit ends, and which is drained as its last thread exits inside of
- * it: the objects of a program that frees them itself must not end with a thread. */
+/* Begins a phase like epoch_domain_begin, but no exit ends it, and it is drained when its last thread exits inside: the
+ * objects of a program that frees them itself must not end with a thread. */
 epoch_domain_t* tsi_malloc_begin(SlabAllocator* s, const char* label);
-/* Returns true if what the calling thread allocates goes to a phase of s: it is in a domain, and in no outer scope. */
+/* Returns true if the calling thread's allocations go to a phase of s: it is in a domain, and in no outer scope. */
 bool tsi_malloc_in_phase(SlabAllocator* s);
 
-/* Bytes of slabs and large objects that s has from the system. */
+/* Returns the bytes of slabs and large objects that s has from the system. [any thread] */
 TSI_INLINE uint64_t tsi_malloc_committed(SlabAllocator* s) {
     return tsi_load_relaxed(&tsi_public(s)->arena->space.committed_bytes);
 }

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A copy for the caller; NULL for nothing, and with errno ENOMEM without memory. */
+/* Copies rows for the caller. Returns NULL for no rows, and with ENOMEM without memory. */
 static void* copy_out(const void* rows, size_t count, size_t bytes_each) {
     void* p = count != 0 ? malloc(count * bytes_each) : NULL;
     if (p != NULL) memcpy(p, rows, count * bytes_each);
@@ -74,7 +74,7 @@ uint64_t slab_epoch_walk_era(SlabAllocator* s, uint64_t era, bool (*fn)(const Sl
     return a != NULL ? tsi_walk(a, tsi_era_find(a, era), fn, ctx) : 0;
 }
 
-/* What the doctor reads besides the report. */
+/* Figures that the doctor reads besides the report. */
 typedef struct Chart {
     SlowPathAttribution slow[TSI_CLASSES];
     EpochReclamation closes[TSI_CLOSELOG_ROWS];

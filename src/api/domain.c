@@ -5,9 +5,9 @@
  * ref is 0 while the domain has ended. A borrowed domain keeps only the reference: its era tells
  * when the ring has moved on.
  *
- * The domain's lock decides who opens and who ends: the scope that makes refcount 0 takes `ref` away under
- * the lock and ends the incarnation after it, so a thread that enters meanwhile opens a fresh one and
- * waits for nothing. A thread's scopes are its own; only refcount and `detached` are shared.
+ * The domain's lock decides which scope opens and which ends: the scope that makes refcount 0 takes `ref` away under
+ * the lock and ends the incarnation after it, so a thread that enters meanwhile opens a fresh one and waits for
+ * nothing. A thread's scopes are its own; only refcount and `detached` are shared.
  */
 #include "api/domain.h"
 
@@ -26,7 +26,7 @@
 
 /* ---- incarnations of a domain's own ---- */
 
-/* Opens the record for a domain that wants more than most. */
+/* Opens the incarnation of a domain that is `special`. */
 static TSI_NOINLINE void open_special(TsiArena* a, TsiBinding* b, const TsiDomain* d, uint32_t index, uint64_t era,
                                       EpochId id) {
     TsiInc* i = tsi_inc(&a->phases, index);
@@ -67,14 +67,16 @@ void tsi_domain_note_ended_locked(TsiDomain* d, EpochId id, uint64_t era) {
     d->has_receipt = d->empty_receipt = true;
 }
 
-/* False when the domain was destroyed meanwhile, and perhaps made again. */
+/* Returns true if the end of `ref` is still the domain's last. False: the domain was destroyed meanwhile, and perhaps
+ * made again. [domain's lock] */
 static bool ended_here_locked(TsiDomain* d, TsiRef ref) {
     TSI_HOLDS(&d->lock);
     return tsi_domain_is_alive(d) &&
            (d->own ? d->has_receipt && d->receipt.epoch_era == tsi_ref_era(ref) : d->pub.epoch_era == tsi_ref_era(ref));
 }
 
-/* Of an end that has met nothing the domain's receipt says all but the label, which the phase may have got since. */
+/* Corrects the label in the receipt of an end that held nothing, which the phase may have got since; the rest is
+ * right. */
 static TSI_NOINLINE void note_label(TsiDomain* d, TsiRef ref, const char label[TSI_LABEL_BYTES]) {
     tsi_lock_take(&d->lock);
     if (ended_here_locked(d, ref)) memcpy(d->receipt.label, label, TSI_LABEL_BYTES);
@@ -106,7 +108,7 @@ void tsi_domain_end_ref(TsiArena* a, TsiDomain* d, TsiRef ref, EpochCloseMode mo
 
 static const char no_allocator[] = "the allocator is NULL, or was not created";
 
-/* A thread mostly opens phases of the label it had last. */
+/* Names the domain. Remembers the label in b, because a thread normally opens phases of the label it had last. */
 TSI_INLINE void name_it(TsiArena* a, TsiBinding* b, TsiDomain* d, const char* label) {
     if (label == NULL || (b->label[0] != 0 && strncmp(label, b->label, TSI_LABEL_BYTES) == 0)) {
         memcpy(d->label, label != NULL ? b->label : tsi_no_label, sizeof d->label);
@@ -126,13 +128,14 @@ static TSI_COLD void* make_failed(TsiArena* a, TsiBinding* b) {
     return tsi_failed(ENOMEM, "no memory, or no record, for one more domain");
 }
 
-/* A record that is not alive yet, with neither id nor reference. */
+/* Makes a record that is not alive yet, with neither id nor reference. Returns NULL with errno. */
 TSI_INLINE TsiDomain* make(SlabAllocator* s, const char* label, TsiBinding** b) {
     TsiArena* a = tsi_arena(s);
     uint32_t index;
     *b = a != NULL ? tsi_binding_get(a, true) : NULL;
     if (TSI_UNLIKELY(*b == NULL || !tsi_record_take(&a->domains, (*b)->domain_cache, &(*b)->domain_count, &index)))
         return make_failed(a, *b);
+
     TsiDomain* d = (TsiDomain*)(void*)(a->domains.base + (size_t)index * TSI_DOMAIN_STRIDE);
     tsi_lock_init(&d->lock, TSI_LOCK_DOMAIN);
     d->index = index;
@@ -150,7 +153,7 @@ TSI_INLINE TsiDomain* make(SlabAllocator* s, const char* label, TsiBinding** b) 
 }
 
 TSI_INLINE void discard(TsiArena* a, TsiBinding* b, TsiDomain* d) {
-    tsi_store_relaxed(&d->phase.ref, 0); /* epoch_domain_malloc asks for no more */
+    tsi_store_relaxed(&d->phase.ref, 0); /* so that epoch_domain_malloc refuses */
     tsi_store_release(&d->alive, 0);     /* pairs with tsi_domain_is_alive */
     tsi_record_give_domain(a, b, d->index);
 }
@@ -184,7 +187,8 @@ TSI_INLINE void set_special(TsiDomain* d, const SlabDomainOptions* o) {
     d->special = d->untimed || owned || (d->soft_bytes | d->hard_bytes) != 0;
 }
 
-/* inside: the calling thread enters it at once, while nobody else knows of it. o: or NULL. */
+/* Makes a domain with an epoch of its own. inside: the calling thread enters it at once, while no other knows of it. o
+ * may be NULL. */
 TSI_INLINE epoch_domain_t* create(SlabAllocator* s, const char* label, bool inside, const SlabDomainOptions* o) {
     TsiBinding* b;
     TsiDomain* d = make(s, label, &b);
@@ -219,7 +223,7 @@ epoch_domain_t* epoch_domain_begin(SlabAllocator* s, const char* label) {
     return TSI_UNLIKELY(tsi_tls.exiting) ? create_late(s, label, true, NULL) : create(s, label, true, NULL);
 }
 
-/* NULL, or what is wrong with the options; else *o has all that there are. */
+/* Copies the options to *o. Returns NULL, or a sentence if they are bad. */
 static const char* options_read(const SlabDomainOptions* in, SlabDomainOptions* o) {
     if (in == NULL) return "the options are NULL";
     if (in->struct_size < offsetof(SlabDomainOptions, reserved_) || in->struct_size > 4096)
@@ -248,10 +252,12 @@ epoch_domain_t* epoch_domain_wrap(SlabAllocator* s, EpochId epoch, bool auto_clo
     TsiRef ref = a != NULL ? tsi_resolve(a, epoch) : 0;
     bool lends = ref != 0 && tsi_load_relaxed(&tsi_inc(&a->phases, tsi_ref_index(ref))->owner) == 0;
     TsiDomain* d = lends ? make(s, NULL, &b) : NULL;
+
     if (ref != 0 && !lends) return tsi_failed(EBUSY, "the epoch is of a domain that one thread has alone");
     if (a == NULL) return tsi_failed(EINVAL, no_allocator);
     if (ref == 0) tsi_set_error("no epoch has the id %" PRIu32, epoch);
     if (d == NULL) return NULL;
+
     d->own = false;
     tsi_store_relaxed(&d->shows_scopes, false);
     d->pub.auto_close = auto_close;
@@ -269,7 +275,7 @@ bool tsi_domain_may_drain(TsiArena* a, TsiDomain* d) {
     return ref != 0 && tsi_phases_resolve(&a->phases, d->pub.epoch_id) == ref && tsi_load_relaxed(&i->scopes) == 0;
 }
 
-/* A domain without a phase of its own that is open, for good. */
+/* Ends a domain without an open phase of its own: drains a borrowed one where destroy has to. */
 static TSI_NOINLINE void end_borrowed(TsiArena* a, TsiDomain* d, TsiRef ref) {
     bool drains = !d->own && d->entered && d->pub.auto_close && !d->drained && tsi_domain_may_drain(a, d);
     if (drains) tsi_domain_end_ref(a, d, ref, EPOCH_DRAIN, false, tsi_no_label);
@@ -304,12 +310,12 @@ bool tsi_domain_found_slow(TsiDomain* d) {
     uint32_t left = tsi_load_relaxed(&d->left);
     if (left == TSI_DOMAIN_OWNED) return !tsi_domain_is_anothers(d) && !tsi_domain_runs(d);
     while (left != 0 && left != TSI_DOMAIN_GOING)
-        if (tsi_cas_seq(&d->left, &left, 0)) return true; /* decides between the two who would have it */
+        if (tsi_cas_seq(&d->left, &left, 0)) return true; /* decides between the two that want it */
     return left == 0;
 }
 
-/* `left` is the number under which the domain was left. Who finds the domain makes it 0; who would give it up needs
- * the number. */
+/* `left` is the number under which the domain was left. A thread that finds the domain makes it 0; one that would give
+ * it up needs the number. */
 void tsi_domain_leave_behind(TsiDomain* d) {
     TsiArena* a = d->arena;
     tsi_lock_take(&tsi_registry_lock);
@@ -324,7 +330,7 @@ void tsi_domain_leave_behind(TsiDomain* d) {
     if (tsi_domain_is_alive(old) && tsi_domain_refs(old) == 0) destroy(old);
 }
 
-/* As enter and exit in scope.c. */
+/* Destroys from an exiting thread, like late in scope.c. */
 static TSI_NOINLINE bool destroy_late(epoch_domain_t* d) {
     tsi_thread_late_enter();
     bool done = destroy_asked(tsi_domain_of(d));
@@ -350,6 +356,7 @@ bool epoch_domain_force_close(epoch_domain_t* p) {
     if (!tsi_domain_usable(d)) return false;
     if (tsi_domain_is_anothers(d)) return tsi_domain_refuse(d, TSI_DOMAIN_ANOTHERS);
     if (tsi_domain_runs(d)) return tsi_domain_refuse(d, TSI_DOMAIN_RUNS);
+
     TsiArena* a = d->arena;
     char label[TSI_LABEL_BYTES];
     tsi_lock_take(&d->lock);
@@ -363,6 +370,7 @@ bool epoch_domain_force_close(epoch_domain_t* p) {
         tsi_domain_note_ended_locked(d, d->pub.epoch_id, d->pub.epoch_era);
     }
     tsi_lock_give(&d->lock);
+
     if (inside) return tsi_domain_refuse(d, TSI_DOMAIN_INSIDE);
     if (ended || passed) return tsi_domain_refuse(d, ended ? TSI_DOMAIN_ENDED : TSI_DOMAIN_PASSED);
     tsi_domain_end_ref(a, d, ref, EPOCH_RELEASE, d->own, label);
@@ -394,7 +402,7 @@ TSI_INLINE bool end_asked(TsiDomain* d) {
     return true;
 }
 
-/* As enter and exit in scope.c. */
+/* Ends from an exiting thread, like late in scope.c. */
 static TSI_NOINLINE bool end_late(epoch_domain_t* d) {
     tsi_thread_late_enter();
     bool done = end_asked(tsi_domain_of(d));
@@ -427,6 +435,7 @@ bool tsi_domain_refuse(TsiDomain* d, TsiDomainWhy why) {
                                "the run is in an allocation: functions that this calls must leave it alone"},
         [TSI_DOMAIN_CLOSED] = {SLAB_MISUSE_CLOSED_EPOCH, ESTALE, "the epoch of the domain has ended"},
     };
+
     TsiPhases* p = &d->arena->phases;
     TsiRef ref = tsi_load_relaxed(&d->phase.ref);
     const TsiLabel* label = d->own ? tsi_label(&p->labels, d->label_at) : NULL;
@@ -468,8 +477,10 @@ bool epoch_domain_reset(epoch_domain_t* p) {
     TsiArena* a = d->arena;
     TsiBinding* b = tsi_binding_get(a, true);
     if (b == NULL) return tsi_domain_no_memory(NULL);
+
     uint32_t mine = tsi_scopes_inside(b->thread, d);
     char label[TSI_LABEL_BYTES];
+
     tsi_lock_take(&d->lock);
     memcpy(label, d->label, sizeof label);
     TsiRef old = tsi_load_relaxed(&d->phase.ref);
@@ -480,6 +491,7 @@ bool epoch_domain_reset(epoch_domain_t* p) {
     bool opened = ok && tsi_domain_open_own(a, b, d);
     if (opened && old != 0) tsi_domain_note_ended_locked(d, id, era);
     tsi_lock_give(&d->lock);
+
     if (!ok) return tsi_domain_refuse(d, !d->own ? TSI_DOMAIN_BORROWED : alone ? TSI_DOMAIN_ENDED : TSI_DOMAIN_INSIDE);
     if (!opened) return tsi_domain_no_memory(NULL);
     if (old != 0) tsi_domain_end_ref(a, d, old, EPOCH_RELEASE, true, label);

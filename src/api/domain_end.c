@@ -1,13 +1,13 @@
 /*
- * domain_end.c - a domain ends whole, in one call, with a receipt: released or drained.
+ * domain_end.c - ends of a whole domain in one call, with a receipt: released or drained.
  *
  * Both decide under the domain's lock that nobody but the caller is inside, and only then leave. So a call that is
- * refused has done nothing. From there on the domain is the caller's, as in destroy: to enter it meanwhile is a race
- * of the program's own.
+ * refused has done nothing. After that the domain is the caller's, as in destroy: entering it meanwhile is a race of
+ * the program's own.
  *
  * `ref` stays in the record until the record is discarded. A fork child releases an incarnation that no domain refers
- * to and that no close has begun on (child_sweep in fork.c). One that is about to be drained must not look like that,
- * or the objects that escape would end there.
+ * to and that no close has begun on (child_sweep in fork.c). An incarnation that is about to be drained must not look
+ * like that, or the objects that escape would end there.
  */
 #include "api/domain.h"
 
@@ -16,11 +16,13 @@
 
 #include <string.h>
 
-/* Lock held, `mine` of the scopes are the caller's; true: nobody is inside any more, and the domain is the caller's. */
+/* Claims the domain for the caller, who has `mine` of its scopes. Returns true if no other scope is inside; false with
+ * *why. [domain's lock] */
 static bool leave_alone_locked(TsiArena* a, TsiDomain* d, uint32_t mine, EpochCloseMode mode, TsiDomainWhy* why) {
     TSI_HOLDS(&d->lock);
     *why = TSI_DOMAIN_INSIDE;
     if (tsi_domain_refs(d) != mine) return false;
+
     *why = TSI_DOMAIN_ENDED;
     if (tsi_load_relaxed(&d->left) == TSI_DOMAIN_GOING) return false; /* another such call was first */
     if (!d->own && mode == EPOCH_DRAIN) {
@@ -29,12 +31,13 @@ static bool leave_alone_locked(TsiArena* a, TsiDomain* d, uint32_t mine, EpochCl
         *why = named ? TSI_DOMAIN_INSIDE : TSI_DOMAIN_PASSED;
         if (!named || tsi_load_relaxed(&tsi_inc(&a->phases, tsi_ref_index(ref))->scopes) != mine) return false;
     }
+
     tsi_domain_refs_set(d, 0);
-    tsi_store_relaxed(&d->left, TSI_DOMAIN_GOING); /* nobody enters, ends or resets it from here on: cleanups may try */
+    tsi_store_relaxed(&d->left, TSI_DOMAIN_GOING); /* no enter, end or reset from now on: cleanups may try */
     return true;
 }
 
-/* A domain without a phase of its own that is open. */
+/* Ends a domain without an open phase of its own, and writes the receipt. */
 static TSI_NOINLINE void end_otherwise(TsiArena* a, TsiDomain* d, EpochCloseMode mode, EpochReceipt* out) {
     EpochReceipt unwanted;
     if (out == NULL) out = &unwanted;
@@ -46,16 +49,17 @@ static TSI_NOINLINE void end_otherwise(TsiArena* a, TsiDomain* d, EpochCloseMode
         (void)tsi_epoch_close(a, tsi_load_relaxed(&d->phase.ref), EPOCH_DRAIN, TSI_END_SCOPE, out);
 }
 
-/* Where the caller is: inside, it may be, or nobody is. */
+/* Where the caller must be: inside, anywhere, or outside with nobody inside. */
 typedef enum TsiWhere { INSIDE, ANYWHERE, OUTSIDE } TsiWhere;
 
-/* RELEASE: ends what epoch_domain_exit leaves; a borrowed epoch is drained. */
+/* Ends the domain. RELEASE: like epoch_domain_exit and destroy, so a borrowed epoch is drained. */
 static bool end_whole(TsiDomain* d, EpochCloseMode mode, TsiWhere where, EpochReceipt* out) {
     TsiDomainWhy why = TSI_DOMAIN_NOT_INNERMOST;
     if (!tsi_domain_usable(d)) return false;
     TsiScope* top = where != OUTSIDE ? tsi_scope_top(d) : NULL;
     if (!tsi_domain_found(d)) return tsi_domain_refuse_destroyed(d);
     TsiArena* a = d->arena;
+
     tsi_lock_take(&d->lock);
     bool ok = (top != NULL || where != INSIDE) && leave_alone_locked(a, d, top != NULL, mode, &why);
     tsi_lock_give(&d->lock);
@@ -64,6 +68,7 @@ static bool end_whole(TsiDomain* d, EpochCloseMode mode, TsiWhere where, EpochRe
         tsi_scope_pop(top);
         tsi_scopes_add(a, d, -1);
     }
+
     TsiRef ref = tsi_load_acquire(&d->phase.ref); /* pairs with tsi_domain_open_own */
     if (TSI_LIKELY(d->own && ref != 0)) (void)tsi_inc_end_own(a, tsi_binding_get(a, false), ref, mode, out);
     else end_otherwise(a, d, mode, out);
@@ -74,7 +79,7 @@ static bool end_whole(TsiDomain* d, EpochCloseMode mode, TsiWhere where, EpochRe
 
 void tsi_domain_drain_left(TsiDomain* d) { (void)end_whole(d, EPOCH_DRAIN, OUTSIDE, NULL); }
 
-/* As enter and exit in scope.c. */
+/* Ends from an exiting thread, like late in scope.c. */
 static TSI_NOINLINE bool end_late(epoch_domain_t* d, EpochCloseMode mode, TsiWhere where, EpochReceipt* out) {
     tsi_thread_late_enter();
     bool done = end_whole(tsi_domain_of(d), mode, where, out);

@@ -1,6 +1,5 @@
 /*
- * domain_objects.c - objects that go elsewhere than where the thread is: into a domain that is named, or outside of
- * every scope.
+ * domain_objects.c - objects outside of the thread's ambient phase: in a named domain, or outside of every scope.
  */
 #include "api/domain.h"
 #include "api/there.h"
@@ -13,7 +12,7 @@
 
 /* ---- into a domain ---- */
 
-/* What the domain's calls go to; 0 with errno when it has ended, or is none. */
+/* Returns the reference that the domain's calls use; 0 with errno if it has ended, or is none. */
 static TsiRef ref_of(TsiDomain* d) {
     bool there = tsi_domain_usable(d);
     TsiRef ref = there ? tsi_load_acquire(&d->phase.ref) : 0; /* pairs with tsi_domain_open_own */
@@ -27,7 +26,8 @@ static TSI_NOINLINE void* malloc_any(TsiDomain* d, size_t size) {
     return ref != 0 ? tsi_alloc_ref(d->pub.alloc, size, ref) : NULL;
 }
 
-/* The first object of a phase, from a heap that waits for one; the domain leads to that then. As tsi_ready_first. */
+/* Allocates the first object of a phase from a heap that waits for one, like tsi_ready_first; the domain then leads to
+ * that heap. */
 TSI_INLINE void* ready_first(TsiBinding* b, TsiDomain* d, size_t size, TsiRef ref) {
     void* p = tsi_ready_first(b, ref, tsi_bump_bytes(size));
     if (TSI_UNLIKELY(p == NULL)) return NULL;
@@ -36,7 +36,8 @@ TSI_INLINE void* ready_first(TsiBinding* b, TsiDomain* d, size_t size, TsiRef re
     return p;
 }
 
-/* The domain does not lead to a heap of the thread's. Where it leads to none it has mostly just begun. */
+/* Allocates where the domain does not lead to a heap of the thread. If it leads to none the phase has normally just
+ * begun. */
 static TSI_NOINLINE void* malloc_first(TsiBinding* b, TsiDomain* d, size_t size, TsiRef ref) {
     void* p = tsi_load_relaxed(&d->phase.heap) == &tsi_no_heap && d->own ? ready_first(b, d, size, ref) : NULL;
     if (TSI_LIKELY(p != NULL)) return p;
@@ -45,7 +46,7 @@ static TSI_NOINLINE void* malloc_first(TsiBinding* b, TsiDomain* d, size_t size,
     return tsi_alloc_any(b->arena, size, 1, ref, false, NULL);
 }
 
-/* In the incarnation that the domain was bound to. */
+/* Allocates in the incarnation that the domain was bound to. */
 TSI_INLINE void* malloc_at(TsiDomain* d, size_t size, TsiRef ref) {
     SlabAllocator* s = d->pub.alloc;
     if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, s) || size - 1 >= TSI_LUT_MAX))
@@ -112,7 +113,7 @@ bool epoch_domain_on_end(epoch_domain_t* d, void (*fn)(void* arg), void* arg) {
 
 /* ---- outside of every scope ---- */
 
-/* Adds an object to what the label of the thread's innermost scope has made outside of its phases: by plain stores to
+/* Counts an object that the label of the thread's innermost scope has made outside of its phases: by plain stores to
  * the thread's own record, see label.h. */
 static void count_outside(TsiArena* a, size_t size) {
     TsiBinding* b = tsi_binding_get(a, false); /* none where the thread is leaving */

@@ -1,9 +1,9 @@
 /*
- * domain_records.c - records of domains whose pages go back, and calls on domains that are no more.
+ * domain_records.c - records of domains whose pages go back, and calls on domains that no longer exist.
  *
- * Who ends a domain's epoch takes the domain's lock once more to write the receipt, and the domain may have been
- * destroyed meanwhile. So a page goes back only with the locks of all its records taken: whoever comes then waits,
- * and finds the lock free and the domain dead, in zeros or by its word.
+ * A thread that ends a domain's epoch takes the domain's lock once more to write the receipt, and the domain may have
+ * been destroyed meanwhile. So a page goes back only with the locks of all its records taken: a thread that comes then
+ * waits, and finds the lock free and the domain dead, in zeros or by its word.
  */
 #include "api/domain.h"
 

@@ -20,7 +20,7 @@ TsiRef tsi_resolve(TsiArena* a, EpochId id) {
     return ref;
 }
 
-/* What an id names: inc NULL, and a refusal, when it is nothing. */
+/* An incarnation that an id names; inc is NULL if there is none, which was refused. */
 typedef struct Named {
     TsiArena* a;
     TsiRef ref;
@@ -48,7 +48,7 @@ EpochId epoch_advance_id(SlabAllocator* s) {
 
 void epoch_advance(SlabAllocator* s) { (void)epoch_advance_id(s); }
 
-/* The domain that the incarnation is of, which is the calling thread's alone, if a run is open there; or NULL. */
+/* Returns the domain of the incarnation if it is the calling thread's alone and a run is open there; else NULL. */
 static TsiDomain* that_runs(TsiArena* a, TsiRef ref) {
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
     uint32_t domain = tsi_load_relaxed(&i->domain);
@@ -73,7 +73,7 @@ static bool end(TsiArena* a, TsiRef ref, EpochCloseMode mode, EpochReceipt* out)
 bool epoch_close_ex(SlabAllocator* s, EpochId id, EpochCloseMode mode, EpochReceipt* out) {
     for (Named n; (n = named(s, id)).inc != NULL;) {
         if (end(n.a, n.ref, mode, out)) return true;
-        if (tsi_phases_resolve(&n.a->phases, id) == n.ref) return false; /* else the id was taken over meanwhile */
+        if (tsi_phases_resolve(&n.a->phases, id) == n.ref) return false; /* otherwise the id was taken over meanwhile */
     }
     return false;
 }

@@ -1,5 +1,5 @@
 /*
- * frees.c - free, by pointer and by handle; as in objects.c, fast paths are inlined and left by tail calls.
+ * frees.c - free, by pointer and by handle. Fast paths are inlined and left by tail calls, as in objects.c.
  */
 #include "api/as_malloc.h"
 
@@ -12,7 +12,7 @@
 /* ---- by handle ---- */
 
 static bool free_obj_in(TsiArena* a, SlabHandle h) { return a != NULL && h != 0 && tsi_free_handle(a, h); }
-/* A fast path has ended so, and not with DONE. h: where it is LEFT. */
+/* Frees after a fast path has ended with f, but not DONE. h: the heap if f is LEFT. */
 static TSI_NOINLINE bool free_obj_more(TsiBinding* b, SlabHandle handle, TsiFast f, TsiHeap* h) {
     TsiArena* a = b->arena;
     if (f == TSI_FAST_LEFT) return tsi_free_left(b, h);
@@ -35,7 +35,7 @@ TSI_INLINE bool free_obj_of(TsiBinding* b, SlabHandle handle) {
     return tsi_handle_is_bumped(b, handle) ? free_obj_bumped(b, handle) : free_obj_line(b, handle);
 }
 
-/* As free_in_bank. */
+/* Frees by handle like free_in_bank. */
 static TSI_NOINLINE bool free_obj_in_bank(TsiBinding* own, SlabHandle h) {
     TsiBank* bank;
     if (!tsi_bank_try(own, &bank)) return free_obj_of(own, h);
@@ -104,7 +104,7 @@ TSI_INLINE bool free_inline(TsiBinding* b, void* p) {
     return f == TSI_FAST_LEFT ? tsi_free_left(b, h) : free_never(b, p);
 }
 
-/* In the thread's bank where that is free: the object may be there, as owner's. Else as another thread. */
+/* Frees through the thread's bank, which may own the object, if that is not held; otherwise like another thread. */
 static TSI_NOINLINE bool free_in_bank(TsiBinding* own, void* p) {
     TsiBank* bank;
     if (!tsi_bank_try(own, &bank)) return free_inline(own, p);
@@ -134,8 +134,8 @@ bool slab_free_checked(SlabAllocator* s, void* p) { return free_at(s, p); }
 
 void slab_free(SlabAllocator* s, void* p) { (void)free_at(s, p); }
 
-/* The bracket is open. Mostly the region is another thread's, or the object is larger than the short look sees, and the
- * size is right. */
+/* Frees where tsi_bump_free has missed: normally the region is another thread's, or the object is larger than the quick
+ * check sees, and the size is right. [owner, in bracket] */
 static TSI_NOINLINE bool free_sized_missed(TsiBinding* b, void* p, size_t size) {
     const TsiRegion* r = (const TsiRegion*)(uintptr_t)tsi_load_relaxed(&b->busy); /* as tsi_busy_region names it */
     uint64_t at = (uint64_t)((uintptr_t)p - (uintptr_t)tsi_load_relaxed(&r->base));
@@ -146,7 +146,7 @@ static TSI_NOINLINE bool free_sized_missed(TsiBinding* b, void* p, size_t size) 
     return free_any(b->arena, p, size);
 }
 
-/* Not in a region. */
+/* Frees with a size an object that is not in a region. */
 static TSI_NOINLINE bool free_sized_in_class(TsiBinding* b, void* p, size_t size) {
     uint64_t off = (uint64_t)((uintptr_t)p - (uintptr_t)b->base);
     TsiChunkKey key = tsi_load_acquire(&b->keys[off >> TSI_CHUNK_SHIFT]);       /* as in tsi_chunk_class */
@@ -157,8 +157,8 @@ static TSI_NOINLINE bool free_sized_in_class(TsiBinding* b, void* p, size_t size
 
 static TSI_NOINLINE bool free_sized_never(TsiBinding* b, void* p, size_t size) { return free_any(b->arena, p, size); }
 
-/* Of the thread that used the allocator last, with a size to look at. Each way out is the last call, so that the
- * function needs no frame. */
+/* Frees with a size on the thread that used the allocator last. Each way out is a tail call, so that the function needs
+ * no frame. */
 TSI_INLINE bool free_near_sized(TsiBinding* b, void* p, size_t size) {
     TsiHeap* h;
     TsiRegion* r;

@@ -1,8 +1,8 @@
 /*
  * gate.c - slab_gate: does a phase retain more than the one before it?
  *
- * Rounds of the program are run, and after each the figures of labels are read. A label retains what lives under it, in
- * open phases and in ended ones. The tables are mappings, so nothing that is measured is changed by measuring.
+ * Runs rounds of the program and reads the figures of labels after each. A label retains the objects that live under
+ * it, in open phases and in ended ones. The tables are mappings, so measuring changes nothing that is measured.
  */
 #include "api/internal.h"
 
@@ -44,7 +44,7 @@ static const char* options_read(const SlabGateOptions* in, SlabGateOptions* o) {
     return NULL;
 }
 
-/* Returns if the label is that of the ring's current epoch, where objects are that were made outside of scopes. */
+/* Returns true for the label of the ring's current epoch, where objects are that were made outside of scopes. */
 static bool has_ring(Gate* g, const SlabLabelStats* l) {
     SlabEpochStats ring;
     slab_stats_epoch(g->s, 0, epoch_current(g->s), &ring);
@@ -52,7 +52,8 @@ static bool has_ring(Gate* g, const SlabLabelStats* l) {
     return ring.label[0] == 0 ? l->label_id == TSI_LABEL_NONE : strcmp(ring.label, l->label) == 0;
 }
 
-/* The label whose scopes have made most bytes outside since the first counted round, of `count` rows; NULL: none. */
+/* Returns the label of `count` rows whose scopes have made most bytes outside since the first counted round; NULL if
+ * none has. */
 static const SlabLabelStats* maker(const Gate* g, size_t count) {
     const SlabLabelStats* maker = NULL;
     uint64_t most = 0;
@@ -79,7 +80,8 @@ static void say(Gate* g, const SlabLabelStats* l, size_t count, unsigned round) 
         (void)snprintf(g->why + n, g->why_bytes - (size_t)n, "; made outside of scopes, most by %s", from->label);
 }
 
-/* Compares the labels with what they have retained most, and remembers it. False: one retains more. */
+/* Compares the labels with the most that they have retained, and remembers the new most. Returns false if a label
+ * retains more. */
 static bool compare(Gate* g, unsigned round, bool first) {
     size_t count = slab_stats_labels(g->s, g->rows, g->room);
     const SlabLabelStats* worst = NULL;
@@ -88,7 +90,7 @@ static bool compare(Gate* g, unsigned round, bool first) {
         if (l->label_id >= g->ids || (g->o.label != NULL && strncmp(l->label, g->o.label, sizeof l->label - 1) != 0))
             continue;
         Most* m = &g->most[l->label_id];
-        /* The same request takes up to a quarter more bytes elsewhere: in a class, where it lay in a region. */
+        /* A request may take up to a quarter more bytes elsewhere: in a class instead of a region. */
         bool more = l->live_objects > m->objects + g->o.objects || l->live_bytes > m->bytes + m->bytes / 4 + g->o.bytes;
         bool worse = worst == NULL || l->live_bytes - m->bytes > worst->live_bytes - g->most[worst->label_id].bytes;
         if (!first && more && worse) worst = l;
@@ -97,6 +99,7 @@ static bool compare(Gate* g, unsigned round, bool first) {
         say(g, worst, count, round);
         return false;
     }
+
     for (size_t n = 0; n < count && n < g->room; n++) {
         const SlabLabelStats* l = &g->rows[n];
         if (l->label_id >= g->ids) continue;

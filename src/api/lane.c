@@ -1,18 +1,18 @@
 /*
- * lane.c - lanes: a phase as one thread allocates in it. The fast path is in slab_lane.h, inlined in the program, and
- * what it does not do is here.
+ * lane.c - lanes: a phase as one thread allocates in it. The fast path is in slab_lane.h, inlined in the program; the
+ * rest is here.
  *
- * A lane leads to a heap as a domain does (own.h, H1), and to its thread's binding. The inlined path is tsi_bump_fast
- * with the same words, names, orders and checks, so the invariants of bracket.h are its invariants, with these beside:
+ * A lane leads to a heap like a domain does (own.h, H1), and to its thread's binding. The inlined path is tsi_bump_fast
+ * with the same words, names, orders and checks, so it has the invariants of bracket.h and these:
  *
  *   Y1  Only the thread whose number the lane carries names anything in the binding's `busy`. Numbers of threads are
  *       never used again, and a thread keeps its binding for as long as it and the allocator live. A thread that is
  *       leaving has no number.
- *   Y2  A thread has no number from when its brackets are to be fenced, as the inlined path would not fence them.
+ *   Y2  A thread has no number once its brackets must be fenced, because the inlined path would not fence them.
  *   Y3  The key decides which phase the heap is in, and the word in the bracket whether it is the thread's: in this
- *       order, as H1 has it. What the key was compared with is the lane's reference, so a domain that has gone on to
- *       another incarnation is not meant.
- *   Y4  A region is touched behind the check alone. What the heap named before may be gone.
+ *       order, as H1 has it. The key is compared with the lane's reference, so a domain that has gone on to another
+ *       incarnation does not match.
+ *   Y4  A region is touched only after the check. A region that the heap named before may be gone.
  *   Y5  The records' beginnings are those of slab_lane.h, or the lane has been opened under another version, and calls.
  */
 #include "slab_lane.h"
@@ -40,7 +40,8 @@ _Static_assert(sizeof((TsiBinding*)0)->busy == sizeof *((SlabLane*)0)->busy_, "s
 _Static_assert(SLAB_LANE_VERSION == 1 && TSI_GRANULE == 16 && TSI_BUMP_MAX == 4096, "so does the inlined path");
 _Static_assert(sizeof(SlabLane) == 64, "programs that were built before have lanes of this size");
 
-/* Where the thread's number is from its pointer, which is one distance for all threads; false where that is not so. */
+/* Writes to *at where the thread's number is from its thread pointer, which is one distance for all threads. Returns
+ * false where that does not hold. */
 static bool number_at(int64_t* at) {
 #if !SLAB_LANE_INLINE || defined(TSI_TLS_DESCRIPTORS)
     (void)at;
@@ -62,13 +63,13 @@ static TsiBinding* binding_of(uint64_t* busy) {
 }
 static TsiHeap* heap_of(struct SlabLaneHeap_* h) { return (TsiHeap*)(void*)h; }
 
-/* The inlined path would find room there, or another region soon. */
+/* Returns true if the inlined path would find room there, or another region soon. [owner] */
 TSI_INLINE bool bumps(const TsiBinding* b, TsiHeap* h, TsiRef ref) {
     return tsi_heap_is_at(b, h, ref) && tsi_load_relaxed(&h->region) != &tsi_no_region;
 }
 
-/* The thread's heap in the incarnation, if objects are bumped there; else none, so that the inlined path opens no
- * bracket for nothing. */
+/* Returns the thread's heap in the incarnation, if objects are bumped there; otherwise tsi_no_heap, so that the inlined
+ * path opens no bracket without use. [owner] */
 static TSI_NOINLINE struct SlabLaneHeap_* lead_on(TsiBinding* b, TsiRef ref) {
     TsiHeap* h = tsi_heap_cached(b, ref);
     return (struct SlabLaneHeap_*)(void*)(h != NULL && bumps(b, h, ref) ? h : &tsi_no_heap);
@@ -78,7 +79,8 @@ TSI_INLINE struct SlabLaneHeap_* lead(TsiBinding* b, TsiDomain* d, TsiRef ref) {
     return TSI_LIKELY(bumps(b, h, ref)) ? (struct SlabLaneHeap_*)(void*)h : lead_on(b, ref);
 }
 
-/* An allocator without stand-ins, and in owned mode, on a thread that stays; and the header knows our records. */
+/* Returns true for an allocator without stand-ins in owned mode, on a thread that is not exiting, if the header knows
+ * our records. */
 static bool may_inline(const TsiArena* a, uint32_t version) {
     return version == SLAB_LANE_VERSION && !a->none_at_hand && !tsi_tls.exiting;
 }
@@ -112,7 +114,7 @@ bool slab_lane_begin_as(SlabLane* l, SlabAllocator* s, const char* label, uint32
     return d != NULL;
 }
 
-/* The domain is none, or has gone on from the lane's phase. */
+/* Refuses an allocation: the lane has no domain, or that has gone on from the lane's phase. Returns NULL. */
 static TSI_COLD void* refuse(TsiDomain* d) {
     if (d == NULL) (void)tsi_failed_bool(EINVAL, "the lane is none");
     else if (!tsi_domain_is_alive(d)) (void)tsi_domain_refuse_destroyed(d);

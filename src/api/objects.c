@@ -36,8 +36,8 @@ static TSI_COLD void* refuse_size(TsiArena* a, int error) {
     return tsi_alloc_refuse(a, SLAB_MISUSE_BAD_SIZE, NULL, error);
 }
 
-/* Class of an object that has grown and may again, where no region takes it: half as much is left behind it, but
- * nothing under a limit. 0: a large object, which has room. */
+/* Returns the class of an object that has grown and may grow again, where no region takes it: half its size is left
+ * behind it, but nothing under a limit. 0: a large object, which has room. */
 static unsigned grown_class(TsiArena* a, size_t size, TsiRef ref) {
     if (size > TSI_ALONE_MAX) return 0;
     return tsi_class_of(tsi_meets_limit(a, ref) ? size : size + size / 2);
@@ -67,8 +67,8 @@ TSI_NOINLINE void* tsi_alloc_first(TsiBinding* b, size_t size, TsiRef ref, bool 
     return p;
 }
 
-/* As tsi_alloc_first, in the thread's innermost scope, which the next calls go to. NULL when there is no scope, or when
- * there is anything else to do. */
+/* Allocates like tsi_alloc_first in the thread's innermost scope, where the next calls then go. Returns NULL if there
+ * is no scope, or anything else is left to do. [no lock, no bracket] */
 static void* first_in_scope(TsiBinding* b, size_t size) {
     if (b->scope == 0) return NULL;
     TsiPhaseWords* phase = b->thread->scopes[b->scope - 1].phase;
@@ -86,7 +86,7 @@ TSI_NOINLINE void* tsi_alloc_missed(TsiBinding* b, size_t size, TsiRef ref, bool
                                     SlabHandle* handle) {
     TsiArena* a = b->arena;
     bool no_line = tsi_load_relaxed(&b->busy) == tsi_busy_line(tsi_no_cur[0]);
-    /* What busy names is nobody's: nobody waits for the thread to leave it. */
+    /* No thread owns what busy names, so none waits for this thread to leave it. */
     if (h == &tsi_no_heap && no_line && handle == NULL) {
         tsi_bracket_clear(b);
         void* p = first_in_scope(b, size);
@@ -107,7 +107,7 @@ TSI_NOINLINE void* tsi_leave_and_alloc(TsiBinding* b, size_t size, TsiRef ref, b
     return tsi_alloc_any(a, size, 1, ref, prefer, handle);
 }
 
-/* What is ready in the thread's bank, or NULL. */
+/* Takes an object that is ready in the thread's bank. Returns it or NULL. */
 static void* in_bank(TsiBinding* b, size_t size, TsiRef ref, SlabHandle* handle) {
     void* p = size - 1 < TSI_LUT_MAX ? tsi_alloc_ready(b, size, ref, handle) : NULL;
     if (p != NULL) tsi_segment_tick(b->arena);
@@ -137,7 +137,8 @@ static TSI_NOINLINE void* alloc_near(SlabAllocator* s, size_t size, TsiRef ref, 
     return ref != 0 ? tsi_alloc_there(s, size, ref, prefer) : slab_malloc(s, size);
 }
 
-/* Sizes that have a class and are not looked up, where the thread has a heap. size in TSI_LUT_MAX + 1..TSI_SMALL_MAX */
+/* Allocates sizes that have a class but are not in the table, where the thread has a heap. size in TSI_LUT_MAX +
+ * 1..TSI_SMALL_MAX */
 static TSI_NOINLINE void* alloc_wide(TsiBinding* b, size_t size, TsiRef ref, bool prefer) {
     TsiHeap* h = ref != 0 ? tsi_heap_cached(b, ref) : b->heap;
     if (h == NULL || h == &tsi_no_heap) return tsi_alloc_any(b->arena, size, 1, ref, prefer, NULL);
@@ -163,8 +164,8 @@ TSI_NOINLINE void* tsi_alloc_far(SlabAllocator* s, size_t size, TsiRef ref, bool
 
 void* tsi_alloc_ref(SlabAllocator* s, size_t size, TsiRef ref) { return tsi_alloc_there(s, size, ref, false); }
 
-/* What the id names is looked up with care. Callers reach it by a tail call, so that the profile finds the program's
- * frame. */
+/* Allocates in the phase that the id names, which is looked up with care. Callers tail-call it, so that the profile
+ * finds the program's frame. */
 static TSI_NOINLINE void* alloc_by_id(SlabAllocator* s, size_t size, EpochId epoch) {
     TsiRef ref = tsi_resolve_for_alloc(s, epoch);
     if (ref == 0) return NULL;
@@ -172,7 +173,7 @@ static TSI_NOINLINE void* alloc_by_id(SlabAllocator* s, size_t size, EpochId epo
     return tsi_alloc_far(s, size, ref, false, NULL);
 }
 
-/* An id of the ring, or none of a domain's. */
+/* Allocates under an id of the ring, or one that is no domain's. */
 static TSI_NOINLINE void* alloc_in_ring(SlabAllocator* s, TsiBinding* b, size_t size, EpochId epoch) {
     TsiRef ref = tsi_phases_resolve(&b->arena->phases, epoch);
     return TSI_LIKELY(ref != 0) ? tsi_alloc_at(b, size, ref, false) : alloc_by_id(s, size, epoch);
@@ -181,12 +182,14 @@ static TSI_NOINLINE void* alloc_in_ring(SlabAllocator* s, TsiBinding* b, size_t 
 void* slab_malloc_epoch(SlabAllocator* s, size_t size, EpochId epoch) {
     if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, s) || size - 1 >= TSI_LUT_MAX))
         return alloc_by_id(s, size, epoch);
+
     TsiBinding* b = tsi_tls.binding;
     const TsiPhases* phases = &b->arena->phases;
     if (TSI_UNLIKELY((epoch & TSI_DOMAIN_ID_BIT) == 0 || (epoch & TSI_INC_MAX) >= tsi_table_used(&phases->incs)))
         return alloc_in_ring(s, b, size, epoch);
-    /* While the thread has a LIVE heap in the record's incarnation the record is that one's, and so is its id. Nobody
-     * but the thread makes the heap LIVE: it has been so since before the id was read. Record 0 has no id. */
+
+    /* While the thread has a LIVE heap in the record's incarnation the record is that incarnation's, and so is its id.
+     * Only the thread makes its heap LIVE: it has been so since before the id was read. Record 0 has no id. */
     TsiInc* i = tsi_binding_inc(b, epoch);
     TsiHeap* h = tsi_binding_led(b, i);
     TsiRef ref = tsi_load_relaxed(&h->key);
@@ -233,12 +236,13 @@ void* slab_aligned_alloc_epoch(SlabAllocator* s, size_t alignment, size_t size, 
 
 /* ---- handles ---- */
 
-/* ref 0: where the thread is. */
+/* Allocates like tsi_alloc_obj, inlined. */
 TSI_INLINE void* obj(SlabAllocator* s, size_t size, TsiRef ref, SlabHandle* out) {
     void* p;
     if (out == NULL) return ref != 0 ? tsi_alloc_there(s, size, ref, false) : slab_malloc(s, size);
     if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, s) || size - 1 >= TSI_LUT_MAX))
         return tsi_alloc_far(s, size, ref, false, out);
+
     TsiBinding* b = tsi_tls.binding;
     TsiHeap* h = ref != 0 ? tsi_heap_cached(b, ref) : b->heap;
     if (TSI_UNLIKELY(ref != 0 && h == NULL)) return tsi_alloc_any(b->arena, size, 1, ref, false, out);
@@ -250,6 +254,7 @@ TSI_INLINE void* obj(SlabAllocator* s, size_t size, TsiRef ref, SlabHandle* out)
         if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
         return f == TSI_FAST_LEFT ? tsi_alloc_left(b, h, p) : tsi_leave_and_alloc(b, size, ref, false, h, out);
     }
+
     TsiFast f = tsi_obj_fast(b, h, ref != 0 ? tsi_cur_of(h) : b->cur, tsi_class_near(size), &p, out);
     if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
     return f == TSI_FAST_LEFT ? tsi_alloc_left(b, h, p) : tsi_alloc_missed(b, size, ref, false, h, out);

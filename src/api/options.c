@@ -27,7 +27,7 @@ static const Option table[] = {
 };
 #undef OPTION
 
-/* Limits that are bounds of something else. */
+/* Checks that limits of options match the bounds that they stand for. */
 #define IS(option, field) (offsetof(SlabOptions, option) == offsetof(SlabOptions, field))
 #define OPTION(option, least, most, preset, unit, help)                                                        \
     _Static_assert(!IS(option, ring_size) || (most) == TSI_RING_MAX, "the ring has a place for each id");      \
@@ -61,7 +61,7 @@ static void set(SlabOptions* o, const Option* t, uint64_t v) {
     else memcpy(at, &v, 8);
 }
 
-/* What a sentence about the option's range adds. */
+/* Returns words to add to a sentence about the option's range. */
 static const char* power_of_two(const Option* t) {
     return t->offset == offsetof(SlabOptions, slab_bytes) ? ", a power of two" : "";
 }
@@ -76,7 +76,7 @@ static const Option* find(const char* name, size_t n) {
     return NULL;
 }
 
-/* A number in decimal; sizes take k, m, g. Returns false if the text is anything else, or too large. */
+/* Reads a decimal number; sizes take k, m, g. Returns false if the text is anything else, or too large. */
 static bool read_number(const char* text, size_t n, uint64_t* out) {
     char digits[24];
     if (n == 0 || n >= sizeof digits || text[0] < '0' || text[0] > '9') return false;
@@ -104,7 +104,7 @@ static bool alike(char x, char y) {
     return x == y || (x == '-' && y == '_');
 }
 
-/* Letters to insert, to drop or to replace until the word is the name. n <= WORD_MOST. */
+/* Counts the letters to insert, drop or replace until the word is the name. n <= WORD_MOST. */
 static unsigned distance(const char* word, size_t n, const char* name) {
     unsigned row[WORD_MOST + 1];
     for (size_t i = 0; i <= n; i++) row[i] = (unsigned)i;
@@ -119,7 +119,8 @@ static unsigned distance(const char* word, size_t n, const char* name) {
     return row[n];
 }
 
-/* The option that the word is most like; NULL if it is like none. tslab has the same rule (internal/options). */
+/* Returns the option that the word is most like; NULL if it is like none. tslab has the same rule
+ * (internal/options). */
 static const char* nearest(const char* word, size_t n) {
     const char* name = NULL;
     unsigned least = 2 + (unsigned)n / 3;
@@ -134,7 +135,7 @@ static const char* nearest(const char* word, size_t n) {
     return name;
 }
 
-/* Adds to the sentence of slab_last_error what is wrong with a word. What finds no room there is cut. */
+/* Adds to the sentence of slab_last_error what is wrong with a word; cuts it where the room ends. */
 static void explain(const char* word, size_t n, const Option* t, size_t name_bytes) {
     char shown[WORD_MOST + 1];
     char* text = tsi_error_text();
@@ -155,8 +156,8 @@ static void explain(const char* word, size_t n, const Option* t, size_t name_byt
                    near != NULL ? near : "", near != NULL ? "?" : "");
 }
 
-/* Sets the option that the word name=value is for. Returns false, and explains it, if there is none, or not with such
- * a value. *fixed becomes true where warm_bytes is set. */
+/* Sets the option of the word name=value. Returns false, and explains it, if there is no such option or it has no such
+ * value. *fixed becomes true if warm_bytes is set. */
 static bool apply_word(SlabOptions* o, const char* word, size_t n, bool* fixed) {
     const char* eq = memchr(word, '=', n);
     size_t name_bytes = eq != NULL ? (size_t)(eq - word) : n;

@@ -1,5 +1,5 @@
 /*
- * resize.c - blocks that change their size, and what a block is.
+ * resize.c - resizing and moving of blocks, and questions about a block.
  */
 #include "api/there.h"
 
@@ -21,7 +21,7 @@ static bool live_place(TsiArena* a, const void* p, TsiPlace* at) {
     return tsi_space_locate(&a->space, tsi_slot_of(a, p), at) == TSI_PLACE_OK && tsi_place_is_live(a, at, &tag);
 }
 
-/* Finds a live object. False with errno EINVAL, and a refusal, for anything else. */
+/* Finds a live object. Returns false with EINVAL, and counts a refusal, for any other pointer. */
 static bool find_live(TsiArena* a, const void* p, TsiPlace* at, uint64_t* tag) {
     TsiPlaceResult where = tsi_space_locate(&a->space, tsi_slot_of(a, p), at);
     int bad = where == TSI_PLACE_OK ? tsi_place_check(a, at, tag) : (int)tsi_misuse_of(a, where, at);
@@ -35,16 +35,16 @@ bool tsi_meets_limit(TsiArena* a, TsiRef ref) {
     return ref == 0 || tsi_is_limited(a, tsi_inc(&a->phases, tsi_ref_index(ref)));
 }
 
-/* Allocates where a block that has to move goes. ref: as for tsi_resize; not 0 when prefer. */
+/* Allocates the new place of a block that has to move. ref: as for tsi_resize; not 0 when prefer. */
 static void* tsi_alloc_moved(SlabAllocator* s, TsiArena* a, size_t size, TsiRef ref, bool prefer) {
     TSI_KEEP_FRAME();
     if (ref == TSI_REF_CURRENT) return tsi_alloc_any(a, size, 1, ref, false, NULL);
     return ref != 0 ? tsi_alloc_there(s, size, ref, prefer) : slab_malloc(s, size);
 }
 
-/* Allocates for a block that has grown, where it can grow on: small ones with as much room as their class gives, above
- * 256 bytes a quarter more, so that a block that grows in steps moves as often as its size doubles, times a few. Under
- * a limit nothing more: it would be refused for bytes that nobody asked for. */
+/* Allocates for a block that has grown, with room to grow on: small ones get all that their class has, above 256 bytes
+ * a quarter more, so that a block that grows in steps moves a few times for each doubling. Under a limit they get
+ * nothing more, or they would be refused for bytes that nobody asked for. */
 static void* tsi_alloc_grown(SlabAllocator* s, TsiArena* a, size_t size, TsiRef ref, bool prefer) {
     TSI_KEEP_FRAME();
     if (size > TSI_BUMP_MAX) return tsi_alloc_any(a, size, TSI_ALIGN_GROWS, ref, prefer, NULL);
@@ -55,7 +55,7 @@ static void* tsi_alloc_grown(SlabAllocator* s, TsiArena* a, size_t size, TsiRef 
     return tsi_alloc_moved(s, a, size, ref, prefer);
 }
 
-/* What a block has gained where it is, when the profile samples that. */
+/* Records in the profile what a block has gained in its place, if that is sampled. */
 static TSI_COLD void* record_gain(TsiBinding* b, TsiPlace* at, void* p, size_t had, TsiCaller from) {
     TsiRef ref;
     b->profile_hit = false;
@@ -72,12 +72,12 @@ static uint64_t life_of(TsiArena* a, const TsiPlace* at, uint64_t tag) {
     return (uint64_t)tsi_tag_seq(tag) << 8 | gen;
 }
 
-/* Returns the thread's binding if the object has grown where it is, else NULL. *lost: the function of a budget that
- * this has passed has ended it. */
 static bool is_anothers(const TsiArena* a, TsiRef ref) {
     return tsi_ref_is_anothers(&a->phases, ref, tsi_tls.thread != NULL ? tsi_tls.thread->index + 1 : 0);
 }
 
+/* Grows a large object where it is. Returns the thread's binding if it has grown, else NULL. *lost: the function of a
+ * budget that this exceeded has ended the object. */
 static TsiBinding* grown_large(TsiArena* a, const TsiPlace* at, size_t size, bool* lost) {
     TsiBinding* b = !tsi_tls.exiting ? tsi_binding_get(a, true) : NULL;
     *lost = false;
@@ -91,10 +91,10 @@ static TsiBinding* grown_large(TsiArena* a, const TsiPlace* at, size_t size, boo
     return b;
 }
 
-/* Moves the pages of large objects where the system can, so that no copy is paid: twenty times as fast (decision 0064).
+/* Moves the pages of large objects where the system can, which is twenty times as fast as a copy (decision 0064).
  * Returns the bytes that are at q then. */
 static size_t pages_moved(TsiArena* a, const TsiPlace* at, const void* p, void* q, size_t bytes) {
-    enum { LEAST = 512 << 10 }; /* what is as large is large in both places */
+    enum { LEAST = 512 << 10 }; /* objects of that size are large in both places */
     uintptr_t either = (uintptr_t)p | (uintptr_t)q;
     if (bytes < LEAST || at->cls != TSI_CLASS_LARGE || (either & (tsi_os.page_bytes - 1)) != 0 || a->stand_ins != NULL)
         return 0;
@@ -103,8 +103,8 @@ static size_t pages_moved(TsiArena* a, const TsiPlace* at, const void* p, void* 
     return b != NULL ? tsi_large_move(b, at, q, bytes) : 0;
 }
 
-/* Copies or moves `bytes` from p, which is at `at`, to q, which was made for it, and frees p. Returns q. NULL with
- * ESTALE, and q freed, when p has not that life any more: the function of a budget may have released its phase, or a
+/* Copies or moves `bytes` from p, which is at `at`, to q, which was made for it, and frees p. Returns q; NULL with
+ * ESTALE, and frees q, if p no longer has the life `life`: the function of a budget may have released its phase, or a
  * thread that the program does not order. Then q may lie where p lay. */
 static void* replace(SlabAllocator* s, const TsiPlace* at, uint64_t life, void* p, void* q, size_t bytes) {
     TsiArena* a = tsi_arena(s);
@@ -129,11 +129,13 @@ TSI_NOINLINE void* tsi_resize(SlabAllocator* s, void* p, size_t size, TsiRef ref
         (void)tsi_free_pointer(a, p, 0);
         return NULL;
     }
+
     uint64_t tag;
     if (!find_live(a, p, &at, &tag)) return NULL;
     size_t usable = tsi_object_bytes(a, &at);
     bool moves = TSI_UNLIKELY(a->stand_ins != NULL); /* always: its stand-in is as large as was asked for */
     if (size <= usable && size >= usable / 2 && !moves) return p;
+
     TsiRef own, to = ref == TSI_REF_CURRENT ? tsi_phases_current(&a->phases) : ref;
     bool stays = ref == 0 || (tsi_place_ref(a, &at, &own) && own == to);
     if (size > usable && stays && !moves && tsi_class_is_region(at.cls)) {
@@ -141,18 +143,21 @@ TSI_NOINLINE void* tsi_resize(SlabAllocator* s, void* p, size_t size, TsiRef ref
         bool grew = b != NULL && tsi_bump_grow(b, &at, size);
         if (grew) return TSI_LIKELY(!b->profile_hit) ? p : record_gain(b, &at, p, usable, TSI_CALLER());
     }
-    bool theirs = tsi_place_ref(a, &at, &own) && is_anothers(a, own); /* there nothing more is to be had */
+
+    bool theirs = tsi_place_ref(a, &at, &own) && is_anothers(a, own); /* only its thread may allocate there */
     if (size > usable && stays && !moves && at.cls == TSI_CLASS_LARGE && !theirs) {
         bool lost;
         TsiBinding* b = grown_large(a, &at, size, &lost);
         if (TSI_UNLIKELY(lost)) return tsi_error_set(ESTALE), NULL;
         if (b != NULL) return TSI_LIKELY(!b->profile_hit) ? p : record_gain(b, &at, p, usable, TSI_CALLER());
     }
+
     bool prefer = ref == 0 && tsi_place_ref(a, &at, &own) && tsi_ref_is_active(&a->phases, own);
     if (prefer) ref = own;
-    /* A block that shrinks need not move: only where that succeeds without a refusal. */
+    /* A block that shrinks need not move: it moves only where that succeeds without a refusal. */
     TsiRef target = prefer ? ref : to;
     if (size <= usable && (ref == 0 || !tsi_ref_is_active(&a->phases, target) || is_anothers(a, target))) return p;
+
     uint64_t life = life_of(a, &at, tag);
     void* q = size > usable ? tsi_alloc_grown(s, a, size, ref, prefer) : tsi_alloc_moved(s, a, size, ref, prefer);
     if (q == NULL) return size <= usable ? p : NULL;

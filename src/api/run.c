@@ -1,25 +1,26 @@
 /*
  * run.c - runs: the rest of a region in the hands of the one thread that may allocate in its phase. The path that puts
- * an object there is in slab_lane.h, inlined in the program; what it does not do is here.
+ * an object there is in slab_lane.h, inlined in the program; the rest is here.
  *
- * A run has no bracket: nobody revokes what it writes in. That is so because
+ * A run has no bracket: nobody revokes the region that it writes in, because
  *
  *   Z1  The phase is one thread's alone for as long as it is active (epoch.h, `owner`): others are refused an end, an
  *       allocation and an adoption there, and a trim passes it by.
- *   Z2  The domain remembers that a run is open (`runs`), of which there is one at most, and what would end the phase
- *       or take the thread from it is refused. Where the thread itself goes the phase is released, and the run with it.
- *   Z3  The region is claimed (R5 in region.h), so it is not empty to whoever asks: it is not renewed, not given back
- *       by a trim of the thread's own, and no page of it goes. Frees of others in a heap that such a trim has left
- *       without an owner look at it in the same way.
- *   Z4  What the owner counts in the record is written in the owner's bracket, or under the stripe where a trim of the
+ *   Z2  The domain remembers that a run is open (`runs`), of which there is one at most, and calls that would end the
+ *       phase or take the thread from it are refused. When the thread itself exits the phase is released, and the run
+ *       with it.
+ *   Z3  The region is claimed (R5 in region.h), so it is not empty to any thread that asks: it is not renewed, not
+ *       given back by a trim of the thread's own, and no page of it goes. Frees of others in a heap that such a trim
+ *       has left without an owner look at it in the same way.
+ *   Z4  The owner's counts in the record are written in the owner's bracket, or under the stripe where a trim of the
  *       thread's own has left its heap without an owner: frees of others look at it there.
- *   Z5  The start of what is left of the gap stands behind the last object before that object's own start does, and
- *       both before the object is handed out: so whoever frees it, or asks how large it is, finds where it ends. It
- *       stands there still when the rest is given back, until the next object does (R1): they may have read before that
- *       how much of the region is used.
+ *   Z5  The start of the rest of the gap stands behind the last object before that object's own start does, and both
+ *       before the object is handed out: so a thread that frees it, or asks how large it is, finds where it ends. That
+ *       start stays when the rest is given back, until the next object's does (R1): threads may have read earlier how
+ *       much of the region is used.
  *   Z6  A call has the run by value, and functions of the program that it calls (of a budget, cleanups, of misuses)
- *       find what was. So the run is refused to them (TSI_RUN_CALLED), and its place is empty meanwhile, so that the
- *       inlined path comes here.
+ *       find the old run. So the run is refused to them (TSI_RUN_CALLED), and its place is empty meanwhile, so that the
+ *       inlined path calls.
  */
 #include "slab_lane.h"
 
@@ -37,7 +38,7 @@ static TsiDomain* domain_of(const SlabRun* run) { return tsi_domain_of(run->doma
 
 /* ---- the rest of a region ---- */
 
-/* Has the run take the rest of the region in which the thread's heap bumps, if it bumps. */
+/* Claims the rest of the region in which the thread's heap bumps, if it bumps, for the run. [owner] */
 static void claim(SlabRun* run, TsiBinding* b, TsiHeap* h) {
     TsiRegion* r = tsi_load_relaxed(&h->region);
     if (r == &tsi_no_region || !tsi_bracket_enter(b, h, tsi_busy_region(r))) return;
@@ -55,7 +56,7 @@ static void claim(SlabRun* run, TsiBinding* b, TsiHeap* h) {
     tsi_bracket_leave(b, h);
 }
 
-/* The same in the heap to which the domain leads, if it leads to one and the run may inline. */
+/* Claims in the heap to which the domain leads, if it leads to one and the run may inline. [owner] */
 static void claim_there(SlabRun* run, TsiDomain* d, TsiRef ref) {
     if (run->thread_ == 0 || tsi_load_relaxed(&d->phase.heap) == &tsi_no_heap) return;
     TsiBinding* b = tsi_binding_get(d->arena, false);
@@ -63,7 +64,8 @@ static void claim_there(SlabRun* run, TsiDomain* d, TsiRef ref) {
     if (h != NULL) claim(run, b, h);
 }
 
-/* Gives back what is left, and counts what was made. */
+/* Gives the rest of the region back, and counts the objects that were made. [owner; opens a bracket or takes the
+ * stripe, Z4] */
 static void unclaim(SlabRun* run, TsiDomain* d, TsiRef ref) {
     TsiArena* a = d->arena;
     TsiRegion* r = run->region_;
@@ -72,11 +74,13 @@ static void unclaim(SlabRun* run, TsiDomain* d, TsiRef ref) {
     TsiHeap* h = tsi_heap(a, tsi_tag_index(tsi_load_relaxed(&tsi_region_slab(&a->space, r)->tag)));
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
     uintptr_t at = run->at_ - (uintptr_t)tsi_load_relaxed(&r->base);
+
     bool live = tsi_bracket_enter(b, h, tsi_busy_region(r)); /* Z4 */
     if (!live) tsi_inc_take(i);
     tsi_region_unclaim(r, run->from_, (uint32_t)at, (uint32_t)run->count_);
     if (live) tsi_bracket_leave(b, h);
     else tsi_inc_give(i);
+
     run->region_ = NULL;
     run->at_ = run->end_ = 0;
     run->count_ = 0;
@@ -92,9 +96,11 @@ bool slab_run_begin_as(SlabRun* run, epoch_domain_t* p, uint32_t version) {
     if (!tsi_load_relaxed(&d->owner_only))
         return tsi_failed_bool(EINVAL, "a run needs a domain with SLAB_DOMAIN_OWNER_ONLY");
     if (!tsi_domain_found(d)) return tsi_domain_refuse_destroyed(d);
+
     TsiRef ref = tsi_load_relaxed(&d->phase.ref);
     if (ref == 0 || !tsi_ref_is_active(&d->arena->phases, ref)) return tsi_domain_refuse(d, TSI_DOMAIN_CLOSED);
-    SlabLane lane; /* of another version, with stand-ins, in shared mode it calls, and so does the run */
+
+    SlabLane lane; /* in another version, with stand-ins, in shared mode it calls, and so does the run */
     if (!slab_lane_open_as(&lane, p, version)) return false;
     *run = (SlabRun){.domain = p, .phase_ = ref, .thread_ = lane.thread_, .thread_at_ = lane.thread_at_};
     tsi_store_relaxed(&d->runs, TSI_RUN_OPEN);
@@ -102,8 +108,8 @@ bool slab_run_begin_as(SlabRun* run, epoch_domain_t* p, uint32_t version) {
     return true;
 }
 
-/* True if the run is the calling thread's, its phase goes on, and no call of it is under way (Z6); refuses any other.
- */
+/* Returns true if the run is the calling thread's, its phase goes on, and no call of it is under way (Z6); refuses any
+ * other. */
 static bool is_usable(const SlabRun* run) {
     TsiDomain* d = domain_of(run);
     if (d == NULL) return tsi_failed_bool(EINVAL, "the run is none");

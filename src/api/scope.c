@@ -1,5 +1,5 @@
 /*
- * scope.c - scopes: a thread inside of a domain, and what becomes of it when the thread or the process goes.
+ * scope.c - scopes: a thread inside of a domain, and what happens to its scopes when the thread or the process ends.
  *
  * A thread's scopes are its own stack; only refcount and `detached` of their domains are shared. The scope that makes
  * refcount 0 ends the domain's epoch (domain.c).
@@ -17,7 +17,8 @@
 
 /* ---- the thread's stack ---- */
 
-/* The thread's heap in the domain's incarnation, or tsi_no_heap, which it is mostly in a phase that has just begun. */
+/* Returns the thread's heap in the domain's incarnation, or tsi_no_heap, which is normal in a phase that has just
+ * begun. */
 TSI_INLINE TsiHeap* heap_in(TsiBinding* b, TsiDomain* d) {
     TsiRef ref = tsi_load_relaxed(&d->phase.ref);
     if (ref == 0 || tsi_load_relaxed(&tsi_binding_inc(b, ref)->heap_count) == 0) return &tsi_no_heap;
@@ -34,7 +35,7 @@ void tsi_scope_ambient(TsiBinding* b) {
     tsi_binding_set_ambient(b, h != NULL ? h : &tsi_no_heap);
 }
 
-/* Without the refresh, scopes of destroyed allocators would pile up. */
+/* Refreshes first, or scopes of destroyed allocators would pile up. */
 TSI_NOINLINE bool tsi_scopes_make_room(TsiThread* t) {
     tsi_scopes_refresh(t);
     return t->scope_count != t->scope_capacity || tsi_scopes_grow(t);
@@ -78,15 +79,17 @@ static bool domain_enter(epoch_domain_t* p) {
     if (b == NULL) return tsi_domain_no_memory(NULL);
     if (!d->own && tsi_phases_resolve(&a->phases, p->epoch_id) != tsi_load_acquire(&d->phase.ref)) /* pairs with wrap */
         return tsi_domain_refuse(d, TSI_DOMAIN_PASSED);
+
     tsi_lock_take(&d->lock);
     TsiRef ended = d->own && tsi_domain_refs(d) == 0 ? tsi_load_relaxed(&d->phase.ref) : 0;
     if (ended != 0 && tsi_ref_is_active(&a->phases, ended)) ended = 0;
-    if (ended != 0) tsi_store_release(&d->phase.ref, 0); /* somebody closed the epoch by its id: a fresh one */
+    if (ended != 0) tsi_store_release(&d->phase.ref, 0); /* it was closed by its id: open a fresh one */
     bool open = tsi_load_relaxed(&d->phase.ref) != 0 || tsi_domain_open_own(a, b, d);
     if (open) tsi_domain_refs_set(d, tsi_domain_refs(d) + 1);
     d->entered = true;
     tsi_lock_give(&d->lock);
     if (ended != 0) tsi_inc_unpin(a, b, tsi_inc(&a->phases, tsi_ref_index(ended)));
+
     if (open && push(a, b, d)) {
         tsi_scopes_add(a, d, 1);
         return true;
@@ -99,19 +102,20 @@ static bool domain_enter(epoch_domain_t* p) {
     return tsi_domain_no_memory(a);
 }
 
-/* One scope less; the last one ends the epoch when auto_close says so. */
+/* Removes a scope from the domain's count; the last one ends the epoch if auto_close says so. */
 static void leave(TsiArena* a, TsiDomain* d) {
     TsiRef end = 0;
     bool own = d->own;
     char label[TSI_LABEL_BYTES];
     tsi_scopes_add(a, d, -1);
+
     tsi_lock_take(&d->lock);
     tsi_domain_refs_set(d, tsi_domain_refs(d) - 1);
     if (tsi_domain_refs(d) == 0 && d->pub.auto_close) {
         memcpy(label, d->label, sizeof label);
         if (own) {
             end = tsi_load_relaxed(&d->phase.ref);
-            tsi_store_release(&d->phase.ref, 0); /* a thread that enters from here on opens a fresh one */
+            tsi_store_release(&d->phase.ref, 0); /* a thread that enters from now on opens a fresh one */
             if (end != 0) tsi_domain_note_ended_locked(d, d->pub.epoch_id, d->pub.epoch_era);
         } else if (tsi_domain_may_drain(a, d)) {
             end = tsi_load_relaxed(&d->phase.ref);
@@ -119,6 +123,7 @@ static void leave(TsiArena* a, TsiDomain* d) {
         }
     }
     tsi_lock_give(&d->lock);
+
     if (end != 0) tsi_domain_end_ref(a, d, end, own ? EPOCH_RELEASE : EPOCH_DRAIN, own, label);
 }
 
@@ -141,7 +146,7 @@ static void set_aside(TsiScope* top) {
     TsiDomain* d = top->domain;
     tsi_scope_pop(top);
     TsiRef ref = tsi_load_relaxed(&d->phase.ref);
-    /* so that whoever ends it need not interrupt us */
+    /* so that the thread that ends it need not interrupt this one */
     if (d->own && tsi_scopes_inside(b->thread, d) == 0 && !tsi_heap_lend(b, &d->phase, ref, d->label_at))
         tsi_heap_let_go(b, ref);
 }
@@ -157,7 +162,7 @@ bool epoch_domain_detach(epoch_domain_t* p) {
     return true;
 }
 
-/* Takes one of the domain's detached scopes. False if there is none. */
+/* Claims one of the domain's detached scopes. Returns false if there is none. */
 static bool claim(TsiDomain* d) {
     uint32_t n = tsi_load_seq(&d->detached);                   /* pairs with detach */
     while (n != 0 && !tsi_cas_seq(&d->detached, &n, n - 1)) {} /* decides among those that attach: once per detach */
@@ -204,9 +209,11 @@ static bool switch_to(TsiScope* top, TsiDomain* to) {
         tsi_add_seq(&to->detached, 1);
         return tsi_domain_no_memory(to->arena);
     }
+
     if (old != NULL) set_aside(top);
     bool in = to == NULL || (claimed ? push(to->arena, theirs, to) : late(domain_enter, &to->pub));
-    /* Only now anybody may attach the old one: where this has failed, its place on the stack is still there. */
+
+    /* Only now may another thread attach the old one: where this has failed, its place on the stack is still there. */
     if (in && old != NULL) tsi_add_seq(&old->detached, 1); /* as in detach */
     if (!in && claimed) tsi_add_seq(&to->detached, 1);
     if (!in && old != NULL) (void)push(old->arena, ours, old);
@@ -234,7 +241,7 @@ epoch_domain_t* tsi_malloc_begin(SlabAllocator* s, const char* label) {
     if (a != NULL)
         tsi_segment_tick(a); /* before anything is under way: after a pause readers see what the last ones left */
     epoch_domain_t* d = epoch_domain_begin(s, label);
-    if (d == NULL) return NULL; /* else nobody else knows of it yet */
+    if (d == NULL) return NULL; /* no other thread knows of it yet */
     d->auto_close = false;
     tsi_domain_of(d)->drains = true;
     return d;
@@ -292,10 +299,10 @@ SlabAllocator* epoch_domain_allocator(void) {
 
 /* ---- threads that go ---- */
 
-/* Nobody else need know of a domain that the thread has made and is still inside of: its record must not stay for ever,
- * unless somebody is inside, or objects are to stay in it. */
+/* Leaves a domain behind that the exiting thread has made and is still inside of: no other thread may know of it, so
+ * its record must not stay, unless a thread is inside, or objects must stay in it. */
 static void leave_with_maker(TsiThread* t, TsiDomain* d) {
-    if (d->drains && tsi_domain_refs(d) == 0) { /* whoever made it */
+    if (d->drains && tsi_domain_refs(d) == 0) { /* also when another thread made it */
         tsi_domain_drain_left(d);
         return;
     }
@@ -305,12 +312,13 @@ static void leave_with_maker(TsiThread* t, TsiDomain* d) {
     tsi_domain_leave_behind(d);
 }
 
-/* The thread goes: what nobody else may end has ended, and is anybody's to destroy. */
+/* Releases the phases in `a` that belong to the exiting thread alone, and opens their domains to all threads. */
 static void end_owned(TsiThread* t, TsiArena* a) {
     for (uint32_t n = 0; n < tsi_table_used(&a->domains); n++) {
         TsiDomain* d = tsi_table_at(&a->domains, n);
         if (!tsi_domain_is_alive(d) || !tsi_load_relaxed(&d->owner_only) || tsi_load_relaxed(&d->maker) != t->number)
             continue;
+
         char label[TSI_LABEL_BYTES];
         tsi_lock_take(&d->lock);
         memcpy(label, d->label, sizeof label);
@@ -322,12 +330,13 @@ static void end_owned(TsiThread* t, TsiArena* a) {
         d->special = d->untimed || (d->soft_bytes | d->hard_bytes) != 0;
         if (ref != 0) tsi_domain_note_ended_locked(d, d->pub.epoch_id, d->pub.epoch_era);
         tsi_lock_give(&d->lock);
+
         if (ref != 0) tsi_domain_end_ref(a, d, ref, EPOCH_RELEASE, true, label);
     }
 }
 
-/* Cleanups run meanwhile, which may use any allocator: so it goes by all that there are, not by those that the thread
- * has used. */
+/* Calls end_owned for all living allocators, not only those that the thread has used: cleanups that run meanwhile may
+ * use any. */
 static void end_all_owned(TsiThread* t) {
     t->owns = false;
     for (uint64_t serial = 0;;) {
@@ -362,7 +371,8 @@ static void end_scopes_once(TsiThread* t) {
     }
 }
 
-/* Until nothing is left: cleanups of phases may leave the thread inside of a domain, or with one that is its alone. */
+/* Ends the thread's scopes and owned phases until none is left: cleanups of phases may leave the thread inside of a
+ * domain, or with one that is its alone. */
 static void end_scopes(TsiThread* t) {
     do {
         end_scopes_once(t);
@@ -370,8 +380,8 @@ static void end_scopes(TsiThread* t) {
     } while (t->scope_count != 0 || t->owns);
 }
 
-/* In a fork child: vanished threads may have held any domain's lock, anywhere in a call. What is left are the scopes of
- * this thread and the detached ones. */
+/* Resets the domains in a fork child: vanished threads may have held any domain's lock, anywhere in a call. Only the
+ * scopes of this thread and the detached ones remain. */
 static void child_domains(TsiArena* a) {
     for (uint32_t n = 1; n < tsi_table_used(&a->phases.incs); n++) {
         TsiInc* i = tsi_inc(&a->phases, n);
@@ -379,6 +389,7 @@ static void child_domains(TsiArena* a) {
         if (tsi_load_relaxed(&i->scopes) != 0) tsi_store_relaxed(&i->scopes, 0);
         if (i->named) i->named = false;
     }
+
     for (uint32_t n = 0; n < tsi_table_used(&a->domains); n++) {
         TsiDomain* d = tsi_table_at(&a->domains, n);
         tsi_lock_reset(&d->lock);
@@ -387,7 +398,9 @@ static void child_domains(TsiArena* a) {
         uint32_t detached = tsi_load_relaxed(&d->detached);
         tsi_domain_refs_set(d, detached);
         tsi_scopes_add(a, d, (int)detached);
-        /* Its thread is not here: its phase ends, since no domain names it. Not one that was about to be drained. */
+
+        /* Its thread is not here: its phase ends, since no domain names it. A phase that was about to be drained goes
+         * on. */
         if (tsi_domain_is_anothers(d) && tsi_load_relaxed(&d->left) != TSI_DOMAIN_GOING) {
             tsi_domain_refs_set(d, 0);
             tsi_store_relaxed(&d->detached, 0);
@@ -395,6 +408,7 @@ static void child_domains(TsiArena* a) {
             tsi_domain_disown(d);
             continue;
         }
+
         if (!tsi_ref_is_current(&a->phases, ref)) continue;
         TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
         i->named = true;
@@ -421,7 +435,7 @@ static void drop_scopes(void) {
     }
 }
 
-/* Scopes inside of a domain's own incarnation; 0 when the domain has another by now. */
+/* Returns the scopes inside of a domain's own incarnation; 0 if the domain has another by now. */
 static uint32_t scopes_of(const TsiArena* a, uint32_t domain, TsiRef ref) {
     TsiDomain* d = tsi_table_at(&a->domains, domain);
     /* pairs with tsi_domain_open_own */

@@ -1,9 +1,9 @@
 /*
- * segment.h - the reader of a segment: what its three files share.
+ * segment.h - the reader of a segment: record and functions that its three files share.
  *
- * segment_find.c finds the file of a process and says whether it may be trusted, segment_read.c checks the tables and
+ * segment_find.c finds the file of a process and decides whether to trust it, segment_read.c checks the tables and
  * copies publications, segment_text.c makes a report of a copy. Nothing of a segment is used before it was copied and
- * checked: whoever wrote it may be anybody, and may be writing still.
+ * checked: any process may have written it, and may still be writing.
  */
 #ifndef TSI_API_SEGMENT_H
 #define TSI_API_SEGMENT_H
@@ -23,28 +23,29 @@ struct SlabSegment {
     size_t copy_bytes; /* room, and bytes a buffer has at least by the scopes */
     bool filled;
     uint32_t slot, state; /* that was copied, and its SlabSegmentState */
-    bool changed;         /* the allocator has, since the figures of the copy were taken */
+    bool changed;         /* the allocator has changed since the figures of the copy were taken */
     void* memory;
     size_t memory_bytes;
 };
 
-/* What is known of a process. */
+/* A process, as /proc shows it. */
 typedef struct TsiProcess {
     uint32_t pid, uid;
     uint64_t inner_pid; /* as the process sees itself */
     uint64_t start_time;
     bool stopped; /* by a signal or a tracer */
 } TsiProcess;
-/* False: no such process. */
+/* Reads a process from /proc to *out. Returns false if there is no such process. */
 bool tsi_process_look(uint32_t pid, TsiProcess* out);
 
-/* Whether what lies on a mount may be a machine that does not answer, by the list of a process: it is of such a kind,
- * or not in the list and not the one of memory. -1: not known. */
+/* Returns true if `mount` may be on a machine that does not answer, by a process's list of mounts: it is of such a
+ * kind, or neither in the list nor `memory`, the mount of memory. -1: not known. */
 bool tsi_segment_is_far(long mount, long memory, const char* mountinfo);
 
-/* Copies `bytes`, a multiple of 8, from a multiple of 8: by acquire loads, or by pread. False beyond the end. */
+/* Copies `bytes`, a multiple of 8, from `offset`, a multiple of 8: by acquire loads, or by pread. Returns false beyond
+ * the end. */
 bool tsi_segment_copy(const SlabSegment* s, uint64_t offset, void* to, size_t bytes);
-/* Tries the open file in s->fd: header and tables. 0, an errno value with a sentence in slab_last_error, or
+/* Checks the open file in s->fd: header and tables. Returns 0, an errno value with a sentence in slab_last_error, or
  * TSI_SEGMENT_FOREIGN: the segment of another process. */
 enum { TSI_SEGMENT_FOREIGN = -1 };
 int tsi_segment_try(SlabSegment* s, const TsiProcess* p);

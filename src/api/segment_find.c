@@ -1,11 +1,10 @@
 /*
  * segment_find.c - from a process id to its segment.
  *
- * The segment has no name: it is an open file of the process, found in /proc/PID/fd. Opening what lies there could
- * block (FIFO) or have effects (devices), so a link is looked at by its text and by stat before, and what was opened
- * is looked at again. Even stat asks the file system, which may be a machine that is silent: where a file lies is read
- * from /proc first. Its text does not tell that, for a file at the top of a mount that is gone can be called like a
- * memfd.
+ * The segment has no name: it is an open file of the process, found in /proc/PID/fd. Opening a file there could block
+ * (FIFO) or have effects (devices), so a link is checked by its text and by stat before, and the open file is checked
+ * again. Even stat asks the file system, which may be a machine that is silent: the file's mount is read from /proc
+ * first. The link's text does not tell the mount: a file at the top of a mount that is gone can be called like a memfd.
  */
 #define _GNU_SOURCE
 #include "api/segment.h"
@@ -54,7 +53,7 @@ static int refuse(int error, const char* sentence, uint32_t pid) {
     return error;
 }
 
-/* The open file: ours to read, and how. 0 or an errno value and a sentence. */
+/* Checks the open file and maps it if it cannot shrink. Returns 0, or an errno value with a sentence. */
 static int look_at_file(SlabSegment* s, const TsiProcess* p) {
     struct stat st;
     if (fstat(s->fd, &st) != 0 || !S_ISREG(st.st_mode))
@@ -72,14 +71,14 @@ static int look_at_file(SlabSegment* s, const TsiProcess* p) {
     return 0;
 }
 
-/* The mount of an open file by its fdinfo; -1 when that is not told. */
+/* Returns the mount of an open file by its fdinfo; -1 if that does not have it. */
 static long mount_of(const char* fdinfo) {
     char text[1024];
     const char* at = strstr(tsi_os_read_text(fdinfo, text, sizeof text), "mnt_id:");
     return at != NULL ? strtol(at + strlen("mnt_id:"), NULL, 10) : -1;
 }
 
-/* The kernel's own mount, which all memfds lie on and no list has; -1 when that cannot be known. */
+/* Returns the kernel's own mount, where all memfds are and which no list has; -1 if unknown. */
 static long memory_mount(void) {
     char path[64];
     int fd = tsi_os.memfd("tslab-mount");
@@ -113,7 +112,7 @@ bool tsi_segment_is_far(long mount, long memory, const char* mountinfo) {
     return listed ? slow : memory >= 0;
 }
 
-/* Whether even a look at an open file may wait for somebody else for ever. */
+/* Returns true if even a stat of an open file may wait on another machine without end. */
 static bool is_far(const TsiProcess* p, const char* name) {
     char fdinfo[64], mountinfo[64];
     (void)snprintf(fdinfo, sizeof fdinfo, "/proc/%u/fdinfo/%.16s", p->pid, name);
@@ -121,7 +120,8 @@ static bool is_far(const TsiProcess* p, const char* name) {
     return tsi_segment_is_far(mount_of(fdinfo), memory_mount(), mountinfo);
 }
 
-/* One descriptor of the process. 0: it is the segment; -1: something else; or an errno value. */
+/* Tries a descriptor of the process. Returns 0 for the segment, -1 for another file, or an errno value with a
+ * sentence. */
 static int try_link(SlabSegment* s, const TsiProcess* p, int dir, const char* name) {
     char text[512];
     struct stat st;
@@ -147,7 +147,7 @@ static void drop(SlabSegment* s) {
     *s = (SlabSegment){.fd = -1};
 }
 
-/* The last complaint wins; without any there is no segment. */
+/* Finds the segment among the descriptors. Returns 0, or the last complaint; ENOENT if there was none. */
 static int find(SlabSegment* s, const TsiProcess* p, DIR* links) {
     int complaint = 0;
     for (struct dirent* e; (e = readdir(links)) != NULL;) {

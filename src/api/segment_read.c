@@ -1,11 +1,10 @@
 /*
  * segment_read.c - tables and publications of a segment, copied and checked.
  *
- * Each step copies first and looks at the copy, so nothing changes between the check and the use. The protocol of a
- * publication is at the head of stats/segment.c; retries are bounded, and what is overwritten each time is
- * "inconsistent". Where the file is read by pread the kernel copies: each call is ordered after the one before by the
- * locks and counts that both take, which nobody promises; the number and the serial in the buffer are looked at in any
- * case.
+ * Each step copies first and checks the copy, so nothing changes between the check and the use. The protocol of a
+ * publication is at the head of stats/segment.c; retries are bounded, and a buffer that is overwritten each time is
+ * "inconsistent". Where the file is read by pread the kernel copies: each call is ordered after the previous one by the
+ * locks and counts that both take, which is not promised; the number and the serial in the buffer are always checked.
  */
 #define _GNU_SOURCE
 #include "api/segment.h"
@@ -61,7 +60,7 @@ static int header_check(SlabSegment* s, const TsiProcess* p) {
     if (h->header_bytes < sizeof *h || h->total_bytes != s->bytes)
         return refuse("its length is not what it says", p->pid);
     if (h->pid != p->inner_pid || h->start_time != p->start_time)
-        return TSI_SEGMENT_FOREIGN; /* that it reads, or has inherited */
+        return TSI_SEGMENT_FOREIGN; /* a segment that the process reads, or has inherited */
     bool known = strlen(tsi_os_read_text("/proc/sys/kernel/random/boot_id", boot, sizeof boot)) >= 36;
     if (known && h->boot_id[0] != 0 && memcmp(boot, h->boot_id, 36) != 0)
         return refuse("it is of another boot", p->pid);
@@ -121,18 +120,21 @@ int tsi_segment_try(SlabSegment* s, const TsiProcess* p) {
     if (!table_fits(s, &h->scopes, sizeof(SlabSegmentScope)) ||
         !table_fits(s, &h->metrics, sizeof(SlabSegmentMetric)) || !table_fits(s, &h->slots, sizeof(SlabSegmentSlot)))
         return refuse("a table is not within it", p->pid);
+
     s->scope_count = h->scopes.count;
     s->metric_count = h->metrics.count;
     s->slot_count = h->slots.count;
     size_t scopes = s->scope_count * sizeof *s->scopes, metrics = s->metric_count * sizeof *s->metrics;
     s->memory_bytes =
         scopes + metrics + s->bytes; /* a buffer is no longer than the segment; untouched pages cost nothing */
+
     void* memory =
         mmap(NULL, s->memory_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) {
         tsi_set_error("no memory to read the segment of process %u", p->pid);
         return ENOMEM;
     }
+
     s->memory = memory;
     s->scopes = memory;
     s->metrics = (SlabSegmentMetric*)(void*)((char*)memory + scopes);
@@ -177,7 +179,7 @@ static SlabSegmentResult read_once(SlabSegment* s, uint64_t at, SlabSegmentSlot*
     if (!tsi_segment_copy(s, at, &after, sizeof after)) return SLAB_SEGMENT_INCONSISTENT;
     const SlabSegmentBuffer* b = (const SlabSegmentBuffer*)(const void*)s->copy;
     if (after.sequence - 2 * n > 2 || b->number != n) return SLAB_SEGMENT_INCONSISTENT; /* P3; also when it went back */
-    if (b->serial != slot->serial) return SLAB_SEGMENT_NOTHING; /* taken anew, or just now: tried again */
+    if (b->serial != slot->serial) return SLAB_SEGMENT_NOTHING; /* slot taken anew, or just now: tried again */
     return counts_fit(s) ? SLAB_SEGMENT_OK : SLAB_SEGMENT_INCONSISTENT;
 }
 

@@ -1,8 +1,8 @@
 /*
- * segment_text.c - a copied publication as a report, and so as text.
+ * segment_text.c - text of a copied publication, by way of a report.
  *
  * The fields of TsiReport are filled from the metrics that bear their names, whatever else the segment has; derived
- * values are computed anew. What the writers use as more than a number is brought within its bounds.
+ * values are computed anew. Values that the writers use as more than a number are brought within their bounds.
  */
 #include "api/segment.h"
 
@@ -13,7 +13,7 @@
 
 #define NONE UINT32_MAX
 
-/* The section's scope in the segment. */
+/* Returns the section's scope in the segment. */
 static uint32_t scope_of(const SlabSegment* s, TsiSection section) {
     for (uint32_t n = 0; n < s->scope_count; n++)
         if (strcmp(s->scopes[n].name, tsi_sections[section].name) == 0) return n;
@@ -37,15 +37,15 @@ static void set_field(const TsiMetric* m, const SlabSegmentValue* v, char* at) {
     else memcpy(at, &word, sizeof word);
 }
 
-/* A value of the segment may have become another type in a later version. */
+/* Returns true if a value still has the metric's kind, which a later version may change. */
 static bool same_kind(const TsiMetric* m, uint32_t type) {
     if (m->type == SLAB_SEGMENT_STRING || type == SLAB_SEGMENT_STRING) return m->type == type;
     if (m->type == SLAB_SEGMENT_F64 || type == SLAB_SEGMENT_F64) return m->type == type;
     return tsi_metric_is_array(m) == (type > SLAB_SEGMENT_STATE);
 }
 
-/* One section of as many rows as the copy has, or one where a report has one, whatever form the segment gives it: r has
- * room for them. */
+/* Fills a section of the report: as many rows as the copy has, or a single row where a report has one, whatever form
+ * the segment gives it. r has room for them. */
 static void fill_section(const SlabSegment* s, TsiReport* r, TsiSection section, uint32_t scope) {
     TsiRows rows = tsi_report_rows(r, section);
     uint32_t count = (uint32_t)slab_segment_rows(s, scope).count; /* rows.count may be a field that was just set */
@@ -62,14 +62,15 @@ static void fill_section(const SlabSegment* s, TsiReport* r, TsiSection section,
     }
 }
 
-/* Ids that index tables of the writers. */
+/* Brings ids that index tables of the writers within bounds. */
 static void within_bounds(TsiReport* r) {
     for (uint32_t n = 0; n < r->label_count; n++) r->labels[n].label_id %= TSI_LABELS_MAX + 1; /* the rest */
     for (uint32_t n = 0; n < r->phase_count; n++) r->phases[n].label_id %= TSI_LABELS_MAX;
     for (uint32_t n = 0; n < r->epoch_rows; n++) r->epochs[n].label_id %= TSI_LABELS_MAX;
 }
 
-/* Sets what the reader alone knows: the age of the figures, whether they are the latest, and the process's state. */
+/* Sets the figures that the reader alone knows: the age of the publication, whether it is the latest, and the process's
+ * state. */
 static void set_ages(const SlabSegment* s, TsiReport* r) {
     static const char* const words[] = {"running", "stopped", "ended"};
     uint64_t now = tsi_os.now_ns();
@@ -86,12 +87,14 @@ static bool report_make(const SlabSegment* s, TsiReport* r) {
     uint32_t scopes[TSI_SECTIONS], counts[TSI_SECTIONS] = {0};
     memset(r, 0, sizeof *r);
     r->mapping_bytes = 1;
+
     for (unsigned n = 0; n < TSI_SECTIONS; n++) {
         scopes[n] = scope_of(s, (TsiSection)n);
         if (scopes[n] == NONE || tsi_sections[n].form != SLAB_SEGMENT_ARRAY) continue;
         counts[n] = (uint32_t)slab_segment_rows(s, scopes[n]).count; /* below 2^32 by its capacity */
         r->mapping_bytes += counts[n] * tsi_sections[n].row_bytes;
     }
+
     char* at = r->mapping = tsi_os_map(r->mapping_bytes);
     if (at == NULL) return false;
     for (unsigned n = 0; n < TSI_SECTIONS; n++) {
@@ -99,6 +102,7 @@ static bool report_make(const SlabSegment* s, TsiReport* r) {
         tsi_report_set_rows(r, (TsiSection)n, at, counts[n]);
         at += counts[n] * tsi_sections[n].row_bytes; /* all rows are multiples of 8 bytes */
     }
+
     for (unsigned n = 0; n < TSI_SECTIONS; n++)
         if (scopes[n] != NONE) fill_section(s, r, (TsiSection)n, scopes[n]);
     within_bounds(r);
@@ -124,7 +128,7 @@ bool slab_segment_prometheus(const SlabSegment* s, TsiWriteFn write, void* ctx) 
     return write_copy(s, write, ctx, tsi_report_prometheus);
 }
 
-/* Reads all allocators that live. */
+/* Reads all live allocators and writes them as one document. */
 static bool write_all(SlabSegment* s, TsiWriteFn write, void* ctx,
                       bool (*text)(const TsiReport*, unsigned, TsiWriteFn, void*)) {
     TsiReport reports[SLAB_SEGMENT_SLOTS];

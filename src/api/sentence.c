@@ -1,9 +1,9 @@
 /*
- * sentence.c - what slab_last_error says.
+ * sentence.c - the sentence of slab_last_error.
  *
- * Most sentences are literals, and the thread keeps a pointer to one. Those with numbers in them are written into a
- * text that is the thread's, which the system gives at the first of them and takes back when the thread exits: static
- * storage of a thread is scarce for a library that is loaded late.
+ * Most sentences are literals, and the thread keeps a pointer to one. Sentences with numbers are written into a text of
+ * the thread, which is mapped at the first of them and unmapped when the thread exits: static storage of a thread is
+ * scarce for a library that is loaded late.
  */
 #include "api/internal.h"
 
@@ -19,7 +19,8 @@ static bool key_ok;
 
 const char* slab_last_error(void) { return sentence != NULL ? sentence : ""; }
 
-/* Runs as a thread exits. One that says something in a later destructor gets another text, and is called again. */
+/* Gives the thread's text back as it exits. A thread that sets a sentence in a later destructor gets another text, and
+ * this is called again. */
 static void drop_text(void* text) {
     sentence = NULL;
     tsi_os_drop(text, TSI_SENTENCE_BYTES);

@@ -11,14 +11,14 @@
 
 #include <string.h>
 
-/* What *out is to be filled from; it is zeroed, and NULL is returned when there is nothing to do. */
+/* Zeroes *out. Returns the arena to fill it from, or NULL if there is nothing to do. */
 static TsiArena* begin(SlabAllocator* s, void* out, size_t bytes) {
     if (out == NULL) return NULL;
     memset(out, 0, bytes);
     return tsi_arena(s);
 }
 
-/* The same for what walks over everything: empty slabs of phases that go on are looked for first, where that is due. */
+/* Begins like `begin` for a walk over everything: first searches for empty slabs of open phases, if that is due. */
 static TsiArena* begin_walk(SlabAllocator* s, void* out, size_t bytes) {
     TsiArena* a = begin(s, out, bytes);
     if (a != NULL) tsi_decay_look(a, tsi_binding_get(a, false));
@@ -42,7 +42,7 @@ void slab_stats_global(SlabAllocator* s, SlabGlobalStats* out) {
 
 typedef struct Walk {
     TsiArena* a;
-    void* out; /* what the function has */
+    void* out; /* of the function */
     unsigned cls;
     TsiRef ref;
 } Walk;
@@ -108,7 +108,7 @@ void slab_stats_refusals(SlabAllocator* s, SlabRefusals* out) {
     if (a != NULL) tsi_tally_refusals(a, out);
 }
 
-/* As many rows of a section as there is room for; returns how many there are. */
+/* Copies as many rows of a section as there is room for. Returns how many there are. */
 static size_t copy_rows(SlabAllocator* s, TsiSection section, void* out, size_t capacity) {
     TsiArena* a = tsi_arena(s);
     TsiReport r;
@@ -217,7 +217,7 @@ bool epoch_domain_stats(epoch_domain_t* p, SlabDomainStats* out) {
             *out = s;
             return true;
         }
-        if (tsi_load_acquire(&d->phase.ref) == ref) break; /* somebody has ended it by its id or era */
+        if (tsi_load_acquire(&d->phase.ref) == ref) break; /* a thread has ended it by its id or era */
     }
-    return tsi_failed_bool(ESTALE, "the epoch of the domain has ended"); /* no misuse: whoever asks may come late */
+    return tsi_failed_bool(ESTALE, "the epoch of the domain has ended"); /* no misuse: a reader may come late */
 }

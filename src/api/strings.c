@@ -1,8 +1,8 @@
 /*
- * strings.c - copies and formatted text: where slab_malloc would put them, outside of every scope, or in a domain that
- * is named.
+ * strings.c - copies of strings and formatted text: where slab_malloc would put them, outside of every scope, or in a
+ * named domain.
  *
- * What there is nothing to copy from is an allocation of no bytes: it is refused and counted as that is.
+ * A copy of nothing (NULL) is an allocation of no bytes: refused and counted like that.
  */
 #include "api/internal.h"
 
@@ -39,7 +39,7 @@ static char* tsi_text_copy(Where w, const char* text, size_t most) {
     return p;
 }
 
-/* Most texts are short: those are made once, where there is room anyway. */
+/* Formats a text into an object. Most texts are short: they are formatted once, on the stack, and copied. */
 static char* tsi_text_print(Where w, const char* format, va_list args) {
     TSI_KEEP_FRAME();
     char text[256];

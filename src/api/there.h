@@ -1,11 +1,11 @@
 /*
- * there.h - allocations: the fast paths of a heap, which entry points inline and leave by tail calls only, and what is
- * behind them, in the order in which it is tried.
+ * there.h - the ways of an allocation: the fast paths of a heap, which entry points inline and leave by tail calls
+ * only, and the slow paths behind them, in the order in which they are tried.
  *
  *   tsi_alloc_in                      the next bytes of the region, or a slot of the line (heap/bump.h, heap/alloc.h)
- *   tsi_alloc_missed                  the line again, else another one, a region or a slab of this heap
+ *   tsi_alloc_missed                  the line again, then another one, a region or a slab of this heap
  *   tsi_alloc_first                   the phase's first object: a heap that waits for a phase (heap/ready.h)
- *   tsi_alloc_any                     everything: tsi_alloc_slow of heap/alloc.c
+ *   tsi_alloc_any                     all cases: tsi_alloc_slow of heap/alloc.c
  */
 #ifndef TSI_API_THERE_H
 #define TSI_API_THERE_H
@@ -15,22 +15,23 @@
 #include "heap/bump.h"
 #include "heap/heap.h"
 
-/* The phase does not lead to a heap of the thread's: mostly it allocates there for the first time. size <= TSI_LUT_MAX.
- */
+/* Allocates in a phase that leads to no heap of the thread, normally the thread's first time there. size <=
+ * TSI_LUT_MAX. [no lock, no bracket] */
 void* tsi_alloc_first(TsiBinding* b, size_t size, TsiRef ref, bool prefer);
-/* A fast path of a line has missed, and its bracket is open. size <= TSI_SMALL_MAX. */
+/* Allocates after a fast path of a line has missed in h, whose bracket is open, and closes it. size <= TSI_SMALL_MAX.
+ * [owner, in bracket] */
 void* tsi_alloc_missed(TsiBinding* b, size_t size, TsiRef ref, bool prefer, TsiHeap* h, SlabHandle* handle);
-/* Leaves any bracket of a fast path that has missed in h; then as tsi_alloc_any. */
+/* Closes any bracket of a fast path that has missed in h; then allocates like tsi_alloc_any. */
 void* tsi_leave_and_alloc(TsiBinding* b, size_t size, TsiRef ref, bool prefer, TsiHeap* h, SlabHandle* handle);
-/* What fast paths turn down at once: another allocator than the last one, shared mode, sizes beyond TSI_LUT_MAX. ref 0:
- * where the thread is. handle: or NULL. */
+/* Allocates where fast paths turn down at once: another allocator than the last one, shared mode, sizes beyond
+ * TSI_LUT_MAX. ref 0: in the thread's ambient phase. handle may be NULL. [no lock, no bracket] */
 void* tsi_alloc_far(SlabAllocator* s, size_t size, TsiRef ref, bool prefer, SlabHandle* handle);
-/* A reference for an epoch id, as tsi_resolve; 0 with errno EINVAL without an allocator, too. */
+/* Returns a reference for an epoch id like tsi_resolve; 0 with EINVAL also without an allocator. */
 TsiRef tsi_resolve_for_alloc(SlabAllocator* s, EpochId epoch);
-/* Counts a refusal where there is an allocator. NULL with errno. */
+/* Refuses an allocation: counts it if there is an allocator, and sets errno. Returns NULL. [no lock, no bracket] */
 TSI_COLD void* tsi_alloc_refuse(TsiArena* a, SlabMisuse what, const void* where, int error);
 
-/* Bumps in the heap's region, where the object fits at rel. */
+/* Allocates from the heap's region, where the object fits at rel. [owner] */
 TSI_INLINE void* tsi_bump_there(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32_t rel, size_t size, TsiRef ref,
                                 bool prefer) {
     void* p;
@@ -39,7 +40,7 @@ TSI_INLINE void* tsi_bump_there(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32_
     return f == TSI_FAST_LEFT ? tsi_alloc_left(b, h, p) : tsi_leave_and_alloc(b, size, ref, prefer, h, NULL);
 }
 
-/* From the heap's current line of the class. */
+/* Allocates from the heap's current line of the class. [owner] */
 TSI_INLINE void* tsi_line_there(TsiBinding* b, TsiHeap* h, TsiLine* const* cur, unsigned cls, size_t size, TsiRef ref,
                                 bool prefer) {
     void* p;
@@ -48,7 +49,7 @@ TSI_INLINE void* tsi_line_there(TsiBinding* b, TsiHeap* h, TsiLine* const* cur, 
     return f == TSI_FAST_LEFT ? tsi_alloc_left(b, h, p) : tsi_alloc_missed(b, size, ref, prefer, h, NULL);
 }
 
-/* In a heap of the thread's, by either. size <= TSI_LUT_MAX. */
+/* Allocates in a heap of the thread, from the region or the line. size <= TSI_LUT_MAX. [owner] */
 TSI_INLINE void* tsi_alloc_in(TsiBinding* b, TsiHeap* h, size_t size, TsiRef ref, bool prefer) {
     TsiRegion* r = tsi_load_relaxed(&h->region);
     uint32_t rel;
@@ -56,14 +57,14 @@ TSI_INLINE void* tsi_alloc_in(TsiBinding* b, TsiHeap* h, size_t size, TsiRef ref
     return tsi_line_there(b, h, tsi_cur_of(h), tsi_class_near(size), size, ref, prefer);
 }
 
-/* In a phase that is named, of the allocator that is at hand. size <= TSI_LUT_MAX. */
+/* Allocates in the phase that ref names, of the allocator at hand. size <= TSI_LUT_MAX. [owner] */
 TSI_INLINE void* tsi_alloc_at(TsiBinding* b, size_t size, TsiRef ref, bool prefer) {
     TsiHeap* h = tsi_binding_led(b, tsi_binding_inc(b, ref));
     if (tsi_heap_is_at(b, h, ref)) return tsi_alloc_in(b, h, size, ref, prefer);
     return tsi_alloc_first(b, size, ref, prefer);
 }
 
-/* In a phase that is named. */
+/* Allocates in the phase that ref names. */
 TSI_INLINE void* tsi_alloc_there(SlabAllocator* s, size_t size, TsiRef ref, bool prefer) {
     if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, s) || size - 1 >= TSI_LUT_MAX))
         return tsi_alloc_far(s, size, ref, prefer, NULL);

@@ -10,7 +10,7 @@
 
 const char* slab_misuse_name(SlabMisuse what) { return tsi_misuse_name(what); }
 
-/* "released 3 (192 bytes)" */
+/* A piece of a receipt, such as "released 3 (192 bytes)". */
 typedef struct Piece {
     const char* what;
     uint64_t count, bytes;
@@ -18,7 +18,7 @@ typedef struct Piece {
 
 typedef struct Text {
     char* out;
-    size_t room, used; /* used: of the whole text, also what there is no room for */
+    size_t room, used; /* used: of the whole text, also of the part without room */
 } Text;
 
 static void add(Text* t, const char* format, ...) __attribute__((format(printf, 2, 3)));
