@@ -1,10 +1,10 @@
 /*
  * atomics.h - memory orders by name.
  *
- * Every shared word is a C11 atomic and is touched through these, so that the order of each access
- * is in its name. A non-relaxed access says at its place what it pairs with. There is no bare
- * fence: ThreadSanitizer does not model them. tsi_compiler_fence orders the compiler only; it
- * stands where the other side issues a membarrier (see state/bracket.h).
+ * Every shared word is a C11 atomic and is touched through these macros, so that the order of each access is in its
+ * name. A non-relaxed access says at its place what it pairs with. There is no bare fence: ThreadSanitizer does not
+ * model them. tsi_compiler_fence orders the compiler only; it stands where the other side issues a membarrier (see
+ * state/bracket.h).
  */
 #ifndef TSI_BASE_ATOMICS_H
 #define TSI_BASE_ATOMICS_H
@@ -27,13 +27,13 @@
 #define tsi_add_seq(p, v) atomic_fetch_add_explicit((p), (v), memory_order_seq_cst)
 #define tsi_and_seq(p, v) atomic_fetch_and_explicit((p), (v), memory_order_seq_cst)
 #define tsi_or_seq(p, v) atomic_fetch_or_explicit((p), (v), memory_order_seq_cst)
-/* Strong compare-exchange, sequentially consistent; *expected receives what was there. */
+/* Compares and exchanges, strong and sequentially consistent; *expected receives the value found. */
 #define tsi_cas_seq(p, expected, v) \
     atomic_compare_exchange_strong_explicit((p), (expected), (v), memory_order_seq_cst, memory_order_seq_cst)
 #define tsi_compiler_fence() atomic_signal_fence(memory_order_seq_cst)
 
 /*
- * What the fast paths do with a word in memory, relaxed: one instruction on x86-64, where compilers load an atomic
+ * Accesses of the fast paths to a word in memory, relaxed: one instruction on x86-64, where compilers load an atomic
  * into a register first. Volatile, so neither is moved over a fence of the compiler or an access of the same kind.
  */
 #if defined(__x86_64__) && defined(__LP64__) && defined(__GCC_ASM_FLAG_OUTPUTS__) && !TSI_WATCHED_THREADS
@@ -49,23 +49,23 @@
         __asm__ volatile("orq %1, %0" : "+r"(tsi_sum) : "m"(*(p)) : "cc"); \
         tsi_sum;                                                           \
     })
-/* 32 bits: is what is there v or more? */
+/* Returns true if the 32 bits there are v or more. */
 #define tsi_half_reaches(p, v)                                                        \
     __extension__({                                                                   \
         bool tsi_enough;                                                              \
         __asm__ volatile("cmpl %2, %1" : "=@ccae"(tsi_enough) : "m"(*(p)), "r"(v) :); \
         tsi_enough;                                                                   \
     })
-/* A word of one writer. */
+/* Adds 1 to a word that has one writer. */
 #define tsi_count_word(p) __asm__ volatile("addq $1, %0" : "+m"(*(p)) : : "cc")
-/* Takes 1 from a word of one writer, 32 bits. Returns true if it is 0 then. */
+/* Subtracts 1 from 32 bits that have one writer. Returns true if they become 0. */
 #define tsi_count_down(p)                                                             \
     __extension__({                                                                   \
         bool tsi_none;                                                                \
         __asm__ volatile("subl $1, %1" : "=@ccz"(tsi_none), "+m"(*(p)) : : "memory"); \
         tsi_none;                                                                     \
     })
-/* The same, 32 bits, as a release: what was written before is seen by who acquires it. */
+/* Adds 1 to 32 bits that have one writer, as a release: a thread that acquires them sees what was written before. */
 #define tsi_count_half_release(p) __asm__ volatile("addl $1, %0" : "+m"(*(p)) : : "cc", "memory")
 #else
 #define tsi_half_reaches(p, v) (tsi_load_relaxed(p) >= (v))

@@ -13,17 +13,17 @@
 #define TSI_COLD __attribute__((cold, noinline))
 #define TSI_NOINLINE __attribute__((noinline))
 #define TSI_INLINE static inline __attribute__((always_inline))
-/* A function that reads words which others write, in no order and without a claim to be right: not for
+/* Marks a function that reads words which others write, in no order and without a claim to be right: hidden from
  * ThreadSanitizer. */
 #define TSI_UNORDERED __attribute__((no_sanitize("thread")))
 #define TSI_KIB(n) ((size_t)(n) << 10)
 #define TSI_MIB(n) ((size_t)(n) << 20)
 #define TSI_GIB(n) ((uint64_t)(n) << 30)
 
-/* Index of the lowest set bit; w must not be 0. */
+/* Returns the index of the lowest set bit; w must not be 0. */
 TSI_INLINE unsigned tsi_ctz64(uint64_t w) { return (unsigned)__builtin_ctzll(w); }
 
-/* The same as a factor of 64 bits, for a fast path: gcc extends an int's sign there. */
+/* Returns that index as a factor of 64 bits, for a fast path: gcc extends an int's sign there. */
 TSI_INLINE uint64_t tsi_ctz64_wide(uint64_t w) {
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
     uint64_t at;
@@ -34,10 +34,10 @@ TSI_INLINE uint64_t tsi_ctz64_wide(uint64_t w) {
 #endif
 }
 
-/* Index of the highest set bit; w must not be 0. */
+/* Returns the index of the highest set bit; w must not be 0. */
 TSI_INLINE unsigned tsi_log2(uint64_t w) { return 63u - (unsigned)__builtin_clzll(w); }
 
-/* In line, because the instruction is not in every x86-64 and the library routine is a call: the
+/* Counts the set bits, inline, because the instruction is not in every x86-64 and the library routine is a call: the
  * parallel sums of Warren, "Hacker's Delight", section 5-1. */
 TSI_INLINE unsigned tsi_popcount(uint64_t w) {
 #if defined(__POPCNT__) || defined(__aarch64__)
@@ -51,7 +51,7 @@ TSI_INLINE unsigned tsi_popcount(uint64_t w) {
 
 TSI_INLINE bool tsi_is_pow2(uint64_t n) { return n != 0 && (n & (n - 1)) == 0; }
 
-/* Bits of many words. */
+/* Read and set a bit in an array of words. */
 TSI_INLINE bool tsi_bit_is(const uint64_t* words, uint32_t at) { return words[at >> 6] >> (at & 63) & 1; }
 TSI_INLINE void tsi_word_set(uint64_t* word, unsigned at, bool on) {
     uint64_t bit = 1ull << at;
@@ -62,28 +62,28 @@ TSI_INLINE void tsi_bit_set(uint64_t* words, uint32_t at, bool on) { tsi_word_se
 /* Rounds up to a multiple of a power of two. */
 TSI_INLINE uint64_t tsi_align_up(uint64_t n, uint64_t a) { return (n + a - 1) & ~(a - 1); }
 
-/* n * of / all, to the unit; all is not 0, and the result fits. */
+/* Returns n * of / all, rounded down; all is not 0, and the result fits. */
 TSI_INLINE uint64_t tsi_share(uint64_t n, uint64_t of, uint64_t all) {
     __extension__ typedef unsigned __int128 Wide;
     return (uint64_t)((Wide)n * of / all);
 }
 
-/* scale * part / whole; 0 of nothing. */
+/* Returns scale * part / whole, or 0 if whole is 0. */
 TSI_INLINE double tsi_ratio(uint64_t part, uint64_t whole, double scale) {
     return whole != 0 ? scale * (double)part / (double)whole : 0.0;
 }
 
-/* Makes words zero, and writes only those that are not: pages that the system has not filled yet stay with it. */
+/* Zeroes words, writing only those that are not zero: pages that the system has not filled yet stay with it. */
 TSI_INLINE void tsi_clear(void* p, size_t bytes) {
     typedef uint64_t __attribute__((may_alias)) Word;
     for (Word *w = p, *end = w + bytes / sizeof *w; w < end; w++)
         if (*w != 0) *w = 0;
 }
 
-/* Least power of two >= n, n in 1..2^63. */
+/* Returns the least power of two >= n, n in 1..2^63. */
 TSI_INLINE uint64_t tsi_ceil_pow2(uint64_t n) { return n <= 1 ? 1 : 1ull << (tsi_log2(n - 1) + 1); }
 
-/* The lowest n bits of w that are set, as a word. */
+/* Returns the lowest n set bits of w, as a word. */
 TSI_INLINE uint64_t tsi_lowest_bits(uint64_t w, unsigned n) {
     uint64_t rest = w;
     if (n >= tsi_popcount(w)) return w;
@@ -91,7 +91,7 @@ TSI_INLINE uint64_t tsi_lowest_bits(uint64_t w, unsigned n) {
     return w & ~rest;
 }
 
-/* bits in 0..63 */
+/* Rotates x right by `bits`, 0..63. */
 TSI_INLINE uint64_t tsi_rotate_right(uint64_t x, unsigned bits) { return x >> bits | x << (-bits & 63); }
 
 #endif

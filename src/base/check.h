@@ -1,19 +1,19 @@
 /*
- * check.h - our own bugs. A broken invariant of the library stops the process; misuse by the
- * caller and failures of the system never come here.
+ * check.h - our own bugs. A broken invariant of the library stops the process; misuse by the caller and failures of the
+ * system never come here.
  */
 #ifndef TSI_BASE_CHECK_H
 #define TSI_BASE_CHECK_H
 
 #include "base/bits.h"
 
-/* Holds in every build: guards memory safety on slow paths. */
+/* Stops the process if cond is false, in every build: guards memory safety on slow paths. */
 #define TSI_CHECK(cond)                              \
     do {                                             \
         if (TSI_UNLIKELY(!(cond))) __builtin_trap(); \
     } while (0)
 
-/* Holds in debug builds. */
+/* Stops the process if cond is false, in debug builds. */
 #ifdef TSI_DEBUG
 #define TSI_ASSERT(cond) TSI_CHECK(cond)
 #else

@@ -1,5 +1,5 @@
 /*
- * sanitize.h - what sanitizers cannot know. Nothing in other builds.
+ * sanitize.h - facts that sanitizers cannot know. Empty in other builds.
  */
 #ifndef TSI_BASE_SANITIZE_H
 #define TSI_BASE_SANITIZE_H
@@ -17,22 +17,23 @@
 #if !defined(TSI_WATCHED_THREADS) && defined(__SANITIZE_THREAD__)
 #define TSI_WATCHED_THREADS 1
 #endif
-/* ThreadSanitizer looks at every access. */
+/* 1 if ThreadSanitizer checks every access. */
 #ifndef TSI_WATCHED_THREADS
 #define TSI_WATCHED_THREADS 0
 #endif
 
-/* MemorySanitizer keeps a shadow of what may be mapped where. */
+/* 1 if MemorySanitizer is on; its shadow limits what may be mapped where. */
 #ifndef TSI_WATCHED_VALUES
 #define TSI_WATCHED_VALUES 0
 #endif
 
-/* The bytes at p have their values from where MemorySanitizer does not look: from the system, or from the compiler. */
+/* Tells MemorySanitizer that the bytes at p have values from a place that it does not see: the system, or the
+ * compiler. */
 #ifndef TSI_DEFINED
 #define TSI_DEFINED(p, bytes) ((void)(p), (void)(bytes))
 #endif
 
-/* A function that reads what belongs to others, whatever it is. */
+/* Marks a function that reads memory of others, whatever it holds. */
 #ifdef __clang__
 #define TSI_UNWATCHED __attribute__((no_sanitize("address", "thread", "undefined", "memory")))
 #else

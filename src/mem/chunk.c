@@ -8,7 +8,7 @@
 void tsi_space_lock_counted(TsiSpace* s, unsigned cls, unsigned column) {
     bool fast = tsi_lock_take_probed(&s->lock);
     cls = tsi_class_row(cls);
-    /* Shared mode adds under stripes. */
+    /* Shared mode adds under stripes, so this is atomic. */
     tsi_add_relaxed(fast ? &s->lock_fast[cls][column] : &s->lock_contended[cls][column], 1);
 }
 
@@ -94,7 +94,8 @@ void tsi_floors_apply(TsiSpace* s, unsigned cls, uint32_t slab_id) {
     tsi_written_slab(s, cls, slab_id);
 }
 
-/* They stay when the chunk loses its class: what they lead to is nobody's by then. */
+/* Fills the chunk's entries for the class. They stay when the chunk loses it: the words that they lead to are nobody's
+ * then. */
 static void entries_set(TsiSpace* s, uint32_t chunk, unsigned cls) {
     if (tsi_load_relaxed(&s->chunks[chunk].entries_class) == cls) return;
     bool region = tsi_class_is_region(cls);
@@ -104,6 +105,7 @@ static void entries_set(TsiSpace* s, uint32_t chunk, unsigned cls) {
         region ? (uint8_t*)tsi_region(s, tsi_slab_id(chunk, 0)) : (uint8_t*)tsi_line(s, tsi_line_at(chunk, 0));
     uint32_t entry = (uint32_t)((size_t)(first - s->words) / sizeof(TsiLine)) | (region ? TSI_ENTRY_REGION : 0);
     uint32_t end = region ? tsi_chunk_slab_count(s, cls) << (shift - TSI_LINE_MIN_SHIFT) : TSI_CHUNK_LINES;
+
     for (uint32_t kib = 0; kib < 1u << (TSI_CHUNK_SHIFT - TSI_LINE_MIN_SHIFT); kib++)
         /* release: pairs with the acquire in tsi_free_fast: the words are committed */
         tsi_store_release(&at[kib], kib < end ? entry + (kib >> (shift - TSI_LINE_MIN_SHIFT)) : 0);
@@ -117,7 +119,7 @@ void tsi_chunk_set_class(TsiSpace* s, uint32_t chunk, unsigned cls) {
     tsi_store_release(&s->keys[chunk], (uint32_t)(cls * sizeof(TsiClass)) | low);
 }
 
-enum { WORDS_KEPT = 2 }; /* chunks whose words stay whatever is kept */
+enum { WORDS_KEPT = 2 }; /* chunks whose words are kept in any case */
 
 void tsi_chunk_begin(TsiSpace* s, uint32_t chunk, unsigned cls, unsigned slabs) {
     TsiChunk* k = &s->chunks[chunk];
@@ -133,7 +135,7 @@ void tsi_chunk_begin(TsiSpace* s, uint32_t chunk, unsigned cls, unsigned slabs) 
 
 void tsi_chunk_give_words(TsiSpace* s, uint32_t chunk) {
     TsiChunk* k = &s->chunks[chunk];
-    /* Twice as many as the kept pages would fill, and some more: kept pages may be scattered over every chunk. */
+    /* Twice the chunks that kept pages would fill, plus a few: kept pages may be scattered over every chunk. */
     uint64_t most = (tsi_load_relaxed(&s->stock.bytes) >> (TSI_CHUNK_SHIFT - 1)) + WORDS_KEPT;
     s->words_kept -= k->meta_kept;
     k->meta_kept = tsi_chunk_has_stock(k) && s->words_kept < most;
@@ -205,7 +207,7 @@ void tsi_chunks_leave(TsiSpace* s, uint32_t most) {
     for (unsigned turn = 0; turn < 2 && (turn == 0 || n > most); turn++) {
         for (uint32_t chunk = 0; chunk < tsi_load_relaxed(&s->chunk_high); chunk++) {
             const TsiChunk* k = &s->chunks[chunk];
-            /* nothing of it has pages, counts of handles apart: a hint */
+            /* apart from counts of handles, none of its pages is filled; a hint */
             if ((tsi_load_relaxed(&k->meta_pages) | tsi_load_relaxed(&k->region_pages)) == 0) continue;
             tsi_lock_take(&s->lock);
             bool unused = !tsi_chunk_is_used(s, chunk) && !tsi_chunk_has_stock(k);

@@ -1,17 +1,17 @@
 /*
  * chunk_pages.c - pages of the bookkeeping: which are written, and how they go back.
  *
- * All of a chunk's goes when no slab of it is in use: words of slabs and lines, records and maps of regions, counts of
- * handles, entries. What old addresses and handles are judged by is in the chunk's floors (chunk.h), and zeros match
- * none of them: a tag of 0 is in the pool, a remote word has no seq of 0, a region's generation 0 is nobody's. Two
+ * All bookkeeping of a chunk goes when no slab of it is in use: words of slabs and lines, records and maps of regions,
+ * counts of handles, entries. Old addresses and handles are judged by the chunk's floors (chunk.h), and zeros match
+ * none of them: a tag of 0 is in the pool, no remote word has a seq of 0, and a region's generation 0 is nobody's. Two
  * things outlive a slab, and keep their pages until they are over:
  *
- *   G1  A slab's link in an inbox. Whoever gives the pages back claims the links of all of the chunk's slabs, as a
- *       freer does that pushes (heap/line.c, T3): so none is in an inbox, and who is about to push claims its link
+ *   G1  A slab's link in an inbox. The thread that gives the pages back claims the links of all of the chunk's slabs,
+ *       like a freer that pushes (heap/line.c, T3): so none is in an inbox, and a freer about to push claims its link
  *       before that, which keeps the page, or after it.
  *   G2  A freer inside of a region or late in it (mem/region.h, R2): generations start over, and it would meet its own.
- *       The word of each region is exchanged for generation 0, which nobody enters, while nobody is inside; then
- *       nobody is late either, and nobody will be.
+ *       The word of each region is exchanged for generation 0, which nobody enters, while nobody is inside; then nobody
+ *       is late either, and nobody will be.
  */
 #include "mem/chunk_pages.h"
 
@@ -19,7 +19,7 @@
 
 /* ---- what is written ---- */
 
-/* Pages that [from, to) of a chunk's bookkeeping touches, a bit each. */
+/* Returns the pages of [from, to) of a chunk's bookkeeping, a bit each. */
 static uint32_t meta_bits(size_t from, size_t to) {
     unsigned shift = tsi_log2(tsi_os.page_bytes);
     return (uint32_t)((2ull << ((to - 1) >> shift)) - (1ull << (from >> shift)));
@@ -30,7 +30,7 @@ void tsi_written_slab(TsiSpace* s, unsigned cls, uint32_t slab_id) {
     size_t slab = tsi_slab_number(slab_id), lines = (size_t)1 << s->classes->c[cls].lines_log2;
     size_t from = slab * lines * sizeof(TsiLine), to = from + lines * sizeof(TsiLine);
     uint32_t bits = meta_bits(slab * sizeof(TsiSlab), (slab + 1) * sizeof(TsiSlab));
-    if (tsi_class_is_region(cls)) { /* the bytes of a KiB are as many as a line */
+    if (tsi_class_is_region(cls)) { /* a KiB has as many map bytes as a line has */
         size_t record = TSI_REGIONS_MAP + slab * sizeof(TsiRegion);
         uint32_t own = meta_bits(from, to) | meta_bits(record, record + sizeof(TsiRegion));
         tsi_store_relaxed(&k->region_pages, tsi_load_relaxed(&k->region_pages) | own);
@@ -61,7 +61,7 @@ size_t tsi_written_bytes(const TsiSpace* s, uint32_t chunk) {
 
 /* ---- giving back ---- */
 
-/* A page of the bookkeeping, counted from where its part begins, was written. */
+/* Returns true if the page at `offset` was written. */
 static bool is_written(uint32_t pages, size_t offset) { return pages >> (offset / tsi_os.page_bytes) & 1; }
 
 static bool purge(uint8_t* from, size_t bytes) {
@@ -77,12 +77,12 @@ static void links_release(TsiSpace* s, uint32_t chunk, uint32_t n, uint32_t page
                           0); /* pairs with the next pusher's compare-exchange */
 }
 
-/* G1. */
+/* Claims the links of all slabs (G1). Returns false, and holds none, if a slab is in an inbox. */
 static bool links_claim(TsiSpace* s, uint32_t chunk, uint32_t pages) {
     for (uint32_t i = 0; i < TSI_CHUNK_SLABS; i++) {
         if (!is_written(pages, i * sizeof(TsiSlab))) continue;
         uint32_t none = 0;
-        /* seq_cst: as inbox_push in heap/line.c */
+        /* seq_cst: like inbox_push in heap/line.c */
         if (tsi_cas_seq(&tsi_slab(s, tsi_slab_id(chunk, i))->inbox, &none, 1)) continue;
         links_release(s, chunk, i, pages);
         return false;
@@ -90,6 +90,7 @@ static bool links_claim(TsiSpace* s, uint32_t chunk, uint32_t pages) {
     return true;
 }
 
+/* Gives back the words of slabs and lines; of lines alone if a slab is in an inbox. */
 static void leave_meta(TsiSpace* s, uint32_t chunk) {
     TsiChunk* k = &s->chunks[chunk];
     uint32_t pages = tsi_load_relaxed(&k->meta_pages);
@@ -104,13 +105,13 @@ static void leave_meta(TsiSpace* s, uint32_t chunk) {
 
 /* ---- regions ---- */
 
-/* G2. */
+/* Moves every region to generation 0 (G2). Returns false if a freer is inside or late. */
 static bool regions_shut(TsiSpace* s, uint32_t chunk, uint32_t pages) {
     for (uint32_t i = 0; i < TSI_CHUNK_SLABS; i++) {
         if (!is_written(pages, TSI_REGIONS_MAP + i * sizeof(TsiRegion))) continue;
         TsiRegion* r = tsi_region(s, tsi_slab_id(chunk, i));
         uint64_t word = tsi_load_relaxed(&r->word);
-        /* acquire: pairs with the release of the last of them, after which it writes nothing */
+        /* acquire: pairs with the release of the last freer, after which it writes nothing */
         if (tsi_load_acquire(&r->late) != 0) return false;
         do {
             if (tsi_region_entered(word) != 0) return false;
@@ -120,6 +121,7 @@ static bool regions_shut(TsiSpace* s, uint32_t chunk, uint32_t pages) {
     return true;
 }
 
+/* Gives back records and maps of regions; only maps if a freer is inside or late. */
 static void leave_regions(TsiSpace* s, uint32_t chunk) {
     TsiChunk* k = &s->chunks[chunk];
     uint32_t pages = tsi_load_relaxed(&k->region_pages);
@@ -139,9 +141,11 @@ void tsi_chunk_leave(TsiSpace* s, uint32_t chunk) {
     if (!tsi_space_gives_back(s)) return;
     if (tsi_load_relaxed(&k->meta_pages) != 0) leave_meta(s, chunk);
     if (tsi_load_relaxed(&k->region_pages) != 0) leave_regions(s, chunk);
+
     bool page = tsi_os.page_bytes == (size_t)1 << TSI_ENTRIES_SHIFT, has = tsi_load_relaxed(&k->entries_class) != 0;
     if (page && has && purge((uint8_t*)tsi_entries_of(s, chunk), tsi_os.page_bytes))
         tsi_store_relaxed(&k->entries_class, 0);
+
     uint8_t* counts = s->counts + ((size_t)chunk << TSI_COUNTS_SHIFT);
     bool went = k->counts_committed && purge(counts, (size_t)1 << TSI_COUNTS_SHIFT);
     for (unsigned n = 0; went && n < 2; n++) tsi_store_relaxed(&k->counts_pages[n], 0);

@@ -3,8 +3,8 @@
  * has no slab in use.
  *
  * Bookkeeping is reserved for the worst case and written as slabs are handed out, so its cost is the pages that were
- * written. A bit for each is set where slabs leave the pool for the first time in their class, and where a slab issues
- * its first handle; the bits go when the pages go back. Nothing is noted where objects are allocated or freed.
+ * written. A page's bit is set where slabs leave the pool for the first time in their class, and where a slab issues
+ * its first handle; it is cleared when the page goes back. Allocating and freeing objects records nothing.
  *
  * Counts of handles are written by the first free of a slot; their pages are counted from the slab's first handle on.
  */
@@ -13,14 +13,14 @@
 
 #include "mem/space.h"
 
-/* The words of a slab and its lines are about to be written. Pool lock held. */
+/* Records that the words of a slab and its lines are about to be written. [pool lock] */
 void tsi_written_slab(TsiSpace* s, unsigned cls, uint32_t slab_id);
-/* The slab issues handles. Any thread. */
+/* Records that the slab issues handles. [any thread] */
 void tsi_written_counts(TsiSpace* s, uint32_t slab_id);
-/* Bytes of the pages. */
+/* Returns the bytes of the chunk's filled pages. [any thread] */
 size_t tsi_written_bytes(const TsiSpace* s, uint32_t chunk);
-/* The chunk serves no class, and all of its slabs are in the pool. What cannot go now goes when the chunk is left
- * again, or at a trim. Pool lock held. */
+/* Gives back the bookkeeping of a chunk without a class, all of whose slabs are in the pool. Pages that cannot go now
+ * go at the next call, or at a trim. [pool lock] */
 void tsi_chunk_leave(TsiSpace* s, uint32_t chunk);
 
 #endif

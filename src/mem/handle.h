@@ -24,7 +24,7 @@ enum { TSI_HANDLE_VERSION = 2, TSI_GEN_BITS = 30 };
 /* Counts stop here: even, and beyond the generations of any slab. */
 #define TSI_COUNT_MAX 0xfffffff0u
 
-/* The place that a handle names, line id << 6 | slot, is its bits 2 to 33. It is also the index of the slot's count. */
+/* The place that a handle names, line id << 6 | slot, is its bits 2 to 33 and the index of the slot's count. */
 TSI_INLINE uint32_t tsi_handle_place(uint32_t line_id, unsigned slot) { return line_id << 6 | slot; }
 TSI_INLINE uint32_t tsi_handle_place_of(uint64_t h) { return (uint32_t)(h >> 2); }
 TSI_INLINE uint32_t tsi_place_line(uint32_t place) { return place >> 6; }
@@ -35,13 +35,14 @@ TSI_INLINE uint64_t tsi_handle_key(uint64_t secret, uint32_t place) {
     return x ^ x >> 32;
 }
 
+/* Maps a generation to 30 bits, one to one; tsi_handle_unscramble inverts it. */
 TSI_INLINE uint32_t tsi_handle_scramble(uint64_t key, uint32_t generation) {
     uint32_t x = (generation ^ (uint32_t)key) & TSI_GEN_MASK;
     x = (x * (uint32_t)(key >> 31 | 1)) & TSI_GEN_MASK;
     return x ^ x >> 15;
 }
 
-/* Inverse of an odd number modulo 2^32 (Newton's iteration). */
+/* Returns the inverse of an odd number modulo 2^32 (Newton's iteration). */
 TSI_INLINE uint32_t tsi_odd_inverse(uint32_t m) {
     uint32_t x = m;
     for (int i = 0; i < 4; i++) x *= 2 - m * x;
@@ -54,7 +55,7 @@ TSI_INLINE uint32_t tsi_handle_unscramble(uint64_t key, uint32_t x) {
     return (x ^ (uint32_t)key) & TSI_GEN_MASK;
 }
 
-/* What a handle's upper bits are. */
+/* Returns the upper 30 bits of a handle, from its parts and from itself. */
 TSI_INLINE uint32_t tsi_handle_stamp(uint64_t secret, uint32_t place, uint32_t generation) {
     return tsi_handle_scramble(tsi_handle_key(secret, place), generation);
 }

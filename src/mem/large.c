@@ -11,8 +11,8 @@ enum { LARGE_LEFT = 64 /* objects given back between two looks at the bookkeepin
 
 /* ---- huge pages ---- */
 
-/* The first of two free chunks that a huge page would fill, with nothing of the stock in them; chunk_count when there
- * is none. `anywhere`: on the side of small pages, too. */
+/* Returns the first of two free chunks that a huge page would fill, without pages in the stock; chunk_count if there is
+ * none. anywhere: also beside small pages. */
 static uint32_t pair_find(const TsiSpace* s, bool anywhere) {
     const uint64_t firsts = 0x5555555555555555u;
     for (uint32_t word = s->used_hint / 64; word < (s->chunk_count + 63) / 64; word++) {
@@ -26,7 +26,8 @@ static uint32_t pair_find(const TsiSpace* s, bool anywhere) {
     return s->chunk_count;
 }
 
-/* Where small pages were, tables for them are left behind, and no huge page comes: the addresses are mapped anew. */
+/* Asks for a huge page. Tables that small pages left would prevent it, so the addresses are mapped anew. Returns false
+ * if that fails. [pool lock] */
 static bool pair_ask(TsiSpace* s, uint32_t first) {
     uint8_t* p = tsi_chunk_base(s, first);
     size_t bytes = (size_t)2 << TSI_CHUNK_SHIFT;
@@ -49,11 +50,13 @@ bool tsi_space_take_huge(TsiSpace* s, unsigned column, uint32_t slab_ids[2]) {
     bool over = tsi_space_is_over(s, 2 * (size_t)c->slab_bytes);
     uint32_t first = over ? s->chunk_count : pair_find(s, false);
     if (first == s->chunk_count && !over) first = pair_find(s, true);
+
     bool ok = first != s->chunk_count && tsi_space_cover(s, first + 2);
     if (over) slab_ids[0] = TSI_SPACE_OVER;
     for (uint32_t i = first; ok && i < first + 2; i++)
         ok = tsi_chunk_commit(s, i) && tsi_regions_prepare(s, i, TSI_CLASS_HUGE);
     ok = ok && pair_ask(s, first);
+
     if (ok) {
         tsi_chunks_prefer_node(s, first, 2, node);
         for (uint32_t i = first; i < first + 2; i++) {
@@ -65,25 +68,27 @@ bool tsi_space_take_huge(TsiSpace* s, unsigned column, uint32_t slab_ids[2]) {
         }
         tsi_add_relaxed(&s->committed_bytes, 2 * (uint64_t)c->slab_bytes);
     }
+
     tsi_lock_give_probed(&s->lock);
     return ok;
 }
 
 /* ---- large objects ---- */
 
-/* Words and payload of units [from, end). Payload of what is charged: `bytes` from the first on. */
+/* Commits words and payload of units [from, end); where payload is charged, `bytes` at p alone. */
 static bool commit(TsiSpace* s, uint32_t from, uint32_t end, uint8_t* p, size_t bytes) {
     unsigned log2 = tsi_units_log2(s);
     uint32_t first = from >> log2, last = (end - 1) >> log2;
     if (!tsi_space_cover(s, last + 1)) return false;
-    for (uint32_t chunk = first;; chunk = last) { /* chunks between them have no words */
+    for (uint32_t chunk = first;; chunk = last) { /* chunks between first and last have no words */
         if (!tsi_chunk_commit(s, chunk)) return false;
         if (chunk == last) break;
     }
     return !tsi_os.strict_commit || tsi_os.commit(p, bytes) == 0;
 }
 
-/* Units for n of them and, as far as there are some, for as many as `room`. */
+/* Finds n units with up to *room in all, and sets *room to what there is. Returns the position, or TSI_NOWHERE.
+ * [pool lock] */
 static uint32_t find_room(TsiSpace* s, uint32_t n, uint32_t* room, size_t align) {
     uint32_t at = TSI_NOWHERE;
     for (; at == TSI_NOWHERE && *room > n; *room = at == TSI_NOWHERE ? n + (*room - n) / 2 : *room)
@@ -94,7 +99,7 @@ static uint32_t find_room(TsiSpace* s, uint32_t n, uint32_t* room, size_t align)
     return at;
 }
 
-/* Free chunks of [from, end), in runs. */
+/* Asks for the node's memory for free chunks of [from, end), in runs. */
 static void prefer_node(TsiSpace* s, uint32_t from, uint32_t end, unsigned node) {
     unsigned log2 = tsi_units_log2(s);
     uint32_t first = from >> log2, last = (end - 1) >> log2;
@@ -108,16 +113,19 @@ bool tsi_space_take_large(TsiSpace* s, size_t bytes, size_t align, bool grows, u
     bool fits = bytes <= s->payload_bytes;
     uint32_t n = fits ? tsi_large_units(s, bytes) : 0;
     bytes = tsi_align_up(bytes, tsi_os.page_bytes);
+
     unsigned node = tsi_space_node_here(s);
     tsi_space_lock_counted(s, TSI_CLASS_LARGE, column);
     bool over = tsi_space_is_over(s, bytes);
     uint32_t room = fits && grows ? tsi_units_room(s, n) : n,
              from = fits && !over ? find_room(s, n, &room, align) : TSI_NOWHERE;
     if (over) *slab_id = TSI_SPACE_OVER;
+
     bool ok = from != TSI_NOWHERE;
     uint8_t* p = ok ? s->base + ((size_t)from << tsi_unit_shift(s)) : NULL;
     if (ok && room > n && !commit(s, from, from + room, p, bytes)) room = n;
     ok = ok && (room > n || commit(s, from, from + n, p, bytes));
+
     if (ok) {
         uint32_t id = tsi_unit_slab(s, from);
         prefer_node(s, from, from + room, node);
@@ -128,11 +136,12 @@ bool tsi_space_take_large(TsiSpace* s, size_t bytes, size_t align, bool grows, u
         tsi_add_relaxed(&s->committed_bytes, bytes - tsi_stock_take_locked(s, p, bytes, true));
         *slab_id = id;
     }
+
     tsi_lock_give_probed(&s->lock);
     return ok;
 }
 
-/* True if kept pages of [p, p + bytes) may be on their way to the system (stock.h, K3). */
+/* Returns true if kept pages of [p, p + bytes) may be on their way to the system (stock.h, K3). */
 static bool is_held(const TsiSpace* s, const uint8_t* p, size_t bytes) {
     uint32_t chunk = (uint32_t)((size_t)(p - s->base) >> TSI_CHUNK_SHIFT);
     uint32_t last = (uint32_t)((size_t)(p + bytes - 1 - s->base) >> TSI_CHUNK_SHIFT);
@@ -146,16 +155,19 @@ bool tsi_space_grow_large(TsiSpace* s, uint32_t slab_id, size_t bytes) {
     size_t had = tsi_slab_bytes(s, TSI_CLASS_LARGE, slab_id);
     uint8_t* p = s->base + ((size_t)from << tsi_unit_shift(s));
     bytes = tsi_align_up(bytes, tsi_os.page_bytes);
+
     tsi_lock_take(&s->lock);
     uint32_t used = tsi_large_units(s, had), more = 0;
     have = tsi_large_span(s, slab_id);
     bool ok = !tsi_space_is_over(s, bytes - had) && (size_t)(p - s->base) + bytes <= s->payload_bytes &&
               !is_held(s, p + had, bytes - had);
+
     if (ok && n > have) {
         more = tsi_units_free_from(s, from + have, tsi_units_room(s, n) - have);
         ok = have + more >= n;
     }
     ok = ok && commit(s, from, from + have + more, p + had, bytes - had);
+
     if (ok) {
         if (more != 0) tsi_units_place(s, from + have, from + have + more, false);
         tsi_units_set_span(s, slab_id, have + more);
@@ -163,6 +175,7 @@ bool tsi_space_grow_large(TsiSpace* s, uint32_t slab_id, size_t bytes) {
         tsi_store_relaxed(&tsi_slab(s, slab_id)->extra, (uint32_t)(bytes >> 10));
         tsi_add_relaxed(&s->committed_bytes, bytes - had - tsi_stock_take_locked(s, p + had, bytes - had, true));
     }
+
     tsi_lock_give(&s->lock);
     return ok;
 }
@@ -172,11 +185,13 @@ uint64_t tsi_space_give_large(TsiSpace* s, uint32_t slab_id, bool keep) {
     uint8_t* payload = s->base + ((size_t)from << tsi_unit_shift(s));
     size_t bytes = tsi_slab_bytes(s, TSI_CLASS_LARGE, slab_id), kept = 0;
     bool moved = (tsi_load_relaxed(&tsi_slab(s, slab_id)->gone) & TSI_LARGE_MOVED) != 0; /* nothing to keep */
+
     if (keep && !moved && tsi_stock_learns(s)) {
         kept = tsi_stock_reserve(s, bytes, tsi_os.page_bytes);
         if (kept < bytes) tsi_stock_note_gone(s, bytes - kept);
     }
     if (kept < bytes) tsi_space_purge_range(s, TSI_CLASS_LARGE, payload + kept, bytes - kept, true);
+
     tsi_lock_take(&s->lock);
     if (kept != 0) tsi_stock_put_locked(s, payload, kept);
     tsi_sub_relaxed(&s->committed_bytes, bytes - kept);

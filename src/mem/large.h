@@ -7,17 +7,18 @@
 #include "mem/pool.h"
 #include "mem/units.h"
 
-/* Takes units for a large object of `bytes` at `align` (a power of two); tag POOL. `grows`: with room behind it.
- * Returns false like tsi_space_take. O(chunks / 64), and O(units) of the chunks that have some left. */
+/* Takes units for a large object of `bytes` at `align` (a power of two); tag POOL. grows: adds room behind it. Returns
+ * false like tsi_space_take. O(chunks / 64), and O(units) of the open chunks. [no pool lock] */
 bool tsi_space_take_large(TsiSpace* s, size_t bytes, size_t align, bool grows, unsigned column, uint32_t* slab_id);
-/* Makes a large object larger where it is, to `bytes`. Returns false, and has changed nothing, where others lie behind
- * it, or max_bytes or the system allows no more. [the caller has claimed the slab] */
+/* Grows a large object where it is, to `bytes`. Returns false, and changes nothing, if other objects lie behind it, or
+ * max_bytes or the system allows no more. [slab claimed, no pool lock] */
 bool tsi_space_grow_large(TsiSpace* s, uint32_t slab_id, size_t bytes);
-/* Gives a large object's units back, and its pages. With `keep`, as many pages as the budget allows go to the stock.
- * Returns how many bytes went to the system. */
+/* Gives a large object's units and pages back. With `keep`, as many pages as the budget allows go to the stock. Returns
+ * how many bytes went to the system. [slab claimed, no pool lock] */
 uint64_t tsi_space_give_large(TsiSpace* s, uint32_t slab_id, bool keep);
 
-/* Takes two slabs of TSI_CLASS_HUGE that are the halves of a huge page. Returns false like tsi_space_take. */
+/* Takes two slabs of TSI_CLASS_HUGE that are the halves of a huge page. Returns false like tsi_space_take.
+ * [no pool lock] */
 bool tsi_space_take_huge(TsiSpace* s, unsigned column, uint32_t slab_ids[2]);
 
 #endif

@@ -14,7 +14,7 @@ static uint8_t* page_of(const TsiSpace* s, uint32_t slab_id) {
 
 /* ---- taking ---- */
 
-/* One whose page is used already, else the first. */
+/* Prefers a half whose page is in use already. */
 unsigned tsi_parts_next(const TsiChunk* k) {
     unsigned first = TSI_CHUNK_SLABS;
     for (unsigned n = 0; n < TSI_CHUNK_SLABS / 64; n++) {
@@ -38,7 +38,7 @@ static bool is_retired(const TsiSpace* s, uint32_t slab_id) {
     return tsi_tag_state(tsi_load_relaxed(&tsi_slab(s, slab_id)->tag)) == TSI_SLAB_RETIRED;
 }
 
-/* The page is the caller's, to be purged, if its other half is not used (Q1, Q4). */
+/* Claims the page for purging if its other half is unused (Q1, Q4). Returns whether it is. */
 static bool claim_locked(TsiSpace* s, uint32_t slab_id) {
     TSI_HOLDS(&s->lock);
     uint32_t other = slab_id ^ 1;
@@ -50,14 +50,14 @@ static bool claim_locked(TsiSpace* s, uint32_t slab_id) {
     return true;
 }
 
-/* The page has gone, or is kept: its halves are in the pool, but for retired ones. */
+/* Puts both halves of a claimed page, gone or kept, into the pool, except retired ones. */
 static void unclaim_locked(TsiSpace* s, uint32_t slab_id, bool kept) {
     TSI_HOLDS(&s->lock);
     if (!is_retired(s, slab_id ^ 1)) tsi_chunk_put_locked(s, slab_id ^ 1, kept);
     if (!is_retired(s, slab_id)) tsi_chunk_put_locked(s, slab_id, kept);
 }
 
-/* Of so many slabs, in order: adjoining pages in one call. */
+/* Purges the pages of n slabs, in order, adjoining pages in one call. */
 static void purge_pages(TsiSpace* s, const uint32_t* slab_ids, unsigned n) {
     for (unsigned i = 0, j; i < n; i = j) {
         uint8_t *from = page_of(s, slab_ids[i]), *to = from + tsi_os.page_bytes;
@@ -66,8 +66,8 @@ static void purge_pages(TsiSpace* s, const uint32_t* slab_ids, unsigned n) {
     }
 }
 
-/* The claimed page joins the stock, where there is room for it: its halves are in the pool. All of it counts as
- * committed there, and so far only the half that is given did. */
+/* Puts the claimed page into the stock, and its halves into the pool, if *room allows. All of it counts as committed
+ * there; before, only the half that is given did. Returns false, and changes nothing, if not. */
 static bool keep_locked(TsiSpace* s, uint32_t slab_id, uint64_t* room) {
     TSI_HOLDS(&s->lock);
     if (*room < tsi_os.page_bytes || tsi_space_is_over(s, TSI_PART_BYTES)) return false;
@@ -81,12 +81,13 @@ static bool keep_locked(TsiSpace* s, uint32_t slab_id, uint64_t* room) {
 
 size_t tsi_parts_give(TsiSpace* s, uint32_t* slab_ids, unsigned n, TsiPartsHow how) {
     uint64_t bytes = s->classes->c[TSI_CLASS_PART].slab_bytes, room = 0;
-    unsigned pages = 0, wanted = 0; /* to go; of these for want of budget */
+    unsigned pages = 0, wanted = 0; /* pages to purge; those of them for want of budget */
     if (!tsi_stock_learns(s)) how = TSI_PARTS_GO;
-    if (how != TSI_PARTS_GO) { /* each may complete a page; mostly two do */
+    if (how != TSI_PARTS_GO) { /* each may complete a page; normally two do */
         room = tsi_stock_room(s, tsi_align_up(n * bytes, tsi_os.page_bytes), how == TSI_PARTS_LEARN);
         room += tsi_stock_reserve(s, n * bytes, tsi_os.page_bytes);
     }
+
     tsi_lock_take(&s->lock);
     for (unsigned i = 0; i < n; i++) {
         bool page = claim_locked(s, slab_ids[i]);
@@ -101,6 +102,7 @@ size_t tsi_parts_give(TsiSpace* s, uint32_t* slab_ids, unsigned n, TsiPartsHow h
     }
     tsi_lock_give(&s->lock);
     if (room != 0) tsi_stock_unreserve(s, room);
+
     if (pages == 0) return 0;
     if (how == TSI_PARTS_LEARN && wanted != 0) tsi_stock_note_gone(s, wanted * tsi_os.page_bytes);
     purge_pages(s, slab_ids, pages);
@@ -124,7 +126,8 @@ void tsi_parts_retire(TsiSpace* s, uint32_t slab_id) {
     tsi_lock_give(&s->lock);
 }
 
-/* The half is in the pool, by its tag; *known: by the bits as well, or it is used, or retired. */
+/* Puts the half into the pool if its tag says so, and clears *known if its bit disagrees. Returns true if it is in the
+ * pool or retired. [fork child] */
 static bool put_by_tag(TsiSpace* s, uint32_t slab_id, bool* known) {
     TsiChunk* k = &s->chunks[tsi_slab_chunk(slab_id)];
     bool in = tsi_tag_state(tsi_load_relaxed(&tsi_slab(s, slab_id)->tag)) == TSI_SLAB_POOL;
@@ -142,7 +145,7 @@ void tsi_parts_child(TsiSpace* s) {
         for (uint32_t n = 0; n < TSI_CHUNK_SLABS; n += 2) {
             uint32_t id = tsi_slab_id(chunk, n);
             bool known = true, first = put_by_tag(s, id, &known), second = put_by_tag(s, id + 1, &known);
-            if (first && second && !known) purge_pages(s, &id, 1); /* a vanished thread had one of them in its hands */
+            if (first && second && !known) purge_pages(s, &id, 1); /* a vanished thread held one of them */
         }
     }
 }

@@ -2,17 +2,16 @@
  * parts.h - small regions that share a page of the system, two to a page.
  *
  * A phase of a few objects needs less than a page. Its region is a slab of TSI_PART_BYTES, half of a page; the other
- * half is a region of any other thread and phase. What is said of slabs holds for parts as well: tags, lives, orphans,
- * charges and the store of a thread make no difference. Only the handling of pages does: a page goes back as a whole,
- * when neither half is used.
+ * half is a region of any other thread and phase. Parts are slabs like others in tags, lives, orphans, charges and the
+ * store of a thread. Only the handling of pages differs: a page goes back as a whole, when neither half is used.
  *
  *   parts of a chunk   a bit for each slab: it is in the pool, and free to be taken. 256 slabs of 2 KiB use half of the
  *                      chunk's addresses; there is nothing in the other half, and entries there are nobody's.
- *   a page             is with the system, or as good as that, while both its bits are set; or in the stock.
+ *   a page             is with the system, or about to be, while both its bits are set; or in the stock.
  *
  * Invariants
- *   Q1  A half is used from when it is taken out of the pool until it is given. A page is purged by who gives the
- *       second half, with neither bit set meanwhile, so nobody takes a half of it: a claim. All of that is decided
+ *   Q1  A half is used from when it is taken out of the pool until it is given. The thread that gives the second half
+ *       purges the page, with neither bit set meanwhile, so nobody takes a half of it: a claim. All of that is decided
  *       under the pool's lock.
  *   Q2  The tag of a half that completes its page stays PURGING until the page has gone. So a fork child, where the
  *       thread that claimed the page has vanished, finds one of the halves to give again, and takes the other for one
@@ -20,34 +19,35 @@
  *   Q3  A chunk leaves its class only with all bits set, so all of its pages have gone, or are in the stock.
  *   Q4  A retired half counts as unused, and is never in the pool.
  *
- * A half is charged to its phase, and counted as committed, by its own bytes. Where the other half is in the pool,
- * the page is resident for half of that. To keep this rare a half of a page that is used already is taken first.
+ * A half is charged to its phase, and counted as committed, by its own bytes. If the other half is in the pool, the
+ * page is resident for half of that. To keep this rare, halves of pages in use are taken first.
  */
 #ifndef TSI_MEM_PARTS_H
 #define TSI_MEM_PARTS_H
 
 #include "mem/space.h"
 
-/* Phases may begin with such: pages need not be committed one by one. */
+/* Returns true if phases may begin with a part: pages need not be committed one by one. */
 TSI_INLINE bool tsi_parts_allowed(const TsiSpace* s) {
     return tsi_parts_share(s, TSI_CLASS_PART) && !tsi_os.strict_commit;
 }
 
-/* ---- pool's lock held ---- */
-/* Which slab of a chunk is to be taken next, of those in the pool; there is one. */
+/* ---- pool lock ---- */
+/* Returns the number of the pool's slab in the chunk to take next; there is one. */
 unsigned tsi_parts_next(const TsiChunk* k);
-/* The slab leaves the pool. Bytes of its page that were in the stock, where it is the first of it. */
+/* Takes the slab out of the pool. Returns how many bytes of its page were in the stock, if it is the first half
+ * taken. */
 size_t tsi_parts_take_locked(TsiSpace* s, uint32_t slab_id);
 
-/* ---- without it ---- */
-/* What becomes of pages whose halves are both unused: they go to the system, or to the stock as far as there is room;
- * LEARN as in tsi_stock_choose. */
+/* ---- no pool lock ---- */
+/* Where pages with both halves unused go: to the system, or as far as there is room to the stock; LEARN as in
+ * tsi_stock_choose. */
 typedef enum TsiPartsHow { TSI_PARTS_GO, TSI_PARTS_KEEP, TSI_PARTS_LEARN } TsiPartsHow;
-/* Slabs, in ascending order, go to the pool. Overwrites the ids. Returns how many bytes have gone to the system. */
+/* Gives slabs, in ascending order, to the pool. Overwrites the ids. Returns how many bytes have gone to the system. */
 size_t tsi_parts_give(TsiSpace* s, uint32_t* slab_ids, unsigned n, TsiPartsHow how);
-/* The slab is never used again; its tag becomes RETIRED. */
+/* Retires the slab, which is never used again. */
 void tsi_parts_retire(TsiSpace* s, uint32_t slab_id);
-/* In a fork child, before slabs are given: what is in the pool is what the tags say. */
+/* Puts into the pool the slabs that are there by their tags, before others are given. [fork child] */
 void tsi_parts_child(TsiSpace* s);
 
 #endif

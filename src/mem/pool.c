@@ -13,17 +13,18 @@
 
 #include <string.h>
 
-/* The first free chunk. Where there is none, addresses that large objects were given to grow into are taken back. */
+/* Returns the first free chunk, or chunk_count. If there is none, first takes back addresses that large objects were
+ * given to grow into. [pool lock] */
 static uint32_t chunk_find(TsiSpace* s) {
     uint32_t chunk = tsi_chunk_find(s);
     return chunk == s->chunk_count && tsi_units_reclaim_locked(s) ? tsi_chunk_find(s) : chunk;
 }
 
-/* Finds the first free chunk whose regions can be of the class, and makes them so. Passes over chunks where a freer
+/* Finds the first free chunk whose regions can serve the class, and prepares it. Passes over chunks where a freer
  * sleeps in a region of another size: they count as used until the search is over. Returns chunk_count if there is
- * none, or no memory for regions. Pool lock held. */
+ * none, or no memory. [pool lock] */
 static uint32_t region_chunk_find(TsiSpace* s, unsigned cls) {
-    uint32_t chunk, passed = 0; /* chunk + 1, by `next`, which only chunks with a class need */
+    uint32_t chunk, passed = 0; /* passed chunks + 1, linked by `next`, which only chunks with a class need */
     for (;;) {
         chunk = chunk_find(s);
         if (chunk == s->chunk_count || tsi_regions_prepare(s, chunk, cls)) break;
@@ -40,7 +41,8 @@ static uint32_t region_chunk_find(TsiSpace* s, unsigned cls) {
     return chunk;
 }
 
-/* One whose pages are kept, else the first; chunk_count when there is none, or no memory for regions. */
+/* Returns a free chunk with kept pages, otherwise the first; chunk_count if there is none, or no memory for regions.
+ * [pool lock] */
 static uint32_t chunk_choose(TsiSpace* s, unsigned cls, unsigned node) {
     bool region = tsi_class_is_region(cls);
     uint32_t chunk = tsi_stock_chunk_locked(s, cls, node);
@@ -66,7 +68,7 @@ static bool chunk_open(TsiSpace* s, unsigned cls, unsigned node) {
 /* ---- pool ---- */
 
 static bool slab_commit(TsiSpace* s, const TsiClass* c, uint32_t id) {
-    /* No parts there. */
+    /* Parts do not exist there. */
     if (tsi_os.strict_commit && tsi_os.commit(tsi_slab_payload(s, c, id), c->slab_bytes) != 0) return false;
     if (s->config.prefault) {
         volatile uint8_t* p = tsi_slab_payload(s, c, id);
@@ -75,8 +77,8 @@ static bool slab_commit(TsiSpace* s, const TsiClass* c, uint32_t id) {
     return true;
 }
 
-/* A chunk with pool slabs, as chunk + 1: one of the node, or a new one, or one of any node when there is no room.
- * Otherwise 0. */
+/* Returns a chunk with pool slabs, + 1: of the node, a new one, or of any node if there is no room; otherwise 0.
+ * [pool lock] */
 static uint32_t chunk_with_free(TsiSpace* s, unsigned cls, unsigned node) {
     const uint32_t* own = &s->with_free[node % s->nodes][cls];
     if (*own != 0 || chunk_open(s, cls, node)) return *own;
@@ -89,10 +91,11 @@ TsiTaken tsi_space_take(TsiSpace* s, unsigned cls, unsigned column, uint32_t* sl
     const TsiClass* c = &s->classes->c[cls];
     unsigned node = tsi_space_node_here(s);
     tsi_space_lock_counted(s, cls, column);
-    bool over = tsi_space_is_over(s, c->slab_bytes); /* here, where it decides: a moment later it may be otherwise */
+    bool over = tsi_space_is_over(s, c->slab_bytes); /* decided here, under the lock */
     uint32_t from = !over ? chunk_with_free(s, cls, node) : 0;
     TsiTaken taken = TSI_TAKEN_NOT;
     if (over) *slab_id = TSI_SPACE_OVER;
+
     if (from != 0) {
         uint32_t chunk = from - 1;
         TsiChunk* k = &s->chunks[chunk];
@@ -103,7 +106,7 @@ TsiTaken tsi_space_take(TsiSpace* s, unsigned cls, unsigned column, uint32_t* sl
         if (slab_commit(s, c, id)) {
             uint32_t slab = tsi_slab_number(id);
             if (!part && slab != k->fresh) k->free_head = tsi_slab(s, id)->next;
-            /* More than one: a half that was never used is on its way with its page. */
+            /* More than one, if a half that was never used is on its way out with its page. */
             for (; k->fresh <= slab; k->fresh++) {
                 tsi_floors_apply(s, cls, tsi_slab_id(chunk, k->fresh));
             }
@@ -115,6 +118,7 @@ TsiTaken tsi_space_take(TsiSpace* s, unsigned cls, unsigned column, uint32_t* sl
             *slab_id = id;
         }
     }
+
     tsi_lock_give_probed(&s->lock);
     return taken;
 }
@@ -125,7 +129,7 @@ static void give(TsiSpace* s, const uint32_t* slab_ids, unsigned n, bool keep) {
     uint64_t bytes = 0;
     tsi_lock_take(&s->lock);
     for (unsigned i = 0; i < n; i++) {
-        /* Of those that are kept the first are taken first. */
+        /* The first of the kept slabs is taken first. */
         uint32_t id = slab_ids[keep ? n - 1 - i : i];
         const TsiClass* c = tsi_slab_class(s, id);
         if (keep) tsi_stock_put_locked(s, tsi_slab_payload(s, c, id), c->slab_bytes);
@@ -139,7 +143,7 @@ static void give(TsiSpace* s, const uint32_t* slab_ids, unsigned n, bool keep) {
 void tsi_space_give(TsiSpace* s, const uint32_t* slab_ids, unsigned n) { give(s, slab_ids, n, false); }
 void tsi_space_keep(TsiSpace* s, const uint32_t* slab_ids, unsigned n) { give(s, slab_ids, n, true); }
 
-/* Of slabs that have their pages to themselves. */
+/* Gives back slabs that share no pages. */
 static void purge_whole(TsiSpace* s, const uint32_t* slab_ids, unsigned n) {
     for (unsigned i = 0, j; i < n; i = j) {
         uint8_t *from = tsi_slab_payload(s, tsi_slab_class(s, slab_ids[i]), slab_ids[i]), *to = from;
@@ -148,7 +152,7 @@ static void purge_whole(TsiSpace* s, const uint32_t* slab_ids, unsigned n) {
             if (tsi_slab_payload(s, c, slab_ids[j]) != to) break;
             to += c->slab_bytes;
         }
-        /* A run over chunks: the first's. */
+        /* A run over chunks counts for the first one's class. */
         tsi_space_purge_range(s, tsi_class_of_slab(s, slab_ids[i]), from, (size_t)(to - from), true);
     }
     give(s, slab_ids, n, false);
@@ -171,7 +175,7 @@ size_t tsi_space_leave(TsiSpace* s, uint32_t* slab_ids, unsigned n, bool learn) 
     return leave(s, slab_ids, n, learn ? TSI_PARTS_LEARN : TSI_PARTS_KEEP);
 }
 
-/* Bytes of the chunk's slabs outside of the pool. *lost: slabs tagged POOL are in no list. */
+/* Returns the bytes of the chunk's slabs outside of the pool. *lost: slabs tagged POOL may be in no list. */
 static uint64_t chunk_look(TsiSpace* s, uint32_t chunk, unsigned cls, bool* lost) {
     const TsiChunk* k = &s->chunks[chunk];
     uint32_t pooled = 0, used = 0;
@@ -191,6 +195,7 @@ static void chunk_rebuild(TsiSpace* s, uint32_t chunk, unsigned cls) {
     k->free_count = (uint16_t)(slabs - k->fresh);
     k->listed = 0;
     if (tsi_parts_share(s, cls)) memset(k->parts, 0xff, sizeof k->parts);
+
     for (uint32_t n = 0; n < k->fresh; n++) {
         unsigned state = tsi_tag_state(tsi_load_relaxed(&tsi_slab(s, tsi_slab_id(chunk, n))->tag));
         if (tsi_parts_share(s, cls)) tsi_bit_set(k->parts, n, false);
@@ -205,7 +210,7 @@ static void lists_rebuild(TsiSpace* s) {
     memset(s->with_free, 0, sizeof s->with_free);
     for (uint32_t chunk = 0; chunk < tsi_load_relaxed(&s->chunk_high); chunk++) {
         unsigned cls = tsi_chunk_class(s, chunk);
-        if (s->chunks[chunk].held) { /* its pages are here yet */
+        if (s->chunks[chunk].held) { /* its pages have not gone */
             if (cls == 0) tsi_chunk_set_used(s, chunk, false);
             tsi_store_relaxed(&s->chunks[chunk].dirty, TSI_DIRTY);
             s->chunks[chunk].held = false;
@@ -217,8 +222,9 @@ static void lists_rebuild(TsiSpace* s) {
 void tsi_space_rebuild(TsiSpace* s) {
     uint64_t bytes = 0;
     bool lost = false;
-    tsi_store_relaxed(&s->giving, 0);  /* threads that were giving memory back are gone */
-    tsi_store_relaxed(&s->resting, 0); /* no freer sleeps here, and what rested was given by its tag */
+    tsi_store_relaxed(&s->giving, 0);  /* threads that were giving memory back have vanished */
+    tsi_store_relaxed(&s->resting, 0); /* no freer sleeps here, and resting regions were given by their tags */
+
     for (uint32_t chunk = 0; chunk < tsi_load_relaxed(&s->chunk_high); chunk++) {
         unsigned cls = tsi_chunk_class(s, chunk);
         lost |= s->chunks[chunk].held;
@@ -226,7 +232,8 @@ void tsi_space_rebuild(TsiSpace* s) {
         else if (serves_slabs(cls)) bytes += chunk_look(s, chunk, cls, &lost);
     }
     if (lost) lists_rebuild(s);
-    /* What is in the stock changes under the lock alone, bits and sum; no thread has a grant. */
+
+    /* The stock, bits and sum, changes under the lock alone; no thread has a grant. */
     uint64_t kept = tsi_load_relaxed(&s->stock.bytes), budget = tsi_load_relaxed(&s->stock.budget);
     tsi_store_relaxed(&s->stock.left, (int64_t)budget - (int64_t)kept);
     tsi_store_relaxed(&s->committed_bytes, bytes + kept);

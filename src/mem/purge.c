@@ -1,8 +1,8 @@
 /*
  * purge.c - memory that goes back to the system, in as few calls as the addresses allow.
  *
- * What has gone back reads as zero, unless the system or the purge policy has it otherwise: then its chunks are marked
- * dirty until all of such a chunk was purged in one call.
+ * Memory that has gone back reads as zero, unless the system or the purge policy prevents it: then its chunks are
+ * marked dirty until all of such a chunk was purged in one call.
  */
 #include "mem/purge.h"
 
@@ -11,8 +11,8 @@
 
 static uint32_t chunk_of(const TsiSpace* s, const uint8_t* p) { return (uint32_t)((p - s->base) >> TSI_CHUNK_SHIFT); }
 
-/* For addresses that were mapped anew: the kernel has forgotten their wishes. The caller holds their slabs, so chunks
- * keep their nodes. */
+/* Repeats requests for addresses that were mapped anew, which the kernel has forgotten. The caller holds their slabs,
+ * so chunks keep their nodes. */
 static void wish_again(TsiSpace* s, uint8_t* p, size_t bytes) {
     if (s->config.huge_pages) tsi_os.prefer_huge(p, bytes);
     for (uint8_t *end = p + bytes, *to; s->nodes != 1 && p < end; p = to) {
@@ -23,7 +23,8 @@ static void wish_again(TsiSpace* s, uint8_t* p, size_t bytes) {
     }
 }
 
-/* No order: whoever takes a chunk whose last slab went back has the pool's lock in between. */
+/* Marks chunks of the range as dirty or, if wholly in it, as zero. Relaxed: a thread that takes a chunk after its last
+ * slab went back has had the pool's lock in between. */
 static void mark(TsiSpace* s, uint8_t* p, size_t bytes, bool zero) {
     uint32_t from = chunk_of(s, zero ? p + (1u << TSI_CHUNK_SHIFT) - 1 : p);
     uint32_t end = chunk_of(s, zero ? p + bytes : p + bytes - 1) + !zero;
@@ -32,7 +33,7 @@ static void mark(TsiSpace* s, uint8_t* p, size_t bytes, bool zero) {
         if (tsi_load_relaxed(&s->chunks[from].dirty) != to) tsi_store_relaxed(&s->chunks[from].dirty, to);
 }
 
-/* By compare-exchange: who could not give pages back says so without the lock. */
+/* Changes `dirty` by compare-exchange: a thread that could not give pages back marks them without the lock. */
 static void change_dirty(TsiChunk* k, uint8_t from, uint8_t to) {
     if (tsi_load_relaxed(&k->dirty) == from)
         (void)atomic_compare_exchange_strong_explicit(&k->dirty, &from, to, memory_order_relaxed, memory_order_relaxed);
@@ -71,7 +72,7 @@ void tsi_space_purge_range(TsiSpace* s, unsigned cls, void* p, size_t bytes, boo
 
 void tsi_space_zero_large(TsiSpace* s, void* p, size_t bytes) {
     uint8_t *at = p, *end = at + tsi_align_up(bytes, tsi_os.page_bytes), *to;
-    TSI_DEFINED(p, (size_t)(end - at)); /* a program may have left there what it never set */
+    TSI_DEFINED(p, (size_t)(end - at)); /* a program may have left bytes there that it never set */
     for (; at < end; at = to) {         /* in runs of chunks that are alike */
         bool dirty = tsi_load_relaxed(&s->chunks[chunk_of(s, at)].dirty) != 0;
         for (to = at; to < end && (tsi_load_relaxed(&s->chunks[chunk_of(s, to)].dirty) != 0) == dirty;)
@@ -87,18 +88,20 @@ void tsi_space_purge_pages(TsiSpace* s, void* p, size_t bytes) {
     tsi_space_purge_range(s, tsi_chunk_class(s, chunk_of(s, p)), p, bytes, false);
 }
 
-/* Shell's sort (D. Shell, 1959): no recursion, no allocation; there are some hundred at most. */
+/* Sorts ids by Shell's sort (D. Shell, 1959): no recursion, no allocation; there are some hundred at most. */
 void tsi_sort_ids(uint32_t* v, unsigned n) {
-    /* The slabs of an epoch mostly come in the order of their addresses, or against it. */
+    /* The slabs of an epoch normally come in the order of their addresses, or against it. */
     unsigned rising = 1, falling = 1, gap = 1;
     while (rising < n && v[rising - 1] < v[rising]) rising++;
     if (rising >= n) return;
+
     while (falling < n && v[falling - 1] > v[falling]) falling++;
     for (unsigned i = 0; falling == n && i < n / 2; i++) {
         uint32_t t = v[i];
         v[i] = v[n - 1 - i];
         v[n - 1 - i] = t;
     }
+
     while (gap < n / 3) gap = 3 * gap + 1;
     for (; gap != 0; gap /= 3) {
         for (unsigned i = gap; i < n; i++) {

@@ -1,7 +1,7 @@
 /*
  * region.c - lives, sums and maps of region.h.
  *
- * Maps are read many bytes at a time, as plain memory: others may mark a byte meanwhile, and either value will do,
+ * Maps are read many bytes at a time, as plain memory. Others may mark a byte at that moment, and either value will do,
  * since counts decide (R4) and a snapshot may see a free or miss it.
  */
 #include "mem/region.h"
@@ -10,28 +10,28 @@
 
 _Atomic uint8_t tsi_no_map[TSI_NO_MAP_BYTES];
 
-enum { FEW = 64 }; /* granules for each object that its owner has freed: those are found one by one */
+enum { FEW = 64 }; /* granules for each object that its owner has freed: fewer such objects are found one by one */
 
-/* Of 64 granules, a bit each. */
+/* Marks of 64 granules, a bit each. */
 typedef struct Marks {
     uint64_t starts, live, other;
 } Marks;
 
 typedef uint8_t Bytes __attribute__((vector_size(16)));
 
-/* Of 16 granules. Each byte is read once. */
+/* Loads 16 map bytes, each once. */
 TSI_UNORDERED static Bytes load16(const uint8_t* map) {
     Bytes bytes;
 #if defined(__SSE2__)
     bytes = (Bytes)_mm_loadu_si128((const __m128i*)(const void*)map);
-    __asm__("" : "+x"(bytes)); /* not read again where it is used again */
+    __asm__("" : "+x"(bytes)); /* not read again at its second use */
 #else
     for (unsigned i = 0; i < 16; i++) bytes[i] = ((const volatile uint8_t*)map)[i];
 #endif
     return bytes;
 }
 
-/* A bit for each of 16 bytes, which are 0 or 0xff. */
+/* Returns a bit for each of 16 bytes, which are 0 or 0xff. */
 static uint64_t bits16(Bytes same) {
 #if defined(__SSE2__)
     return (uint32_t)_mm_movemask_epi8((__m128i)same);
@@ -42,10 +42,10 @@ static uint64_t bits16(Bytes same) {
 #endif
 }
 
-/* A bit for each of those that are the byte. */
+/* Returns a bit for each of 16 bytes that equals `byte`. */
 static uint64_t equal16(Bytes bytes, unsigned byte) { return bits16((Bytes)(bytes == (uint8_t)byte)); }
 
-/* Of 64 granules: those whose byte is `byte` under the mask. */
+/* Returns, of 64 granules, those whose byte under the mask is `byte`. */
 static uint64_t equal64(const uint8_t* map, unsigned mask, unsigned byte) {
     uint64_t bits = 0;
     for (unsigned i = 0; i < TSI_MAP_READ; i += 16) bits |= equal16(load16(map + i) & (uint8_t)mask, byte) << i;
@@ -56,8 +56,8 @@ static const uint8_t* map_of(const TsiRegion* r) { return (const uint8_t*)tsi_re
 
 static uint64_t below(uint32_t n) { return n >= 64 ? ~0ull : (1ull << n) - 1; }
 
-/* The marks of the 64 granules from `at` on that lie below `end`. at < end. A byte that is marked meanwhile is live or
- * marked, not both and not neither. */
+/* Returns the marks of the 64 granules from `at` on that lie below `end`. at < end. A byte that is marked at that
+ * moment counts as live or as marked, never as both or neither. */
 static Marks marks_at(const uint8_t* map, unsigned gen, uint32_t at, uint32_t end) {
     Marks m = {0, 0, 0};
     for (unsigned i = 0; i < TSI_MAP_READ; i += 16) {
@@ -74,26 +74,26 @@ typedef struct Count {
     uint32_t starts, live, live_granules, other, other_granules;
 } Count;
 
-/* Returns which of 64 granules the objects cover that begin at `from`, a bit each. starts: of all objects; each reaches
- * to the next one's. open: an object that began before the 64 covers the first ones, too. within: bits of granules in
- * use. */
+/* Returns the granules, of 64, that the objects beginning at `from` cover, a bit each. starts: of all objects; each
+ * reaches to the next one's start. open: an object that began before the 64 covers the first ones too. within: bits of
+ * granules in use. */
 static uint64_t covered(uint64_t starts, uint64_t from, bool open, uint64_t within) {
     uint64_t between = within & ~starts;            /* where no object begins: stretches of ones */
-    uint64_t behind = (from << 1 | open) & between; /* the first of each stretch that is behind one of `from` */
+    uint64_t behind = (from << 1 | open) & between; /* the first of each stretch behind one of `from` */
     return from | (between & ~(between + behind));  /* the sum carries through these stretches, and clears them */
 }
 
-/* Is the last object that begins there one of `from`? open: what goes on if none begins. */
+/* Returns true if the last object that begins in these granules is one of `from`; `open` if none begins. */
 static bool stays_open(uint64_t starts, uint64_t from, bool open) {
     return starts == 0 ? open : (from >> tsi_log2(starts) & 1) != 0;
 }
 
-/* Objects of the generation below granule `end`. Each reaches to the next start, or to the end. The cost is one of
+/* Counts objects of the generation below granule `end`. Each reaches to the next start, or to the end. Costs time by
  * granules, 64 at a time, however many objects there are. */
 static Count count_map(const TsiRegion* r, unsigned gen, uint32_t end) {
     const uint8_t* map = map_of(r);
     Count n = {0, 0, 0, 0, 0};
-    bool live = false, other = false; /* what the last object before is */
+    bool live = false, other = false; /* kind of the last object before */
     for (uint32_t at = 0; at < end; at += 64) {
         Marks m = marks_at(map, gen, at, end);
         uint64_t within = below(end - at);
@@ -109,7 +109,7 @@ static Count count_map(const TsiRegion* r, unsigned gen, uint32_t end) {
     return n;
 }
 
-/* Granules of the n objects and gaps below granule `end` that the owner has freed, found one by one. */
+/* Returns the granules of the n objects and gaps below granule `end` that the owner has freed, found one by one. */
 static TSI_NOINLINE uint32_t own_granules(const TsiRegion* r, unsigned gen, uint32_t end, uint32_t n) {
     const uint8_t* map = map_of(r);
     uint32_t granules = 0;
@@ -128,7 +128,7 @@ static TSI_NOINLINE uint32_t own_granules(const TsiRegion* r, unsigned gen, uint
     return granules;
 }
 
-/* The first granule from `at` on whose byte is `byte` under the mask; `end` when there is none below it. */
+/* Returns the first granule from `at` on whose byte under the mask is `byte`, or `end` if there is none below it. */
 static uint32_t first_of(const TsiRegion* r, unsigned mask, unsigned byte, uint32_t at, uint32_t end) {
     const uint8_t* map = map_of(r);
     for (; at < end; at += 64) {
@@ -141,17 +141,18 @@ static uint32_t first_of(const TsiRegion* r, unsigned mask, unsigned byte, uint3
 static bool any_live(const TsiRegion* r, unsigned gen, uint32_t end) { return first_of(r, 0xff, gen, 0, end) < end; }
 
 static uint32_t used_granules(const TsiRegion* r) {
-    return tsi_load_acquire(&r->rel) >> TSI_GRANULE_SHIFT; /* pairs with the bump: the starts below are there */
+    return tsi_load_acquire(&r->rel) >> TSI_GRANULE_SHIFT; /* pairs with the bump: the starts below are visible */
 }
 
 /* ---- lives ---- */
 
-/* Who was inside of a life that has ended with this word sleeps in it. */
+/* Adds the freers that were inside when a life ended with this word to those that sleep in it. */
 static void note_inside(TsiRegion* r, uint64_t word) {
     if (tsi_region_entered(word) != 0) tsi_add_relaxed(&r->late, tsi_region_entered(word));
 }
 
-/* The word of a life that is over. */
+/* Ends the region's life: moves its word to the next generation. Returns the old word, which no free changes any more.
+ * [owner, or SEIZED] */
 static uint64_t take_word(TsiRegion* r) {
     uint64_t next = r->gen == TSI_GEN_BYTE ? 0 : r->gen + 1u;
     /* seq_cst: decides each racing free, and publishes nothing else */
@@ -160,26 +161,26 @@ static uint64_t take_word(TsiRegion* r) {
     return word;
 }
 
-/* Somebody who asks about a pointer may read a byte meanwhile; either value will do. */
+/* Clears the map. A thread that looks up a pointer may read a byte at that moment; either value will do. */
 static void clear_map(TsiRegion* r, uint32_t bytes) {
     _Atomic uint64_t* words = (_Atomic uint64_t*)(void*)tsi_load_relaxed(&r->map);
     for (uint32_t n = 0; n < (bytes >> TSI_GRANULE_SHIFT) / sizeof *words; n++) tsi_store_relaxed(&words[n], 0);
 }
 
-/* The next life, of a region whose place is known. */
+/* Starts the next life of a region whose place is known. Returns false like tsi_region_open. */
 static bool begin_life(TsiRegion* r, uint32_t heap_at) {
     unsigned gen = tsi_region_gen(tsi_load_relaxed(&r->word));
     uint32_t bytes = 1u << r->size_log2;
     if (gen == 0) {
-        /* acquire: pairs with the release of the last of them, after which it writes no byte (R2) */
+        /* acquire: pairs with the release of the last freer, after which it writes no byte (R2) */
         if (tsi_load_acquire(&r->late) != 0) {
-            tsi_store_relaxed(&r->lim, tsi_load_relaxed(&r->rel)); /* its heap may bump here no more */
+            tsi_store_relaxed(&r->lim, tsi_load_relaxed(&r->rel)); /* its heap bumps here no more */
             return false;
         }
         if (r->gen != 0) clear_map(r, bytes);
         gen = 1;
-        /* Nobody enters a word of generation 0. release: pairs with the acquire of who does from now on; the map is
-         * clear */
+        /* Nobody enters a word of generation 0. release: pairs with the acquire of threads that enter from now on; the
+         * map is clear */
         tsi_store_release(&r->word, 1ull << TSI_REGION_GEN_SHIFT);
     }
     tsi_region_start(r, gen, heap_at);
@@ -196,7 +197,8 @@ bool tsi_region_open(TsiSpace* s, unsigned cls, uint32_t slab_id, uint32_t heap_
     return begin_life(r, heap_at);
 }
 
-/* Beside the owner, who may have counted a gap whose bytes or start the reader does not see yet. */
+/* Returns all - gaps, or 0: a reader beside the owner may see a gap counted whose bytes or start it does not see
+ * yet. */
 static uint32_t less(uint32_t all, uint32_t gaps) { return all > gaps ? all - gaps : 0; }
 
 static TsiRegionSum issued_by(const TsiRegion* r) {
@@ -213,7 +215,7 @@ bool tsi_region_renew(TsiSpace* s, uint32_t slab_id, uint32_t heap_at, TsiRegion
     *ended = tsi_region_issued(s, slab_id);
     tsi_region_count_nothing(r); /* before the word: a snapshot takes none of its objects for live */
     uint64_t word = take_word(r);
-    if (tsi_region_gen(word) == 0) *ended = (TsiRegionSum){0, 0, 0, 0, 0}; /* not opened since it was ended before */
+    if (tsi_region_gen(word) == 0) *ended = (TsiRegionSum){0, 0, 0, 0, 0}; /* not opened since its last end */
     else ended->twice = freed + tsi_region_objects(word) - issued;
     return begin_life(r, heap_at);
 }
@@ -225,6 +227,7 @@ uint32_t tsi_region_claim(TsiRegion* r, uint32_t* from) {
     uint32_t end = lim < room - TSI_GRANULE ? lim : room - TSI_GRANULE; /* the gap begins within the region */
     if (tsi_load_relaxed(&r->claimed) || rel >= end) return 0;
     uint32_t granules = (room - rel) >> TSI_GRANULE_SHIFT;
+
     tsi_store_relaxed(&r->claimed, true);
     tsi_store_relaxed(&tsi_load_relaxed(&r->map)[rel >> TSI_GRANULE_SHIFT], (uint8_t)(r->gen | TSI_MARK_OWN));
     tsi_store_relaxed(&r->gap_granules, (uint16_t)(tsi_load_relaxed(&r->gap_granules) + granules));
@@ -232,12 +235,13 @@ uint32_t tsi_region_claim(TsiRegion* r, uint32_t* from) {
     tsi_store_relaxed(&r->freed, tsi_load_relaxed(&r->freed) + 1);
     tsi_store_release(&r->issued, tsi_load_relaxed(&r->issued) + 1); /* as in tsi_bump_take */
     tsi_store_release(&r->rel, room); /* last: tsi_region_recount, and as in tsi_bump_take */
+
     *from = rel;
     return end - rel;
 }
 
-/* Readers find too few bytes and objects meanwhile, not too many: the gap goes from the counts last. Its start stays in
- * the map (R1). */
+/* Gives the gap back. Readers find too few bytes and objects during this, never too many: the gap leaves the counts
+ * last. Its start stays in the map (R1). */
 void tsi_region_unclaim(TsiRegion* r, uint32_t from, uint32_t at, uint32_t objects) {
     uint32_t granules = (tsi_region_room(r) - from) >> TSI_GRANULE_SHIFT;
     tsi_store_release(&r->rel, at);                                            /* as in tsi_bump_take */
@@ -249,10 +253,10 @@ void tsi_region_unclaim(TsiRegion* r, uint32_t from, uint32_t at, uint32_t objec
     tsi_store_release(&r->claimed, false); /* after `rel`: tsi_region_recount */
 }
 
-/* The same by the map, of a run whose thread is gone. By whoever may write as the owner. */
+/* Gives back a run's gap by the map alone, after its thread has vanished. [owner, or SEIZED] */
 static TSI_COLD void unclaim_by_map(TsiRegion* r, unsigned gen) {
     uint32_t end = tsi_region_room(r) >> TSI_GRANULE_SHIFT, counted = tsi_load_relaxed(&r->issued) - 1;
-    uint32_t starts = 0, first = 0, last = 0; /* first: of those behind the ones that are counted */
+    uint32_t starts = 0, first = 0, last = 0; /* first: behind the starts that are counted */
     for (uint32_t at = 0; at < end; at += 64) {
         uint64_t found = equal64(map_of(r) + at, TSI_GEN_BYTE, gen) & below(end - at);
         for (; found != 0; found &= found - 1, starts++) {
@@ -263,13 +267,15 @@ static TSI_COLD void unclaim_by_map(TsiRegion* r, unsigned gen) {
     tsi_region_unclaim(r, first << TSI_GRANULE_SHIFT, last << TSI_GRANULE_SHIFT, starts - 1 - counted);
 }
 
-/* What the life held that has ended with this word. */
+/* Returns what the life held that ended with this word. */
 static TsiRegionSum sum_of_life(TsiRegion* r, unsigned gen, uint64_t word) {
     if (TSI_UNLIKELY(tsi_load_relaxed(&r->claimed)) && tsi_region_gen(word) != 0) unclaim_by_map(r, gen);
+
     uint32_t objects = tsi_region_objects(word), granules = tsi_region_granules(word);
     uint32_t issued = tsi_load_relaxed(&r->issued), freed = tsi_load_relaxed(&r->freed);
     uint32_t gaps = tsi_load_relaxed(&r->gaps), end = tsi_load_relaxed(&r->rel) >> TSI_GRANULE_SHIFT;
     TsiRegionSum sum = issued_by(r);
+
     if (tsi_region_gen(word) == 0) {
         sum = (TsiRegionSum){0, 0, 0, 0, 0};    /* ended before, and not opened since */
     } else if (freed == gaps && objects == 0) { /* nothing was freed singly */
@@ -280,7 +286,7 @@ static TsiRegionSum sum_of_life(TsiRegion* r, unsigned gen, uint64_t word) {
         sum.live_bytes = (uint64_t)(end - own_granules(r, gen, end, freed)) << TSI_GRANULE_SHIFT;
     } else if (freed + objects != issued || (objects != 0 && any_live(r, gen, end))) { /* owners free nothing twice */
         Count n = count_map(r, gen, end);
-        /* Marked and not counted: such a free fails, so the object lives to the end. */
+        /* Marked but not counted: such a free fails, so the object lives to the end. */
         uint32_t marked = n.other > objects ? n.other - objects : 0;
         uint32_t marked_granules = n.other_granules > granules ? n.other_granules - granules : 0;
         sum.live = n.live + marked;
@@ -308,13 +314,13 @@ TsiRegionSum tsi_region_sum(const TsiSpace* s, uint32_t slab_id) {
     TsiRegionSum sum = {0, 0, 0, 0, 0};
     for (int tries = 0; tries < 3; tries++) {
         uint64_t word =
-            tsi_load_seq(&r->word); /* pairs with the freer's compare-exchange: the tag first, or the word */
+            tsi_load_seq(&r->word); /* pairs with the freer's compare-exchange: sees the tag first, or the word */
         uint32_t end = used_granules(r), freed = tsi_load_relaxed(&r->freed);
         uint32_t issued = tsi_load_acquire(&r->issued); /* pairs with the bump */
         /* acquire: pair with tsi_region_unclaim */
         uint32_t gaps = tsi_load_acquire(&r->gaps), gap_granules = tsi_load_acquire(&r->gap_granules);
         uint32_t gap_bytes = gap_granules << TSI_GRANULE_SHIFT;
-        uint32_t again = used_granules(r); /* the less of the two has a run's gap where gap_granules has it */
+        uint32_t again = used_granules(r); /* the smaller of the two has a run's gap if gap_granules has it */
         if (again < end) end = again;
         unsigned gen = tsi_region_gen(word);
         sum.issued = less(issued, gaps);
@@ -322,7 +328,7 @@ TsiRegionSum tsi_region_sum(const TsiSpace* s, uint32_t slab_id) {
         sum.live = sum.issued;
         sum.live_bytes = sum.issued_bytes;
         if (gen == 0 || issued == 0) return (TsiRegionSum){0, 0, 0, 0, 0};
-        bool claimed = tsi_load_relaxed(&r->claimed); /* what its run has made is in the map alone */
+        bool claimed = tsi_load_relaxed(&r->claimed); /* objects of its run are in the map alone */
         if (freed != gaps || tsi_region_objects(word) != 0 || claimed) {
             Count n = count_map(r, gen, end);
             sum.issued = less(n.starts, gaps);
@@ -333,7 +339,7 @@ TsiRegionSum tsi_region_sum(const TsiSpace* s, uint32_t slab_id) {
         }
         /* acquire: pairs with take_word and begin_life; after the counts and the map */
         if (tsi_region_gen(tsi_load_acquire(&r->word)) == gen)
-            break; /* else it ended meanwhile, and may be another's */
+            break; /* otherwise it ended since, and may be another's */
     }
     return sum;
 }
@@ -367,7 +373,7 @@ uint64_t tsi_region_live64(const TsiSpace* s, uint32_t slab_id, uint32_t granule
     return gen != 0 && granule < end ? equal64(map_of(r) + granule, 0xff, gen) & below(end - granule) : 0;
 }
 
-/* Sets the bits of the parts of a region that a live object touches, of parts of so many granules. */
+/* Sets the bits of the region's parts, of per_part granules each, that a live object touches. */
 static void find_live(const TsiRegion* r, uint32_t per_part, uint64_t* live) {
     uint32_t end = used_granules(r), from = 0;
     unsigned gen = tsi_region_gen(tsi_load_acquire(&r->word)); /* as above */
@@ -401,13 +407,14 @@ void tsi_region_live_pages(const TsiSpace* s, uint32_t slab_id, uint64_t live[TS
     find_live(tsi_region(s, slab_id), (uint32_t)(tsi_os.page_bytes >> TSI_GRANULE_SHIFT), live);
 }
 
-/* A vanished owner may have counted a gap before `rel` had it, or have been in the middle of a claim or its end, which
- * write `rel` last and first: then nothing says how much of the gaps was the run's, and those of alignments count as
+/* Corrects the gaps. A vanished owner may have counted a gap before `rel` had it, or have stopped within a claim or its
+ * end, which write `rel` last and first: then nothing says which gaps were the run's, and those of alignments count as
  * objects that were freed. freed: by the owner, below granule `end`. */
 static void recount_gaps(TsiRegion* r, unsigned gen, uint32_t end, uint32_t freed) {
     uint32_t gaps = tsi_load_relaxed(&r->gaps), granules = tsi_load_relaxed(&r->gap_granules);
     bool claimed = tsi_load_relaxed(&r->claimed);
     if (claimed && end == tsi_region_room(r) >> TSI_GRANULE_SHIFT) return; /* the run may be the forking thread's */
+
     if (claimed) tsi_store_relaxed(&r->claimed, false);
     if ((gaps | granules) == 0) return;
     uint32_t most = claimed ? 0 : freed, most_granules = most != 0 ? own_granules(r, gen, end, most) : 0;
@@ -422,14 +429,16 @@ void tsi_region_recount(TsiSpace* s, uint32_t slab_id, bool holds) {
     if (tsi_load_relaxed(&r->late) != 0) tsi_store_relaxed(&r->late, 0);
     if (tsi_region_entered(word) != 0) tsi_store_relaxed(&r->word, word &= ~(0xffffull * TSI_REGION_ENTERED));
     if (!holds || gen == 0) return;
+
     uint32_t end = tsi_load_relaxed(&r->rel) >> TSI_GRANULE_SHIFT;
-    /* What a vanished owner was about to hand out is nobody's. */
+    /* A start that a vanished owner was about to hand out belongs to nobody. */
     _Atomic uint8_t* map = tsi_load_relaxed(&r->map);
     if (end < 1u << (r->size_log2 - TSI_GRANULE_SHIFT) && tsi_load_relaxed(&map[end]) != 0)
         tsi_store_relaxed(&map[end], 0);
+
     Count n = count_map(r, gen, end);
     recount_gaps(r, gen, end, n.starts - n.live - n.other);
-    if (!tsi_load_relaxed(&r->claimed)) tsi_store_relaxed(&r->issued, n.starts); /* else as it was (R5) */
+    if (!tsi_load_relaxed(&r->claimed)) tsi_store_relaxed(&r->issued, n.starts); /* otherwise unchanged (R5) */
     tsi_store_relaxed(&r->freed, n.starts - n.live - n.other);
     tsi_store_relaxed(&r->word, (uint64_t)gen << TSI_REGION_GEN_SHIFT | n.other * TSI_REGION_OBJECT | n.other_granules);
 }
@@ -449,16 +458,17 @@ bool tsi_regions_prepare(TsiSpace* s, uint32_t chunk, unsigned cls) {
     if (!had && !ready && !tsi_space_extend(s, TSI_STRIP_REGIONS, chunk, 1)) return false;
     if (had && !ready) {
         if (freer_sleeps(s, chunk)) return false;
-        /* Bytes of other regions would be objects of these. */
+        /* Bytes of the old regions would be objects of the new ones. */
         tsi_clear(regions, TSI_REGIONS_MAP);
         for (uint32_t i = 0; i < TSI_CHUNK_SLABS; i++) {
             TsiRegion* r = tsi_region(s, tsi_slab_id(chunk, i));
-            /* seq_cst: as in take_word; somebody may have entered since the last life ended, who finds the tag changed
-             * and marks nothing */
+            /* seq_cst: as in take_word; a freer that entered since the last life ended finds the tag changed and marks
+             * nothing */
             if (r->gen != 0) tsi_add_relaxed(&r->late, tsi_region_entered(tsi_swap_seq(&r->word, 0)));
             r->gen = 0;
         }
     }
+
     k->region_class = (uint8_t)cls;
     k->regions_clear = false;
     return true;

@@ -1,43 +1,44 @@
 /*
- * region.h - slabs that are bumped: objects of any size lie one behind the other, 16-byte aligned.
+ * region.h - slabs that are bumped: objects of any size lie one behind the other, 16-byte aligned. A region has no
+ * slots; a map beside it says where its objects start, and one word counts the frees of other threads.
  *
  *   regions of a chunk:  [ map, a byte for each granule of 16 bytes, 64 KiB | 256 TsiRegion, 16 KiB ]
  *
  * Map byte   by_other:1 | by_owner:1 | gen:6. A byte with the region's present generation is the start of an object,
  *            live while neither mark is set; every other byte starts nothing. So a region ends by taking the next
- *            generation: no walk, no clearing. Generations are 1..63. When they are used up the word says 0, which
- *            matches no byte, and the map is cleared before the region is opened again.
+ *            generation: no walk, no clearing. Generations are 1..63. When they are used up the word's generation is
+ *            0, which matches no byte, and the map is cleared before the region is opened again.
  *            A gap left by alignment is a start that is freed at once; `gaps` counts them.
  *
- * Word       gen:8 | entered:16 | objects:20 | granules:20. What other threads do: a free enters by compare-exchange
- *            under the generation that it sees, marks the byte by compare-exchange, which decides who frees the
- *            object, and leaves by compare-exchange under the same generation, counting object and granules. Who
- *            ends the region's life exchanges the word: each racing free has been counted before that, or fails and
- *            is refused. Freers that have entered and not left are added to `late`, and take themselves off it as
- *            they find the generation gone.
+ * Word       gen:8 | entered:16 | objects:20 | granules:20, for frees by other threads. Such a free enters by
+ *            compare-exchange under the generation that it sees, marks the byte by compare-exchange, which decides
+ *            which thread frees the object, and leaves by compare-exchange under the same generation, counting object
+ *            and granules. The thread that ends the region's life exchanges the word: each racing free has been
+ *            counted before that, or fails and is refused. Freers that have entered and not left are added to `late`,
+ *            and subtract themselves when they find the generation gone.
  *
- * A *run* (heap/run.h) has the rest of a region to itself: the owner claims it as a gap, and puts objects there without
- * counting them in the record. The start of what is left of the gap stands behind the last of them, marked as freed,
- * and bounds it; as the rest is given back the gap goes from the counts and the objects come in.
+ * A *run* (api/run.c) has the rest of a region to itself: the owner claims it as a gap, and puts objects there without
+ * counting them in the record. Behind the last of them stands the start of the gap's rest, marked as freed, which
+ * bounds that object. When the rest is given back the gap leaves the counts and the objects enter them.
  *
  * The largest regions are halves of huge pages, 1 MiB each: taken two at a time and given back together, so that the
- * page goes whole. Whoever gives back part of one takes the wish for huge pages back first (space.h), or the system
+ * page goes whole. Code that gives back part of one first withdraws the request for huge pages (space.h), or the system
  * makes the page whole again.
  *
  * Invariants
- *   R1  Bytes of the present generation lie below `rel`, but for the one that its owner is writing, and for the start
- *       of a gap that was given back, at `rel`: it bounds the last object for those who have read `rel` before.
- *       Whoever lets that object grow takes it away (tsi_region_grow).
+ *   R1  Bytes of the present generation lie below `rel`, except the one that its owner is writing, and the start of a
+ *       gap that was given back, at `rel`: it bounds the last object for threads that have read `rel` before. An owner
+ *       that lets that object grow clears it (tsi_region_grow).
  *   R2  A map is cleared, and a generation used again, only while `late` is 0: so no freer that slept through an end
- *       can meet the generation that it knows. Where the chunk's pages go back, generations start over as well
+ *       can meet the generation that it knows. Where the chunk's pages go back, generations start over too
  *       (chunk_pages.c, G2).
- *   R3  The owner alone writes issued, freed, rel, lim, gaps and the mark by_owner, in its bracket (state/bracket.h),
- *       or who has SEIZED the heap.
+ *   R3  Only the owner writes issued, freed, rel, lim, gaps and the mark by_owner, in its bracket (state/bracket.h),
+ *       or the thread that has SEIZED the heap.
  *   R4  Counts are events: the region is empty when issued = freed + objects of the word. An owner and another thread
  *       that free one object at the same time are both counted; so emptiness is confirmed by the map before it is
  *       acted upon. A claimed region is never empty.
- *   R5  Of a claimed region `rel` is all its bytes, and the last start is that of the gap, freed by the owner. The
- *       counts but `freed` and those of the word know nothing of what lies between where it was claimed and that start.
+ *   R5  In a claimed region `rel` covers all its bytes, and the last start is that of the gap, freed by the owner. The
+ *       counts, except `freed` and those of the word, leave out all between the place of the claim and that start.
  */
 #ifndef TSI_MEM_REGION_H
 #define TSI_MEM_REGION_H
@@ -70,12 +71,12 @@ TSI_INLINE uint8_t* tsi_regions_of(const TsiSpace* s, uint32_t chunk) {
 TSI_INLINE TsiRegion* tsi_region(const TsiSpace* s, uint32_t slab_id) {
     return (TsiRegion*)(void*)(tsi_regions_of(s, tsi_slab_chunk(slab_id)) + TSI_REGIONS_MAP) + tsi_slab_number(slab_id);
 }
-/* Map byte of an address of a chunk. */
+/* Returns the map byte of the granule at byte `offset` of the payload. */
 TSI_INLINE _Atomic uint8_t* tsi_region_byte(const TsiSpace* s, uint64_t offset) {
     uint32_t in_chunk = (uint32_t)offset & ((1u << TSI_CHUNK_SHIFT) - 1);
     return (_Atomic uint8_t*)tsi_regions_of(s, (uint32_t)(offset >> TSI_CHUNK_SHIFT)) + (in_chunk >> TSI_GRANULE_SHIFT);
 }
-/* Zeros in place of a map whose page has gone. They start nothing. A reader that had the granule of an object before
+/* Zeros, which start nothing, in place of a map whose page has gone. A reader that had the granule of an object before
  * the page went may ask for any granule of the largest region, and reads 64 bytes from there. */
 enum {
     TSI_REGION_MAX = TSI_REGION_MIN << 2 * (TSI_RANK_HUGE - TSI_RANK_PAGE),
@@ -88,48 +89,50 @@ _Static_assert(TSI_REGIONS_END - TSI_REGIONS_MAP >= TSI_MAP_READ, "reads from th
 _Static_assert(TSI_REGION_OBJECT / (TSI_REGION_MAX >> TSI_GRANULE_SHIFT) > 1, "a word counts all granules of a region");
 _Static_assert((TSI_REGION_MAX - TSI_GRANULE) >> TSI_GRANULE_SHIFT <= UINT16_MAX, "so do gaps and gap_granules");
 extern _Atomic uint8_t tsi_no_map[TSI_NO_MAP_BYTES];
-/* Returns the region's map, or tsi_no_map where the record's page has gone. */
+/* Returns the region's map, or tsi_no_map where the record's page has gone. [any thread] */
 TSI_INLINE _Atomic uint8_t* tsi_region_map(const TsiRegion* r) {
     _Atomic uint8_t* map = tsi_load_relaxed(&r->map);
     return map != NULL ? map : tsi_no_map;
 }
-/* Bytes of it that objects may use: all. Of half a huge page a granule less, so that its counts have 16 bits
+/* Returns the bytes that objects may use: all, in half of a huge page a granule less, so that counts have 16 bits
  * (heap/late.c). */
 TSI_INLINE uint32_t tsi_region_room(const TsiRegion* r) {
     uint32_t bytes = 1u << r->size_log2;
     return bytes < 1u << TSI_CHUNK_SHIFT ? bytes : bytes - TSI_GRANULE;
 }
-/* Granule in its region that a place names. */
+/* Returns the granule in its region that a place names. */
 TSI_INLINE uint32_t tsi_region_granule(const TsiSpace* s, const TsiPlace* at) {
     uint32_t first = tsi_first_line(&s->classes->c[at->cls], at->slab_id);
     return (at->line_id - first) << 6 | at->slot;
 }
 
+/* Returns the slab whose record r is. */
 TSI_INLINE TsiSlab* tsi_region_slab(const TsiSpace* s, const TsiRegion* r) {
     size_t d = (size_t)((const uint8_t*)r - s->regions), chunk = d >> TSI_REGIONS_SHIFT << TSI_META_SHIFT,
            at = (d & ((1u << TSI_REGIONS_SHIFT) - 1)) - TSI_REGIONS_MAP;
     return (TsiSlab*)(void*)(s->meta + chunk + at / sizeof(TsiRegion) * sizeof(TsiSlab));
 }
 
-/* Starts a life for the heap at heap_at; only the caller holds the slab. False when its generations are used up and a
- * freer sleeps in it (R2). */
+/* Starts a life for the heap at heap_at. Returns false if generations are used up and a freer sleeps in the region
+ * (R2). [only holder] */
 bool tsi_region_open(TsiSpace* s, unsigned cls, uint32_t slab_id, uint32_t heap_at);
 
 typedef struct TsiRegionSum {
     uint64_t issued, issued_bytes, live, live_bytes;
-    uint32_t twice; /* objects that the owner and another thread have both freed */
+    uint32_t twice; /* objects that both the owner and another thread have freed */
 } TsiRegionSum;
-/* Ends a life: frees that have not left fail from here on. What it held at that instant. By who may write as the owner.
- * What it has issued can be asked for until it is opened again. */
+/* Ends the life: frees that have not left fail from here on. Returns what the region held at that instant. Issued
+ * counts stay until it is opened again. [owner, or SEIZED] */
 TsiRegionSum tsi_region_end(TsiSpace* s, uint32_t slab_id);
+/* Counts nothing as issued. [owner, or SEIZED] */
 TSI_INLINE void tsi_region_count_nothing(TsiRegion* r) {
-    tsi_store_release(&r->issued, 0); /* first: who reads it sees an empty region */
+    tsi_store_release(&r->issued, 0); /* first: a reader of it sees an empty region */
     tsi_store_relaxed(&r->freed, 0);
     tsi_store_relaxed(&r->gaps, 0);
     tsi_store_relaxed(&r->gap_granules, 0);
     tsi_store_release(&r->rel, 0); /* pairs with used_granules: after issued */
 }
-/* The next life, of this generation. */
+/* Starts the next life. [owner, or only holder] */
 TSI_INLINE void tsi_region_start(TsiRegion* r, unsigned gen, uint32_t heap_at) {
     r->gen = (uint8_t)gen;
     r->spare = r->alone = false;
@@ -139,14 +142,15 @@ TSI_INLINE void tsi_region_start(TsiRegion* r, unsigned gen, uint32_t heap_at) {
     tsi_store_relaxed(&r->lim, tsi_region_room(r));
     tsi_store_relaxed(&r->heap_at, heap_at);
 }
-/* As tsi_region_end, and the next life begins at once, for a heap that is not known yet. False as tsi_region_open. */
+/* Ends the life like tsi_region_end, and starts the next at once, for a heap that is not known yet. Returns false like
+ * tsi_region_open. [owner, or SEIZED] */
 bool tsi_region_turn_slow(TsiRegion* r, unsigned gen, uint64_t word, TsiRegionSum* sum);
 TSI_INLINE bool tsi_region_turn(TsiRegion* r, TsiRegionSum* sum) {
     unsigned gen = r->gen;
     uint64_t next = gen == TSI_GEN_BYTE ? 0 : gen + 1u;
     /* seq_cst: decides each racing free, and publishes nothing else */
     uint64_t word = tsi_swap_seq(&r->word, next << TSI_REGION_GEN_SHIFT);
-    /* Nobody is inside, nothing was freed, and so there are no gaps. */
+    /* Nobody is inside and nothing was freed, so there are no gaps. */
     bool whole = word == (uint64_t)gen << TSI_REGION_GEN_SHIFT && tsi_load_relaxed(&r->freed) == 0;
     if (TSI_UNLIKELY(!whole || next == 0)) return tsi_region_turn_slow(r, gen, word, sum);
     sum->issued = sum->live = tsi_load_relaxed(&r->issued);
@@ -155,44 +159,44 @@ TSI_INLINE bool tsi_region_turn(TsiRegion* r, TsiRegionSum* sum) {
     tsi_region_start(r, (unsigned)next, 0);
     return true;
 }
-/* Ends the life of a region that is empty by its counts and its map, as its owner has just seen, and opens the next.
- * False when that is not possible, as in tsi_region_open; the life has ended all the same. */
+/* Ends the life of a region that its owner has just seen empty, by counts and map, and starts the next. *ended: what
+ * had been issued. Returns false like tsi_region_open; the old life has ended all the same. [owner] */
 bool tsi_region_renew(TsiSpace* s, uint32_t slab_id, uint32_t heap_at, TsiRegionSum* ended);
-/* What the owner has counted as issued, no more. */
+/* Returns the issued counts alone, as the owner has written them. [any thread] */
 TsiRegionSum tsi_region_issued(const TsiSpace* s, uint32_t slab_id);
-/* What it holds, beside its owner and freers. Exact when they rest. */
+/* Returns what the region holds; exact while its owner and freers are idle. [any thread] */
 TsiRegionSum tsi_region_sum(const TsiSpace* s, uint32_t slab_id);
-/* No object is live (R4). Exact for the owner, and for everyone when the region has none. */
+/* Returns true if no object is live (R4). Exact for the owner, and for all if there is none. [any thread] */
 bool tsi_region_is_empty(const TsiSpace* s, uint32_t slab_id);
-/* In the owner's bracket: the rest of the region becomes a gap for a run. Returns the bytes of the region that a run
- * may fill with objects and the gap's start behind them, or 0, and nothing is done: there is no room, or a run has it.
- * *from: where they begin. */
+/* Claims the rest of the region, from byte *from on, as a gap for a run. Returns the bytes that objects may fill, or 0
+ * and changes nothing if there is no room or a run has it. [owner, in bracket] */
 uint32_t tsi_region_claim(TsiRegion* r, uint32_t* from);
-/* In the owner's bracket: the last object, or the region's only one, reaches from rel to byte `to`. */
+/* Extends the last object, or the region's only one, from rel to byte `to`. [owner, in bracket] */
 TSI_INLINE void tsi_region_grow(TsiRegion* r, uint32_t rel, uint32_t to) {
     tsi_store_relaxed(&tsi_load_relaxed(&r->map)[rel >> TSI_GRANULE_SHIFT], 0); /* R1 */
     tsi_store_release(&r->rel, to);                                             /* as in tsi_bump_take */
 }
-/* In the owner's bracket: gives the rest back, from byte `at` on, behind so many objects. from: as claimed. */
+/* Gives the rest back from byte `at` on, behind `objects` objects. from: as claimed. [owner, in bracket] */
 void tsi_region_unclaim(TsiRegion* r, uint32_t from, uint32_t at, uint32_t objects);
-/* Usable bytes of the object, live or freed, that starts at a granule; the caller knows that one does. */
+/* Returns the usable bytes of the object, live or freed, that starts at a granule, which the caller knows.
+ * [any thread] */
 size_t tsi_region_size_at(const TsiSpace* s, uint32_t slab_id, uint32_t granule);
-/* The same in granules, in the life `gen`, of which so many are used. */
+/* Returns its granules in the life `gen`, whose used granules end at `end`. [any thread] */
 uint32_t tsi_region_granules_far(const TsiRegion* r, uint32_t granule, uint32_t end, unsigned gen);
 TSI_INLINE uint32_t tsi_region_granules_in(const TsiRegion* r, uint32_t granule, uint32_t end, unsigned gen) {
 #if defined(__SSE2__) && !TSI_WATCHED_THREADS
-    /* Mostly the next start is near. */
+    /* The next start is normally near. */
     const uint8_t* from = (const uint8_t*)tsi_region_map(r) + granule + 1;
     __m128i bytes = _mm_loadu_si128((const __m128i*)(const void*)from);
     bytes = _mm_cmpeq_epi8(_mm_and_si128(bytes, _mm_set1_epi8(TSI_GEN_BYTE)), _mm_set1_epi8((char)gen));
     unsigned starts = (unsigned)_mm_movemask_epi8(bytes);
-    /* What lies beyond the end is another region's, or its owner is writing it. */
+    /* A start beyond the end is another region's, or its owner is writing it. */
     uint32_t next = granule + 1 + tsi_ctz64(starts | 1u << 16);
     if (TSI_LIKELY(starts != 0)) return (next < end ? next : end) - granule;
 #endif
     return tsi_region_granules_far(r, granule, end, gen);
 }
-/* True when no object of the life `gen` starts among the n granules whose bytes begin at `from`. n <= 16 */
+/* Returns true if no object of the life `gen` starts among the n granules whose bytes begin at `from`. n <= 16 */
 TSI_INLINE bool tsi_starts_none(const _Atomic uint8_t* from, unsigned n, uint8_t gen) {
 #if defined(__SSE2__) && !TSI_WATCHED_THREADS
     __m128i bytes = _mm_loadu_si128((const __m128i*)(const void*)from);
@@ -204,17 +208,18 @@ TSI_INLINE bool tsi_starts_none(const _Atomic uint8_t* from, unsigned n, uint8_t
     return true;
 #endif
 }
-/* Live starts of 64 granules from the one given on, a bit each. */
+/* Returns the live starts of the 64 granules from `granule` on, a bit each. [any thread] */
 uint64_t tsi_region_live64(const TsiSpace* s, uint32_t slab_id, uint32_t granule);
-/* Equal parts of the region, at most 64 and at least a page each, that no live object touches: a bit for each. */
+/* Returns, a bit each, the equal parts of *part_bytes that no live object touches and that have not gone back: at most
+ * 64, at least a page each. [any thread] */
 uint64_t tsi_region_dead_parts(const TsiSpace* s, unsigned cls, uint32_t slab_id, size_t* part_bytes);
-/* The region's pages that a live object touches, a bit each. */
 enum { TSI_REGION_PAGES = (1 << TSI_CHUNK_SHIFT) / TSI_REGION_MIN };
+/* Sets the bits of the region's pages that a live object touches. [any thread] */
 void tsi_region_live_pages(const TsiSpace* s, uint32_t slab_id, uint64_t live[TSI_REGION_PAGES / 64]);
-/* In a fork child, where freers have vanished; of one that holds objects the counts anew from the map. */
+/* Removes traces of freers, which have vanished; with `holds`, counts objects anew from the map. [fork child] */
 void tsi_region_recount(TsiSpace* s, uint32_t slab_id, bool holds);
-/* Makes the regions of a chunk usable that serves another class of them from now on; false without memory, or while a
- * freer sleeps in one. */
+/* Prepares the regions of a chunk for class cls. Returns false without memory, or while a freer sleeps in one of
+ * another class. [pool lock] */
 bool tsi_regions_prepare(TsiSpace* s, uint32_t chunk, unsigned cls);
 
 #endif

@@ -16,7 +16,7 @@ void tsi_rest(TsiSpace* s, uint32_t slab_id) {
     tsi_lock_give(&s->lock);
 }
 
-/* Takes up to BATCH regions off the list whose freers have left. Returns how many. */
+/* Takes up to BATCH regions whose freers have left off the list. Returns how many. */
 static unsigned wake_locked(TsiSpace* s, uint32_t ids[BATCH]) {
     TSI_HOLDS(&s->lock);
     unsigned n = 0;
@@ -25,7 +25,7 @@ static unsigned wake_locked(TsiSpace* s, uint32_t ids[BATCH]) {
     for (uint32_t next; at != 0; at = next) {
         TsiSlab* slab = tsi_slab(s, at - 1);
         next = slab->next;
-        /* acquire: as in tsi_region_open */
+        /* acquire: pairs with the last freer's release, see tsi_region_open */
         if (n < BATCH && tsi_load_acquire(&tsi_region(s, at - 1)->late) == 0) {
             ids[n++] = at - 1;
         } else {
@@ -44,9 +44,9 @@ void tsi_rest_look_slow(TsiSpace* s) {
     do {
         tsi_lock_take(&s->lock);
         n = wake_locked(s, ids);
-        if (n != 0) tsi_space_give_begin(s); /* before others can miss them */
+        if (n != 0) tsi_space_give_begin(s); /* before others can find them missing */
         tsi_lock_give(&s->lock);
-        for (unsigned i = 0; i < n; i++) { /* as give_huge in heap/finish.c: half of a huge page goes */
+        for (unsigned i = 0; i < n; i++) { /* like give_huge in heap/finish.c: half of a huge page goes */
             uint32_t chunk = tsi_slab_chunk(ids[i]);
             if (s->chunks[chunk].huge) tsi_space_avoid_huge(s, chunk);
         }

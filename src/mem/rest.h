@@ -3,9 +3,10 @@
  *
  * A region that has used up its generations begins again when no freer sleeps in it (region.h, R2). Freers leave within
  * moments, unless they are preempted or stopped by a signal. A thread that takes such a region before sets it aside
- * here and takes another. Whoever takes slabs next, or trims, gives the region to the pool once its freers have left.
+ * here and takes another. The next thread that takes slabs, or trims, gives the region to the pool once its freers have
+ * left.
  *
- *   W1  A region rests after it was taken and could not be opened. It is in no heap, in no store and not in the pool,
+ *   W1  A region rests after it was taken and could not be opened. Then it is in no heap, store or pool,
  *       its tag says WARM, and its pages count as committed. Its word has generation 0, which nobody enters, so `late`
  *       only falls.
  *   W2  A freer sleeps in one region, so no more regions rest than threads are inside of a free.
@@ -22,9 +23,9 @@
 
 #include "mem/space.h"
 
-/* Sets aside a region that the caller has taken and could not open. [any thread] */
+/* Sets aside a region that the caller has taken and could not open. [no pool lock] */
 void tsi_rest(TsiSpace* s, uint32_t slab_id);
-/* Gives the regions to the pool that can be used now, and their pages to the system. [any thread, no pool lock] */
+/* Gives resting regions that can be used now to the pool, and their pages to the system. [no pool lock] */
 void tsi_rest_look_slow(TsiSpace* s);
 TSI_INLINE void tsi_rest_look(TsiSpace* s) {
     if (TSI_UNLIKELY(tsi_load_relaxed(&s->resting) != 0)) tsi_rest_look_slow(s);

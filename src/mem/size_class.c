@@ -1,10 +1,10 @@
 /*
  * size_class.c - builds the class tables of size_class.h.
  *
- * For each size the smallest cell is taken whose unused tail is at most 1/15 (for objects up to
- * 1 KiB: the cell of 1, 2 or 4 KiB with at most 64 units that wastes least). Above 8 KiB the tail of a cell is whole
- * pages that are never touched, so any cell will do. Lines are kept near 16 KiB so that a class
- * that holds few objects does not spread over many pages.
+ * For each size the smallest cell is taken whose unused tail is at most 1/15 (for objects up to 1 KiB: the cell of 1, 2
+ * or 4 KiB with at most 64 units that wastes least). Above 8 KiB the tail of a cell is whole pages that are never
+ * touched, so any cell will do. Lines are kept near 16 KiB so that a class that holds few objects does not spread over
+ * many pages.
  */
 #include "mem/size_class.h"
 
@@ -12,7 +12,7 @@ uint8_t tsi_size_lut[TSI_LUT_MAX / 16 + 1];
 
 static const uint16_t first_sizes[11] = {64, 96, 128, 192, 256, 384, 512, 768, 16, 32, 48};
 
-/* A page of a file and what its owner keeps with it: what caches of pages are full of. */
+/* A file's page with its owner's own data: the usual content of page caches. */
 enum { PAGE_AND_SOME = 4096 + 512, PAGE_AND_SOME_CLASS = TSI_SMALL_CLASSES, AFTER_PAGE_AND_SOME = 21 /* 5 KiB */ };
 
 static const uint16_t last_sizes[TSI_SMALL_CLASSES - TSI_CLASS_BIGGEST] = {80,  112, 160, 224,          320,
@@ -52,7 +52,8 @@ static unsigned choose_cell(uint32_t size) {
     }
     unsigned s = 12;
     while ((1u << s) < size || waste_of(size, s) * 15 > (1u << s)) s++;
-    /* Or a larger one that has as many objects to the byte, and a tail of whole pages, which are never touched. */
+    /* A larger cell does too if it has as many objects to the byte, and a tail of whole pages, which are never
+     * touched. */
     for (unsigned larger = s + 1; larger <= TSI_UNIT_SHIFT && (1u << larger) >> tsi_ctz64(size) <= TSI_LINE_SLOTS;
          larger++)
         if ((1u << larger) / size >= (1u << s) / size << (larger - s) && waste_of(size, larger) % TSI_KIB(4) == 0)
@@ -66,10 +67,12 @@ static void class_init(TsiClass* c, uint32_t size, unsigned cell_shift, size_t p
     unsigned want = size <= 2048 ? 14 : size <= 4096 ? 15 : 16;
     if (line_shift > want) line_shift = want;
     if (line_shift < cell_shift) line_shift = cell_shift;
+
     c->size = size;
     c->line_shift = (uint8_t)line_shift;
     c->line_mask = (1u << line_shift) - 1;
     c->unit_shift = (uint8_t)unit_shift;
+
     c->full = 0;
     for (unsigned cell = 0; cell < 1u << (line_shift - cell_shift); cell++) {
         for (unsigned i = 0; i < per_cell; i++) {
@@ -77,15 +80,19 @@ static void class_init(TsiClass* c, uint32_t size, unsigned cell_shift, size_t p
             c->full |= 1ull << (offset >> unit_shift);
         }
     }
+
     c->slots = (uint8_t)tsi_popcount(c->full);
     c->threshold = c->slots / 4 > 16 ? 16 : c->slots / 4 > 0 && size <= 1024 ? (uint8_t)(c->slots / 4) : 1;
-    /* Of large objects few: what a program frees at once is used again before pages that nobody has touched. */
+    /* Few slots of large objects: those that a program frees at once are used again before pages that nobody has
+     * touched. */
     c->batch = size <= 1024 ? TSI_LINE_SLOTS : size < BATCH_BYTES ? (uint8_t)(BATCH_BYTES / size) : 1;
+
     size_t slab = (size_t)1 << line_shift;
     if (slab < page) slab = page;
     if (slab < slab_min) slab = slab_min;
     c->slab_bytes = (uint32_t)slab;
     c->lines_log2 = (uint8_t)(tsi_log2(slab) - line_shift);
+
     size_t units = page >> unit_shift;
     bool one_page = size <= TSI_KIB(1) && page <= TSI_KIB(4), all = one_page && units >= TSI_LINE_SLOTS;
     c->in_page = all ? ~0ull : one_page ? (1ull << units) - 1 : 0;
@@ -109,12 +116,14 @@ void tsi_class_table_init(TsiClassTable* t, size_t page, size_t slab_min) {
         uint32_t size = class_size(cls);
         class_init(&t->c[cls], size, choose_cell(size), page, size <= 48 && slab_min == 0 ? page : least);
     }
+
     for (unsigned rank = 0; rank < TSI_REGION_SIZES; rank++) { /* granules of 16 bytes */
         size_t least_of_rank =
             rank == TSI_RANK_PART ? TSI_PART_BYTES : (size_t)TSI_REGION_MIN << 2 * (rank - TSI_RANK_PAGE);
-        size_t unit = rank == TSI_RANK_PART && page == 2 * TSI_PART_BYTES ? TSI_PART_BYTES : page; /* else as a page */
+        size_t unit = rank == TSI_RANK_PART && page == 2 * TSI_PART_BYTES ? TSI_PART_BYTES : page; /* or as a page */
         class_init(&t->c[tsi_region_class(rank)], 16, 10, unit, least_of_rank);
     }
+
     TsiClass* large = &t->c[TSI_CLASS_LARGE];
     unsigned unit_shift = page > 1u << TSI_UNIT_SHIFT ? tsi_log2(page) : TSI_UNIT_SHIFT;
     class_init(large, 1u << unit_shift, unit_shift, page, page);

@@ -23,15 +23,15 @@
  * home     names the heap (its offset among the heap records) that the slab is in; 0 from the moment the slab leaves it
  *          until the next one takes it, and in purged bookkeeping.
  *
- * heap_at  the same, while the heap's owner may free slots of this line with plain stores and without a look at
- *          anything else. It is 0 while the line is PARKED, so that its first free files it, RETIRED, or has issued
- *          handles.
+ * heap_at  names the same heap, but only while its owner may free slots of this line with plain stores and without
+ *          reading anything else. 0 while the line is PARKED, so that its first free files it, RETIRED, or has
+ *          issued handles.
  *
- * freed    has the bits of a line's holes (size_class.h) for ever, so that they refuse what starts no object.
+ * freed    always has the bits of a line's holes (size_class.h), so that they refuse what starts no object.
  *
  * Invariant F  A free slot of a slab in an epoch has its bit in remote, freed or avail, at every
- *          moment: a bit moves remote -> freed -> avail by being set in the target first. Whoever
- *          asks "is it free?" reads in that direction with acquire.
+ *          moment: a bit moves remote -> freed -> avail by being set in the target first. A reader
+ *          that asks "is it free?" reads in that direction with acquire.
  */
 #ifndef TSI_MEM_SLAB_H
 #define TSI_MEM_SLAB_H
@@ -58,64 +58,64 @@ typedef struct TsiSlab {
     _Atomic uint64_t tag;
     _Atomic uint32_t gen_base; /* handle generations used up by earlier incarnations */
     uint32_t next, prev;       /* slab id + 1; a heap's chain, an orphan list, a warm or pool list */
-    _Atomic uint32_t extra;    /* LARGE: usable KiB; else the next PARTIAL slab of a sweep, id + 1 */
+    _Atomic uint32_t extra;    /* LARGE: usable KiB; otherwise the next PARTIAL slab of a sweep, id + 1 */
     _Atomic uint32_t inbox;    /* 0 = in no inbox, 1 = last in one, else next slab id + 2; outlives incarnations */
     /* pages given back while the slab still holds objects; others read it as a hint. LARGE: see TSI_LARGE_LOOKED */
     _Atomic uint32_t gone;
 } TsiSlab;
 
 /* `gone` of a large object: an end has looked at it; its pages have moved elsewhere. Above these the units that it has,
- * those that it may grow into included. */
+ * those to grow into included. */
 enum { TSI_LARGE_LOOKED = 1, TSI_LARGE_MOVED = 2, TSI_LARGE_FLAGS = 3, TSI_LARGE_UNITS_SHIFT = 2 };
 
 typedef struct TsiLine {
-    _Atomic uint64_t avail;     /* owner: ready to hand out */
-    _Atomic uint64_t freed;     /* owner: freed since the last refill; holes */
+    _Atomic uint64_t avail;     /* owner: slots ready to hand out */
+    _Atomic uint64_t freed;     /* owner: slots freed since the last refill; holes */
     _Atomic uint64_t issued;    /* slots ever moved to avail */
-    _Atomic uint64_t remote[2]; /* what other threads have freed */
+    _Atomic uint64_t remote[2]; /* slots that other threads have freed */
     uint8_t* base;              /* payload of slot 0 */
-    _Atomic uint32_t heap_at;   /* owner: whose plain frees may end here; 0 = nobody's */
-    _Atomic uint32_t home;      /* owner: whose it is */
+    _Atomic uint32_t heap_at;   /* owner: heap whose plain frees may end here; 0 = none */
+    _Atomic uint32_t home;      /* owner: heap that the slab is in; 0 = none */
     uint32_t link;              /* owner: next line with room, line id + 1 */
     _Atomic uint8_t flags;      /* owner writes */
-    /* a handle was issued here in this incarnation: frees are counted; owner writes, and see handles.h */
+    /* owner writes: a handle was issued here in this incarnation, so frees are counted; see handles.h */
     _Atomic uint8_t handled;
-    uint8_t shift; /* of its class's unit */
+    uint8_t shift; /* log2 of its class's unit */
     uint8_t unused_;
 } TsiLine; /* 64 bytes: one cache line for everything a plain free touches */
 
 enum {
     TSI_LINE_PARKED = 1,   /* full: in no room, until its owner frees a slot or hears of free ones */
     TSI_LINE_LISTED = 2,   /* in a room's queue */
-    TSI_LINE_ARMED = 4,    /* the token is not with the owner */
-    TSI_LINE_RETIRED = 16, /* handle generations ran out: hands out no more */
+    TSI_LINE_ARMED = 4,    /* the owner does not have the token */
+    TSI_LINE_RETIRED = 16, /* handle generations ran out: hands out no more slots */
     TSI_LINE_CUT = 32      /* its refill ends before a slot that the profile samples */
 };
 
-/* Beside the slabs of a region class, which have no lines: one each, see region.h. */
+/* Record of a region, one beside each slab of a region class, which has no lines; see region.h. */
 typedef struct TsiRegion {
-    _Atomic uint64_t word;   /* what other threads have freed */
+    _Atomic uint64_t word;   /* frees by other threads */
     _Atomic uint32_t issued; /* owner: starts, gaps included */
-    _Atomic uint32_t freed;  /* owner: of those it has freed, gaps included */
+    _Atomic uint32_t freed;  /* owner: starts that it has freed, gaps included */
     _Atomic uint32_t rel;    /* owner: bytes used */
-    /* owner: bytes that the fast path may use; of an orphan what it was counted for, see late.c */
+    /* owner: bytes that the fast path may use; in an orphan, the count for it, see late.c */
     _Atomic uint32_t lim;
-    /* payload; with the map written as the region is opened, and read by snapshots that come late */
+    /* payload; written with the map as the region is opened, and read by snapshots that come late */
     _Atomic(uint8_t*) base;
     _Atomic(_Atomic uint8_t*) map; /* NULL where the record's page has gone: see tsi_region_map */
     _Atomic uint64_t gone;         /* parts given back while the region still holds objects; others read it as a hint */
     _Atomic uint32_t heap_at;      /* as in a line */
-    _Atomic uint16_t gaps, gap_granules; /* owner */
+    _Atomic uint16_t gaps, gap_granules; /* owner: alignment gaps and their granules */
     _Atomic uint32_t late;               /* freers that sleep in a life that has ended */
-    uint8_t gen;                         /* owner: of this life */
+    uint8_t gen;                         /* owner: generation of this life */
     uint8_t size_log2;
-    bool spare : 1;       /* owner: empty, and in its heap's list of such */
-    bool alone : 1;       /* owner: one object is all that this life begins with, and it may grow */
+    bool spare : 1;       /* owner: empty, in its heap's list of spares */
+    bool alone : 1;       /* owner: this life begins with one object alone, which may grow */
     _Atomic bool claimed; /* owner: a run has the rest of it, see region.h */
 } TsiRegion;              /* 64 bytes */
 
 TSI_INLINE bool tsi_line_is_handled(const TsiLine* l) { return tsi_load_relaxed(&l->handled) != 0; }
-/* Owner, in a bracket. */
+/* Marks the line as one that has issued a handle, and ends its plain frees. [owner, in bracket] */
 TSI_INLINE void tsi_line_mark_handled(TsiLine* l) {
     tsi_store_relaxed(&l->handled, 1);
     tsi_store_relaxed(&l->heap_at, 0);
@@ -141,34 +141,34 @@ TSI_INLINE uint64_t tsi_tag(uint32_t seq, uint32_t index, unsigned state) {
 TSI_INLINE uint32_t tsi_tag_seq(uint64_t tag) { return (uint32_t)(tag >> 32); }
 TSI_INLINE uint32_t tsi_tag_index(uint64_t tag) { return (uint32_t)(tag >> 8) & 0xffffff; }
 TSI_INLINE unsigned tsi_tag_state(uint64_t tag) { return (unsigned)tag & TSI_SLAB_STATE; }
-/* Its only holder: in no heap or incarnation, under the same seq. */
+/* Moves the slab to `state`, in no heap or incarnation, under the same seq. [only holder] */
 TSI_INLINE void tsi_slab_turn(TsiSlab* b, unsigned state) {
     /* release: pairs with tsi_handle_decode, which reads gen_base after the tag */
     tsi_store_release(&b->tag, tsi_tag(tsi_tag_seq(tsi_load_relaxed(&b->tag)), 0, state));
 }
-/* The seq after this one. Those whose low 31 bits are 0 are skipped: a purged remote word has them. */
+/* Returns the seq after `seq`. Skips those whose low 31 bits are 0, which a purged remote word has. */
 TSI_INLINE uint32_t tsi_seq_next(uint32_t seq) { return ((seq + 1) & 0x7fffffffu) == 0 ? seq + 2 : seq + 1; }
 
 /* Returns the seq that tsi_seq_next turns into `seq`. */
 TSI_INLINE uint32_t tsi_seq_before(uint32_t seq) { return ((seq - 1) & 0x7fffffffu) == 0 ? seq - 2 : seq - 1; }
 
-/* half: which of a line's two remote words it is. */
+/* Returns a remote word of incarnation `seq` without frees. half: which of the line's two words. */
 TSI_INLINE uint64_t tsi_remote_fresh(unsigned half, uint32_t seq) {
     return (uint64_t)(seq & TSI_INC_MASK) << (half == 0 ? 1 : 33);
 }
 TSI_INLINE uint32_t tsi_remote_seq(unsigned half, uint64_t word) { return (uint32_t)(word >> half * 32) >> 1; }
 TSI_INLINE bool tsi_remote_is(unsigned half, uint64_t word, uint32_t seq) {
-    return ((uint32_t)(word >> half * 32) ^ seq << 1) <= 1; /* but for the token */
+    return ((uint32_t)(word >> half * 32) ^ seq << 1) <= 1; /* apart from the token */
 }
-/* A slot's bit in the word of its half. */
+/* Returns a slot's bit in the word of its half. */
 TSI_INLINE uint64_t tsi_remote_bit(unsigned slot) { return 1ull << (slot ^ 32); }
-/* The bits of a word, where they are. */
+/* Returns where a remote word has its bits of slots. */
 TSI_INLINE uint64_t tsi_remote_mask(unsigned half) { return half == 0 ? ~0ull << 32 : ~0ull >> 32; }
-/* Both remote words of a line as one word of slots. */
+/* Joins both remote words of a line into one word of slots. */
 TSI_INLINE uint64_t tsi_remote_bits(uint64_t w0, uint64_t w1) { return w0 >> 32 | w1 << 32; }
-/* The same, for the owner: what it asks for is whether a slot was freed by others before this call, so the halves need
- * not be of one moment. One load of the eight bytes in the middle: each half is written as part of a whole word. Only
- * bits that others set are asked for, so it does no harm if some processor reads it in parts. */
+/* Joins them for the owner, who asks whether others freed a slot before this call, so the halves need not be of one
+ * moment. Loads the eight bytes in the middle at once: each half is written as part of a whole word. Only bits that
+ * others set are needed, so a processor may read in parts. */
 TSI_INLINE uint64_t tsi_remote_seen(const TsiLine* l) {
 #if TSI_WATCHED_THREADS || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
     return tsi_remote_bits(tsi_load_relaxed(&l->remote[0]), tsi_load_relaxed(&l->remote[1]));

@@ -11,12 +11,12 @@ void tsi_space_process_init(void) {
 const TsiClassTable* tsi_space_default_classes(void) { return &shared_classes; }
 
 enum {
-    PAYLOAD_ALIGN = 1 << TSI_HUGE_SHIFT, /* pairs of chunks are huge pages */
-    COVER_CHUNKS = 64,                   /* at once, 256 KiB of entries */
+    PAYLOAD_ALIGN = 1 << TSI_HUGE_SHIFT, /* because pairs of chunks are huge pages */
+    COVER_CHUNKS = 64,                   /* chunks covered at once: 256 KiB of entries */
     AHEAD_PART = 4,
-    AHEAD_PART_LIMITED = 32, /* where what is usable and not used is missed elsewhere */
-    AHEAD_LEAST = 4,         /* of a strip: a quarter more than is asked for, and some chunks */
-    WHOLE_BYTES = 64 << 20   /* a payload of at most as much is usable from the start, with its tables */
+    AHEAD_PART_LIMITED = 32, /* where usable memory that is not used is missed elsewhere */
+    AHEAD_LEAST = 4,         /* chunks beyond those asked for: this many and a quarter, or 1/32 where limited */
+    WHOLE_BYTES = 64 << 20   /* largest payload that is usable from the start, with its tables */
 };
 
 bool tsi_space_cover(TsiSpace* s, uint32_t end) {
@@ -25,11 +25,12 @@ bool tsi_space_cover(TsiSpace* s, uint32_t end) {
     while (to < end) to = s->chunk_count - to > COVER_CHUNKS ? to + COVER_CHUNKS : s->chunk_count;
     size_t bytes = tsi_align_up((size_t)(to - from) << TSI_ENTRIES_SHIFT, tsi_os.page_bytes);
     if (tsi_os.commit((uint8_t*)s->entries + ((size_t)from << TSI_ENTRIES_SHIFT), bytes) != 0) return false;
-    tsi_store_release(&s->covered, (uint64_t)to << TSI_CHUNK_SHIFT); /* pairs with who asks what it may read */
+    /* release: pairs with the acquire of threads that ask which entries they may read */
+    tsi_store_release(&s->covered, (uint64_t)to << TSI_CHUNK_SHIFT);
     return true;
 }
 
-/* With large pages neighbours share some: rounds outwards. */
+/* Commits whole pages around the range: large pages hold pieces of several chunks. */
 static bool commit(uint8_t* p, size_t bytes) {
     uintptr_t page = tsi_os.page_bytes, from = (uintptr_t)p & ~(page - 1);
     return tsi_os.commit((void*)from, tsi_align_up((uintptr_t)p + bytes, page) - from) == 0;
@@ -44,7 +45,8 @@ bool tsi_space_extend(TsiSpace* s, TsiStrip strip, uint32_t first, uint32_t n) {
 
     uint32_t from = s->usable[strip], end = first + n;
     if (end <= from) return true;
-    /* A huge page is filled only where all of it may be written: chunks go by pairs. */
+
+    /* A huge page is filled only if all of it may be written: chunks go by pairs. */
     if (s->config.huge_pages && end < s->chunk_count) end += end & 1;
     uint32_t ahead = (end / (s->limited ? AHEAD_PART_LIMITED : AHEAD_PART) + AHEAD_LEAST) & ~1u,
              to = s->chunk_count - end > ahead ? end + ahead : s->chunk_count;
@@ -57,7 +59,7 @@ bool tsi_space_extend(TsiSpace* s, TsiStrip strip, uint32_t first, uint32_t n) {
     return true;
 }
 
-/* Where everything is when the payload begins there; the end of it. */
+/* Sets where everything is if the payload begins at `at`. Returns the end. */
 static uintptr_t lay_out(TsiSpace* s, uintptr_t at) {
     size_t page = tsi_os.page_bytes, chunks = s->chunk_count;
     s->base = (uint8_t*)at;
@@ -72,13 +74,13 @@ static uintptr_t lay_out(TsiSpace* s, uintptr_t at) {
     return tsi_align_up(at + chunks * sizeof(TsiChunkKey), page);
 }
 
-/* A small allocator is one mapping: the system counts mappings, and a program may have thousands of allocators. False
- * where writable memory is charged, limited or refused. */
+/* Makes a small allocator usable as one mapping: the system counts mappings, and a program may have thousands of
+ * allocators. Returns false where writable memory is charged, limited or refused. */
 static bool commit_whole(TsiSpace* s) {
     if (s->payload_bytes > WHOLE_BYTES || s->limited) return false;
     if (tsi_os.commit(s->mapping, tsi_align_up(s->mapping_bytes, tsi_os.page_bytes)) != 0) return false;
     for (unsigned strip = 0; strip < TSI_STRIPS; strip++) s->usable[strip] = s->chunk_count;
-    tsi_store_release(&s->covered, s->payload_bytes); /* as in tsi_space_cover */
+    tsi_store_release(&s->covered, s->payload_bytes); /* pairs as in tsi_space_cover */
     return true;
 }
 
@@ -93,14 +95,16 @@ bool tsi_space_init(TsiSpace* s, const TsiSpaceConfig* config) {
         tsi_class_table_init(&s->own_classes, tsi_os.page_bytes, config->slab_min_bytes);
         s->classes = &s->own_classes;
     }
+
     uint64_t chunks = config->reserve_bytes >> TSI_CHUNK_SHIFT;
     if (chunks > TSI_CHUNKS_MAX) chunks = TSI_CHUNKS_MAX;
     s->nodes = config->numa_local ? tsi_os_node_count() : 1;
     if (s->nodes > TSI_NODES_MAX) s->nodes = TSI_NODES_MAX;
     s->chunk_count = (uint32_t)chunks;
     s->limited = tsi_os_counts_writable();
-    /* A side that waits for huge pages is usable as soon as what lies behind it is: with a limit it would take half. */
+    /* A side that waits for huge pages becomes usable with the memory behind it: under a limit it would take half. */
     s->huge_apart = tsi_os.has_huge && !s->limited && !config->huge_pages;
+
     s->payload_bytes = chunks << TSI_CHUNK_SHIFT;
     s->mapping_bytes = lay_out(s, 0) + PAYLOAD_ALIGN;
     s->mapping = tsi_os.reserve(s->mapping_bytes);
@@ -114,11 +118,13 @@ bool tsi_space_init(TsiSpace* s, const TsiSpaceConfig* config) {
             return false;
         }
     }
+
     if (config->huge_pages) tsi_os.prefer_huge(s->base, s->payload_bytes);
-    /* The budget of what is kept warm; stock.h has the rest. */
+
+    /* Sets the budget of kept memory; stock.h has the rest. */
     TsiStock* k = &s->stock;
     k->start = config->warm_bytes > INT64_MAX ? INT64_MAX : config->warm_bytes;
-    k->limit = tsi_space_gives_back(s) ? config->warm_limit_bytes : 0; /* else every page stays, budget or not */
+    k->limit = tsi_space_gives_back(s) ? config->warm_limit_bytes : 0; /* otherwise every page stays, budget or not */
     if (k->limit > INT64_MAX) k->limit = INT64_MAX;
     tsi_store_relaxed(&k->budget, k->start);
     tsi_store_relaxed(&k->left, (int64_t)k->start);
@@ -142,6 +148,7 @@ TsiPlaceResult tsi_space_locate(const TsiSpace* s, const void* p, TsiPlace* out)
     uint32_t chunk = (uint32_t)(off >> TSI_CHUNK_SHIFT);
     out->cls = tsi_chunk_class(s, chunk);
     if (out->cls == 0) return chunk < tsi_load_relaxed(&s->chunk_high) ? TSI_PLACE_GONE : TSI_PLACE_FOREIGN;
+
     const TsiClass* c = &s->classes->c[out->cls];
     uint32_t in_chunk = (uint32_t)off & ((1u << TSI_CHUNK_SHIFT) - 1);
     uint32_t line = in_chunk >> c->line_shift;

@@ -1,20 +1,20 @@
 /*
- * space.h - the address space of one allocator: its record, its tables, and what addresses mean in them. What changes
- * them is above it: chunk.h, stock.h, parts.h, pool.h, large.h.
+ * space.h - the address space of one allocator: its record, its tables, and what addresses mean in them. The code that
+ * changes them is above it: chunk.h, stock.h, parts.h, pool.h, large.h.
  *
  *   one reservation:  [ payload chunks | a page | bookkeeping, 128 KiB a chunk | handle counts, 512 KiB a chunk |
  *                       regions, 128 KiB a chunk | entries, 4 KiB a chunk | chunk tables ]
  *   bookkeeping of a chunk:  [ 256 TsiSlab, 8 KiB | 1024 TsiLine, 64 KiB | unused ]
  *
- * A chunk (1 MiB) serves one class, named by its TsiChunkKey; the class is 0 until the chunk's bookkeeping
- * is committed, so one other than 0 makes every table access of the chunk safe. Payload pages hold payload only.
+ * A chunk (1 MiB) serves one class, named by its TsiChunkKey. The class is 0 until the chunk's bookkeeping is
+ * committed, so any other class makes every table access of the chunk safe. Payload pages hold payload only.
  *
- * A plain free does not ask for the class: for each KiB of payload a TsiEntry tells where the words of the line or
- * region in it are. 0 stands for a line that nobody owns, in the page before the bookkeeping, which is never written.
- * The entries of all chunks below `covered` may be read.
+ * A plain free does not look up the class: for each KiB of payload a TsiEntry tells where the words of its line or
+ * region are. Entry 0 leads to a line that nobody owns, in the page before the bookkeeping, which is never written.
+ * Entries of all chunks below `covered` may be read.
  *
- * The pool is the set of slabs of no epoch whose pages are with the system, kept by chunk; a chunk
- * whose slabs are all in the pool loses its class and may serve any other. Guarded by `lock`.
+ * The pool is the set of slabs of no epoch whose pages are with the system, kept by chunk. A chunk whose slabs are all
+ * in the pool loses its class and may serve any other. Guarded by `lock`, the *pool lock*.
  */
 #ifndef TSI_MEM_SPACE_H
 #define TSI_MEM_SPACE_H
@@ -36,15 +36,15 @@ enum {
     TSI_REGIONS_SHIFT = 17,
     TSI_REGIONS_MAP = 64 << 10,
     TSI_REGIONS_END = TSI_REGIONS_MAP + TSI_CHUNK_SLABS * (int)sizeof(TsiRegion),
-    TSI_NODES_MAX = 8, /* memory nodes told apart; nodes beyond share chunks with others */
+    TSI_NODES_MAX = 8, /* memory nodes told apart; further nodes share chunks with these */
     TSI_HUGE_SHIFT = 21,
-    TSI_COLUMNS = 16,     /* counters of slabs taken are kept apart for so many kinds of callers */
-    TSI_STOCK_SHIFT = 12, /* of the bytes that a bit of the stock stands for */
+    TSI_COLUMNS = 16,     /* kinds of callers whose counters of slabs taken are kept apart */
+    TSI_STOCK_SHIFT = 12, /* log2 of the bytes that a bit of the stock stands for */
     TSI_STOCK_UNITS = 1 << (TSI_CHUNK_SHIFT - TSI_STOCK_SHIFT),
     TSI_STOCK_SLOTS = 6
 };
 
-/* Tables and their bounds: what one stands for fits the other. */
+/* Bounds: each table has room for all that may be in it. */
 _Static_assert(TSI_CHUNK_SLABS * sizeof(TsiSlab) <= TSI_META_LINES, "slabs end before the lines");
 _Static_assert(TSI_META_LINES + TSI_CHUNK_LINES * sizeof(TsiLine) == TSI_META_END, "lines end the bookkeeping");
 _Static_assert(TSI_META_END <= 1 << TSI_META_SHIFT, "a chunk's bookkeeping fits its block");
@@ -62,58 +62,58 @@ _Static_assert((((uint64_t)TSI_CHUNKS_MAX << TSI_META_SHIFT) + ((uint64_t)TSI_CH
                        sizeof(TsiLine) <
                    1ull << 31,
                "entries reach the last region");
-/* Arrays of the reservation with a piece for each chunk, which become usable from their beginning on. */
+/* Arrays of the reservation with a piece for each chunk, usable from their beginning on. */
 typedef enum TsiStrip { TSI_STRIP_PAYLOAD, TSI_STRIP_META, TSI_STRIP_COUNTS, TSI_STRIP_REGIONS, TSI_STRIPS } TsiStrip;
 
-enum { TSI_DIRTY = 1, TSI_DIRTY_KEPT = 2 /* the stock alone */ };
+enum { TSI_DIRTY = 1, TSI_DIRTY_KEPT = 2 /* by the stock alone */ };
 
 typedef struct TsiChunk {
-    uint32_t free_head;  /* pool: slab id + 1 */
-    uint32_t prev, next; /* chunks of the class with pool slabs, chunk + 1 */
+    uint32_t free_head;  /* pool slabs: slab id + 1 */
+    uint32_t prev, next; /* chunks of the class that have pool slabs, chunk + 1 */
     uint16_t free_count; /* slabs in the pool, never-used ones included */
     uint16_t fresh;      /* slabs handed out at least once since the chunk got its class */
-    uint16_t units;      /* LARGE: those that objects have, a bit each */
+    uint16_t units;      /* LARGE: units that objects have, a bit each */
     uint32_t seq_floor;
-    _Atomic uint32_t gen_floor;       /* both: no slab of the chunk has used these yet, in any class */
+    _Atomic uint32_t gen_floor;       /* both floors: no slab of the chunk has used these yet, in any class */
     _Atomic uint8_t counts_committed; /* set once, never cleared */
-    uint8_t meta_committed;           /* as long as the system charges what may be written */
-    uint8_t region_class; /* of the chunk's regions, the last that it had; 0: none, and they are not committed */
+    uint8_t meta_committed;           /* bookkeeping is usable; set once */
+    uint8_t region_class;             /* last class of the chunk's regions; 0: none, and they are not committed */
     uint8_t listed;
-    _Atomic uint8_t dirty; /* TSI_DIRTY: memory of it went back and may hold something. Otherwise all that is in no
-                              * slab is zero, or in the stock */
-    uint8_t node;          /* whose threads get its slabs: a row of with_free */
-    uint8_t asked_node;    /* whose memory they are made of: it was last asked of, + 1 */
+    /* TSI_DIRTY: some memory went back and may not be zero; 0: all outside slabs and the stock is zero */
+    _Atomic uint8_t dirty;
+    uint8_t node;                              /* node whose threads get its slabs: a row of with_free */
+    uint8_t asked_node;                        /* node that its memory was last asked of, + 1 */
     _Atomic uint32_t meta_pages, region_pages; /* bits of chunk_pages.h, a page each */
     _Atomic uint64_t counts_pages[2];
     _Atomic uint64_t late;                /* marks of heap/late.h */
-    uint64_t stock[TSI_STOCK_UNITS / 64]; /* pages of no slab that are kept, see stock.h */
-    uint64_t parts[TSI_CHUNK_SLABS / 64]; /* of slabs that share pages: those in the pool, see parts.h */
-    uint32_t stock_tick;                  /* when some of them came or went */
-    uint8_t last_class;            /* for the counters of what goes back; while it has no class, the one it had */
-    bool held;                     /* pages of it are on their way to the system */
-    bool meta_kept;                /* its words did not go back as its last slab did */
-    bool regions_clear;            /* the regions' pages have gone since they were used last: all of them read as 0 */
-    bool huge;                     /* it was asked to be made of huge pages, with its neighbour, for regions */
-    _Atomic uint8_t entries_class; /* of its entries; 0: they are 0 */
+    uint64_t stock[TSI_STOCK_UNITS / 64]; /* kept pages of no slab, see stock.h */
+    uint64_t parts[TSI_CHUNK_SLABS / 64]; /* slabs that share pages: those in the pool, see parts.h */
+    uint32_t stock_tick;                  /* when pages last joined or left the stock */
+    uint8_t last_class;            /* class, or while it has none the one it had: for counters of what goes back */
+    bool held;                     /* some of its pages are on their way to the system */
+    bool meta_kept;                /* its words did not go back with its last slab */
+    bool regions_clear;            /* the regions' pages have gone since their last use: all read as 0 */
+    bool huge;                     /* huge pages were requested for it and its neighbour, for regions */
+    _Atomic uint8_t entries_class; /* class of its entries; 0: they are 0 */
 } TsiChunk;
 
 _Static_assert(8 * sizeof(uint32_t) * TSI_REGION_MIN >= 1 << TSI_META_SHIFT && TSI_META_SHIFT == TSI_REGIONS_SHIFT,
                "a bit of meta_pages and of region_pages for each page");
 _Static_assert(8 * sizeof(uint64_t[2]) * TSI_REGION_MIN >= 1 << TSI_COUNTS_SHIFT,
                "a bit of counts_pages for each page");
-/* Of 64 chunks. In one array, so that few pages of it are filled. */
+/* Bits of 64 chunks, in one array so that few of its pages are filled. */
 typedef struct TsiChunkBits {
     uint64_t used;
     uint64_t stocked; /* has pages in the stock */
     uint64_t open;    /* LARGE, and has units left */
 } TsiChunkBits;
 
-/* Distance of the words from `words`, in 64 bytes; TSI_ENTRY_REGION beside it where they are a region's. */
+/* Distance of the words from `words`, in 64 bytes, with TSI_ENTRY_REGION if they are a region's. */
 typedef _Atomic uint32_t TsiEntry;
 #define TSI_ENTRY_REGION 0x80000000u
 
-/* The offset of the chunk's class in the table of classes and, in the low byte, which that leaves free, the class's
- * line_shift. Of regions the low byte is TSI_KEY_REGION. */
+/* Offset of the chunk's class in the table of classes; in the low byte, which is free, the class's line_shift, or
+ * TSI_KEY_REGION for regions. */
 enum { TSI_KEY_REGION = 0x80 };
 typedef _Atomic uint32_t TsiChunkKey;
 _Static_assert(sizeof(TsiClass) % 256 == 0, "the low byte of a key is free");
@@ -121,8 +121,8 @@ _Static_assert(sizeof(TsiClass) % 256 == 0, "the low byte of a key is free");
 typedef struct TsiSpaceConfig {
     uint64_t reserve_bytes;
     uint64_t slab_min_bytes;               /* 0 = default */
-    uint64_t max_bytes;                    /* most committed_bytes; 0 = no limit */
-    uint64_t warm_bytes, warm_limit_bytes; /* budget of what is kept, and how far it may rise; 0: it does not */
+    uint64_t max_bytes;                    /* limit of committed_bytes; 0 = none */
+    uint64_t warm_bytes, warm_limit_bytes; /* budget of kept bytes, and how far it may rise; 0: not at all */
     int32_t purge_policy;                  /* SlabPurgePolicy */
     bool prefault;
     bool huge_pages;
@@ -132,24 +132,24 @@ typedef struct TsiSpaceConfig {
 _Static_assert(sizeof(TsiSpaceConfig) == 5 * sizeof(uint64_t) + sizeof(int32_t) + 4 * sizeof(bool),
                "no padding: tsi_space_init reads all of a space that it has filled before");
 
-/* Pages of no slab that are kept, and the budget of all that is kept warm: see stock.h. */
+/* Kept pages of no slab, and the budget of all that is kept warm: see stock.h. */
 typedef struct TsiStock {
-    uint64_t start, limit;      /* of the budget */
-    _Atomic uint64_t budget;    /* in force */
-    _Atomic int64_t left;       /* of it, granted to no thread and not filled; below 0: less budget than is kept */
-    _Atomic uint64_t bytes;     /* in the stock */
-    _Atomic uint64_t regretted; /* given back in vain */
-    _Atomic uint64_t used_ns;   /* when more than half of the budget was last needed, or as many seconds later as the
-                                * budget has been falling for */
+    uint64_t start, limit;   /* of the budget */
+    _Atomic uint64_t budget; /* in force */
+    _Atomic int64_t left;   /* part granted to no thread and not filled; below 0: more is kept than the budget allows */
+    _Atomic uint64_t bytes; /* in the stock */
+    _Atomic uint64_t regretted; /* given back and soon taken again */
+    /* when more than half of the budget was last needed, plus a second for each halving since */
+    _Atomic uint64_t used_ns;
     uint64_t gone[TSI_STOCK_SLOTS], gone_sum; /* given back for want of budget, by time */
-    uint64_t rued[TSI_STOCK_SLOTS], rued_sum; /* of that, what was taken again, by then */
+    uint64_t rued[TSI_STOCK_SLOTS], rued_sum; /* the part of it that was taken again, by time of taking */
     uint32_t gone_tick;
-    uint32_t grown_tick;   /* since when the bytes below are counted */
+    uint32_t grown_tick;   /* since when grown_bytes counts */
     uint64_t grown_bytes;  /* given back for growth beyond `high` */
-    uint32_t looked_tick;  /* of the end of the last look */
-    uint64_t lent;         /* of the budget above `start`: room for what phases that go on have emptied */
+    uint32_t looked_tick;  /* end of the last look */
+    uint64_t lent;         /* part of the budget above `start`: room for pages that living phases have emptied */
     _Atomic uint64_t high; /* committed bytes beyond which it is taken back; 0: never lent */
-    uint32_t hand;         /* where the next look for cold chunks begins, in words of `stocked` */
+    uint32_t hand;         /* where the next search for cold chunks begins, in words of `stocked` */
 } TsiStock;
 
 typedef struct TsiSpace {
@@ -168,28 +168,28 @@ typedef struct TsiSpace {
     void* mapping;
     size_t mapping_bytes;
     TsiSpaceConfig config;
-    TsiClassTable own_classes; /* when not the shared default */
+    TsiClassTable own_classes; /* used unless the shared default fits */
     unsigned nodes;            /* 1 unless numa_local */
-    _Atomic bool counted;      /* a slab with lines has issued a handle: before that, no slot's count was ever moved */
+    _Atomic bool counted;      /* a slab with lines has issued a handle; before that, all counts of slots are 0 */
 
-    TsiLock lock;                                   /* all below */
+    TsiLock lock;                                   /* guards all below */
     uint32_t with_free[TSI_NODES_MAX][TSI_CLASSES]; /* chunk + 1 */
     TsiStock stock;
-    _Atomic uint32_t resting;         /* regions that rest, slab id + 1, see rest.h; any thread may read */
-    uint32_t usable[TSI_STRIPS];      /* chunks from the first on whose pieces are committed; 0 where that is charged */
-    uint32_t used_hint, chunks_used;  /* no free chunk below; bits in `used` */
-    uint32_t set_aside;               /* units that can be taken back from large objects, see units.h */
+    _Atomic uint32_t resting;    /* regions that rest, slab id + 1, see rest.h; any thread may read */
+    uint32_t usable[TSI_STRIPS]; /* chunks, from the first on, whose pieces are committed; 0 where that is charged */
+    uint32_t used_hint, chunks_used;  /* no chunk below used_hint is free; bits in `used` */
+    uint32_t set_aside;               /* units that large objects can give up, see units.h */
     bool huge_apart;                  /* huge pages have a side of their own, see chunk.h */
-    bool limited;                     /* what may be written counts against a limit, used or not */
+    bool limited;                     /* writable memory counts against a limit, used or not */
     uint32_t large_gives, words_kept; /* large objects given back; chunks with meta_kept */
-    _Atomic uint32_t open_chunks;     /* that serve a class of slabs; readers may look */
+    _Atomic uint32_t open_chunks;     /* chunks that serve a class of slabs; readers may look */
     _Atomic uint32_t chunk_high;      /* chunks ever used; readers may look */
     _Atomic uint64_t covered;         /* bytes of payload whose entries are committed, all of chunk_high; no lock */
     _Atomic uint64_t committed_bytes; /* slabs out of the pool, and the stock */
     _Atomic uint64_t giving;          /* see tsi_space_give_begin */
     _Atomic uint64_t purge_calls, purge_bytes, purge_failures;
-    /* Readers may look: */
-    /* without the lock; these by tsi_class_row */
+    /* Readers may look */
+    /* without the lock; rows by tsi_class_row: */
     _Atomic uint64_t purges[TSI_CLASSES], purged[TSI_CLASSES], purges_failed[TSI_CLASSES];
     _Atomic uint64_t lock_fast[TSI_CLASSES][TSI_COLUMNS], lock_contended[TSI_CLASSES][TSI_COLUMNS];
 } TsiSpace;
@@ -216,7 +216,7 @@ TSI_INLINE uint8_t* tsi_meta_of(const TsiSpace* s, uint32_t chunk) {
 TSI_INLINE TsiLine* tsi_line(const TsiSpace* s, uint32_t id) {
     return (TsiLine*)(void*)(tsi_meta_of(s, tsi_line_chunk(id)) + TSI_META_LINES) + tsi_line_number(id);
 }
-/* A line's number in its chunk. */
+/* Returns the number of a line in its chunk, and which chunk that is. */
 TSI_INLINE uint32_t tsi_line_find(const TsiSpace* s, const TsiLine* l, uint32_t* chunk) {
     size_t d = (size_t)((const uint8_t*)l - s->meta);
     *chunk = (uint32_t)(d >> TSI_META_SHIFT);
@@ -234,7 +234,7 @@ TSI_INLINE const TsiClass* tsi_key_class(const TsiClassTable* t, uint32_t key) {
     return (const TsiClass*)(const void*)((const uint8_t*)t + (key & ~255u));
 }
 TSI_INLINE unsigned tsi_key_line_shift(uint32_t key) { return (uint8_t)key; }
-/* A chunk's first entry. */
+/* Returns the chunk's first entry. */
 TSI_INLINE TsiEntry* tsi_entries_of(const TsiSpace* s, uint32_t chunk) {
     return s->entries + ((size_t)chunk << (TSI_CHUNK_SHIFT - TSI_LINE_MIN_SHIFT));
 }
@@ -254,7 +254,7 @@ TSI_INLINE const TsiClass* tsi_slab_class(const TsiSpace* s, uint32_t slab_id) {
 TSI_INLINE uint32_t tsi_slab_at(const TsiClass* c, uint32_t line_id) {
     return tsi_slab_id(tsi_line_chunk(line_id), tsi_line_number(line_id) >> c->lines_log2);
 }
-/* Slabs that share pages fill half of their chunk: the other lines are no slab's. line: in its chunk. */
+/* Returns true if a line, by its number in the chunk, is in a slab. Slabs that share pages fill half of their chunk. */
 TSI_INLINE bool tsi_line_has_slab(const TsiClass* c, uint32_t line) { return line >> c->lines_log2 < TSI_CHUNK_SLABS; }
 TSI_INLINE uint32_t tsi_slab_of_line(const TsiSpace* s, uint32_t line_id) {
     return tsi_slab_at(&s->classes->c[tsi_class_of_line(s, line_id)], line_id);
@@ -265,25 +265,26 @@ TSI_INLINE uint32_t tsi_first_line(const TsiClass* c, uint32_t slab_id) {
 TSI_INLINE uint8_t* tsi_slab_payload(const TsiSpace* s, const TsiClass* c, uint32_t slab_id) {
     return tsi_chunk_base(s, tsi_slab_chunk(slab_id)) + (size_t)tsi_slab_number(slab_id) * c->slab_bytes;
 }
-/* Count words of a line's slots, see mem/handle.h. */
+/* Returns the count words of a line's slots, see mem/handle.h. */
 TSI_INLINE _Atomic uint64_t* tsi_counts(const TsiSpace* s, uint32_t line_id) {
     return (_Atomic uint64_t*)(void*)s->counts + ((size_t)line_id << 6);
 }
-/* Payload bytes of a slab that is in use. */
+/* Returns the payload bytes of a slab that is in use. */
 TSI_INLINE size_t tsi_slab_bytes(const TsiSpace* s, unsigned cls, uint32_t slab_id) {
     return cls == TSI_CLASS_LARGE ? (size_t)tsi_load_relaxed(&tsi_slab(s, slab_id)->extra) << 10
                                   : s->classes->c[cls].slab_bytes;
 }
 
-/* Where a pointer points, as far as the tables tell. */
+/* Place of an address, as far as the tables have it. */
 typedef struct TsiPlace {
     uint32_t line_id, slab_id;
     unsigned cls, slot;
 } TsiPlace;
-/* GONE: an address this space has used, in a chunk that serves no class now. */
+/* GONE: an address that was used, in a chunk that serves no class now. */
 typedef enum TsiPlaceResult { TSI_PLACE_OK, TSI_PLACE_FOREIGN, TSI_PLACE_INTERIOR, TSI_PLACE_GONE } TsiPlaceResult;
+/* Looks p up in the tables, filling *out as far as they know it. [any thread] */
 TsiPlaceResult tsi_space_locate(const TsiSpace* s, const void* p, TsiPlace* out);
-/* Address of a slot. */
+/* Returns the address of a slot. */
 TSI_INLINE uint8_t* tsi_place_address(const TsiSpace* s, const TsiPlace* at) {
     const TsiClass* c = &s->classes->c[at->cls];
     return tsi_chunk_base(s, tsi_line_chunk(at->line_id)) + ((size_t)tsi_line_number(at->line_id) << c->line_shift) +
@@ -292,35 +293,37 @@ TSI_INLINE uint8_t* tsi_place_address(const TsiSpace* s, const TsiPlace* at) {
 
 /* ---- reservation ---- */
 
-/* Once per process: the size table and the default classes. */
+/* Fills the size table and the default classes, once per process. */
 void tsi_space_process_init(void);
-/* Classes of allocators with default slab sizes. */
+/* Returns the classes of allocators with default slab sizes. */
 const TsiClassTable* tsi_space_default_classes(void);
-bool tsi_space_init(TsiSpace* s, const TsiSpaceConfig* config); /* false: the system refuses so much */
+/* Reserves the address space. Returns false if the system refuses. */
+bool tsi_space_init(TsiSpace* s, const TsiSpaceConfig* config);
+/* Unmaps the address space. [no other user] */
 void tsi_space_destroy(TsiSpace* s);
 
-/* The chunk that a huge page would fill together with this one. */
+/* Returns the chunk that shares a huge page with this one. */
 TSI_INLINE uint32_t tsi_space_other_half(uint32_t chunk) { return chunk ^ 1; }
-/* Makes the entries of chunks below `end` readable; false without memory. Lock held, or nobody knows of the space
- * yet. */
+/* Makes the entries of chunks below `end` readable. Returns false without memory.
+ * [pool lock, or space not shared yet] */
 bool tsi_space_cover(TsiSpace* s, uint32_t end);
-/* Makes the pieces of n chunks from `first` on usable. Where the system does not charge what may be written, so become
- * all pieces before them and some behind: a strip is one mapping then, whatever chunks are used, and takes few calls.
- * Returns false when the system refuses, which leaves the strip as it was. [pool lock] */
+/* Makes the pieces of n chunks from `first` on usable. Where the system does not charge writable memory, all pieces
+ * before them and some behind become usable too, so that a strip is one mapping and takes few calls. Returns false when
+ * the system refuses, and leaves the strip unchanged. [pool lock] */
 bool tsi_space_extend(TsiSpace* s, TsiStrip strip, uint32_t first, uint32_t n);
-/* Makes the handle counts of a chunk usable. */
+/* Makes the handle counts of a chunk usable. Returns false without memory. [no pool lock] */
 bool tsi_space_commit_counts(TsiSpace* s, uint32_t chunk);
-/* Slabs of a chunk that its class has, used or not. */
+/* Returns the slabs, used or not, of a chunk of the class. */
 unsigned tsi_chunk_slab_count(const TsiSpace* s, unsigned cls);
-/* True when so many more bytes would exceed max_bytes. */
+/* Returns true if `bytes` more would exceed max_bytes. */
 TSI_INLINE bool tsi_space_is_over(const TsiSpace* s, size_t bytes) {
     return s->config.max_bytes != 0 && tsi_load_relaxed(&s->committed_bytes) + bytes > s->config.max_bytes;
 }
 /*
- * Memory that is about to go back is in nobody's heap, store or stock, and committed until it has gone. Whoever takes
- * some out of there says so before others can find it, and says when it has gone: `giving` has how many are at it,
- * and above that how often some of it has gone. So an allocation that finds no room, looks everywhere, and still finds
- * none can tell whether others had what it lacks (heap/search.h).
+ * Memory that is about to go back is in no heap, store or stock, and committed until it has gone. A thread that takes
+ * some out of there calls give_begin before others can find it missing, and give_end when it has gone: `giving` counts
+ * the threads between the two and, above that, how often some has gone. So an allocation that finds no room, looks
+ * everywhere, and still finds none can tell whether others had what it lacks (heap/search.h). [any thread]
  */
 TSI_INLINE void tsi_space_give_begin(TsiSpace* s) {
     tsi_add_seq(&s->giving, 1); /* before the memory leaves its place; pairs with tsi_space_giving */
@@ -331,14 +334,15 @@ TSI_INLINE void tsi_space_give_end(TsiSpace* s) {
 TSI_INLINE uint64_t tsi_space_giving(TsiSpace* s) { return tsi_load_seq(&s->giving); }
 TSI_INLINE uint32_t tsi_givers(uint64_t giving) { return (uint32_t)giving; }
 TSI_INLINE uint32_t tsi_gone(uint64_t giving) { return (uint32_t)(giving >> 32); }
-/* Memory node of the calling thread. */
+/* Returns the memory node of the calling thread. */
 TSI_INLINE unsigned tsi_space_node_here(const TsiSpace* s) {
     return s->nodes == 1 ? 0 : tsi_os.node() % TSI_OS_NODES_MAX;
 }
 
 /* ---- regions that share pages, see parts.h ---- */
 
-/* Slabs of the class share pages. Not where the system's are larger, where part regions are as those of a page. */
+/* Returns true if slabs of the class share pages; false where the system's pages are larger, and each part has a
+ * page. */
 TSI_INLINE bool tsi_parts_share(const TsiSpace* s, unsigned cls) {
     return cls == TSI_CLASS_PART && s->classes->c[cls].slab_bytes < tsi_os.page_bytes;
 }

@@ -7,10 +7,10 @@
 enum {
     WORDS = TSI_STOCK_UNITS / 64,
     CHUNK_BYTES = 1 << TSI_CHUNK_SHIFT,
-    SLOT_SHIFT = 24,           /* of nanoseconds: 17 ms */
-    COLD_TICKS = 6,            /* as long as what was given back is remembered */
+    SLOT_SHIFT = 24,           /* log2 of nanoseconds: 17 ms */
+    COLD_TICKS = 6,            /* as long as bytes given back are remembered */
     TOGETHER_BYTES = 64 << 10, /* less than this does not go back alone */
-    BALANCE = 3,               /* of what slabs regret together the part that is worth keeping: decisions 0031, 0066 */
+    BALANCE = 3,               /* 1/3 of what slabs regret together is worth keeping: decisions 0031, 0066 */
     LOOK = 64                  /* chunks that are compared for the coldest */
 };
 
@@ -18,7 +18,7 @@ static void mark(TsiSpace* s, uint32_t chunk) {
     tsi_word_set(&s->bits[chunk / 64].stocked, chunk % 64, tsi_chunk_has_stock(&s->chunks[chunk]));
 }
 
-/* Of a word of a chunk the units below `end`. */
+/* Returns the units below `end` in one word of a chunk's bits. */
 static uint64_t units_below(unsigned word, unsigned end) {
     unsigned low = word * 64;
     return end >= low + 64 ? ~0ull : end > low ? (1ull << (end - low)) - 1 : 0;
@@ -38,6 +38,7 @@ uint64_t tsi_stock_reserve(TsiSpace* s, uint64_t bytes, uint64_t step) {
     return got;
 }
 
+/* Changes the budget, and `left` with it. */
 static void set_budget_locked(TsiSpace* s, uint64_t to) {
     TSI_HOLDS(&s->lock);
     TsiStock* k = &s->stock;
@@ -47,7 +48,7 @@ static void set_budget_locked(TsiSpace* s, uint64_t to) {
     (void)tsi_add_relaxed(&k->left, (int64_t)to - (int64_t)was);
 }
 
-/* Takes back up to so many bytes of what was lent. */
+/* Takes back up to `bytes` of lent room. */
 static void take_back_locked(TsiSpace* s, uint64_t bytes) {
     TSI_HOLDS(&s->lock);
     if (bytes > s->stock.lent) bytes = s->stock.lent;
@@ -55,7 +56,7 @@ static void take_back_locked(TsiSpace* s, uint64_t bytes) {
     set_budget_locked(s, tsi_load_relaxed(&s->stock.budget) - bytes);
 }
 
-/* Forgets what went back too long ago. */
+/* Forgets bytes that went back too long ago. */
 static void age_locked(TsiSpace* s, uint32_t tick) {
     TSI_HOLDS(&s->lock);
     TsiStock* k = &s->stock;
@@ -76,24 +77,27 @@ static void note_gone_locked(TsiSpace* s, uint64_t bytes, uint64_t ns) {
     k->gone_sum += bytes;
 }
 
-/* So much is taken from the system: was it there just now? */
+/* Counts as regret as many of the `bytes` taken from the system as went back a moment ago, and raises the budget. */
 static void regret_locked(TsiSpace* s, uint64_t bytes, bool large) {
     TSI_HOLDS(&s->lock);
     TsiStock* k = &s->stock;
     uint64_t ns = tsi_os.coarse_ns(), regretted = 0;
     age_locked(s, tick_of(ns));
+
     for (uint32_t n = 0; n < TSI_STOCK_SLOTS && regretted < bytes; n++) {
         uint64_t* gone = &k->gone[(k->gone_tick - n) % TSI_STOCK_SLOTS];
         uint64_t more = *gone < bytes - regretted ? *gone : bytes - regretted;
         *gone -= more;
         regretted += more;
     }
+
     if (regretted == 0) return;
     k->gone_sum -= regretted;
     k->rued[k->gone_tick % TSI_STOCK_SLOTS] += regretted;
     k->rued_sum += regretted;
     tsi_store_relaxed(&k->regretted, tsi_load_relaxed(&k->regretted) + regretted);
     tsi_store_relaxed(&k->used_ns, ns);
+
     uint64_t budget = tsi_load_relaxed(&k->budget), learned = budget - k->lent, to = learned + regretted,
              most = large ? k->limit : k->rued_sum / BALANCE;
     if (to > most) to = most;
@@ -103,7 +107,7 @@ static void regret_locked(TsiSpace* s, uint64_t bytes, bool large) {
 
 /* ---- pages ---- */
 
-/* Sets or clears the bits of a range; bytes whose bit has changed. */
+/* Sets or clears the bits of a range. Returns the bytes whose bit has changed. */
 static size_t change_locked(TsiSpace* s, const uint8_t* p, size_t bytes, bool set, uint32_t tick) {
     TSI_HOLDS(&s->lock);
     size_t at = (size_t)(p - s->base), end = at + bytes, changed = 0;
@@ -158,9 +162,9 @@ uint32_t tsi_stock_chunk_locked(const TsiSpace* s, unsigned cls, unsigned node) 
             uint32_t chunk = n << 6 | tsi_ctz64(w);
             const TsiChunk* k = &s->chunks[chunk];
             if (s->nodes != 1 && k->asked_node != node + 1) continue;
-            if (tsi_parts_share(s, cls) && (k->stock[0] | k->stock[1]) == 0) continue; /* they use half of a chunk */
+            if (tsi_parts_share(s, cls) && (k->stock[0] | k->stock[1]) == 0) continue; /* parts use half of a chunk */
             if (!tsi_class_is_region(cls) || k->region_class == cls) return chunk;
-            if (found == TSI_STOCK_NONE) found = chunk; /* whose map is to be cleared first */
+            if (found == TSI_STOCK_NONE) found = chunk; /* its map must be cleared first */
         }
     }
     return found;
@@ -168,8 +172,8 @@ uint32_t tsi_stock_chunk_locked(const TsiSpace* s, unsigned cls, unsigned node) 
 
 /* ---- giving back ---- */
 
-/* A chunk with pages in the stock that nobody is giving back; the one that was left alone for longest of those that are
- * looked at. With `cold`, only one that was left alone for a while. */
+/* Returns a chunk with pages in the stock that nobody is giving back, of those compared the one left alone for longest;
+ * with `cold`, at least for COLD_TICKS. */
 static uint32_t coldest_locked(TsiSpace* s, bool cold, uint32_t tick) {
     TSI_HOLDS(&s->lock);
     uint32_t words = (tsi_load_relaxed(&s->chunk_high) + 63) / 64, found = TSI_STOCK_NONE, looked = 0, most = 0;
@@ -204,11 +208,13 @@ static void purge_bits(TsiSpace* s, unsigned cls, uint32_t chunk, const uint64_t
     }
 }
 
-/* Gives pages of a chunk back, the last ones first, until `most` bytes are reached. The lock is given meanwhile. */
+/* Gives pages of a chunk back, the last ones first, until `most` bytes are reached. Returns the bytes. Drops the lock
+ * meanwhile. */
 static uint64_t evict_locked(TsiSpace* s, uint32_t chunk, uint64_t most) {
     TSI_HOLDS(&s->lock);
     TsiChunk* k = &s->chunks[chunk];
     uint64_t bits[WORDS] = {0}, bytes = 0;
+
     for (unsigned n = WORDS; n-- > 0 && bytes < most;) {
         uint64_t units = tsi_align_up(most < CHUNK_BYTES ? most - bytes : CHUNK_BYTES, tsi_os.page_bytes) >>
                          TSI_STOCK_SHIFT,
@@ -218,8 +224,10 @@ static uint64_t evict_locked(TsiSpace* s, uint32_t chunk, uint64_t most) {
         k->stock[n] = stay;
         bytes += (uint64_t)tsi_popcount(bits[n]) << TSI_STOCK_SHIFT;
     }
+
     mark(s, chunk);
     tsi_store_relaxed(&s->stock.bytes, tsi_load_relaxed(&s->stock.bytes) - bytes);
+
     unsigned cls = k->last_class;
     tsi_chunk_hold_locked(s, chunk); /* K3 */
     tsi_space_give_begin(s);
@@ -233,7 +241,8 @@ static uint64_t evict_locked(TsiSpace* s, uint32_t chunk, uint64_t most) {
     return bytes;
 }
 
-/* Whole chunks but for the last, until so many bytes have gone; how many did. */
+/* Gives back whole chunks' pages, of the last one fewer, until `most` bytes have gone. Returns how many did. Drops the
+ * lock meanwhile. */
 static uint64_t evict_coldest_locked(TsiSpace* s, uint64_t most) {
     TSI_HOLDS(&s->lock);
     uint64_t freed = 0;
@@ -243,8 +252,8 @@ static uint64_t evict_coldest_locked(TsiSpace* s, uint64_t most) {
     return freed;
 }
 
-/* Room for so many bytes: first from what was not used for long; otherwise, for little, by a chunk, so that many
- * small phases do not make a system call each. */
+/* Evicts pages for `need` bytes: cold ones first; otherwise, for a small need, TOGETHER_BYTES of a chunk at once, to
+ * save system calls of many small phases. */
 static void make_room(TsiSpace* s, uint64_t need) {
     uint64_t freed = 0, ns = tsi_os.coarse_ns();
     tsi_lock_take(&s->lock);
@@ -266,7 +275,8 @@ uint64_t tsi_stock_room(TsiSpace* s, uint64_t bytes, bool learn) {
     return got + tsi_stock_reserve(s, bytes - got, tsi_os.page_bytes);
 }
 
-/* Those that share pages go behind the others, of which there are so many, in order: parts.h decides on them. */
+/* Moves slabs that share pages, which parts.h decides on, behind the others, which keep their order. Returns how many
+ * others there are. */
 static unsigned without_parts(const TsiSpace* s, uint32_t* slab_ids, unsigned n) {
     unsigned whole = 0;
     for (unsigned i = 0; i < n; i++) {
@@ -282,9 +292,10 @@ unsigned tsi_stock_choose(TsiSpace* s, uint32_t* slab_ids, unsigned n, bool lear
     uint64_t want = 0, bytes = 0;
     unsigned keep = 0;
     if (!tsi_stock_learns(s)) return 0;
-    tsi_sort_ids(slab_ids, n); /* low addresses stay: there the pool looks first */
+    tsi_sort_ids(slab_ids, n); /* low addresses stay: the pool looks there first */
     n = without_parts(s, slab_ids, n);
     for (unsigned i = 0; i < n; i++) want += tsi_slab_class(s, slab_ids[i])->slab_bytes;
+
     uint64_t got = tsi_stock_room(s, want, learn);
     for (; keep < n; keep++) {
         size_t more = tsi_slab_class(s, slab_ids[keep])->slab_bytes;
@@ -337,7 +348,7 @@ void tsi_stock_lend(TsiSpace* s, uint64_t bytes) {
     tsi_lock_give(&s->lock);
 }
 
-/* Growth has given back as much as there is, within a tenth of a second: what goes is missed at once. */
+/* Returns true if growth gave back more than `committed` bytes within a tenth of a second: pages are missed at once. */
 static bool turns_over_locked(TsiSpace* s, uint64_t committed) {
     TSI_HOLDS(&s->lock);
     TsiStock* k = &s->stock;
@@ -375,14 +386,16 @@ void tsi_stock_settle(TsiSpace* s) {
     tsi_lock_take(&s->lock);
     uint32_t words = (tsi_load_relaxed(&s->chunk_high) + 63) / 64, since = tick_of(tsi_os.coarse_ns()) - k->looked_tick;
     uint64_t lent = k->lent, freed = 0;
+
     for (uint32_t chunk = 0; chunk < words * 64 && freed < lent; chunk++) {
-        if (s->bits[chunk / 64].stocked == 0) chunk |= 63; /* none of the word */
+        if (s->bits[chunk / 64].stocked == 0) chunk |= 63; /* none in this word */
         else if (tsi_chunk_is_stocked(s, chunk) && !s->chunks[chunk].held &&
                  tick_of(tsi_os.coarse_ns()) - s->chunks[chunk].stock_tick >= since)
             freed += evict_locked(s, chunk, lent - freed);
     }
+
     int64_t left = tsi_load_relaxed(&k->left);
-    take_back_locked(s, left > 0 ? (uint64_t)left : 0); /* for what went, and what was never filled */
+    take_back_locked(s, left > 0 ? (uint64_t)left : 0); /* for pages that went, and room never filled */
     tsi_lock_give(&s->lock);
 }
 

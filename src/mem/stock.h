@@ -1,29 +1,30 @@
 /*
- * stock.h - pages of no slab that are not given back, so that who needs pages next need not have them filled again.
+ * stock.h - pages of no slab that are kept rather than given back, so that the next thread that needs pages need not
+ * have the system fill them again.
  *
  * The stock belongs to nobody. Its pages lie in slabs of the pool and in chunks without a class, a bit for each 4 KiB:
- * any thread and any class may take them, regions of every size and large objects, too. A chunk that has some is opened
- * before any other. While a chunk holds a slab of a class, its other pages serve that class alone.
+ * any thread and any class may take them, including regions of every size and large objects. A chunk that has some is
+ * opened before any other. While a chunk holds a slab of a class, its other pages serve that class alone.
  *
- * The budget bounds what is kept, here and in the stores of threads (heap/warm.h), which are granted parts of it. It
- * starts at `start` and learns up to `limit`: what ends give back for want of budget, and what is taken from the system
- * again within about 100 ms, was given back in vain, and the budget rises by it: to a third of what was within that
- * time, unless a large object takes it (decisions 0031, 0066). For each second in which less than half of it was
- * needed it falls by half, never below its start. A limit that is not above the start switches learning off, and with
- * it the stock.
+ * The budget bounds what is kept, here and in the stores of threads (heap/warm.h), which are granted parts of it.
+ * Learning starts at `start` and ends at `limit`: bytes that ends give back for want of budget, and that are taken from
+ * the system again within about 100 ms, are regretted, and the budget rises by them: to a third of the bytes regretted
+ * within that time, unless a large object takes them (decisions 0031, 0066). For each second in which less than half of
+ * it was needed it falls by half, never below its start. A limit that is not above the start switches learning off, and
+ * with it the stock.
  *
  * A heap that goes on and has emptied slabs may need them again in a moment, or never. Room for these pages is lent
  * beyond the budget, until a look finds them untouched since the look before (heap/decay.h), and as long as the
- * allocator does not grow beyond the most that it had as pages were emptied: before it does, kept pages go. So what is
- * lent costs no memory at the peak. But where all of it would go that way within 100 ms, as in a program that empties
+ * allocator does not grow beyond the most that it had as pages were emptied: before it does, kept pages go. So lent
+ * room costs no memory at the peak. But where all of it would go that way within 100 ms, as in a program that empties
  * one class and fills another in turn, the allocator grows instead.
  *
  * Invariants
  *   K1  A page in the stock is in no slab that is out of the pool: taking a slab takes its pages out. Under the lock.
- *   K2  left + stock + grants of threads = budget. Who gives pages has taken their room from `left` before.
- *   K3  A chunk whose pages are on their way to the system is held: it is in no list and counts as used, so
- *       nobody takes a slab of it or opens it meanwhile. Slabs may come back to it.
- *   K4  Where it learns, start + lent <= budget <= limit. Pages that leave the stock take their part of `lent` along.
+ *   K2  left + stock + grants of threads = budget. A thread that gives pages has taken their room from `left` before.
+ *   K3  A chunk whose pages are on their way to the system is held: it is in no list and counts as used, so nobody
+ *       takes a slab of it or opens it until they have gone. Slabs may come back to it.
+ *   K4  While it learns, start + lent <= budget <= limit. Pages that leave the stock take their part of `lent` along.
  */
 #ifndef TSI_MEM_STOCK_H
 #define TSI_MEM_STOCK_H
@@ -35,44 +36,47 @@ enum { TSI_STOCK_SECOND = 1000000000 };
 
 TSI_INLINE bool tsi_stock_learns(const TsiSpace* s) { return s->stock.limit > s->stock.start; }
 
-/* ---- lock held ---- */
-/* The range leaves the stock for a slab or a large object. Bytes of it that were kept; the rest the system fills. */
+/* ---- pool lock held ---- */
+/* Takes a range out of the stock for a slab or a large object. Returns how many of its bytes were kept; the system
+ * fills the rest. */
 size_t tsi_stock_take_locked(TsiSpace* s, const uint8_t* p, size_t bytes, bool large);
-/* The range joins the stock; its room was taken from `left`. */
+/* Adds a range to the stock; its room was taken from `left`. */
 void tsi_stock_put_locked(TsiSpace* s, const uint8_t* p, size_t bytes);
-/* A free chunk with pages in the stock that a class may open, or TSI_STOCK_NONE. */
+/* Returns a free chunk with pages in the stock that a class may open, or TSI_STOCK_NONE. */
 uint32_t tsi_stock_chunk_locked(const TsiSpace* s, unsigned cls, unsigned node);
-/* ---- without it ---- */
-/* Room of the budget, all of `bytes` or less, in steps of `step`. */
+/* ---- any thread, no pool lock ---- */
+/* Takes room from the budget. Returns how many bytes it got: all of `bytes`, or less in steps of `step`. */
 uint64_t tsi_stock_reserve(TsiSpace* s, uint64_t bytes, uint64_t step);
+/* Gives `bytes` of room back to the budget. */
 TSI_INLINE void tsi_stock_unreserve(TsiSpace* s, uint64_t bytes) {
     (void)tsi_add_relaxed(&s->stock.left, (int64_t)bytes);
 }
-/* How many of the slabs, which it sorts, may stay: the first so many. Their room is taken; the others are to go, with
- * `learn` for want of budget, but for those that share pages, which tsi_space_leave decides on. */
+/* Sorts the slabs and takes room for those that may stay, the first ones. Returns how many; the others must go, with
+ * `learn` for want of budget, except those that share pages, which tsi_space_leave decides on. */
 unsigned tsi_stock_choose(TsiSpace* s, uint32_t* slab_ids, unsigned n, bool learn);
-/* Room of the budget for so many bytes, or for less, in pages; with `learn`, first at the cost of what was not used for
- * long. */
+/* Takes room for `bytes`, or for less, in pages; with `learn`, first evicts pages that were not used for long. Returns
+ * how many bytes it got. */
 uint64_t tsi_stock_room(TsiSpace* s, uint64_t bytes, bool learn);
-/* Ends give so much back for want of budget. */
+/* Records that ends give `bytes` back for want of budget. */
 void tsi_stock_note_gone(TsiSpace* s, uint64_t bytes);
-/* Lets the budget fall for each second it was not used, and gives back what is beyond it. */
+/* Lets the budget fall for each second it was not used, and gives back pages beyond it. */
 void tsi_stock_look(TsiSpace* s, uint64_t now_ns);
-/* Lends room, up to the limit of the budget, for so many bytes that phases which go on have emptied. O(1) */
+/* Lends room, up to the limit of the budget, for `bytes` that phases which go on have emptied. O(1) */
 void tsi_stock_lend(TsiSpace* s, uint64_t bytes);
-/* Gives kept pages back where more is committed than when room was last lent. Called after pages were taken from the
+/* Gives kept pages back if more is committed than when room was last lent. Called after pages were taken from the
  * system. */
 void tsi_stock_grown_now(TsiSpace* s);
 TSI_INLINE void tsi_stock_grown(TsiSpace* s) {
     uint64_t high = tsi_load_relaxed(&s->stock.high);
     if (TSI_UNLIKELY(high != 0) && tsi_load_relaxed(&s->committed_bytes) > high) tsi_stock_grown_now(s);
 }
-/* Takes back what was lent, with pages of chunks that nobody has put into the stock, or taken out of it, since the last
+/* Takes back lent room, with pages of chunks where nothing has joined or left the stock since the last
  * tsi_stock_looked. O(chunks) */
 void tsi_stock_settle(TsiSpace* s);
-/* Notes the time, for the next tsi_stock_settle. */
+/* Records the time, for the next tsi_stock_settle. */
 void tsi_stock_looked(TsiSpace* s);
-/* Gives so much of the stock back, or all; as asked for, so never in vain. */
+/* Gives `bytes` of the stock back, or all there is, because the caller asked: never regretted. Returns how many bytes
+ * went. */
 uint64_t tsi_stock_give_back(TsiSpace* s, uint64_t bytes);
 
 #endif

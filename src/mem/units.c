@@ -7,8 +7,8 @@
 #include "mem/purge.h"
 
 enum {
-    ROOM_FACTOR = 16, /* an object that grows is given room for as many times its size */
-    ROOM_PART = 8     /* but for no more than this part of the free chunks */
+    ROOM_FACTOR = 16, /* a growing object gets addresses for this many times its size */
+    ROOM_PART = 8     /* but for at most this part of the free chunks */
 };
 
 /* ---- units ---- */
@@ -28,7 +28,7 @@ uint32_t tsi_unit_slab(const TsiSpace* s, uint32_t position) {
     return tsi_slab_id(position >> log2, position & ((1u << log2) - 1));
 }
 
-/* Units of a chunk that lie in [from, end), a bit each. */
+/* Returns the units of a chunk that lie in [from, end), a bit each. */
 static uint32_t units_in(const TsiSpace* s, uint32_t chunk, uint32_t from, uint32_t end) {
     unsigned log2 = tsi_units_log2(s);
     uint32_t low = chunk << log2, high = low + (1u << log2);
@@ -38,7 +38,7 @@ static uint32_t units_in(const TsiSpace* s, uint32_t chunk, uint32_t from, uint3
     return ((1u << n) - 1) << (low - (chunk << log2));
 }
 
-/* Units of a chunk that a large object may take. */
+/* Returns the units of a chunk that a large object may take. */
 static uint32_t free_units(const TsiSpace* s, uint32_t chunk) {
     if (!tsi_chunk_is_used(s, chunk)) return all_units(s);
     return tsi_chunk_is_open(s, chunk) && !s->chunks[chunk].held ? all_units(s) & ~s->chunks[chunk].units : 0;
@@ -61,7 +61,8 @@ uint32_t tsi_units_find(const TsiSpace* s, uint32_t n, size_t align, bool anywhe
     unsigned log2 = tsi_units_log2(s);
     uint32_t step = align >> tsi_unit_shift(s) > 1 ? (uint32_t)(align >> tsi_unit_shift(s)) : 1;
     uint32_t skew = (uint32_t)((uintptr_t)s->base >> tsi_unit_shift(s)) & (step - 1);
-    uint32_t begin = 0, end = TSI_NOWHERE; /* of the run that ends where the search has come to */
+    uint32_t begin = 0, end = TSI_NOWHERE; /* run of free units that the search has reached */
+
     for (uint32_t word = 0; word < (s->chunk_count + 63) / 64; word++) {
         uint64_t some = ~s->bits[word].used | s->bits[word].open;
         if (!anywhere && s->huge_apart) some &= ~tsi_chunk_huge_side(word);
@@ -81,13 +82,14 @@ uint32_t tsi_units_find(const TsiSpace* s, uint32_t n, size_t align, bool anywhe
     return TSI_NOWHERE;
 }
 
-/* The words of a unit that is used begin above the chunk's floors. */
+/* Starts the words of a unit that gets used above the chunk's floors. [pool lock] */
 static void unit_begin(TsiSpace* s, uint32_t slab_id, bool inside) {
     _Atomic uint64_t* tag = &tsi_slab(s, slab_id)->tag;
     tsi_floors_apply(s, TSI_CLASS_LARGE, slab_id);
     if (inside) tsi_store_relaxed(tag, tsi_tag(tsi_tag_seq(tsi_load_relaxed(tag)), 0, TSI_SLAB_INSIDE));
 }
 
+/* Sets which units of a chunk objects have, and whether it is open. [pool lock] */
 static void set_units(TsiSpace* s, uint32_t chunk, uint32_t units) {
     s->chunks[chunk].units = (uint16_t)units;
     tsi_word_set(&s->bits[chunk / 64].open, chunk % 64, units != 0 && units != all_units(s));
@@ -95,6 +97,7 @@ static void set_units(TsiSpace* s, uint32_t chunk, uint32_t units) {
 
 void tsi_units_place(TsiSpace* s, uint32_t from, uint32_t end, bool starts) {
     unsigned log2 = tsi_units_log2(s);
+
     for (uint32_t chunk = from >> log2; chunk << log2 < end; chunk++) {
         TsiChunk* k = &s->chunks[chunk];
         uint32_t units = units_in(s, chunk, from, end);
@@ -102,7 +105,7 @@ void tsi_units_place(TsiSpace* s, uint32_t from, uint32_t end, bool starts) {
         if (free) {
             if (TSI_UNLIKELY(k->huge)) tsi_space_avoid_huge(s, chunk);
             k->units = 0;
-            k->last_class = TSI_CLASS_LARGE; /* pages of free units beside the object may be in the stock */
+            k->last_class = TSI_CLASS_LARGE; /* pages of free units beside it may be in the stock */
             tsi_chunk_set_used(s, chunk, true);
         }
         if (units == all_units(s) && !first) {
@@ -118,13 +121,13 @@ void tsi_units_place(TsiSpace* s, uint32_t from, uint32_t end, bool starts) {
     }
 }
 
-/* A chunk that no large object uses any more. */
+/* Frees a chunk that no large object uses any more. [pool lock] */
 static void close(TsiSpace* s, uint32_t chunk) {
     TsiChunk* k = &s->chunks[chunk];
     if (tsi_chunk_class(s, chunk) == TSI_CLASS_LARGE) tsi_floors_raise(s, chunk, 1u << tsi_units_log2(s));
     tsi_chunk_set_class(s, chunk, 0);
     k->last_class = TSI_CLASS_LARGE;
-    if (k->held) return; /* settled as it is given free */
+    if (k->held) return; /* tsi_chunk_unhold_locked does it */
     if (k->meta_kept) tsi_chunk_give_words(s, chunk);
     else if (!tsi_chunk_has_stock(k)) tsi_space_mark_gone(k);
     tsi_chunk_set_used(s, chunk, false);
@@ -151,7 +154,7 @@ void tsi_units_leave(TsiSpace* s, uint32_t from, uint32_t end) {
 void tsi_units_set_span(TsiSpace* s, uint32_t slab_id, uint32_t units) {
     _Atomic uint32_t* word = &tsi_slab(s, slab_id)->gone;
     uint32_t was = tsi_load_relaxed(word);
-    /* An end may say at this moment that it has looked. */
+    /* An end may set LOOKED at this moment. */
     while (!atomic_compare_exchange_weak_explicit(word, &was, units << TSI_LARGE_UNITS_SHIFT | (was & TSI_LARGE_FLAGS),
                                                   memory_order_relaxed, memory_order_relaxed)) {}
 }
@@ -171,7 +174,7 @@ bool tsi_units_reclaim_locked(TsiSpace* s) {
             uint32_t id = tsi_slab_id(chunk, tsi_ctz64(left)), from = tsi_unit_position(s, id);
             if (tsi_tag_state(tsi_load_relaxed(&tsi_slab(s, id)->tag)) == TSI_SLAB_INSIDE) continue;
             uint32_t n = tsi_large_units(s, tsi_slab_bytes(s, TSI_CLASS_LARGE, id)), span = tsi_large_span(s, id);
-            /* from a chunk's beginning on: one that the object fills has no words for its units */
+            /* From a chunk's beginning on: a chunk that the object fills has no words for its units. */
             uint32_t aside = tsi_units_aside(s, from, n, span);
             if (aside == 0) continue;
             tsi_units_set_span(s, id, span - aside);

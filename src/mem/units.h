@@ -10,17 +10,18 @@
  * A chunk is LARGE where objects begin or end, and CONT where one of them fills it. Units of a LARGE chunk in which no
  * object begins have the tag INSIDE, so an address there is an interior one.
  *
- * An object that has grown is likely to grow on: it gets addresses for sixteen times its size, which are nobody's
- * memory. They are taken back when addresses run short.
+ * An object that has grown is likely to grow on: it gets addresses for sixteen times its size, without memory. They are
+ * taken back when addresses run short.
  *
- * A position is the number of a unit in the payload. All of it changes under the pool's lock; others read the tags.
+ * A position is the number of a unit in the payload. Everything here changes under the pool's lock; others read the
+ * tags.
  *
  * Invariants
- *   V1  A unit of a LARGE chunk has its bit in `units` exactly while an object has it. It is the object's first, or
- *       INSIDE.
+ *   V1  A unit of a LARGE chunk has its bit in `units` exactly while an object has it. Such a unit is the object's
+ *       first, or INSIDE.
  *   V2  The units of an object adjoin: its first one, then units INSIDE and CONT chunks.
- *   V3  `set_aside` counts the units that objects have in chunks behind those that their bytes reach: what can be taken
- *       back. So a search that finds no addresses looks at objects only where it gains some.
+ *   V3  `set_aside` counts the units that objects have in chunks behind those that their bytes reach, all of which can
+ *       be taken back. So a search that finds no addresses looks at objects only where it gains some.
  */
 #ifndef TSI_MEM_UNITS_H
 #define TSI_MEM_UNITS_H
@@ -29,49 +30,51 @@
 
 #define TSI_NOWHERE UINT32_MAX /* no position */
 
-unsigned tsi_unit_shift(const TsiSpace* s); /* of the bytes of a unit */
-unsigned tsi_units_log2(const TsiSpace* s); /* units of a chunk */
+unsigned tsi_unit_shift(const TsiSpace* s); /* log2 of the bytes of a unit */
+unsigned tsi_units_log2(const TsiSpace* s); /* log2 of the units of a chunk */
+/* Convert between slab ids and positions. */
 uint32_t tsi_unit_position(const TsiSpace* s, uint32_t slab_id);
 uint32_t tsi_unit_slab(const TsiSpace* s, uint32_t position);
-/* Units that so many bytes need. */
+/* Returns the units that `bytes` need. */
 uint32_t tsi_large_units(const TsiSpace* s, size_t bytes);
-/* Units that an object has, those that it may grow into included. */
+/* Returns the units that an object has, those to grow into included. */
 TSI_INLINE uint32_t tsi_large_span(const TsiSpace* s, uint32_t slab_id) {
     return tsi_load_relaxed(&tsi_slab(s, slab_id)->gone) >> TSI_LARGE_UNITS_SHIFT;
 }
-/* The place of a large object. */
+/* Returns the place of a large object. */
 TSI_INLINE TsiPlace tsi_large_place(uint32_t slab_id) {
     return (TsiPlace){tsi_line_at(tsi_slab_chunk(slab_id), tsi_slab_number(slab_id)), slab_id, TSI_CLASS_LARGE, 0};
 }
 
-/* ---- pool lock held, or in a fork child ---- */
+/* ---- pool lock, or in a fork child ---- */
 
-/* A unit is an object's, by its bit. */
+/* Returns true if an object has the unit, by its bit. */
 TSI_INLINE bool tsi_large_is_used(const TsiSpace* s, uint32_t slab_id) {
     return s->chunks[tsi_slab_chunk(slab_id)].units >> tsi_slab_number(slab_id) & 1;
 }
-/* Bytes of the objects that begin in a LARGE chunk. */
+/* Returns the bytes of the objects that begin in a LARGE chunk. */
 uint64_t tsi_large_bytes(const TsiSpace* s, uint32_t chunk);
-/* First fit: the position of n free units in a row whose address is aligned, or TSI_NOWHERE. `anywhere`: on the side of
- * huge pages, too. O(chunks / 64), and O(units) of the chunks that are open. */
+/* Finds the first n free units in a row whose address is aligned; `anywhere`: also on the side of huge pages. Returns
+ * the position, or TSI_NOWHERE. O(chunks / 64), and O(units) of the open chunks. */
 uint32_t tsi_units_find(const TsiSpace* s, uint32_t n, size_t align, bool anywhere);
-/* Free units from a position on, `most` at the most. */
+/* Returns how many units are free from `position` on, at most `most`. */
 uint32_t tsi_units_free_from(const TsiSpace* s, uint32_t position, uint32_t most);
-/* Units that an object of n is to have where it grows. None beyond n where writable memory is charged. */
+/* Returns the units that an object of n gets as it grows: n where writable memory is charged. */
 uint32_t tsi_units_room(const TsiSpace* s, uint32_t n);
-/* Units that can be taken back from an object of n units at `from` that has `span` (V3). */
+/* Returns the units that can be taken back from an object of n units at `from` with `span` (V3). */
 TSI_INLINE uint32_t tsi_units_aside(const TsiSpace* s, uint32_t from, uint32_t n, uint32_t span) {
     uint32_t to = (uint32_t)tsi_align_up(from + n, 1u << tsi_units_log2(s)), end = from + span;
     return end > to ? end - to : 0;
 }
+/* Sets the units that an object has. */
 void tsi_units_set_span(TsiSpace* s, uint32_t slab_id, uint32_t units);
-/* Units [from, end) become an object's, which begins at `from` if `starts`. Chunks that it fills are CONT, so that
- * nothing is written for them; the one where it begins is not. */
+/* Gives units [from, end) to an object, which begins at `from` if `starts`. Chunks that it fills become CONT, which
+ * need no writes, except the one where it begins. */
 void tsi_units_place(TsiSpace* s, uint32_t from, uint32_t end, bool starts);
-/* Units [from, end) are nobody's any more. */
+/* Frees units [from, end). */
 void tsi_units_leave(TsiSpace* s, uint32_t from, uint32_t end);
 /* Takes back addresses that objects were given to grow into, where they fill chunks. Returns false if there were none.
- * O(chunks ever used) where there are some. */
+ * O(chunks ever used) at worst. */
 bool tsi_units_reclaim_locked(TsiSpace* s);
 
 #endif

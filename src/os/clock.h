@@ -1,11 +1,11 @@
 /*
- * clock.h - one monotonic clock of two readings: the system's, which programs are told, and the quick one (os/ticks.h),
- * with which phases are stamped as they begin.
+ * clock.h - one monotonic clock of two readings: the system's, for programs, and the quick one (os/ticks.h), with which
+ * phases are stamped as they begin.
  *
  * The two are within microseconds of each other, and a program may compare them: a phase that it begins between two
- * readings of slab_now_ns has begun between them. So each thread keeps the latest that it was told or has stamped, and
- * is told nothing before that. Where that is ahead by more than APART it is not believed: a clock was changed under us
- * (a process moved to another machine).
+ * readings of slab_now_ns has begun between them. So each thread keeps the latest reading or stamp, and never reads
+ * less. A kept value ahead by more than APART is not believed: the clock was changed under us (a process moved to
+ * another machine).
  */
 #ifndef TSI_OS_CLOCK_H
 #define TSI_OS_CLOCK_H
@@ -17,14 +17,15 @@
 
 extern _Thread_local uint64_t tsi_clock_told;
 
+/* Returns ns, or this thread's latest reading or stamp if that is ahead. */
 TSI_INLINE uint64_t tsi_clock_forward(uint64_t ns) {
     if (TSI_UNLIKELY(tsi_clock_told - ns < TSI_CLOCK_APART)) return tsi_clock_told;
     return tsi_clock_told = ns;
 }
-/* What the program is told. Not inline: files that use vector registers call it, and those keep away from thread-local
- * storage (CMakeLists.txt). */
+/* Reads the program's clock. Out of line: files that use vector registers call it, and those keep away from
+ * thread-local storage (CMakeLists.txt). */
 uint64_t tsi_clock_now(void);
-/* When something begins that the program may ask about. */
+/* Returns the time to stamp on a beginning that the program may ask about. */
 TSI_INLINE uint64_t tsi_clock_stamp(void) { return tsi_clock_forward(tsi_os.quick_ns()); }
 
 #endif

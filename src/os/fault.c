@@ -23,7 +23,7 @@ static uintptr_t pc_of(const void* context) {
 #endif
 }
 
-/* What was to handle it: called, or put back, so that the instruction faults again and meets it. */
+/* Calls the earlier handler, or puts it back so that the instruction faults again and reaches it. */
 static void go_on(int number, siginfo_t* info, void* context) {
     if ((before.sa_flags & SA_SIGINFO) != 0) before.sa_sigaction(number, info, context);
     else if (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN) (void)sigaction(number, &before, NULL);
@@ -32,7 +32,7 @@ static void go_on(int number, siginfo_t* info, void* context) {
 
 static void on_signal(int number, siginfo_t* info, void* context) {
     int saved = errno;
-    if (info->si_code > 0) told(info->si_addr, pc_of(context)); /* the kernel's, not kill's */
+    if (info->si_code > 0) told(info->si_addr, pc_of(context)); /* from the kernel, not kill */
     errno = saved;
     go_on(number, info, context);
 }

@@ -1,5 +1,5 @@
 /*
- * fault.h - told of an access to a page that may not be touched, and names for code.
+ * fault.h - reports accesses to pages that may not be touched, and names code.
  */
 #ifndef TSI_OS_FAULT_H
 #define TSI_OS_FAULT_H
@@ -8,10 +8,11 @@
 
 /* Called in a signal handler on the thread that has touched `address`, by the instruction at pc (0: not known). */
 typedef void TsiFaultFn(const void* address, uintptr_t pc);
-/* Has fn called for each such access of the process, before whatever handled it until now, which goes on to. Once for
- * the process; a handler that the program installs later takes its place. Returns false where the system refuses. */
+/* Has fn called for each such access of the process, before the handler installed until now, which runs afterwards.
+ * Works once for the process; a handler that the program installs later replaces it. Returns false if the system
+ * refuses. */
 bool tsi_os_on_fault(TsiFaultFn* fn);
-/* Writes "function+0x12 (library.so+0x345)", or what is known of it. Returns its length. */
+/* Writes "function+0x12 (library.so+0x345)", or as much of it as is known. Returns its length. */
 size_t tsi_os_code_name(uintptr_t pc, char* out, size_t n);
 
 #endif

@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* By number: the kernel's headers are not where every C library's are. */
+/* Numbers of linux/futex.h: the kernel's headers are not where every C library's are. */
 enum { FUTEX_WAIT = 0, FUTEX_WAKE = 1, FUTEX_PRIVATE_FLAG = 128 };
 
 static void futex(TsiLock* l, int op, uint32_t value, const struct timespec* most) {
@@ -20,7 +20,7 @@ _Thread_local TsiLockStats* tsi_lock_stats;
 _Thread_local uint64_t tsi_lock_slept_ns;
 
 #ifdef TSI_DEBUG
-/* More than a thread ever holds. */
+/* More locks than a thread ever holds. */
 enum { HELD = 16 };
 static _Thread_local const TsiLock* held[HELD];
 static _Thread_local unsigned held_count;
@@ -57,9 +57,9 @@ void tsi_lock_disown(const TsiLock* l) {
 void tsi_lock_all(bool mine) { all_mine = mine; }
 #endif
 
-/* How often a waiter looks before it sleeps; the later looks have a pause between them. Together they take some
- * microseconds, as long as most locks are held, and less than the membarrier and the sleep cost, which interrupt the
- * holder, too. */
+/* How often a waiter tries before it sleeps; later tries have a pause between them. Together they take some
+ * microseconds: as long as most locks are held, and less than the membarrier and the sleep cost, which also interrupt
+ * the holder. */
 enum { LOOKS = 300, CLOSE_LOOKS = 100 };
 
 static void pause_for_other(void) {
@@ -75,17 +75,20 @@ bool tsi_lock_slow_within(TsiLock* l, uint64_t ns) {
         if (tsi_load_relaxed(&l->word) == 0 && tsi_lock_try(l)) return true;
         if (look >= CLOSE_LOOKS) pause_for_other();
     }
+
     uint64_t since = tsi_os.now_ns(), slept = 0;
     bool got;
-    tsi_add_seq(&l->waiters, 1); /* pairs with the look in tsi_lock_give */
+    tsi_add_seq(&l->waiters, 1); /* pairs with the read in tsi_lock_give */
     const struct timespec nap = {0, 1000000}, sleep = {0, 20000000};
     bool seen = !tsi_os.has_membarrier || tsi_os.membarrier(); /* see lock.h */
+
     while (!(got = tsi_lock_try(l)) && slept < ns) {
         futex(l, FUTEX_WAIT, 1, seen && ns == UINT64_MAX ? &sleep : &nap);
         slept = tsi_os.now_ns() - since;
     }
+
     uint32_t waiters = tsi_load_relaxed(&l->waiters);
-    /* seq_cst where relaxed would do: it is rare. */
+    /* seq_cst where relaxed would do: this is rare. */
     while (waiters != 0 && !tsi_cas_seq(&l->waiters, &waiters, waiters - 1)) {}
     tsi_lock_slept_ns += slept;
     return got;
@@ -95,7 +98,7 @@ void tsi_lock_slow(TsiLock* l) { (void)tsi_lock_slow_within(l, UINT64_MAX); }
 
 void tsi_lock_wake(TsiLock* l) { futex(l, FUTEX_WAKE, 1, NULL); }
 
-/* Nothing is not written: it would fetch a page for it. */
+/* Adds v to *sum, which has one writer; a zero is not written, because that would fetch a page. */
 static void add(_Atomic uint64_t* sum, uint64_t v) {
     if (v != 0) tsi_store_relaxed(sum, tsi_load_relaxed(sum) + v);
 }
@@ -109,6 +112,7 @@ bool tsi_lock_probed(TsiLock* l) {
     uint64_t since = chosen ? tsi_os.now_ns() : 0;
     bool fast = tsi_lock_try(l);
     if (!fast) tsi_lock_slow(l);
+
     if (!chosen) return fast;
     s->tick = 0;
     s->held = l;

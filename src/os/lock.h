@@ -1,33 +1,32 @@
 /*
  * lock.h - a small mutual-exclusion lock that is given back without an atomic read-modify-write.
  *
- * word is 0 or 1, waiters the number of threads that sleep or are about to. Most locks are never waited for, so
- * the fence between the giver's store and its look at waiters is left to those who wait (the asymmetric fence
- * of src/state/bracket.h):
+ * word is 0 or 1, waiters the number of threads that sleep or are about to. Most locks are never waited for, so the
+ * fence between the giver's store and its read of waiters is left to the waiters (the asymmetric fence of
+ * src/state/bracket.h):
  *
  *   give                               wait
  *   word = 0          (release)        waiters++
  *   -- compiler fence --               membarrier
  *   waiters != 0 ? wake one            repeat: take word, or sleep while it is 1
  *
- * After the membarrier every give that follows sees the waiter; one that looked before has its store visible, so
- * the waiter does not sleep on it. Whoever takes the lock in between gives it back after the membarrier. Without
+ * After the membarrier every later give sees the waiter; a give that read waiters before has its store visible, so the
+ * waiter does not sleep on it. A thread that takes the lock in between gives it back after the membarrier. Without
  * membarrier give is an exchange; a waiter whose membarrier has failed sleeps a millisecond at a time. Sleeping is by
- * futex, as in U. Drepper, "Futexes Are Tricky" (2011). Not recursive, 8 bytes, zero is free, so a fork child can reset
- * it by storing 0. Model: tests/models/lock_give.pml.
+ * futex, as in U. Drepper, "Futexes Are Tricky" (2011). The lock is not recursive; it has 8 bytes, and zero is free, so
+ * a fork child can reset it by storing 0. Model: tests/models/lock_give.pml.
  *
- * A lock may lie in a record whose page goes back (os/table.h): its holder then is who gives the page back, and it
+ * A lock may lie in a record whose page goes back (os/table.h): the thread that gives the page back holds it, and it
  * reads as free afterwards. A waiter that came meanwhile is no longer counted. So nobody sleeps longer than some
- * milliseconds at a time, and who is no longer counted does not count itself off.
+ * milliseconds at a time, and a waiter that is no longer counted does not count itself off.
  *
- * The order in which locks are taken is in locks.def. Debug builds keep a list of what a thread holds: a lock that is
- * waited for comes after all of them, who gives one has it, and TSI_HOLDS says so where a function wants it held. One
- * that is only tried may come at any place.
+ * The order in which locks are taken is in locks.def. Debug builds list the locks that a thread holds: a lock that is
+ * waited for comes after all of them, and a lock that is given, or that TSI_HOLDS names, is among them. A lock that is
+ * only tried may come at any place.
  *
- * A lock is held for bounded work only; the pool's, the tables', the eras' and the registry's may
- * cover a system call that commits memory or gives bookkeeping back, and a bank's all of an allocation;
- * one in which a phase ends may cover the return of up to 64 KiB that make room for its heap to wait (ready.h). The
- * others none.
+ * A lock is held for bounded work only. The pool's, the tables', the eras' and the registry's may cover a system call
+ * that commits memory or gives bookkeeping back, and a bank's all of an allocation; a lock under which a phase ends may
+ * cover the return of up to 64 KiB that make room for its heap to wait (ready.h). The others cover no system call.
  */
 #ifndef TSI_OS_LOCK_H
 #define TSI_OS_LOCK_H
@@ -38,7 +37,7 @@
 #include "os/os.h"
 
 enum { TSI_LATENCY_BUCKETS = 96 };
-/* Four buckets to a doubling: 0..3 singly, then by the highest bit and the two below it. */
+/* Returns the bucket of a time, four to a doubling: 0..3 singly, then by the highest bit and the two below it. */
 TSI_INLINE unsigned tsi_latency_bucket(uint64_t ns) {
     if (ns < 4) return (unsigned)ns;
     unsigned top = tsi_log2(ns), at = 4 * top + (unsigned)(ns >> (top - 2) & 3) - 4;
@@ -49,13 +48,13 @@ TSI_INLINE unsigned tsi_latency_bucket(uint64_t ns) {
 typedef struct TsiLockStats {
     _Atomic uint64_t samples, wait_sum, wait_max, hold_sum, hold_max;
     _Atomic uint64_t wait[TSI_LATENCY_BUCKETS], hold[TSI_LATENCY_BUCKETS];
-    uint32_t period, tick; /* one in so many */
-    struct TsiLock* held;  /* the sampled lock that is held now */
+    uint32_t period, tick; /* one lock in `period` is sampled */
+    struct TsiLock* held;  /* the sampled lock, while held */
     uint64_t held_since;
 } TsiLockStats;
 
 typedef enum TsiLockRank {
-    TSI_LOCK_NONE, /* of a record in zeros: its page went back */
+    TSI_LOCK_NONE, /* rank of a record in zeros, whose page went back */
 #define TSI_LOCK(name, what, where) TSI_LOCK_##name,
 #include "os/locks.def"
 #undef TSI_LOCK
@@ -70,16 +69,16 @@ typedef struct TsiLock {
 #endif
 } TsiLock;
 
-/* What this thread holds. Nothing of it is there in release builds. */
+/* Checks of the locks that this thread holds; nothing in release builds. */
 #ifdef TSI_DEBUG
 #define TSI_LOCK_OF(r) \
     { .rank = TSI_LOCK_##r }
 TSI_INLINE void tsi_lock_init(TsiLock* l, TsiLockRank rank) { tsi_store_relaxed(&l->rank, rank); }
-void tsi_lock_wanted(const TsiLock* l); /* about to be waited for */
-void tsi_lock_own(const TsiLock* l);    /* taken, or handed to this thread */
-void tsi_lock_disown(const TsiLock* l); /* given, or kept by nobody in particular */
-bool tsi_lock_is_mine(const TsiLock* l);
-/* Between them a fork has every lock of the process. */
+void tsi_lock_wanted(const TsiLock* l);  /* about to be waited for */
+void tsi_lock_own(const TsiLock* l);     /* taken, or handed over by another thread */
+void tsi_lock_disown(const TsiLock* l);  /* given, or kept by no thread */
+bool tsi_lock_is_mine(const TsiLock* l); /* true if this thread holds it */
+/* Starts or ends the time in which a fork has every lock of the process. */
 void tsi_lock_all(bool mine);
 #define TSI_HOLDS(l) TSI_CHECK(tsi_lock_is_mine(l))
 #else
@@ -93,20 +92,25 @@ TSI_INLINE void tsi_lock_all(bool mine) { (void)mine; }
 #define TSI_HOLDS(l) ((void)sizeof(l))
 #endif
 
-/* Where this thread's probed locks are sampled; NULL: nowhere. */
+/* Samples of this thread's probed locks; NULL: none. */
 extern _Thread_local TsiLockStats* tsi_lock_stats;
-/* Time this thread has slept for locks. */
+/* ns that this thread has slept for locks. */
 extern _Thread_local uint64_t tsi_lock_slept_ns;
 
+/* Waits for the lock and takes it. */
 void tsi_lock_slow(TsiLock* l);
-/* The same for about so long at most; false when it was held by others all the while. */
+/* Waits for about `ns` at most. Returns false if others held it all the time. */
 bool tsi_lock_slow_within(TsiLock* l, uint64_t ns);
-/* The same when tsi_lock_stats is set; true when it was free at once. */
+/* Takes the lock while tsi_lock_stats is set. Returns true if it was free at once. */
 bool tsi_lock_probed(TsiLock* l);
+/* Ends the sample of a lock that is about to be given. */
 void tsi_lock_probe_end(TsiLock* l);
+/* Adds samples to those of *to. */
 void tsi_lock_stats_fold(TsiLockStats* to, TsiLockStats* from);
+/* Wakes a waiter. */
 void tsi_lock_wake(TsiLock* l);
 
+/* Takes the lock, or returns false if it is held. */
 TSI_INLINE bool tsi_lock_try(TsiLock* l) {
     uint32_t free = 0;
     /* acquire: pairs with the release in tsi_lock_give */
@@ -115,16 +119,19 @@ TSI_INLINE bool tsi_lock_try(TsiLock* l) {
     return got;
 }
 
+/* Takes the lock, waiting for it. */
 TSI_INLINE void tsi_lock_take(TsiLock* l) {
     tsi_lock_wanted(l);
     if (TSI_UNLIKELY(!tsi_lock_try(l))) tsi_lock_slow(l);
 }
 
+/* Takes the lock, or returns false after about `ns`. */
 TSI_INLINE bool tsi_lock_take_within(TsiLock* l, uint64_t ns) {
     tsi_lock_wanted(l);
     return TSI_LIKELY(tsi_lock_try(l)) || tsi_lock_slow_within(l, ns);
 }
 
+/* Gives the lock back. [its holder] */
 TSI_INLINE void tsi_lock_give(TsiLock* l) {
     tsi_lock_disown(l);
     /* release: publishes what the lock guards to the next holder */
@@ -134,7 +141,8 @@ TSI_INLINE void tsi_lock_give(TsiLock* l) {
     if (TSI_UNLIKELY(tsi_load_seq(&l->waiters) != 0)) tsi_lock_wake(l);
 }
 
-/* For locks whose contention is reported: true when it was free at once. Given back with tsi_lock_give_probed. */
+/* Takes a lock whose contention is reported. Returns true if it was free at once. Given back with
+ * tsi_lock_give_probed. */
 TSI_INLINE bool tsi_lock_take_probed(TsiLock* l) {
     tsi_lock_wanted(l);
     if (TSI_UNLIKELY(tsi_lock_stats != NULL)) return tsi_lock_probed(l);
@@ -147,7 +155,7 @@ TSI_INLINE void tsi_lock_give_probed(TsiLock* l) {
     tsi_lock_give(l);
 }
 
-/* In a fork child: nobody holds it, nobody waits. */
+/* Frees the lock: nobody holds it, nobody waits. [fork child] */
 TSI_INLINE void tsi_lock_reset(TsiLock* l) {
     if ((tsi_load_relaxed(&l->word) | tsi_load_relaxed(&l->waiters)) == 0) return; /* its page may be with the system */
     tsi_store_relaxed(&l->word, 0);

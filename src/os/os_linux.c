@@ -49,11 +49,11 @@ static void* map_reserved(void* at, size_t bytes, int access, int flags) {
 }
 
 /*
- * Where RLIMIT_AS limits the address space, a reservation would be all of it. There a large one is a place where
- * nothing is mapped, far from where the system maps what has no address of its own: it looks from below the stack
- * downwards, or with an unlimited stack from a third of the space upwards, and the heap lies behind the program. Pieces
- * are mapped as they are committed, without replacing anything: what somebody else has there is left alone, and the
- * commit fails. Places are used once.
+ * Where RLIMIT_AS limits the address space, a reservation would use up all of it. There a large one is a place where
+ * nothing is mapped, far from the addresses that the system chooses: it searches from below the stack downwards, or
+ * with an unlimited stack from a third of the space upwards, and the heap lies behind the program. Pieces are mapped as
+ * they are committed, without replacing anything: foreign mappings there are left alone, and the commit fails. Places
+ * are used once.
  */
 #if defined(__LP64__) && (defined(__x86_64__) || defined(__aarch64__)) && !TSI_WATCHED_THREADS && \
     !defined(__SANITIZE_ADDRESS__) && !TSI_WATCHED_VALUES
@@ -71,13 +71,13 @@ static _Atomic uint64_t place_next;
 
 static bool is_place(const void* p) { return (uintptr_t)p >= PLACES_FROM && (uintptr_t)p < PLACES_END; }
 
-/* NULL where there are none left. */
+/* Takes a place of `bytes`. Returns NULL if there are none left. */
 static void* place_take(size_t bytes) {
     uint64_t size = tsi_align_up((uint64_t)bytes, PLACE_STEP), at = tsi_add_relaxed(&place_next, size);
     return at + size <= PLACES_END ? (void*)(uintptr_t)at : NULL;
 }
 
-/* 0 or an errno value. */
+/* Maps a range of a place, replacing nothing. Returns 0 or an errno value. */
 static int map_at(void* p, size_t bytes) {
     void* got = mmap(p, bytes, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
@@ -92,7 +92,8 @@ static int map_at(void* p, size_t bytes) {
     return 0;
 }
 
-/* In a place. What it begins with may be mapped already, by a neighbour with whom it shares a page. */
+/* Maps a range of a place; a neighbour that shares its first page may have mapped that already. Returns 0 or an errno
+ * value. */
 static int map_rest(uint8_t* p, size_t bytes) {
     int error = map_at(p, bytes);
     if (error != EEXIST || mprotect(p, bytes, PROT_READ | PROT_WRITE) == 0) return error == EEXIST ? 0 : error;
@@ -115,7 +116,7 @@ static int os_commit(void* p, size_t bytes) {
 }
 
 static int os_purge(void* p, size_t bytes, TsiPurgeHow how) {
-    int saved = errno, error = 0; /* frees leave errno alone */
+    int saved = errno, error = 0; /* frees preserve errno */
     if (how == TSI_PURGE_UNCOMMIT || how == TSI_PURGE_RENEW) {
         int access = how == TSI_PURGE_RENEW ? PROT_READ | PROT_WRITE : PROT_NONE;
         if (map_reserved(p, bytes, access, MAP_FIXED) == NULL) error = errno;
@@ -128,7 +129,7 @@ static int os_purge(void* p, size_t bytes, TsiPurgeHow how) {
 
 static void os_unmap(void* p, size_t bytes) { (void)munmap(p, bytes); }
 
-/* Structures and numbers of linux/userfaultfd.h, whose older forms lack the last one. */
+/* Structures and numbers of linux/userfaultfd.h, which may be too old for the last one. */
 typedef struct FaultsApi {
     uint64_t api, features, ioctls;
 } FaultsApi;
@@ -147,7 +148,8 @@ enum {
     FAULTS_CAN_MOVE = 1 << 16
 };
 
-/* By system call: the type of the function's second parameter differs among libcs. */
+/* Moves pages by the descriptor fd. Returns the bytes. A system call, because the type of ioctl's second parameter
+ * differs among libcs. */
 static size_t move_watched(int fd, void* to, void* from, size_t bytes) {
     FaultsApi api = {FAULTS_API, FAULTS_CAN_MOVE, 0};
     FaultsWatched watched = {(uintptr_t)to, bytes, FAULTS_MISSING, 0};
@@ -162,7 +164,7 @@ static size_t move_watched(int fd, void* to, void* from, size_t bytes) {
     return done;
 }
 
-/* A filter of system calls may end the process for one that it does not know. */
+/* Moves nothing under a filter of system calls, which may end the process for a call that it does not know. */
 static size_t os_move(void* to, void* from, size_t bytes) {
 #ifdef SYS_userfaultfd
     int saved = errno;
@@ -185,7 +187,7 @@ static void wish(void* p, size_t bytes, int advice) {
 static void os_prefer_huge(void* p, size_t bytes) { wish(p, bytes, MADV_HUGEPAGE); }
 static void os_avoid_huge(void* p, size_t bytes) { wish(p, bytes, MADV_NOHUGEPAGE); }
 
-/* By number, as libnuma would: the library needs libc alone. */
+/* Calls mbind by number: libnuma is not needed. */
 static void os_prefer_node(void* p, size_t bytes, unsigned node) {
     int saved = errno;
     unsigned long mask[TSI_OS_NODES_MAX / (8 * sizeof(unsigned long))] = {0};
@@ -199,7 +201,7 @@ static unsigned os_node(void) {
     return syscall(SYS_getcpu, &cpu, &node, NULL) == 0 ? node : 0; /* some libcs have no getcpu */
 }
 
-/* The one for all processes takes milliseconds, and needs neither memory nor a registration. */
+/* Tries the barrier for all processes second: it takes milliseconds, but neither memory nor a registration. */
 static bool os_membarrier(void) {
     int saved = errno;
     bool done = syscall(SYS_membarrier, MEMBARRIER_PRIVATE_EXPEDITED, 0) == 0 ||
@@ -215,7 +217,7 @@ static uint64_t read_clock(clockid_t clock) {
 }
 static uint64_t os_now_ns(void) { return read_clock(CLOCK_MONOTONIC); }
 
-/* The processor's counter, where it runs at one rate whatever the processor does. */
+/* The processor's counter, used if it runs at one rate whatever the processor does. */
 #if defined(__x86_64__)
 static TsiTicks ticks;
 static bool has_ticks;
@@ -225,7 +227,7 @@ static uint64_t read_count(void) { return __builtin_ia32_rdtsc(); }
 static TSI_NOINLINE uint64_t draw_ticks(void) {
     enum { TRIES = 4, NEAR = 1 << 12 };
     uint64_t ns = 0, from = 0, to = 0;
-    for (int n = 0; n < TRIES && (n == 0 || to - from > NEAR); n++) { /* not with an interrupt between the readings */
+    for (int n = 0; n < TRIES && (n == 0 || to - from > NEAR); n++) { /* no interrupt between the readings */
         from = read_count();
         ns = os_now_ns();
         to = read_count();
@@ -246,7 +248,8 @@ static uint64_t os_coarse_ns(void) { return read_clock(CLOCK_MONOTONIC_COARSE); 
 
 static uint64_t os_thread_ns(void) { return read_clock(CLOCK_THREAD_CPUTIME_ID); }
 
-/* Not a cancellation point: the callers hold what a cancelled thread would not give back. */
+/* Reads the beginning of a file. Returns the bytes, or -1. No cancellation point: callers hold things that a cancelled
+ * thread would keep. */
 static ssize_t read_file(const char* path, char* to, size_t n) {
     int state, saved = errno;
     ssize_t got = -1;
@@ -267,14 +270,14 @@ const char* tsi_os_read_text(const char* path, char* to, size_t n) {
     return to;
 }
 
-/* Second number of /proc/self/statm, in pages of the real kernel page size. */
+/* Reads the second number of /proc/self/statm, in real kernel pages. */
 static uint64_t os_rss_bytes(void) {
     char buf[128], *end;
     (void)strtoull(tsi_os_read_text("/proc/self/statm", buf, sizeof buf), &end, 10);
     return strtoull(end, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Sixth number of /proc/self/statm, against the limit: data and stacks, in pages. */
+/* Compares the sixth number of /proc/self/statm, data and stacks in pages, with the limit. */
 static uint64_t os_data_room(void) {
     struct rlimit limit;
     char buf[128], *at = buf;
@@ -285,13 +288,14 @@ static uint64_t os_data_room(void) {
     return limit.rlim_cur > used ? limit.rlim_cur - used : 0;
 }
 
-/* "low-high perms offset device inode    path" */
+/* Parses a line "low-high perms offset device inode path". */
 static void parse_mapping(const char* line, TsiMapping* m) {
     char* at;
     m->low = (uintptr_t)strtoull(line, &at, 16);
     m->high = (uintptr_t)strtoull(*at == '-' ? at + 1 : at, &at, 16);
     m->readable = at[0] == ' ' && at[1] == 'r';
     m->executable = m->readable && at[2] != 0 && at[3] == 'x';
+
     const char* word = at;
     for (unsigned n = 0; n < 4; n++) { /* perms, offset, device, inode */
         while (*word == ' ') word++;
@@ -299,13 +303,15 @@ static void parse_mapping(const char* line, TsiMapping* m) {
         while (*word != ' ' && *word != 0) word++;
     }
     while (*word == ' ') word++;
+
     size_t n = *word == '/' ? strlen(word) : 0;
     if (n >= sizeof m->path) n = 0;
     memcpy(m->path, word, n);
     m->path[n] = 0;
 }
 
-/* Lines as they come from reads that end anywhere; what is longer than a line with a path that we keep is cut. */
+/* Calls fn for each line until it returns false; reads may end anywhere. Cuts lines longer than one with the longest
+ * kept path. */
 static void each_line(int fd, bool (*fn)(const TsiMapping* m, void* ctx), void* ctx) {
     char buf[1024], line[512];
     size_t used = 0;
@@ -336,7 +342,7 @@ static void os_each_mapping(bool (*fn)(const TsiMapping* m, void* ctx), void* ct
     errno = saved;
 }
 
-/* The kernel copies the set before it looks at what is to be done with it, and for that there is no such value. */
+/* Passes p as a signal set, which the kernel copies before it looks at the first argument, which is invalid. */
 static bool os_is_readable(const void* p) {
     int saved = errno;
     bool readable = syscall(SYS_rt_sigprocmask, -1, p, NULL, sizeof(uint64_t)) == 0 || errno != EFAULT;
@@ -352,7 +358,7 @@ static uint64_t os_random(void) {
     return v;
 }
 
-/* By number: a C library older than the call would not link. */
+/* Called by number: a C library older than the call would not link. */
 static int os_memfd(const char* name) {
     enum { CLOEXEC = 1, ALLOW_SEALING = 2 };
     return (int)syscall(SYS_memfd_create, name, CLOEXEC | ALLOW_SEALING);
@@ -395,7 +401,8 @@ static bool read_strict_commit(void) {
     return read_file("/proc/sys/vm/overcommit_memory", &c, 1) == 1 && c == '2';
 }
 
-/* The setting of the system, then that of the size where the kernel knows one for each, then that of the process. */
+/* Reads the setting of the system, then that of the size where the kernel has one for each, then that of the
+ * process. */
 static bool read_huge(void) {
 #define HUGE_PAGES "/sys/kernel/mm/transparent_hugepage/"
     char text[128];
@@ -407,7 +414,7 @@ static bool read_huge(void) {
     return on && prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0) == 0;
 }
 
-/* "0-1" or "0,2-3": one more than the highest number. */
+/* Reads "0-1" or "0,2-3". Returns the highest number + 1. */
 static unsigned read_nodes(void) {
     char buf[64];
     unsigned long last = 0;
@@ -419,7 +426,7 @@ static unsigned read_nodes(void) {
     return last < TSI_OS_NODES_MAX ? (unsigned)last + 1 : TSI_OS_NODES_MAX;
 }
 
-/* The counter does not vary, the kernel goes by it, too, and the process may read it. */
+/* Trusts the counter if it is invariant, the kernel uses it too, and the process may read it. */
 #if defined(__x86_64__)
 static void init_ticks(void) {
     unsigned a, b, c, d;
@@ -442,7 +449,7 @@ void tsi_os_after_fork(void) {
     tsi_os.has_membarrier = syscall(SYS_membarrier, MEMBARRIER_REGISTER_PRIVATE_EXPEDITED, 0) == 0;
 }
 
-/* Whether places can be had, by a page that is mapped in one. */
+/* Tests whether places can be had, by mapping a page in one. */
 static bool init_places(void) {
     uint64_t dice = tsi_os.random() % PLACE_DICE;
     tsi_store_relaxed(&place_next, PLACES_FROM + dice * PLACE_STEP);
@@ -462,9 +469,11 @@ void tsi_os_init(void) {
     if (tsi_os.page_bytes != 0) return;
     tsi_os.page_bytes = (size_t)sysconf(_SC_PAGESIZE);
     tsi_os.strict_commit = read_strict_commit();
+
     bool limited = getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY;
     tsi_os.space_limit = limited ? space.rlim_cur : UINT64_MAX;
     tsi_os.sparse = limited && HAS_PLACES && init_places();
+
     if (!tsi_os_lean) {
         tsi_os.nodes = read_nodes();
         tsi_os.has_huge = !tsi_os.strict_commit && read_huge();

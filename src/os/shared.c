@@ -22,8 +22,8 @@
 #define F_SEAL_FUTURE_WRITE 16
 #endif
 
-/* The user's folder, ours and nobody else's; or -1 with errno. /tmp is everybody's, so what is there is looked at, not
- * believed: a link is not followed, and owner and mode are those of what is open. */
+/* Opens the user's own folder. Returns -1 with errno if there is none. /tmp is everybody's, so it is checked, not
+ * trusted: a link is not followed, and owner and mode are those of the open folder. */
 static int folder_open(const char* path) {
     struct stat st;
     if (mkdir(path, 0700) != 0 && errno != EEXIST) return -1;
@@ -62,7 +62,7 @@ static int file_open(const char* of, const char** what) {
     return fd;
 }
 
-/* A program that has closed its standard streams must not find us in their place. */
+/* Moves a descriptor above 2: a program that has closed its standard streams must not find ours there. */
 static int above_streams(int fd) {
     if (fd < 0 || fd > 2) return fd;
     int up = fcntl(fd, F_DUPFD_CLOEXEC, 3), error = errno;
@@ -71,7 +71,7 @@ static int above_streams(int fd) {
     return up;
 }
 
-/* Beyond the limit ftruncate would be a signal. */
+/* Returns true if `bytes` are beyond the limit, where ftruncate would raise a signal. */
 static bool is_too_long(size_t bytes) {
     struct rlimit limit;
     return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < bytes;
@@ -83,20 +83,25 @@ static int fill_in(TsiShared* m, bool sealed, size_t reserve, const char** what)
     if (fchmod(m->fd, 0600) != 0 || fstat(m->fd, &st) != 0) return errno;
     m->dev = st.st_dev;
     m->ino = st.st_ino;
+
     *what = "ftruncate";
     if (ftruncate(m->fd, (off_t)m->bytes) != 0) return errno;
+
     *what = "seals";
     if (sealed && fcntl(m->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0) return errno;
+
     *what = "reserving its pages";
     int error = tsi_shared_reserve(m, 0, reserve);
     if (error != 0) return error;
+
     *what = "mmap";
     void* p = mmap(NULL, m->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, m->fd, 0);
     if (p == MAP_FAILED) return errno;
     m->base = p;
     *what = "MADV_DONTFORK";
     if (madvise(p, m->bytes, MADV_DONTFORK) != 0) return errno;
-    if (sealed) { /* from here on nobody else writes; kernels before 5.1 do not know it */
+
+    if (sealed) { /* nobody else writes from here on; kernels before 5.1 do not know it */
         (void)fcntl(m->fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE);
         (void)fcntl(m->fd, F_ADD_SEALS, F_SEAL_SEAL);
     }
@@ -108,10 +113,12 @@ int tsi_shared_open(TsiShared* m, const char* memfd, const char* file, size_t by
     *m = (TsiShared){.bytes = bytes, .fd = -1};
     *what = "limit on the size of files (RLIMIT_FSIZE)";
     if (is_too_long(bytes)) return EFBIG;
+
     m->fd = above_streams(tsi_os.memfd(memfd));
     bool sealed = m->fd >= 0;
     if (!sealed) m->fd = above_streams(file_open(file, what));
     if (m->fd < 0) return errno;
+
     int error = fill_in(m, sealed, reserve, what);
     if (error == 0) return 0;
     if (m->base != NULL) (void)munmap(m->base, m->bytes);
@@ -127,7 +134,7 @@ int tsi_shared_reserve(const TsiShared* m, size_t offset, size_t bytes) {
 }
 
 int tsi_shared_inherit(TsiShared* m, size_t offset, size_t bytes) {
-    size_t before = offset & (tsi_os.page_bytes - 1); /* of its first page */
+    size_t before = offset & (tsi_os.page_bytes - 1); /* bytes of its first page before it */
     if (madvise(m->base + offset - before, bytes + before, MADV_DOFORK) != 0) return errno;
     m->inherited = offset - before;
     m->inherited_bytes = bytes + before;

@@ -1,10 +1,10 @@
 /*
- * shared.h - memory that other processes of the same user can read: what the statistics segment and the profile lie in.
+ * shared.h - memory that other processes of the same user can read: the statistics segment and the profile lie in it.
  *
- * A memfd that can neither shrink nor grow; where the kernel has none, a file in a folder of the user that nobody else
- * may enter, without a name once it is open. Either is kept open, because readers find it in /proc/PID/fd. Pages are
- * reserved before they are touched, so a full file system is an error and no signal. Fork children do not have it
- * mapped, but for ranges that are made so.
+ * The memory is a memfd that can neither shrink nor grow; where the kernel has none, a file in a folder of the user
+ * that nobody else may enter, without a name once it is open. Either is kept open, because readers find it in
+ * /proc/PID/fd. Pages are reserved before they are touched, so a full file system is an error and no signal. Fork
+ * children do not have it mapped, except for ranges that are made so.
  */
 #ifndef TSI_OS_SHARED_H
 #define TSI_OS_SHARED_H
@@ -16,18 +16,18 @@ typedef struct TsiShared {
     uint8_t* base;
     size_t bytes;
     int fd;
-    size_t inherited, inherited_bytes; /* where fork children have it mapped */
-    uint64_t dev, ino;                 /* of fd: the program may have closed it and opened something else */
+    size_t inherited, inherited_bytes; /* range that fork children have mapped */
+    uint64_t dev, ino;                 /* of fd: the program may have closed it and opened another file */
 } TsiShared;
 
-/* Makes one of `bytes` zeros, of which the first `reserve` may be touched. Readers know it by the name of the memfd, or
- * of the file, FILE.PID.NUMBER. 0, or an errno value and *what has failed. */
+/* Makes a memory of `bytes` zeros, of which the first `reserve` may be touched. Readers know it by the name of the
+ * memfd, or of the file, FILE.PID.NUMBER. Returns 0, or an errno value and *what has failed. */
 int tsi_shared_open(TsiShared* m, const char* memfd, const char* file, size_t bytes, size_t reserve, const char** what);
-/* Makes the pages of a range stay mapped in fork children. 0, or an errno value. */
+/* Keeps the pages of a range mapped in fork children. Returns 0, or an errno value. */
 int tsi_shared_inherit(TsiShared* m, size_t offset, size_t bytes);
-/* Makes further pages fit to be touched; 0 or an errno value. */
+/* Reserves further pages, which may then be touched. Returns 0 or an errno value. */
 int tsi_shared_reserve(const TsiShared* m, size_t offset, size_t bytes);
-/* In a fork child, which has the descriptor, and mapped what was made to stay: lets go of both. */
+/* Closes the inherited descriptor and unmaps the inherited range. [fork child] */
 void tsi_shared_forget(TsiShared* m);
 
 #endif

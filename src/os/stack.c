@@ -23,7 +23,7 @@ bool tsi_stack_bounds(uintptr_t in, uintptr_t* low, uintptr_t* high) {
     return s.high != 0;
 }
 
-/* Both words of a frame. *page: one that is known to be readable, + 1. */
+/* Returns true if both words of a frame can be read. *page: a page known to be readable, + 1. */
 static bool can_read(uintptr_t fp, uintptr_t* page) {
     for (unsigned n = 0; n < 2; n++) {
         uintptr_t at = fp + n * sizeof(uintptr_t), of = (at & ~(uintptr_t)(tsi_os.page_bytes - 1)) + 1;

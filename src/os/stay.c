@@ -10,14 +10,14 @@
 /* Weak: a program that is linked statically as a whole has no loader. */
 extern __typeof(dladdr) dladdr __attribute__((weak));
 extern __typeof(dlsym) dlsym __attribute__((weak));
-/* The dynamic section of the object that this code lies in, which the linker names. NULL where there is none. */
+/* Dynamic section of the object that this code lies in, named by the linker. NULL if there is none. */
 extern ElfW(Dyn) _DYNAMIC[] __attribute__((weak, visibility("hidden")));
 
 #ifndef DF_1_NODELETE
 #define DF_1_NODELETE 0x8
 #endif
 
-/* Returns true unless the object is a library that may be unloaded. Linkers give programs alone the entry DT_DEBUG. */
+/* Returns true unless the object is a library that may be unloaded. Linkers give DT_DEBUG to programs alone. */
 static bool stays_anyway(void) {
     const ElfW(Dyn)* entry = _DYNAMIC;
     if (entry == NULL) return true;
@@ -33,11 +33,11 @@ void tsi_stay(void) {
     Dl_info object;
     if (stays_anyway() || dladdr == NULL || dlsym == NULL || dladdr(&here, &object) == 0) return;
 
-    /* By its name: linkers warn of each mention of dlopen in a program that is linked statically. */
+    /* Found by name: linkers warn of each mention of dlopen in a program that is linked statically. */
     *(void**)&open = dlsym(RTLD_DEFAULT, "dlopen");
     if (open == NULL) return;
 
-    /* The name is the loader's own, so the object is found without a look at the file, which may have moved. The handle
-     * is not kept: it counts one use more, and the flag keeps the object in any case. */
+    /* The name is the loader's own, so the object is found without looking at the file, which may have moved. The
+     * handle is not kept: it counts one use more, and the flag keeps the object in any case. */
     (void)open(object.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }

@@ -1,4 +1,6 @@
-/* table.c - see table.h. */
+/*
+ * table.c - see table.h. Static functions after "init" run under the table's lock.
+ */
 #include "os/table.h"
 
 #include "base/check.h"
@@ -12,8 +14,8 @@ enum {
     SPARE = 64,
     SPARE_LARGE = 8,
     RUN_BYTES = 256 << 10,
-    WHOLE_BYTES = 16 << 20,       /* of a table */
-    WHOLE_GROUND_BYTES = 32 << 20 /* of a small allocator's, all together */
+    WHOLE_BYTES = 16 << 20,       /* largest table that is made writable as a whole */
+    WHOLE_GROUND_BYTES = 32 << 20 /* largest ground of a small allocator likewise */
 };
 enum { VAIN_NS = 100000000, SECOND_NS = 1000000000 };
 
@@ -40,7 +42,7 @@ static bool bits_commit(TsiTable* t, uint32_t word) {
     return true;
 }
 
-/* Bits of the records of a word from `from` on and below `to`. */
+/* Returns the bits of the records of a word that lie in [from, to). */
 static uint64_t mask(uint32_t word, uint32_t from, uint32_t to) {
     uint32_t first = word * WORD;
     uint64_t bits = from > first ? ~0ull << (from - first) : ~0ull;
@@ -50,20 +52,23 @@ static uint64_t mask(uint32_t word, uint32_t from, uint32_t to) {
 
 /* ---- init ---- */
 
-/* All but where it lies. */
+/* Sets all fields except those of its place. */
 static void shape(TsiTable* t, size_t stride, uint32_t capacity, bool aside) {
     size_t page = tsi_os.page_bytes;
     memset(t, 0, sizeof *t);
     tsi_lock_init(&t->lock, TSI_LOCK_TABLE);
+
     t->stride = stride >= page ? tsi_align_up(stride, page) : stride;
     t->capacity = capacity;
     t->aside = aside;
+
     size_t odd = t->stride & ~(t->stride - 1); /* the largest power of two that divides it */
     t->unit = odd >= page ? 1 : (uint32_t)(page / odd);
     t->keep = (uint32_t)(KEEP_BYTES / t->stride);
     if (t->keep < KEEP_LEAST) t->keep = KEEP_LEAST;
-    /* Less than is kept: or who takes and gives one would meet pages that have gone. */
+    /* Fewer than are kept: otherwise taking and giving one record would meet pages that have gone. */
     t->spare = t->keep > 2 * SPARE ? SPARE : SPARE_LARGE;
+
     t->bytes_reserved = tsi_align_up((uint64_t)t->stride * capacity, page);
     t->bits_reserved = tsi_align_up(((uint64_t)capacity + WORD - 1) / WORD * bits_stride(t), page);
 }
@@ -78,7 +83,7 @@ static void lay(TsiTable* t, uint8_t* base, bool whole) {
     t->bits_committed = t->bits_reserved;
 }
 
-/* One mapping where that costs nothing: the system counts mappings. */
+/* Commits all at once if that costs nothing: the system counts mappings. */
 static bool commit_whole(uint8_t* base, size_t bytes, size_t most) {
     return bytes <= most && !tsi_os_counts_writable() && tsi_os.commit(base, bytes) == 0;
 }
@@ -141,7 +146,7 @@ static bool table_grow(TsiTable* t, uint32_t index) {
 
 /* ---- take and give ---- */
 
-/* U4: until more than enough below the limit are free. */
+/* Raises the limit until more than `spare` records below it are free (U4). */
 static void widen(TsiTable* t) {
     while (t->low_free <= t->spare && t->limit < t->capacity && bits_commit(t, t->limit / WORD)) {
         uint32_t word = t->limit / WORD, bit = t->limit % WORD;
@@ -157,7 +162,7 @@ static void widen(TsiTable* t) {
     }
 }
 
-/* The first free record from `from` on and below `to`; `to` when there is none. */
+/* Returns the first free record in [from, to), or `to`. */
 static uint32_t next_free(TsiTable* t, uint32_t from, uint32_t to) {
     for (uint32_t word = from / WORD; word * WORD < to; word++) {
         uint64_t free = ~bits_at(t, word)->taken & mask(word, from, to);
@@ -170,7 +175,7 @@ static bool find(TsiTable* t, uint32_t* index) {
     uint32_t at = next_free(t, t->turn, t->limit);
     if (at == t->limit) at = next_free(t, 0, t->limit);
     if (at == t->limit) return false;
-    if (!table_grow(t, at)) { /* rather an early reuse than a failure */
+    if (!table_grow(t, at)) { /* better early reuse than failure */
         uint32_t committed = (uint32_t)(t->bytes_committed / t->stride);
         if (committed > t->limit) committed = t->limit;
         at = next_free(t, 0, committed);
@@ -180,7 +185,7 @@ static bool find(TsiTable* t, uint32_t* index) {
     return true;
 }
 
-/* Records of a unit that are filled; 0 when one is taken. end: of the unit, or of all that was ever taken. */
+/* Returns the filled records of a unit, or 0 if one is taken. end: of the unit, or of all ever taken. */
 static uint32_t unit_idle(TsiTable* t, uint32_t first, uint32_t end) {
     uint32_t filled = 0;
     for (uint32_t word = first / WORD; word * WORD < end; word++) {
@@ -192,13 +197,13 @@ static uint32_t unit_idle(TsiTable* t, uint32_t first, uint32_t end) {
     return filled;
 }
 
-/* The same of the unit that a record is of. */
+/* Returns unit_idle of a record's unit. */
 static uint32_t idle_around(TsiTable* t, uint32_t index) {
     uint32_t first = index - index % t->unit, end = first + t->unit, used = tsi_load_relaxed(&t->used);
     return unit_idle(t, first, end < used ? end : used);
 }
 
-/* A record is filled that had no page: was it there just now? */
+/* Learns to keep one more record if one without a page is filled soon after pages went back. */
 static void note_filled_locked(TsiTable* t) {
     TSI_HOLDS(&t->lock);
     uint32_t learned = tsi_load_relaxed(&t->learned);
@@ -225,6 +230,7 @@ bool tsi_table_take(TsiTable* t, uint32_t* index, uint32_t keep) {
     tsi_lock_take(&t->lock);
     widen(t);
     bool ok = t->capacity - t->taken > keep && find(t, index);
+
     if (ok) {
         TsiTableBits* bits = bits_at(t, *index / WORD);
         uint64_t bit = 1ull << (*index % WORD);
@@ -244,6 +250,7 @@ bool tsi_table_take(TsiTable* t, uint32_t* index, uint32_t keep) {
         /* release: pairs with tsi_table_used */
         if (*index >= tsi_load_relaxed(&t->used)) tsi_store_release(&t->used, *index + 1);
     }
+
     tsi_lock_give(&t->lock);
     return ok;
 }
@@ -271,7 +278,7 @@ uint32_t tsi_table_taken(TsiTable* t) {
 
 /* ---- pages that go back ---- */
 
-/* The next that is filled from `from` on. */
+/* Returns the next filled record in [from, to), or `to`. */
 static uint32_t next_filled(TsiTable* t, uint32_t from, uint32_t to) {
     for (; from < to; from++)
         if (bits_at(t, from / WORD)->filled >> (from % WORD) & 1) break;
@@ -282,6 +289,7 @@ static void stay_all(TsiTable* t, uint32_t first, uint32_t end) {
     for (uint32_t at = first; t->stay != NULL && (at = next_filled(t, at, end)) < end; at++) t->stay(t, at);
 }
 
+/* Calls `leave` of filled records. Returns false if one must stay, after undoing the others. */
 static bool leave_all(TsiTable* t, uint32_t first, uint32_t end) {
     for (uint32_t at = first; t->leave != NULL && (at = next_filled(t, at, end)) < end; at++) {
         if (t->leave(t, at)) continue;
@@ -291,7 +299,7 @@ static bool leave_all(TsiTable* t, uint32_t first, uint32_t end) {
     return true;
 }
 
-/* Gives the pages of n records from `first` on back: of units that are idle and have left. */
+/* Gives back the pages of n records from `first` on, whose units are idle and have left. Returns false if refused. */
 static bool purge(TsiTable* t, uint32_t first, uint32_t n, uint32_t used) {
     uint32_t end = first + n < used ? first + n : used;
     size_t from = (size_t)first * t->stride, to = from + (size_t)n * t->stride;
@@ -300,6 +308,7 @@ static bool purge(TsiTable* t, uint32_t first, uint32_t n, uint32_t used) {
         stay_all(t, first, end); /* U3 */
         return false;
     }
+
     uint32_t filled = t->filled;
     for (uint32_t word = first / WORD; word * WORD < end; word++) {
         TsiTableBits* bits = bits_at(t, word);
@@ -312,10 +321,11 @@ static bool purge(TsiTable* t, uint32_t first, uint32_t n, uint32_t used) {
     return true;
 }
 
-/* Gives back the highest run of idle units below *end, while more than `target` records are in such, and sets *end to
- * where the next look goes on. False when there is none. */
+/* Gives back the highest run of idle units below *end, while more than `target` records are idle; the next search
+ * begins at *end. Returns false if there is none. */
 static bool purge_run(TsiTable* t, uint32_t* end, uint32_t target) {
     uint32_t high = 0, low = 0, most = (uint32_t)(RUN_BYTES / t->stride), filled = 0, used = tsi_load_relaxed(&t->used);
+
     while (*end != 0 && t->idle - filled > target) {
         uint32_t first = *end - t->unit, last = *end < used ? *end : used, idle = unit_idle(t, first, last);
         bool joins = idle != 0 && high - low < most && leave_all(t, first, last);
@@ -326,6 +336,7 @@ static bool purge_run(TsiTable* t, uint32_t* end, uint32_t target) {
         low = first;
         filled += idle;
     }
+
     return high != 0 && purge(t, low, high - low, used);
 }
 
@@ -342,7 +353,7 @@ void tsi_table_tidy_slow(TsiTable* t, bool all) {
         }
         more = purge_run(t, &end, target);
         if (!more) {
-            if (all) { /* as asked for, so not in vain */
+            if (all) { /* the caller asked for it, so nothing is learned from it */
                 t->gone = 0;
                 tsi_store_relaxed(&t->learned, 0);
             }
@@ -366,7 +377,7 @@ void tsi_table_look(TsiTable* t, uint64_t now_ns) {
     tsi_lock_give(&t->lock);
 }
 
-/* Bits as they are, perhaps of a moment ago. */
+/* Reads bits without a lock; they may be a moment old. */
 TSI_UNORDERED static uint64_t filled_now(TsiTable* t, uint32_t word) {
     return ((volatile TsiTableBits*)bits_at(t, word))->filled;
 }

@@ -4,28 +4,28 @@
  *   records by index:  [ ... | unit of records | unit | ... ]   a unit: the least records that fill whole pages
  *   bits:              taken, filled for each record; 16 bits aside for each where the table was made with them
  *
- * A table reserves room for all its records and commits them in steps. A record that is given back keeps its memory
- * and its last content, or its unit has gone back to the system: then it reads as 0. So a thread that still holds its
- * index reads old words or zeros, never a fault; whoever uses records that way keeps a number in them that is never
- * used again and never 0. What must outlive the record goes aside as its unit leaves (TsiTableLeave).
+ * A table reserves room for all its records and commits them in steps. A record that is given back keeps its memory and
+ * its last content, or its unit has gone back to the system: then it reads as 0. So a thread that still holds its index
+ * reads old words or zeros, never a fault; code that uses records that way keeps a number in them that is never used
+ * again and never 0. Values that must outlive the record go aside as its unit leaves (TsiTableLeave).
  *
  * Invariants
  *   U1  A unit goes back only while none of its records is taken, under the table's lock: so nobody takes one of them
- *       meanwhile, and what is taken afterwards reads as 0 but for what late writers leave there.
- *   U2  A free record says by its content that it is nobody's, and zeros say so as well: a stale reader meets either,
- *       of each word.
+ *       meanwhile, and a record taken afterwards reads as 0, except for what late writers leave there.
+ *   U2  A free record says by its content that it is nobody's, and so do zeros: a stale reader meets either, of each
+ *       word.
  *   U3  A record whose `leave` was called, and which stays after all, has had its `stay` called.
  *   U4  Records are taken in turn, by index, from the lowest of which more than `spare` are free: a record is taken
- *       again at most once while the turn passes all of these. So one that is used again and again comes back late,
- *       and high units empty.
+ *       again at most once while the turn passes all of these. So a record that is used again and again comes back
+ *       late, and high units empty.
  *
- * Pages go back when the records of idle units, which nobody has and which have pages, are more than twice those that
- * are taken and `keep` (tsi_table_tidy), and at trims. A load that takes and gives the same number again and again
- * stays below that.
+ * Idle records are free, have pages, and lie in units of which none is taken. Their pages go back when there are more
+ * than 2 * taken + `keep` of them (tsi_table_tidy), and at trims. A load that takes and gives the same number again and
+ * again stays below that.
  *
  * A table that is allowed to learns how many more to keep: a record that is filled again within a tenth of a second
- * after pages went back was given back in vain. What it has learned falls by half for each second in which less than
- * half of it was needed (tsi_table_look).
+ * after pages went back should have been kept. The learned number falls by half for each second in which less than half
+ * of it was needed (tsi_table_look).
  */
 #ifndef TSI_OS_TABLE_H
 #define TSI_OS_TABLE_H
@@ -37,38 +37,37 @@ enum { TSI_TABLE_FIRST = 8 /* words of bits that need no page */ };
 
 typedef struct TsiTable TsiTable;
 /* Called under the table's lock. leave: the record's page is about to go; false: not now. stay: it has not gone after
- * all. back: the record, which reads as 0, is taken for the first time or for the first time since its page has
- * gone. */
+ * all. back: the record, which reads as 0, is taken for the first time, or the first since its page has gone. */
 typedef bool (*TsiTableLeave)(TsiTable* t, uint32_t index);
 typedef void (*TsiTableStay)(TsiTable* t, uint32_t index);
 
-/* Of 64 records. */
+/* Bits of 64 records. */
 typedef struct TsiTableBits {
     uint64_t taken;
-    uint64_t filled; /* taken since its pages went back: others read as 0 */
+    uint64_t filled; /* taken since its pages went back; others read as 0 */
 } TsiTableBits;
 
 struct TsiTable {
     uint8_t* base;
     size_t stride;
-    size_t bytes_reserved, bytes_committed; /* of records */
+    size_t bytes_reserved, bytes_committed; /* bytes of records */
     uint32_t capacity, unit;
-    uint32_t spare, keep; /* free records: that are gone round, U4; that may keep their pages */
-    bool aside, lies;     /* it lies in a ground, which is dropped in its place */
+    uint32_t spare, keep; /* free records: in rotation, U4; that may keep their pages */
+    bool aside, lies;     /* lies: it is part of a ground, which is dropped instead */
     TsiTableLeave leave;  /* or NULL */
     TsiTableStay stay, back;
-    uint8_t* bits; /* behind the records: of 64 records each, and what is aside */
+    uint8_t* bits; /* behind the records: bits of 64 records each, and values aside */
     size_t bits_reserved;
     _Atomic uint32_t used; /* records ever handed out; all below it are committed */
-    _Atomic bool surplus;  /* tsi_table_tidy has something to do */
-    TsiLock lock;          /* below */
+    _Atomic bool surplus;  /* a hint: tsi_table_tidy has something to do */
+    TsiLock lock;          /* guards all below */
     size_t bits_committed;
-    uint32_t taken, filled, idle;   /* idle: filled ones of units of which none is taken */
-    uint32_t limit, low_free, turn; /* records below limit are handed out, from turn on; so many of them are free */
-    uint32_t look_at;         /* idle ones: no look while there are fewer, because the last could give no more back */
-    _Atomic uint32_t learned; /* idle ones that may keep their pages beside `keep`; read without the lock */
+    uint32_t taken, filled, idle;   /* idle: filled records of units of which none is taken */
+    uint32_t limit, low_free, turn; /* records below limit are handed out, from turn on; low_free of them are free */
+    uint32_t look_at;         /* idle records below which no search is made, because the last could give no more back */
+    _Atomic uint32_t learned; /* idle records that may keep their pages beside `keep`; read without the lock */
     uint32_t learned_most, gone;       /* records that went back, and were not filled again */
-    uint64_t gone_ns, learned_used_ns; /* when the last went; when more than half of `learned` was last needed */
+    uint64_t gone_ns, learned_used_ns; /* when the last went back; when more than half of `learned` was last needed */
     TsiTableBits first[TSI_TABLE_FIRST];
 };
 
@@ -77,50 +76,53 @@ typedef struct TsiGround {
     uint8_t *base, *at, *end; /* [at, end) is no table's yet */
     bool whole;               /* all of it is writable */
 } TsiGround;
-/* Bytes of a ground that such a table takes. */
+/* Returns the bytes of a ground that such a table takes. */
 size_t tsi_table_room(size_t stride, uint32_t capacity, bool aside);
-/* Reserves a ground, and makes all of it writable where it is small and that costs nothing. Returns false when the
- * system refuses. */
+/* Reserves a ground, and makes all of it writable if it is small and that costs nothing. Returns false if the system
+ * refuses. */
 bool tsi_ground_reserve(TsiGround* g, size_t bytes);
-/* The tables there are no more. */
+/* Unmaps a ground and its tables. */
 void tsi_ground_drop(TsiGround* g);
-/* Like tsi_table_init, but the table lies in the ground, which has room for it. */
+/* Makes a table in the ground, which has room for it. */
 void tsi_table_init_in(TsiTable* t, TsiGround* g, size_t stride, uint32_t capacity, bool aside);
 
-/* Reserves room for `capacity` records; false when the system refuses. Of tables made with `aside` each record has 16
- * bits that stay. A stride of a page or more is rounded up to pages. */
+/* Reserves room for `capacity` records. Returns false if the system refuses. With `aside` each record has 16 bits that
+ * stay. A stride of a page or more is rounded up to pages. */
 bool tsi_table_init(TsiTable* t, size_t stride, uint32_t capacity);
 bool tsi_table_init_aside(TsiTable* t, size_t stride, uint32_t capacity);
+/* Unmaps the table, unless it is in a ground. [no other user] */
 void tsi_table_destroy(TsiTable* t);
-/* A zeroed or formerly used record; false when fewer than `keep` + 1 are left. */
+/* Takes a record, zeroed or formerly used. Returns false if fewer than `keep` + 1 are left, or without memory.
+ * [any thread] */
 bool tsi_table_take(TsiTable* t, uint32_t* index, uint32_t keep);
+/* Gives a record back. [its holder] */
 void tsi_table_give(TsiTable* t, uint32_t index);
-/* Gives pages of free records back: all, or what is more than is worth keeping. No lock of a record is held. */
+/* Gives pages of free records back: all, or those not worth keeping. [no lock of a record] */
 void tsi_table_tidy_slow(TsiTable* t, bool all);
 TSI_INLINE void tsi_table_tidy(TsiTable* t) {
     if (TSI_UNLIKELY(tsi_load_relaxed(&t->surplus))) tsi_table_tidy_slow(t, false);
 }
-/* Lets what was learned fall. The coarse clock's time. Tidying is due afterwards. */
+/* Lets the learned number fall; tidying is due afterwards. now_ns: coarse clock. [any thread] */
 void tsi_table_look(TsiTable* t, uint64_t now_ns);
 
-/* Records that somebody has, thread stores included. */
+/* Returns the records taken, thread stores included. [any thread] */
 uint32_t tsi_table_taken(TsiTable* t);
-/* Records that may be looked at. */
+/* Returns how many records may be read. [any thread] */
 TSI_INLINE uint32_t tsi_table_used(const TsiTable* t) {
     /* acquire: pairs with the release in tsi_table_take: the record is committed */
     return tsi_load_acquire(&t->used);
 }
 TSI_INLINE void* tsi_table_at(const TsiTable* t, uint32_t index) { return t->base + (size_t)index * t->stride; }
-/* Stretches of the table where pages may be filled, one after the other from *at = 0 on; false when there are no more.
- * Any thread, a hint. */
+/* Finds the next stretch where pages may be filled, from *at = 0 on. Returns false if there is none. A hint.
+ * [any thread] */
 typedef struct TsiTablePages {
     const void* from;
     size_t bytes;
 } TsiTablePages;
 bool tsi_table_pages(TsiTable* t, uint32_t* at, TsiTablePages* out);
-/* From t->bits on, of the table's own bookkeeping. */
+/* Returns the bytes of the table's own bookkeeping, from t->bits on. */
 size_t tsi_table_bits_bytes(const TsiTable* t);
-/* The record's 16 bits that stay, of one below used. */
+/* Returns the record's 16 bits that stay. index < used. */
 _Atomic uint16_t* tsi_table_aside(const TsiTable* t, uint32_t index);
 
 #endif

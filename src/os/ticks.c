@@ -2,32 +2,32 @@
 #include "os/ticks.h"
 
 enum {
-    /* between the first reading and the first line: its rate is off by less than one in 10,000 */
+    /* between the first reading and the first line, whose rate is then off by less than one in 10,000 */
     FIRST_NS = 2000000,
-    LONG_NS = 1000000000, /* after so long the process may have been suspended: the rate is kept if it disagrees */
+    LONG_NS = 1000000000, /* after this the process may have been suspended: the rate is kept if it disagrees */
     STRIKES_MAX = 3,
-    SLOWER_MAX_LOG2 = 1 /* a line goes at half the clock's rate at least */
+    SLOWER_MAX_LOG2 = 1 /* a line goes at least at half the clock's rate */
 };
 
 static uint64_t rate_of(uint64_t ns, uint64_t counts) { return (uint64_t)((double)ns / (double)counts * 4294967296.0); }
 
-/* Within an eighth. */
+/* Returns true if the rates differ by less than an eighth. */
 static bool agrees(uint64_t rate, uint64_t with) { return rate > with - with / 8 && rate < with + with / 8; }
 
-/* What the line tells at most, at a count that may be past its end: as if it had been asked until then, but not for
- * long. */
+/* Returns the most that the line was read as, at a count that may be past its end: as if it had been read until then,
+ * but not for long. */
 static uint64_t line_ns(const TsiTickLine* l, uint64_t count) {
     uint64_t d = count - tsi_load_relaxed(&l->count);
     if (d > 2 * TSI_TICKS_SPAN) d = 2 * TSI_TICKS_SPAN;
     return tsi_load_relaxed(&l->base_ns) + (d * tsi_load_relaxed(&l->rate) >> 32);
 }
 
-/* The counter's rate since the last line; 0: there is none that can be believed. */
+/* Returns the counter's rate since the last line, or 0 if none can be believed. */
 static uint64_t next_rate(TsiTicks* t, uint64_t count, uint64_t ns) {
     uint64_t counts = count - t->seen_count, took = ns - t->seen_ns;
     bool forward = (int64_t)counts > 0 && (int64_t)took > 0;
     uint64_t rate = forward ? rate_of(took, counts) : 0;
-    if (t->rate == 0) return rate >> 36 == 0 && rate >> 26 != 0 ? rate : 0; /* 16 ns to 1/64 of one */
+    if (t->rate == 0) return rate >> 36 == 0 && rate >> 26 != 0 ? rate : 0; /* 16 ns to 1/64 ns */
     if (agrees(rate, t->rate)) {
         t->strikes = 0;
         return rate;
@@ -39,7 +39,7 @@ static uint64_t next_rate(TsiTicks* t, uint64_t count, uint64_t ns) {
 static void draw(TsiTicks* t, uint64_t count, uint64_t base_ns, uint64_t rate) {
     uint64_t n = tsi_load_relaxed(&t->lines) + 1;
     TsiTickLine* l = &t->line[n & 1];
-    /* release: pair with tsi_ticks_at: who reads one of these finds at least line n - 1 drawn */
+    /* release: pair with tsi_ticks_at: a thread that reads one of these finds at least line n - 1 drawn */
     tsi_store_release(&l->count, count);
     tsi_store_release(&l->base_ns, base_ns);
     tsi_store_release(&l->rate, rate);
@@ -49,13 +49,14 @@ static void draw(TsiTicks* t, uint64_t count, uint64_t base_ns, uint64_t rate) {
 static uint64_t draw_taken(TsiTicks* t, uint64_t count, uint64_t system_ns) {
     TsiTickLine* l = &t->line[tsi_load_relaxed(&t->lines) & 1];
     uint64_t told = t->rate != 0 ? line_ns(l, count) : 0;
-    if (t->seen_ns == 0) { /* the first reading of all */
+    if (t->seen_ns == 0) { /* the very first reading */
         t->seen_count = count;
         t->seen_ns = system_ns;
     }
     if (t->rate == 0 && system_ns - t->seen_ns < FIRST_NS) return system_ns;
-    /* somebody has just drawn one */
+    /* another thread has just drawn one */
     if (t->rate != 0 && count - tsi_load_relaxed(&l->count) < TSI_TICKS_SPAN) return told;
+
     uint64_t rate = next_rate(t, count, system_ns), base = told > system_ns ? told : system_ns;
     t->seen_count = count;
     t->seen_ns = system_ns;
@@ -64,6 +65,7 @@ static uint64_t draw_taken(TsiTicks* t, uint64_t count, uint64_t system_ns) {
         tsi_store_relaxed(&t->off, true);
         return base;
     }
+
     uint64_t span_ns = TSI_TICKS_SPAN * rate >> 32, ahead = base - system_ns, most = rate >> SLOWER_MAX_LOG2;
     uint64_t off = ahead < span_ns ? (uint64_t)((double)rate * (double)ahead / (double)span_ns) : most;
     draw(t, count, base, rate - (off < most ? off : most));
@@ -72,14 +74,14 @@ static uint64_t draw_taken(TsiTicks* t, uint64_t count, uint64_t system_ns) {
 
 uint64_t tsi_ticks_draw(TsiTicks* t, uint64_t count, uint64_t system_ns) {
     uint32_t free = 0;
-    if (!tsi_cas_seq(&t->taken, &free, 1)) {            /* decides who draws */
+    if (!tsi_cas_seq(&t->taken, &free, 1)) {            /* decides which thread draws */
         uint64_t n = tsi_load_acquire(&t->lines), told; /* pairs with draw */
         TsiTickLine* l = &t->line[n & 1];
         told = tsi_load_acquire(&l->rate) != 0 ? line_ns(l, count) : 0;
         return tsi_load_acquire(&t->lines) == n && told > system_ns ? told : system_ns;
     }
     uint64_t ns = draw_taken(t, count, system_ns);
-    tsi_store_release(&t->taken, 0); /* publishes what only who has taken it writes */
+    tsi_store_release(&t->taken, 0); /* publishes the fields that only the thread that draws writes */
     return ns;
 }
 

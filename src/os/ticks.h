@@ -1,13 +1,13 @@
 /*
  * ticks.h - how long things take, by the monotonic clock read from the processor's counter, in half the time.
  *
- * A line is where the clock stood at one count and how fast it goes: ns = base + (count - its count) * rate. It is good
- * for SPAN counts, some tens of milliseconds; who reads later asks the system and draws the next line, which begins
- * where the last one stands, or ahead of it where the clock is, and never behind: so the clock that is told does not go
- * back. One that stands ahead of the system's, by less than a microsecond mostly, goes slower until it is level. Lines
+ * A line is where the clock stood at one count and how fast it goes: ns = base + (count - its count) * rate. A line is
+ * good for SPAN counts, some tens of milliseconds. A later reader asks the system and draws the next line, which begins
+ * where the last one stands, or ahead of it where the clock is, and never behind: so the clock that is read does not go
+ * back. A line ahead of the system's clock, normally by less than a microsecond, goes slower until it is level. Lines
  * are drawn in two places in turn, so that readers wait for nobody:
  *
- *   reader                           who draws line n
+ *   reader                           thread that draws line n
  *   n = lines     (acquire)          taken = 1, or leaves it      (compare-exchange)
  *   read place n & 1                 write place n & 1            (relaxed)
  *   lines == n ? else again          lines = n                    (release)
@@ -29,27 +29,28 @@ typedef struct TsiTickLine {
 } TsiTickLine;
 
 typedef struct TsiTicks {
-    _Atomic uint64_t lines; /* drawn; 0: none */
+    _Atomic uint64_t lines; /* lines drawn; 0: none */
     TsiTickLine line[2];
-    _Atomic uint32_t taken;       /* somebody draws one: it alone writes what is above, and below */
+    _Atomic uint32_t taken;       /* 1 while a thread draws: it alone writes the fields above, and below */
     uint64_t seen_count, seen_ns; /* the system's clock at the last line */
-    uint64_t rate;                /* of the counter; a line's is less while that is ahead */
+    uint64_t rate;                /* rate of the counter; a line's is less while it is ahead */
     unsigned strikes;             /* lines on which the counter and the clock disagreed */
-    _Atomic bool off;             /* too many: the counter is not believed any more */
+    _Atomic bool off;             /* too many strikes: the counter is not used any more */
 } TsiTicks;
 
-/* The clock at a count; false when a line must be drawn first. */
+/* Reads the clock at a count into *ns. Returns false if a line must be drawn first. [any thread] */
 TSI_INLINE bool tsi_ticks_at(TsiTicks* t, uint64_t count, uint64_t* ns) {
     uint64_t n = tsi_load_acquire(&t->lines);
     TsiTickLine* l = &t->line[n & 1];
-    /* acquire: before the second look at lines; pairs with the release of whoever draws the line after the next here */
+    /* acquire: before the second read of lines; pairs with the release of the thread that draws the line after the next
+     * here */
     uint64_t from = tsi_load_acquire(&l->count), base = tsi_load_acquire(&l->base_ns),
              rate = tsi_load_acquire(&l->rate);
     *ns = base + ((count - from) * rate >> 32);
     return TSI_LIKELY(count - from < TSI_TICKS_SPAN && rate != 0) && TSI_LIKELY(tsi_load_relaxed(&t->lines) == n);
 }
-/* Draws a line, the counter and the system's clock having just been read, and tells the clock. */
+/* Draws a line, from the counter and the system's clock just read. Returns the clock. [any thread] */
 uint64_t tsi_ticks_draw(TsiTicks* t, uint64_t count, uint64_t system_ns);
-/* In a fork child: nobody draws. */
+/* Ends the drawing of a vanished thread. [fork child] */
 void tsi_ticks_child(TsiTicks* t);
 #endif

@@ -16,7 +16,7 @@ static bool is_before(const TsiPhases* p, uint32_t at, uint64_t since_ns, uint32
     return its < since_ns || (its == since_ns && at < index);
 }
 
-/* Sums of a node from its own figures and its children's. */
+/* Sums a node's own figures and its children's. */
 static void sum_up(const TsiPhases* p, uint32_t at) {
     TsiDraining* n = node(p, at);
     n->count = 1;
@@ -33,7 +33,7 @@ static void sum_up(const TsiPhases* p, uint32_t at) {
     }
 }
 
-/* All of `older` comes before all of `younger`. */
+/* Joins two trees, of which all of `older` comes before all of `younger`. Returns the root. */
 static uint32_t join(const TsiPhases* p, uint32_t older, uint32_t younger) {
     if (older == 0 || younger == 0) return older | younger;
     uint32_t top = rank_of(older) > rank_of(younger) ? older : younger;
@@ -44,7 +44,7 @@ static uint32_t join(const TsiPhases* p, uint32_t older, uint32_t younger) {
     return top;
 }
 
-/* Parts a tree into what comes before a place and what comes after. */
+/* Splits a tree into the nodes before a place and those after it. */
 static void part(const TsiPhases* p, uint32_t at, uint64_t since_ns, uint32_t index, uint32_t* older,
                  uint32_t* younger) {
     if (at == 0) {
@@ -62,6 +62,7 @@ static void part(const TsiPhases* p, uint32_t at, uint64_t since_ns, uint32_t in
     sum_up(p, at);
 }
 
+/* Removes the node `index` from a tree. Returns the root. */
 static uint32_t without(const TsiPhases* p, uint32_t at, uint64_t since_ns, uint32_t index) {
     TSI_CHECK(at != 0);
     TsiDraining* n = node(p, at);
@@ -72,7 +73,7 @@ static uint32_t without(const TsiPhases* p, uint32_t at, uint64_t since_ns, uint
     return at;
 }
 
-/* The node's own figures have changed. */
+/* Recomputes the sums from the changed node up. */
 static void sum_path(const TsiPhases* p, uint32_t at, uint64_t since_ns, uint32_t index) {
     if (at != index) sum_path(p, node(p, at)->child[is_before(p, at, since_ns, index)], since_ns, index);
     sum_up(p, at);
@@ -84,7 +85,7 @@ TSI_INLINE bool holds_more(const TsiLabel* l, const TsiHolding* held) {
     return tsi_is_unexpected(&l->expected, held->objects, held->live_bytes);
 }
 
-/* Adds a node to its label's figures of those that are over, or takes it from there. */
+/* Adds a node to its label's figures of those that are over, or with sign -1 subtracts it. */
 static void count_over(TsiLabel* l, const TsiDraining* n, int sign) {
     if (!n->over) return;
     l->over_phases += (uint64_t)sign;
@@ -176,7 +177,7 @@ void tsi_draining_judge(TsiLabel* l, TsiTotals escaped) {
 
 static uint64_t age(uint64_t since_ns, uint64_t now_ns) { return now_ns > since_ns ? now_ns - since_ns : 0; }
 
-/* Phases of at least that age. */
+/* Counts the phases of at least the age least_ns. */
 static uint64_t count_old(const TsiPhases* p, uint32_t at, uint64_t now_ns, uint64_t least_ns) {
     uint64_t n = 0;
     while (at != 0) {
@@ -195,7 +196,7 @@ static void put_worst(TsiDrainRow worst[TSI_DRAIN_WORST], const TsiDrainRow* row
     if (at < TSI_DRAIN_WORST) worst[at] = *row;
 }
 
-/* The larger half first: what is below cannot be among the worst any more, mostly. Of equals the older. */
+/* Visits the larger half first: the other normally holds none of the worst. The older of equals stays. */
 static void find_worst(const TsiPhases* p, uint32_t at, TsiDrainRow worst[TSI_DRAIN_WORST]) {
     const TsiDrainRow* last = &worst[TSI_DRAIN_WORST - 1];
     if (at == 0 || (last->era != 0 && node(p, at)->max_bytes <= last->held.slab_bytes)) return;
@@ -208,7 +209,7 @@ static void find_worst(const TsiPhases* p, uint32_t at, TsiDrainRow worst[TSI_DR
     find_worst(p, n->child[!first], worst);
 }
 
-/* The oldest phase that is over, where there is one from `at` down. */
+/* Returns the oldest phase from `at` down that is over. */
 static uint32_t oldest_over(const TsiPhases* p, uint32_t at) {
     for (;;) {
         const TsiDraining* n = node(p, at);
@@ -224,6 +225,7 @@ void tsi_draining_tell(TsiPhases* p, uint32_t label_at, uint64_t now_ns, TsiDrai
     tsi_lock_take(&l->drain_lock);
     uint32_t root = l->drain_root, oldest = root;
     out->expected = l->expected;
+
     if (root != 0) {
         while (node(p, oldest)->child[0] != 0) oldest = node(p, oldest)->child[0];
         out->phases = node(p, root)->count;
@@ -241,10 +243,11 @@ void tsi_draining_tell(TsiPhases* p, uint32_t label_at, uint64_t now_ns, TsiDrai
         }
         out->ages[TSI_LABEL_BUCKETS - 1] = rest;
     }
+
     tsi_lock_give(&l->drain_lock);
 }
 
-/* A phase of the sum is over from here on. */
+/* Counts a phase of the sum as over. */
 static void put_over(TsiDrainSum* sum, TsiHolding held, uint64_t age_ns) {
     sum->over_phases++;
     tsi_holding_add(&sum->over_held, held);

@@ -1,10 +1,10 @@
 /*
  * epoch.c - records, ids and the ring of epoch.h.
  *
- * A record whose page was given back reads as 0: its era is none's, and eras are of the allocator, so what comes back
- * matches no old reference. Ids have but 13 bits of how often their record was opened: those stay aside. A number
- * that started anew, or above all that were used, could meet an id that is kept at once; as it is, 8192 openings of
- * the record lie between, and records are taken in turn (U4 in os/table.h), 16 to a thread at least.
+ * A record whose page was given back reads as 0: no era is 0, and eras belong to the allocator, so its next content
+ * matches no old reference. Ids have only 13 bits of the record's count of openings, so these stay aside. A number that
+ * started anew, or above all that were used, could meet an id that is kept at once; this way 8192 openings of the
+ * record lie between, and records are taken in turn (U4 in os/table.h), at least 16 to a thread.
  */
 #include "phase/epoch.h"
 
@@ -15,7 +15,8 @@
 struct TsiStripe tsi_stripes[TSI_STRIPES];
 const char tsi_no_label[TSI_LABEL_BYTES];
 
-/* All ids were used once the number has passed them all: the bit above theirs says so. */
+/* Puts the count of openings aside as the record's page leaves. The bit above those of ids says that all of them were
+ * used. */
 static bool put_reuse_aside(TsiTable* t, uint32_t index) {
     uint32_t reuse = tsi_load_relaxed(&((TsiInc*)tsi_table_at(t, index))->reuse);
     uint32_t kept = reuse <= TSI_REUSE_MASK ? reuse : (reuse & TSI_REUSE_MASK) | (TSI_REUSE_MASK + 1);
@@ -38,11 +39,13 @@ bool tsi_phases_init(TsiPhases* p, TsiGround* g, uint32_t ring_size, uint32_t in
     tsi_lock_init(&p->ring_lock, TSI_LOCK_RING);
     tsi_lock_init(&p->eras.lock, TSI_LOCK_ERAS);
     for (unsigned n = 0; n < TSI_STRIPES; n++) tsi_lock_init(&tsi_stripes[n].lock, TSI_LOCK_STRIPE);
+
     tsi_table_init_in(&p->incs, g, TSI_INC_STRIDE, inc_capacity, true);
     p->incs.leave = put_reuse_aside;
     p->incs.back = take_reuse_back;
     tsi_table_init_in(&p->ends, g, sizeof(TsiEnd), inc_capacity, false);
     if (!tsi_labels_init(&p->labels, g, label_capacity)) return false;
+
     p->ring_size = ring_size;
     tsi_store_relaxed(&p->era_next, 1);
     uint32_t index = 0;
@@ -93,15 +96,15 @@ TsiRef tsi_phases_resolve(const TsiPhases* p, EpochId id) {
     if (index == 0 || index >= tsi_table_used(&p->incs)) return 0;
     TsiInc* i = tsi_inc(p, index);
     uint64_t era = tsi_inc_era(i);
-    /* The record may be reopened between the two reads: the era, read first, then names an ended
-     * incarnation and is refused where it is used. */
+    /* The record may be reopened between the two reads: the era, read first, then names an ended incarnation and is
+     * refused where it is used. */
     return era != 0 && tsi_load_relaxed(&i->id) == id ? tsi_ref(era, index) : 0;
 }
 
 bool tsi_phases_was_domain(const TsiPhases* p, EpochId id) {
     uint32_t index = id & TSI_INC_MAX, reuse = id >> TSI_INC_BITS & TSI_REUSE_MASK;
     if (!(id & TSI_DOMAIN_ID_BIT) || index == 0 || index >= tsi_table_used(&p->incs)) return false;
-    /* The record, or what is aside where its page has gone: they only tell one refusal from another. */
+    /* The record, or the count aside if its page has gone: they only tell one refusal from another. */
     uint32_t most = tsi_load_relaxed(&tsi_inc(p, index)->reuse);
     uint32_t aside = tsi_load_relaxed(tsi_table_aside(&p->incs, index));
     return reuse != 0 && (reuse <= most || reuse <= aside);
@@ -112,16 +115,19 @@ bool tsi_phases_step_locked(TsiPhases* p, TsiRef* was_current, TsiRef* displaced
     TSI_ASSERT(tsi_lock_is_held(&p->ring_lock));
     uint32_t now = tsi_load_relaxed(&p->current), next = now + 1 == p->ring_size ? 0 : now + 1;
     uint32_t index = 0;
+
     if (p->spare == 0 && tsi_table_take(&p->incs, &index, 0)) p->spare = index + 1;
     if (p->spare == 0) {
         tsi_add_relaxed(&p->advances_refused, 1);
         return false;
     }
+
     index = p->spare - 1;
     *was_current = tsi_load_relaxed(&p->ring[now]);
     *displaced = tsi_load_relaxed(&p->ring[next]);
     uint64_t era = tsi_add_relaxed(&p->era_next, 1);
     tsi_inc_open(p, index, era, next, TSI_LABEL_NONE, tsi_no_label, 0);
+
     /* release, ring before current: pairs with the acquires in tsi_phases_current and _resolve */
     tsi_store_release(&p->ring[next], tsi_ref(era, index));
     tsi_store_release(&p->current, next);

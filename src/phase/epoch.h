@@ -1,19 +1,18 @@
 /*
  * epoch.h - incarnations: what an epoch id names at one time.
  *
- * An incarnation is one record (TsiInc) with a never-reused era. A reference {era:46, index:18}
+ * An incarnation is one record (TsiInc) with an era, a number that is never used again. A reference {era:46, index:18}
  * names it exactly; a stale reference is recognised because the record's word carries its era.
  *
  *   ACTIVE -> ADVANCED -> CLOSED -> RELEASED     (any may be skipped, none is undone)
  *
- * ACTIVE accepts allocations. ADVANCED (the ring moved on) and CLOSED (drained) accept none;
- * in both, a slab returns when its last object is freed. RELEASED: every object has ended.
- * An incarnation that is CLOSED or RELEASED and holds no heap and no slab has *drained*: its
- * cleanups run, and when nothing pins its record any more it is reused.
+ * ACTIVE accepts allocations. ADVANCED (the ring moved on) and CLOSED (drained) accept none; in both, a slab returns
+ * when its last object is freed. RELEASED: every object has ended. An incarnation that is CLOSED or RELEASED and holds
+ * no heap and no slab has *drained*: its cleanups run, and its record is reused when nothing pins it any more.
  *
- * Locks. The stripe lock of a record guards its state changes, its heap list, its orphan list and
- * its totals. State is read without it where a stale answer is found out later. The ring lock
- * serialises advances and is taken before a stripe.
+ * Locks. The stripe lock of a record guards its state changes, its heap list, its orphan list and its totals. State is
+ * read without it where a stale answer is found out later. The ring lock serialises advances and is taken before a
+ * stripe.
  */
 #ifndef TSI_PHASE_EPOCH_H
 #define TSI_PHASE_EPOCH_H
@@ -23,7 +22,7 @@
 
 #include <string.h>
 
-#define TSI_UNTIMED UINT64_MAX /* as a time: later than any */
+#define TSI_UNTIMED UINT64_MAX /* later than any time */
 enum { TSI_INC_ACTIVE = 0, TSI_INC_ADVANCED = 1, TSI_INC_CLOSED = 2, TSI_INC_RELEASED = 3, TSI_INC_STATE = 3 };
 enum { TSI_INC_BITS = 18, TSI_INC_MAX = (1 << TSI_INC_BITS) - 1, TSI_RING_MAX = 1024, TSI_STRIPES = 64 };
 enum { TSI_REUSE_BITS = 13, TSI_REUSE_MASK = (1 << TSI_REUSE_BITS) - 1, TSI_CHARGE_BITS = 48 };
@@ -39,71 +38,71 @@ TSI_INLINE TsiRef tsi_ref(uint64_t era, uint32_t index) { return era << TSI_INC_
 TSI_INLINE uint32_t tsi_ref_index(TsiRef r) { return (uint32_t)r & ((1u << TSI_INC_BITS) - 1); }
 TSI_INLINE uint64_t tsi_ref_era(TsiRef r) { return r >> TSI_INC_BITS; }
 
-/* A node of a tree, see draining.h; all 0 while in none. */
+/* A node of a label's tree, see draining.h; all 0 while in none. */
 typedef struct TsiDraining {
     uint32_t child[2]; /* older, younger: records of incarnations; 0 = none */
     uint16_t label;    /* record + 1; 0: in no tree */
     bool over;         /* has held more than its label expects to escape; stays until the phase has drained */
-    bool over_below;   /* of the phases from here down some are `over` */
-    uint32_t count;    /* of the phases from here down, like sum and max_bytes */
+    bool over_below;   /* some phase from here down is `over` */
+    uint32_t count;    /* phases from here down, like sum and max_bytes */
     uint64_t since_ns;
     TsiHolding held, sum;
     uint64_t max_bytes;
 } TsiDraining;
 
-/* What a phase of one thread alone reads and writes from its begin to its end lies in the first two cache lines. */
+/* The first two cache lines have all that a phase of one thread reads and writes from begin to end. */
 typedef struct TsiInc {
     _Atomic uint64_t word; /* era << 2 | state; state changes under the stripe */
     _Atomic EpochId id;
     _Atomic uint32_t reuse;  /* times the record was opened: part of a domain's id; 0: its page has gone, see epoch.c */
     _Atomic uint64_t charge; /* label record << 48 | committed bytes, see account/charge.h */
     uint32_t index;
-    _Atomic uint32_t domain; /* record + 1 of the domain whose own it is or was: the domain knows */
+    _Atomic uint32_t domain; /* record + 1 of the domain that owns or owned it, which knows */
     char label[TSI_LABEL_BYTES];
 
-    /* second line; stripe, but for atomics: */
+    /* second line; guarded by the stripe, except atomics: */
     uint32_t pins;               /* ring, domains and calls that hold the record */
     uint32_t heaps;              /* heap index + 1 */
     _Atomic uint32_t heap_count; /* written under the stripe, read without it */
-    bool clean;                  /* ended as it was opened: all that tsi_inc_reset sets is 0 */
+    bool clean;                  /* ended as it was opened: all fields that tsi_inc_reset sets are 0 */
     bool drained;
-    bool escapes_posted;      /* by its first close that drains */
-    bool named;               /* only used in a fork child: a domain refers to it */
-    _Atomic bool unswept;     /* ring lock; frees look without it: a hint */
-    bool owned;               /* `owner` is set: whoever takes the first stripe looks there */
-    _Atomic uint32_t heap_at; /* of the heap found last, as in a line or region, 0: none; a hint, see heap/own.h */
-    _Atomic uint64_t open_since_ns;     /* 0: not yet; TSI_UNTIMED: nobody asks */
-    uint64_t lock_fast, lock_contended; /* accounts like `allocated` */
+    bool escapes_posted;                /* its first close that drains has posted them */
+    bool named;                         /* a domain refers to it; used only in a fork child */
+    _Atomic bool unswept;               /* ring lock; frees look without it: a hint */
+    bool owned;                         /* `owner` is set: checked as the stripe is first taken */
+    _Atomic uint32_t heap_at;           /* heap found last, as in a line or region, 0: none; a hint, see heap/own.h */
+    _Atomic uint64_t open_since_ns;     /* 0: not yet; TSI_UNTIMED: not timed */
+    uint64_t lock_fast, lock_contended; /* counted like `allocated` */
     _Atomic uint64_t late_bytes;        /* pages of orphans that late frees have left without a live slot */
     _Atomic uint64_t user_refs;         /* slab_epoch_inc_refcount */
     _Atomic uint64_t peak;              /* most committed bytes before some left, see tsi_inc_peak */
 
-    uint32_t thin_next;         /* orphan that late frees have their pages looked at next, slab id + 1; 0: the first */
+    uint32_t thin_next;         /* orphan whose pages late frees look at next, slab id + 1; 0: the first */
     uint32_t next_unswept;      /* ring lock: on the list of finish.h, if `unswept` */
-    _Atomic uint32_t room_look; /* the last look for room (heap/trim.h) that came by: a hint */
-    _Atomic uint32_t detached;  /* heaps without an owner: worth a look under the lock */
+    _Atomic uint32_t room_look; /* latest look for room (heap/trim.h) that came by: a hint */
+    _Atomic uint32_t detached;  /* heaps without an owner: a reason to look under the lock */
     _Atomic uint32_t scopes;    /* scopes inside of domains that borrow it */
-    uint32_t orphans;           /* slab id + 1 */
+    uint32_t orphans;           /* first orphan, slab id + 1 */
     uint32_t ends;              /* cleanups, record index + 1 */
-    /* orphans, PARTIAL and PURGING ones that are not unlinked, and skipped ones included. */
+    /* slabs, including orphans, PARTIAL and PURGING ones that are not unlinked, and skipped ones */
     _Atomic uint32_t slab_count;
     uint32_t skipped;       /* slabs that sweeps have left to their owners */
     _Atomic uint32_t owner; /* index + 1 of the only thread that may allocate in it and end it; 0: any */
     uint64_t skipped_bytes;
-    TsiTotals allocated; /* by slabs settled so far */
+    TsiTotals allocated; /* counted by slabs settled so far */
     TsiTotals released;
-    TsiTotals orphaned; /* of `allocated`: by slabs that are orphans, or are just leaving their list */
-    TsiHolding holding; /* by the orphans, as they were last counted */
+    TsiTotals orphaned; /* part of `allocated` in slabs that are orphans, or are just leaving their list */
+    TsiHolding holding; /* held by the orphans, as last counted */
     TsiDraining draining;
     uint64_t rss_before, rss_after;
     _Atomic uint64_t purged; /* bytes given back to the system by its closes */
     TsiBudget budget;        /* fn and ctx: stripe */
     _Atomic uint64_t roomy;  /* classes that some heap without an owner may have room for, a bit each */
-    uint64_t closed_slabs, pinned_slabs, slow; /* stripe; accounts like `allocated` */
+    uint64_t closed_slabs, pinned_slabs, slow; /* stripe; counted like `allocated` */
     struct {
         uint64_t objects_allocated, bytes_allocated, objects_released, bytes_released, closed_slabs, pinned_slabs, slow,
             lock_fast, lock_contended, objects_freed, bytes_freed;
-    } posted; /* stripe: what the label's account has */
+    } posted; /* stripe: counts that the label's account has */
 } TsiInc;
 
 enum { TSI_INC_STRIDE = 512 };
@@ -123,7 +122,7 @@ typedef struct TsiEras {
     uint32_t* slots; /* record, 0 = none */
     uint32_t size;   /* of slots, a power of two; 0: there is no table */
     uint32_t filled;
-    bool partial; /* an entry found no memory: every record has to be looked at, until a rebuild finds them all */
+    bool partial; /* an entry found no memory: search every record until a rebuild finds them all */
 } TsiEras;
 
 struct TsiPhases {
@@ -140,30 +139,32 @@ struct TsiPhases {
     _Atomic uint64_t ring[TSI_RING_MAX]; /* TsiRef */
 };
 
-/* Process-wide: a fork takes all of them. */
+/* Stripes of the process; a fork takes all of them. */
 extern struct TsiStripe {
-    _Alignas(64) TsiLock lock; /* threads that end phases of their own meet on no cache line, mostly */
+    _Alignas(64) TsiLock lock; /* threads that end phases of their own normally share no cache line */
 } tsi_stripes[TSI_STRIPES];
 
 TSI_INLINE TsiInc* tsi_inc(const TsiPhases* p, uint32_t index) {
     return (TsiInc*)(void*)(p->incs.base + (size_t)index * TSI_INC_STRIDE);
 }
-/* By address: the record's fields may be changing when its lock is asked for. */
+/* Returns the record's stripe, by address: fields may be changing. [any thread] */
 TSI_INLINE TsiLock* tsi_inc_lock(const TsiInc* i) {
     return &tsi_stripes[(uintptr_t)i / TSI_INC_STRIDE % TSI_STRIPES].lock;
 }
-/* Record of its label. */
+/* Returns the record of its label. */
 TSI_INLINE uint32_t tsi_inc_label(TsiInc* i) { return (uint32_t)(tsi_load_relaxed(&i->charge) >> TSI_CHARGE_BITS); }
-/* Most committed bytes so far. The charge first: bytes leave it after `peak` has them, or while nobody else asks. */
+/* Returns the most committed bytes so far. Charge first: bytes leave it after `peak` has them, or while nobody else
+ * reads. [any thread] */
 TSI_INLINE uint64_t tsi_inc_peak(TsiInc* i) {
     uint64_t now = tsi_load_acquire(&i->charge) & TSI_CHARGE_MASK; /* pairs with tsi_uncharge */
     uint64_t peak = tsi_load_relaxed(&i->peak);
     return now > peak ? now : peak;
 }
 TSI_INLINE void tsi_inc_give(TsiInc* i) { tsi_lock_give_probed(tsi_inc_lock(i)); }
+/* Returns the record's era, 0 if nobody has it. */
 TSI_INLINE uint64_t tsi_inc_era(TsiInc* i) { return tsi_load_acquire(&i->word) >> 2; }
-/* Takes its lock, and counts on whose behalf. A reference may be old: a record that is not open belongs to whoever
- * opens it next, who sets the counts without the lock. True when it was free at once. */
+/* Takes the stripe, and counts that in the record unless it is not open: then it belongs to the thread that opens it
+ * next, which sets the counts without the lock. Returns true if the lock was free at once. */
 TSI_INLINE bool tsi_inc_take(TsiInc* i) {
     bool fast = tsi_lock_take_probed(tsi_inc_lock(i));
     if (tsi_inc_era(i) == 0) return fast;
@@ -172,34 +173,37 @@ TSI_INLINE bool tsi_inc_take(TsiInc* i) {
     return fast;
 }
 TSI_INLINE unsigned tsi_inc_state(TsiInc* i) { return (unsigned)tsi_load_seq(&i->word) & TSI_INC_STATE; }
-/* True when the reference still names this record and it accepts allocations. */
+/* Returns true if the reference still names this record and it accepts allocations. [any thread] */
 TSI_INLINE bool tsi_ref_is_active(const TsiPhases* p, TsiRef r) {
     /* acquire: pairs with the release in tsi_inc_open: the record's fields are set */
     return tsi_load_acquire(&tsi_inc(p, tsi_ref_index(r))->word) == (tsi_ref_era(r) << 2 | TSI_INC_ACTIVE);
 }
-/* True if the incarnation is active and another thread's alone (SLAB_DOMAIN_OWNER_ONLY). thread: index + 1 of the
- * caller's record, or 0. */
+/* Returns true if the incarnation is active and another thread's alone (SLAB_DOMAIN_OWNER_ONLY). thread: index + 1 of
+ * the caller's record, or 0. [any thread] */
 TSI_INLINE bool tsi_ref_is_anothers(const TsiPhases* p, TsiRef ref, uint32_t thread) {
     uint32_t owner = tsi_load_relaxed(&tsi_inc(p, tsi_ref_index(ref))->owner);
     return TSI_UNLIKELY(owner != 0) && owner != thread && tsi_ref_is_active(p, ref);
 }
+/* Returns true if the reference still names this record, in any state. [any thread] */
 TSI_INLINE bool tsi_ref_is_current(const TsiPhases* p, TsiRef r) {
     return r != 0 && tsi_inc_era(tsi_inc(p, tsi_ref_index(r))) == tsi_ref_era(r);
 }
 
+/* Makes the tables and a ring of open epochs. Returns false if the system refuses. */
 bool tsi_phases_init(TsiPhases* p, TsiGround* g, uint32_t ring_size, uint32_t inc_capacity, uint32_t label_capacity);
-/* Bytes of the ground that they take. */
+/* Returns the bytes of the ground that the tables take. */
 size_t tsi_phases_room(uint32_t inc_capacity, uint32_t label_capacity);
+/* Destroys the tables. */
 void tsi_phases_destroy(TsiPhases* p);
-/* Of a record that is nobody's: as it was before it was used. */
+/* Resets a record to its state before use. [only holder] */
 void tsi_inc_reset(TsiInc* i);
-/* The record is nobody's alone. */
+/* Ends the record's tie to a thread. [only holder, or stripe] */
 TSI_INLINE void tsi_inc_disown(TsiInc* i) {
     tsi_store_relaxed(&i->owner, 0);
     i->owned = false;
 }
-/* Opens record `index` as a new ACTIVE incarnation with one pin, under a label's record and text; the caller holds the
- * record. owner: as in TsiInc. */
+/* Opens record `index` as a new ACTIVE incarnation with one pin, under a label's record and text. owner: as in TsiInc.
+ * [only holder] */
 TSI_INLINE void tsi_inc_open(TsiPhases* p, uint32_t index, uint64_t era, EpochId id, uint32_t label_at,
                              const char text[TSI_LABEL_BYTES], uint32_t owner) {
     TsiInc* i = tsi_inc(p, index);
@@ -210,7 +214,7 @@ TSI_INLINE void tsi_inc_open(TsiPhases* p, uint32_t index, uint64_t era, EpochId
     memcpy(i->label, text, sizeof i->label);
     i->pins = 1;
     if (TSI_UNLIKELY(!i->clean)) tsi_inc_reset(i);
-    /* Who comes with an old reference adds to these before seeing that it is old. */
+    /* Threads with an old reference add to these before they see that it is old. */
     i->lock_fast = i->lock_contended = 0;
     if (TSI_UNLIKELY(owner != 0)) {
         tsi_store_relaxed(&i->owner, owner);
@@ -218,25 +222,25 @@ TSI_INLINE void tsi_inc_open(TsiPhases* p, uint32_t index, uint64_t era, EpochId
     }
     tsi_store_relaxed(&i->late_bytes, 0);
     i->clean = false;
-    /* release: pairs with the acquire loads of word: whoever sees the era sees the fields */
+    /* release: pairs with the acquire loads of word: a thread that sees the era sees the fields */
     tsi_store_release(&i->word, era << 2 | TSI_INC_ACTIVE);
 }
 extern const char tsi_no_label[TSI_LABEL_BYTES];
-/* Id of a domain's own epoch in this record, at its next opening. */
+/* Returns the id of a domain's own epoch in this record, at its next opening. */
 TSI_INLINE EpochId tsi_domain_id(const TsiPhases* p, uint32_t index) {
     uint32_t reuse = (tsi_load_relaxed(&tsi_inc(p, index)->reuse) + 1) & TSI_REUSE_MASK;
     return TSI_DOMAIN_ID_BIT | reuse << TSI_INC_BITS | index;
 }
-/* What an id names now; 0 for a bad or stale id. */
+/* Returns the incarnation that an id names now; 0 for a bad or stale id. [any thread] */
 TsiRef tsi_phases_resolve(const TsiPhases* p, EpochId id);
-/* True for an id that a domain has had: its epoch has ended. */
+/* Returns true for an id that a domain has had: its epoch has ended. [any thread] */
 bool tsi_phases_was_domain(const TsiPhases* p, EpochId id);
-/* Current ring epoch. */
+/* Returns the current ring epoch. [any thread] */
 TSI_INLINE TsiRef tsi_phases_current(const TsiPhases* p) {
     /* acquire: pairs with the release in tsi_phases_step_locked */
     return tsi_load_acquire(&p->ring[tsi_load_acquire(&p->current)]);
 }
-/* Moves the ring on by one; ring lock held. Gives the incarnation that was current and the one that lost its
- * id (0 when the record supply is exhausted and nothing moved). */
+/* Moves the ring on by one. *displaced: the incarnation that lost its id. Returns false, without moving, if no record
+ * is left. [ring lock] */
 bool tsi_phases_step_locked(TsiPhases* p, TsiRef* was_current, TsiRef* displaced);
 #endif

@@ -7,8 +7,8 @@ static uint32_t first_slot(uint64_t era, uint32_t size) {
     return (uint32_t)(era * 0x9e3779b97f4a7c15u >> 32) & (size - 1);
 }
 
-/* Puts the record into the slots, which have room. False if it was there, or took the place of one that is not in
- * use. */
+/* Puts the record into the slots, which have room. Returns false if it was there, or took the place of a record that is
+ * not in use. */
 static bool put(const TsiPhases* p, uint32_t* slots, uint32_t size, uint32_t index, uint64_t era) {
     for (uint32_t at = first_slot(era, size);; at = (at + 1) & (size - 1)) {
         uint32_t there = slots[at];
@@ -25,7 +25,7 @@ static uint32_t room_for(uint32_t records) {
     return size;
 }
 
-/* Records that a rebuild looks at: the table's, or all of them where the table lacks some. */
+/* Returns how many records a rebuild must look at: the table's, or all if the table lacks some. */
 static uint32_t sources_locked(const TsiPhases* p, const TsiEras* e) {
     TSI_HOLDS(&e->lock);
     return e->partial ? tsi_table_used(&p->incs) : e->size;
@@ -36,7 +36,7 @@ static uint32_t source_locked(const TsiEras* e, uint32_t at) {
     return e->partial ? at : e->slots[at];
 }
 
-/* Entries whose record is in use. One that has another era by now stays: it is found by that. */
+/* Counts the entries whose record is in use. An entry whose record has a new era stays: it is found by that. */
 static uint32_t count_used_locked(const TsiPhases* p, const TsiEras* e) {
     TSI_HOLDS(&e->lock);
     uint32_t used = 0;
@@ -115,7 +115,7 @@ void tsi_eras_tidy(TsiPhases* p) {
 TsiRef tsi_phases_find_era(TsiPhases* p, uint64_t era) {
     if (era == 0) return 0;
     for (uint32_t n = 0; n < p->ring_size; n++) {
-        TsiRef ref = tsi_load_acquire(&p->ring[n]); /* as in tsi_phases_resolve; the table afterwards (E1) */
+        TsiRef ref = tsi_load_acquire(&p->ring[n]); /* pairs as in tsi_phases_resolve; the table afterwards (E1) */
         if (tsi_ref_era(ref) == era) return ref;
     }
     uint32_t index = tsi_eras_find(p, era);

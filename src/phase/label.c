@@ -31,7 +31,7 @@ void tsi_label_copy(char out[TSI_LABEL_BYTES], const char* label) {
     memcpy(out, label, n);
 }
 
-/* All 32 bytes, so that a look-up has no loop over the text. */
+/* Hashes all 32 bytes, so that a look-up has no loop over the text. */
 static uint32_t hash_of(const char name[TSI_LABEL_BYTES]) {
     uint64_t w[4];
     memcpy(w, name, sizeof w);
@@ -40,7 +40,7 @@ static uint32_t hash_of(const char name[TSI_LABEL_BYTES]) {
     return (uint32_t)(h >> 40);
 }
 
-/* Record of the name, or the slot where it goes. */
+/* Finds the name's record, *at. Returns false if there is none; *slot is where it goes. */
 static bool probe(TsiLabels* l, const char name[TSI_LABEL_BYTES], uint32_t* slot, uint32_t* at) {
     for (*slot = hash_of(name) % TSI_LABEL_INDEX;; *slot = (*slot + 1) % TSI_LABEL_INDEX) {
         uint32_t found = tsi_load_acquire(&l->slots[*slot]); /* pairs with the release below */
@@ -62,6 +62,7 @@ uint32_t tsi_label_find(TsiLabels* l, const char name[TSI_LABEL_BYTES]) {
     if (name[0] == 0 || memcmp(name, tsi_label(l, TSI_LABEL_NONE)->name, TSI_LABEL_BYTES) == 0) return TSI_LABEL_NONE;
     if (memcmp(name, tsi_label(l, TSI_LABEL_OTHER)->name, TSI_LABEL_BYTES) == 0) return TSI_LABEL_OTHER;
     if (probe(l, name, &slot, &at)) return at;
+
     tsi_lock_take(&l->lock);
     if (!probe(l, name, &slot, &at)) {
         if (tsi_table_take(&l->records, &at, 0)) {

@@ -1,45 +1,46 @@
 /*
- * label.h - what is attributed to a label: a bounded registry and its accounts.
+ * label.h - labels: a bounded registry of names, and the account of each.
  *
- * An allocator knows at most `capacity` labels. Record 0 is "(unlabeled)", record 1 "(other)", which takes
- * every label that finds no room. Looking a label up takes no lock: names are published once and never
- * change; making one takes `lock`.
+ * An allocator knows at most `capacity` labels. Record 0 is "(unlabeled)", record 1 "(other)", which takes every label
+ * that finds no room. Looking a label up takes no lock: names are published once and never change; making one takes
+ * `lock`.
  *
  * Accounts are cumulative and written when a phase ends (samples: when they are taken). A thread that ends phases of a
  * label counts in a record of its own by plain stores (TsiPending, account/charge.h), which goes to one of the label's
  * eight shards, by relaxed read-modify-writes, when the thread leaves or needs the record for another label. So threads
- * that end phases at once meet on no cache line. What is live is never counted: readers take it from the slabs. A
- * reader reads the shards first, then the threads' records, again if something has moved between them meanwhile, then
- * the phases; a phase is marked as posted before it is added, and what moves leaves the record before the shard has it.
- * So a sum that races with an end misses it, and never counts it twice; `shown` keeps what was told once from going
- * back. So each sum that is told is at most the true one, and what is told as live is what they leave: allocated +
- * moved = freed + released + live, in every reading.
+ * that end phases at once meet on no cache line. Live objects are never counted: readers take them from the slabs.
+ *
+ * A reader reads the shards first, then the threads' records, again if something has moved between them meanwhile, then
+ * the phases. A phase is marked as posted before it is added, and figures that move leave the record before the shard
+ * has them. So a sum that races with an end misses it, and never counts it twice; `shown` keeps reported sums from
+ * going back. So each reported sum is at most the true one, and the live figure is what they leave: allocated + moved =
+ * freed + released + live, in every reading.
  */
 #ifndef TSI_PHASE_LABEL_H
 #define TSI_PHASE_LABEL_H
 
 #include "os/table.h"
 
-enum { TSI_LABEL_NONE = 0, TSI_LABEL_OTHER = 1 }; /* records */
+enum { TSI_LABEL_NONE = 0, TSI_LABEL_OTHER = 1 }; /* records of every registry */
 enum { TSI_LABEL_BYTES = 32, TSI_LABELS_MAX = 4096, TSI_LABEL_INDEX = 2 * TSI_LABELS_MAX };
 enum { TSI_LABEL_SHARDS = 8, TSI_LABEL_BUCKETS = 48, TSI_LABEL_SHOWN = 13 };
-enum { TSI_LABEL_COLUMNS = 16 }; /* of the figures by class and label: ids 0..14, and the rest */
+enum { TSI_LABEL_COLUMNS = 16 }; /* columns of figures by class and label: ids 0..14, and the rest */
 
 typedef struct TsiTotals {
     uint64_t objects, bytes;
 } TsiTotals;
 
-/* What a phase holds in slabs that no heap has: live objects and their usable bytes, and the slabs' bytes. */
+/* Holding of a phase in slabs that no heap has: live objects, their usable bytes, and the slabs' bytes. */
 typedef struct TsiHolding {
     uint64_t objects, live_bytes, slab_bytes;
 } TsiHolding;
 
-/* What a phase may let escape without an alarm; both 0: nothing was said of the label. */
+/* Escapes of a phase that raise no alarm; both 0: nothing was set for the label. */
 typedef struct TsiExpected {
     uint64_t objects, bytes;
 } TsiExpected;
 
-/* Returns true if a phase that lets so much escape is to be told of. */
+/* Returns true if a phase from which `objects` or `bytes` escape must be reported. */
 TSI_INLINE bool tsi_is_unexpected(const TsiExpected* e, uint64_t objects, uint64_t bytes) {
     return objects > e->objects || bytes > e->bytes;
 }
@@ -53,16 +54,16 @@ TSI_INLINE void tsi_holding_add(TsiHolding* to, TsiHolding more) {
     to->slab_bytes += more.slab_bytes;
 }
 
-/* Words only: TSI_LABEL_SUMS of them. */
+/* Sums in words only: TSI_LABEL_SUMS of them. */
 typedef struct TsiLabelSums {
     _Atomic uint64_t ended, objects_allocated, bytes_allocated, objects_released, bytes_released, closed_slabs,
         pinned_slabs, slow;
     _Atomic uint64_t objects_freed, bytes_freed; /* of phases that are over, or that went to another label */
     _Atomic uint64_t lock_fast, lock_contended;
-    /* Phases that ended by the straight way (heap/ready.h): `ended`, `closed_slabs` and `slow` lack one each for them,
-     * `lock_fast` two. And what they have both allocated and released: it is in neither of these. */
+    /* Phases that ended the straight way (heap/ready.h): `ended`, `closed_slabs` and `slow` lack one for each of them,
+     * `lock_fast` two. Then the objects and bytes that they both allocated and released, which the sums above lack. */
     _Atomic uint64_t straight, straight_objects, straight_bytes;
-    _Atomic uint64_t outside_objects, outside_bytes; /* made by scopes of the label outside of every scope: asked for */
+    _Atomic uint64_t outside_objects, outside_bytes; /* requested by scopes of the label, made outside of every scope */
 } TsiLabelSums;
 enum { TSI_LABEL_SUMS = sizeof(TsiLabelSums) / sizeof(uint64_t) };
 
@@ -72,20 +73,20 @@ typedef struct TsiLabelShard {
     _Atomic uint64_t duration[TSI_LABEL_BUCKETS], peaks[TSI_LABEL_BUCKETS];
 } TsiLabelShard;
 
-/* Limits on committed bytes; 0 = none. fn and ctx under the owner's lock. */
+/* Limits on committed bytes; 0 = none. fn and ctx: the owner's lock. */
 typedef struct TsiBudget {
     _Atomic uint64_t soft, hard;
     void (*fn)(void);
     void* ctx;
 } TsiBudget;
 
-/* Least live bytes of the readings of this stretch and of the two before, see stats/growth.h. */
+/* Least live bytes read in this stretch and in the two before, see stats/growth.h. */
 typedef struct TsiFloor {
     uint64_t now, before, older;
 } TsiFloor;
 enum { TSI_GROWTH_SHORT, TSI_GROWTH_LONG, TSI_GROWTHS };
 
-/* Live and committed bytes at the latest three marks of each span, the newest first, see stats/pace.h. */
+/* Live and committed bytes at the latest three marks of each span, newest first, see stats/pace.h. */
 enum { TSI_SPAN_10S, TSI_SPAN_100S, TSI_SPANS, TSI_SPAN_MARKS = 3 };
 typedef struct TsiPast {
     uint64_t live[TSI_SPANS][TSI_SPAN_MARKS], committed[TSI_SPANS][TSI_SPAN_MARKS];
@@ -94,25 +95,25 @@ typedef struct TsiPast {
 typedef struct TsiLabel {
     char name[TSI_LABEL_BYTES];
     _Atomic uint64_t committed
-        __attribute__((aligned(64))); /* but for what threads have pending, see account/charge.h */
+        __attribute__((aligned(64))); /* without what threads have pending, see account/charge.h */
     _Atomic uint64_t peak;
     TsiBudget budget;       /* fn and ctx: the registry's lock */
-    _Atomic uint32_t exact; /* charges under way that are at a limit of the budget, see account/charge.h */
+    _Atomic uint32_t exact; /* charges in progress at a limit of the budget, see account/charge.h */
     _Atomic uint64_t warnings, over;
     _Atomic uint64_t objects_escaped __attribute__((aligned(64)));
     _Atomic uint64_t bytes_escaped, refusals, retries, swallowed;
-    _Atomic uint64_t moves_begun, moves_ended; /* from threads' records to the shards */
-    /* live ones that relabelled phases have brought along, less those taken away */
+    _Atomic uint64_t moves_begun, moves_ended; /* moves from threads' records to the shards */
+    /* live objects and bytes that relabelled phases brought, less those taken away */
     _Atomic int64_t moved_objects, moved_bytes;
-    uint64_t shown[TSI_LABEL_SHOWN]; /* sums that were told; under the registry's lock */
-    TsiFloor floors[TSI_GROWTHS];    /* the same */
-    TsiPast past;                    /* the same */
-    TsiLock drain_lock;              /* a leaf: nothing is locked under it */
+    uint64_t shown[TSI_LABEL_SHOWN]; /* sums as reported; the registry's lock */
+    TsiFloor floors[TSI_GROWTHS];    /* the registry's lock */
+    TsiPast past;                    /* the registry's lock */
+    TsiLock drain_lock;              /* a leaf: no lock is taken under it */
     TsiExpected expected;            /* drain_lock, like the next two */
-    uint64_t over_phases;            /* that drain and have held more than that; with: */
+    uint64_t over_phases;            /* phases that drain and have held more than expected, and their holding: */
     TsiHolding over_held;
-    _Atomic uint64_t unexpected; /* phases that let more escape as they were drained */
-    uint32_t drain_root;         /* see draining.h */
+    _Atomic uint64_t unexpected; /* phases from which more escaped by the time they had drained */
+    uint32_t drain_root;         /* root of the tree, see draining.h */
     TsiLabelShard shard[TSI_LABEL_SHARDS] __attribute__((aligned(64)));
 } TsiLabel;
 
@@ -125,17 +126,20 @@ typedef struct TsiLabels {
     _Atomic uint16_t slots[TSI_LABEL_INDEX]; /* record + 1, by hash of the name */
 } TsiLabels;
 
+/* Makes the registry. Returns false if the system refuses. */
 bool tsi_labels_init(TsiLabels* l, TsiGround* g, uint32_t capacity);
+/* Destroys the registry. */
 void tsi_labels_destroy(TsiLabels* l);
 /* Copies a label: at most 31 bytes, cut at a UTF-8 boundary, zeros behind. */
 void tsi_label_copy(char out[TSI_LABEL_BYTES], const char* label);
-/* Record of a name as tsi_label_copy made it; made when new; TSI_LABEL_OTHER when there is no room. */
+/* Returns the record of a name as tsi_label_copy made it, and makes it if it is new; TSI_LABEL_OTHER if there is no
+ * room. [no labels lock] */
 uint32_t tsi_label_find(TsiLabels* l, const char name[TSI_LABEL_BYTES]);
-/* Records that have their name: one that was just taken for a name is not counted before it is written. */
+/* Returns how many records have their name. Waits for one being made. [no labels lock] */
 uint32_t tsi_label_count(TsiLabels* l);
 
 TSI_INLINE TsiLabel* tsi_label(const TsiLabels* l, uint32_t at) { return tsi_table_at(&l->records, at); }
-/* Public ids: 0 unlabeled, then names, the highest for "(other)". */
+/* Returns the public id: 0 unlabeled, then names, the highest for "(other)". */
 TSI_INLINE uint32_t tsi_label_id(const TsiLabels* l, uint32_t at) {
     return at == TSI_LABEL_OTHER ? l->capacity - 1 : at == TSI_LABEL_NONE ? 0 : at - 1;
 }
@@ -143,7 +147,7 @@ TSI_INLINE unsigned tsi_label_column(const TsiLabels* l, uint32_t at) {
     uint32_t id = tsi_label_id(l, at);
     return id < TSI_LABEL_COLUMNS - 1 ? id : TSI_LABEL_COLUMNS - 1;
 }
-/* Bucket of a doubling histogram. */
+/* Returns the bucket of a value in a doubling histogram. */
 TSI_INLINE unsigned tsi_label_bucket(uint64_t v) {
     unsigned b = v == 0 ? 0 : tsi_log2(v);
     return b < TSI_LABEL_BUCKETS ? b : TSI_LABEL_BUCKETS - 1;
