@@ -1,12 +1,12 @@
 /*
  * alloc.c - allocation when the current line has no slot ready.
  *
- * In order: refill the current line from what was freed; the next line with room; an ownerless heap
- * of the same incarnation; a slab (warm, pooled, fresh). A heap that bumps does that first (bump.c), with sizes up to
- * 4 KiB.
+ * An allocation tries in order: the current line, refilled from what was freed; the next line with room; an ownerless
+ * heap of the same incarnation; a slab (warm, pooled, fresh). A heap that bumps does that first (bump.c), for sizes up
+ * to 4 KiB.
  *
- * All of it runs inside the bracket that names the whole incarnation, system calls for fresh memory
- * included: a close that comes by meanwhile leaves the heap to this thread.
+ * All of it runs inside the bracket that names the whole incarnation, system calls for fresh memory included: a close
+ * meanwhile leaves the heap to this thread.
  */
 #include "heap/alloc.h"
 
@@ -41,21 +41,21 @@
 #include <errno.h>
 
 enum {
-    LARGE_HEAP = 4 << 20, /* bytes of slabs: from here on memory counts for more than a change of lines */
-    EMPTIED_PART = 32,    /* of a heap's bytes: so many taken, and so many freed in, are worth a look */
-    EMPTIED_LOOKS = 16,   /* slabs taken, from one question to the next */
+    LARGE_HEAP = 4 << 20, /* bytes of slabs: from here on memory counts for more than changes of lines */
+    EMPTIED_PART = 32,    /* part of a heap's bytes: a look needs as much taken, and as much freed in */
+    EMPTIED_LOOKS = 16,   /* slabs taken, from one test to the next */
     PATIENCE_MOST = 2,
-    SCAVENGE_LEAST = 256 /* slabs of a heap that is looked at */
+    SCAVENGE_LEAST = 256 /* slabs: smaller heaps are not looked at */
 };
 
-/* What a try has brought. */
+/* The result of one try. */
 typedef struct TsiGot {
     void* p;
     TsiIssue issue;          /* where the request asks for a handle */
-    TsiBudgetEvents budgets; /* that were passed or in the way */
+    TsiBudgetEvents budgets; /* those passed or in the way */
 } TsiGot;
 
-/* ---- lines ---- */
+/* ---- lines: [owner, in bracket] ---- */
 
 static void* line_pop(TsiBinding* b, TsiLine* l, unsigned cls) {
     uint64_t avail = tsi_load_relaxed(&l->avail);
@@ -64,8 +64,8 @@ static void* line_pop(TsiBinding* b, TsiLine* l, unsigned cls) {
     return l->base + tsi_class_offset(&b->classes->c[cls], slot);
 }
 
-/* Issues the handle of the line's next slot. Where there is none the slot stays ready; a line without generations is
- * set aside. */
+/* Issues the handle of the line's next slot. Returns false if there is none: the slot stays ready, and a line without
+ * generations is set aside. */
 static bool issue_next(TsiBinding* b, TsiHeap* h, TsiLine* l, unsigned cls, TsiIssue* issue) {
     TsiPlace at = {.line_id = tsi_line_id(&b->arena->space, l), .cls = cls};
     at.slab_id = tsi_slab_at(&b->classes->c[cls], at.line_id);
@@ -75,15 +75,15 @@ static bool issue_next(TsiBinding* b, TsiHeap* h, TsiLine* l, unsigned cls, TsiI
     return false;
 }
 
-/* Fills a line that is used up because the profile has cut its refill. The allocation that finds it so is not counted
- * as slow. */
+/* Refills a line that is used up because the profile has cut its refill; returns true then. Such an allocation does not
+ * count as slow. */
 static TSI_COLD bool cut_refill(TsiBinding* b, TsiLine* l, unsigned cls) {
     bool cut = (tsi_load_relaxed(&l->flags) & TSI_LINE_CUT) != 0 && tsi_load_relaxed(&l->avail) == 0;
     return cut && tsi_line_refill(b, l, &b->classes->c[cls], 1) != 0;
 }
 
-/* A line that cannot be in the room's queue, as long as the queues are right: counted, and mended by leaving the line
- * where adoption or the next free finds it. Reached by fault injection only. */
+/* Counts a line that should not be in the room's queue and mends the queue: leaves the line where adoption or the next
+ * free finds it. Reached by fault injection only. */
 static TSI_COLD void line_mend(TsiBinding* b, const TsiHeap* h, TsiLine* l, unsigned cls) {
     bool ours = tsi_line_heap(b, l)->primary == h->index;
     TsiStopwatch w = b->period != 0 ? tsi_sample_start() : (TsiStopwatch){0, 0, 0};
@@ -93,14 +93,15 @@ static TSI_COLD void line_mend(TsiBinding* b, const TsiHeap* h, TsiLine* l, unsi
 
 static unsigned counted_as(const TsiRequest* q) { return q->cls != 0 ? q->cls : TSI_CLASS_LARGE; }
 
-/* One that was refused: no heap has it. */
+/* Counts a refused allocation, which no heap has, as a slow path. */
 static void count_closed(TsiBinding* b, unsigned cls) {
     tsi_count(&b->counters[cls].slow);
     tsi_count(&b->counters[cls].slow_by[TSI_SLOW_CLOSED]);
     tsi_probe_slow_path(b->arena->owner, cls - 1, b->classes->c[cls].size, TSI_SLOW_CLOSED);
 }
 
-/* As tsi_line_refill, of the n slots of a used-up line where only its owner has freed: so it is with most lines. */
+/* Refills a used-up line from its owner's frees alone, the common case: hands out its n free slots. Returns false if
+ * others have freed here or there is a profile: call tsi_line_refill then. */
 TSI_INLINE bool refill_plain(TsiBinding* b, TsiLine* l, const TsiClass* c, unsigned n) {
     TsiSpace* s = &b->arena->space;
     uint64_t out = tsi_load_relaxed(&l->freed) & c->full;
@@ -111,7 +112,7 @@ TSI_INLINE bool refill_plain(TsiBinding* b, TsiLine* l, const TsiClass* c, unsig
     return true;
 }
 
-/* Makes a line of the queue current that has `least` free slots, if one is among the next few. */
+/* Makes a line of the queue current that has `least` free slots; returns false if the next few lines have fewer. */
 TSI_INLINE bool next_listed(TsiBinding* b, TsiHeap* h, unsigned cls, unsigned least) {
     const TsiClass* c = &b->classes->c[cls];
     bool large = tsi_load_relaxed(&h->slab_bytes) >= LARGE_HEAP;
@@ -130,7 +131,7 @@ TSI_INLINE bool next_listed(TsiBinding* b, TsiHeap* h, unsigned cls, unsigned le
     }
 }
 
-/* Takes a slab; its first line is current. */
+/* Takes a slab and makes its first line current. Returns false without memory. */
 static bool next_slab(TsiBinding* b, TsiHeap* h, unsigned cls) {
     TsiSpace* s = &b->arena->space;
     uint32_t slab_id;
@@ -144,9 +145,8 @@ static bool next_slab(TsiBinding* b, TsiHeap* h, unsigned cls) {
     return true;
 }
 
-/* Finds or makes a line with a free slot and pops it, with its handle where `issue` asks for one. Returns NULL when out
- * of memory, which no slow path is counted for, or without a handle. `looked`: the queue was already searched without
- * success. */
+/* Finds or makes a line with a free slot and pops it, with its handle where `issue` asks for one. Returns NULL,
+ * uncounted, without memory or a handle. `looked`: the queue was already searched without success. */
 static TSI_NOINLINE void* class_search(TsiBinding* b, TsiHeap* h, unsigned cls, unsigned cause, bool looked,
                                        TsiIssue* issue) {
     const TsiClass* c = &b->classes->c[cls];
@@ -179,8 +179,8 @@ static TSI_NOINLINE void* class_alloc(TsiBinding* b, TsiHeap* h, unsigned cls, T
     return class_search(b, h, cls, l == tsi_no_cur[0] ? TSI_SLOW_NULL : TSI_SLOW_FULL, false, issue);
 }
 
-/* As class_alloc, for the common case: the current line has nothing free and its token is out, so it is parked, and
- * the next line of the queue has enough. The heap does not bump, and nothing is cut. */
+/* Allocates like class_alloc in the common case: parks the current line l, which has nothing free and whose token is
+ * out, and pops from the queue's next. The heap does not bump, and nothing is cut. */
 static TSI_NOINLINE void* class_next(TsiBinding* b, TsiHeap* h, unsigned cls, TsiLine* l) {
     tsi_line_park(b, cls, l);
     h->room->cur[cls] = tsi_no_cur[0];
@@ -190,26 +190,26 @@ static TSI_NOINLINE void* class_next(TsiBinding* b, TsiHeap* h, unsigned cls, Ts
     return line_pop(b, h->room->cur[cls], cls);
 }
 
-/* ---- the slow path ---- */
+/* ---- the slow path: [owner, in bracket] unless stated ---- */
 
 TsiRef tsi_ambient_ref(const TsiBinding* b) {
     if (b->scope != 0) return tsi_load_relaxed(&b->thread->scopes[b->scope - 1].phase->ref);
     return tsi_phases_current(&b->arena->phases);
 }
 
-/* Where an allocation goes now; see alloc.h. */
+/* Returns the phase in which an allocation goes now; see TsiRequest. */
 static TsiRef target_of(TsiBinding* b, TsiRef ref) {
     if (ref == TSI_REF_CURRENT) return tsi_phases_current(&b->arena->phases);
     return ref != 0 ? ref : tsi_ambient_ref(b);
 }
 
-/* The commonest miss: the line that busy names is used up and has enough slots that its owner freed. NULL, and the
- * bracket still open, when anything else is to be done. */
+/* Allocates in the line that busy names, if it is used up and its owner has freed enough slots there: the commonest
+ * miss. Otherwise returns NULL, and the bracket stays open. [in the open bracket] */
 TSI_INLINE void* alloc_again(TsiBinding* b, TsiHeap* h, unsigned cls, SlabHandle* handle) {
     TsiLine* l = (TsiLine*)(uintptr_t)tsi_load_relaxed(&b->busy);
     const TsiClass* c = &b->classes->c[cls];
     uint64_t freed = tsi_load_relaxed(&l->freed) & c->full;
-    if (freed == 0) return NULL; /* what a line is used up with most often */
+    if (freed == 0) return NULL; /* the commonest case */
     unsigned n = tsi_popcount(freed);
     bool plain = tsi_load_relaxed(&h->word) == b->live_word && tsi_load_relaxed(&l->avail) == 0 && !b->watched &&
                  n >= c->threshold;
@@ -222,7 +222,7 @@ TSI_INLINE void* alloc_again(TsiBinding* b, TsiHeap* h, unsigned cls, SlabHandle
     return TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word) ? p : tsi_alloc_left(b, h, p);
 }
 
-/* issue: where a handle is asked for, too; NULL without one, see class_search. */
+/* Allocates in a region or a line. Returns NULL without memory, or without the handle that `issue` asks for. */
 static void* slab_alloc(TsiBinding* b, TsiHeap* h, size_t size, unsigned cls, size_t align, TsiIssue* issue) {
     void* p = tsi_bump_alloc(b, h, size, align, issue != NULL);
     if (p != NULL && issue != NULL) {
@@ -232,16 +232,15 @@ static void* slab_alloc(TsiBinding* b, TsiHeap* h, size_t size, unsigned cls, si
         TSI_CHECK(issued); /* the region has generations, and needs no counts */
     }
     if (p != NULL) return p;
-    /* The budget in the way of the smallest region that would do: that one is told of, not what a slab lacked. */
+    /* Report the budget in the way of the smallest region that would do, not the one that a slab lacked. */
     unsigned hard = b->budget.hard;
     p = class_alloc(b, h, cls, issue);
     if (p == NULL && hard != 0) b->budget.hard = (uint8_t)hard;
     return p;
 }
 
-/* Returns true if the heap has grown by a part and full lines were freed in that are as large a part of it. An empty
- * slab has no full line, so without these nothing is to be found. Where little was found each look waits for twice as
- * much growth as the one before. */
+/* Returns true if the heap has grown by a part and full lines as large were freed in: an empty slab has no full line.
+ * After a look that found little, the next waits for twice as much growth. */
 static bool is_emptied(TsiBinding* b, const TsiHeap* h, uint32_t slabs) {
     if (h->takes % EMPTIED_LOOKS != 0 || h->takes >> b->patience <= slabs / EMPTIED_PART) return false;
     uint64_t opened = 0;
@@ -253,8 +252,8 @@ static bool is_emptied(TsiBinding* b, const TsiHeap* h, uint32_t slabs) {
     return true;
 }
 
-/* Slabs of one class that stay empty while another grows are to go back, and those that the thread has emptied in heaps
- * that it has adopted, at a cost of O(1) per slab taken or emptied. */
+/* Returns true if a look for empty slabs is due: slabs of one class that stay empty while another grows must go back,
+ * and those that the thread has emptied in adopted heaps. O(1) per slab taken or emptied. */
 static TSI_NOINLINE bool scavenges(TsiBinding* b, TsiHeap* h) {
     uint32_t slabs = tsi_load_relaxed(&h->slab_count) + h->adopted;
     bool large = slabs > SCAVENGE_LEAST && tsi_load_relaxed(&h->slab_bytes) >= LARGE_HEAP;
@@ -264,21 +263,22 @@ static TSI_NOINLINE bool scavenges(TsiBinding* b, TsiHeap* h) {
     return many && slabs > SCAVENGE_LEAST;
 }
 
-/* Outside brackets. */
+/* Returns the heap's empty slabs; notes whether it pays. [no bracket] */
 static TSI_NOINLINE void look_for_empty(TsiBinding* b, TsiHeap* h) {
     uint64_t before = tsi_load_relaxed(&h->slab_bytes);
     tsi_heap_scavenge(b, h);
     if (before - tsi_load_relaxed(&h->slab_bytes) >= before / (2 * EMPTIED_PART)) b->patience = 0; /* a hint */
 }
 
-/* Ends a bracket of the whole heap in which something was allocated. */
+/* Ends a bracket of the whole heap in which something was allocated. [owner] */
 static void leave(TsiBinding* b, TsiHeap* h) {
     bool scavenge = TSI_UNLIKELY(h->takes > 64) && scavenges(b, h);
     tsi_bracket_leave(b, h);
     if (scavenge) look_for_empty(b, h);
 }
 
-/* The record may have been freed and born again, by a cleanup that ran in a handover: hence the reference. */
+/* Allocates in h in one bracket. A cleanup in a handover may have freed h and reused its record for another phase:
+ * hence the test of `ref`. [no bracket] */
 static TsiOutcome alloc_in_heap(TsiBinding* b, TsiHeap* h, TsiRef ref, const TsiRequest* q, TsiGot* got) {
     unsigned cls = q->cls;
     TsiIssue* issue = q->handle != NULL ? &got->issue : NULL;
@@ -287,8 +287,9 @@ static TsiOutcome alloc_in_heap(TsiBinding* b, TsiHeap* h, TsiRef ref, const Tsi
         tsi_bracket_leave(b, h);
         return TSI_AGAIN;
     }
+
     void* p;
-    bool nameless = false; /* there is no handle for it */
+    bool nameless = false; /* only a handle is lacking */
     b->budget.soft = b->budget.hard = 0;
     if (cls == 0) {
         p = tsi_large_alloc(b, ref, q->size, q->align, issue);
@@ -301,16 +302,18 @@ static TsiOutcome alloc_in_heap(TsiBinding* b, TsiHeap* h, TsiRef ref, const Tsi
         p = slab_alloc(b, h, q->size, cls, q->align, issue);
         nameless = p == NULL && issue != NULL && issue->tried;
     }
+
     /* Cleanups that run from here on may allocate. */
     if (TSI_UNLIKELY((b->budget.soft | b->budget.hard) != 0)) got->budgets = b->budget;
     leave(b, h);
+
     got->p = p;
     if (p != NULL) return TSI_GOT;
     if (nameless && issue->spent) return TSI_AGAIN; /* another line has generations left */
     return got->budgets.hard != 0 ? TSI_OVER : TSI_NO_MEMORY;
 }
 
-/* True when the phase of an allocation has been released by a budget's function that was told of it, and so has the
+/* Returns true if a budget's function, called by this thread, has released the phase of the allocation, and so the
  * object. */
 static bool is_released(TsiArena* a, TsiRef ref) {
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
@@ -318,24 +321,27 @@ static bool is_released(TsiArena* a, TsiRef ref) {
     return word >> 2 != tsi_ref_era(ref) || (word & TSI_INC_STATE) == TSI_INC_RELEASED;
 }
 
-/* The next most common misses: other lines of the heap, a region or a slab. Binding and heap are known to be right for
- * the call: the bracket goes over from the line to all of the heap. NULL when it could not allocate; the bracket may be
- * open or not then. */
+/* Allocates in other lines of the heap, a region or a slab: the next most common misses. Binding and heap are right for
+ * the call: the bracket goes over from the line to all of the heap. Returns NULL if it could not; the bracket may then
+ * be open. [in the open bracket] */
 static void* alloc_more(TsiBinding* b, TsiHeap* h, size_t size, unsigned cls) {
     TsiLine* l = (TsiLine*)(uintptr_t)tsi_load_relaxed(&b->busy);
     TsiHeap* of = l == tsi_no_cur[0] ? h : tsi_line_heap(b, l);
     bool owned = tsi_load_relaxed(&h->word) == b->live_word && tsi_load_relaxed(&of->word) == b->live_word;
     bool waiting = tsi_load_relaxed(&b->inbox) != TSI_INBOX_EMPTY || tsi_load_relaxed(&b->arena->has_unswept);
     if (!owned || waiting || b->watched || tsi_tls.exiting) return NULL;
+
     tsi_bracket_clear(b); /* B4 */
     bool left = tsi_load_relaxed(&of->word) != b->live_word;
     if (TSI_UNLIKELY(left)) tsi_handover(b, of);
     if (left || !tsi_bracket_enter(b, h, tsi_busy_all(h))) return NULL;
+
     b->budget.soft = b->budget.hard = 0;
     bool next = !h->bumps && h->room != NULL && h->room->cur[cls] == l &&
                 (tsi_load_relaxed(&l->flags) & TSI_LINE_ARMED) != 0 && tsi_load_relaxed(&l->avail) == 0 &&
                 tsi_line_ready(l, &b->classes->c[cls]) == 0;
     void* p = next ? class_next(b, h, cls, l) : slab_alloc(b, h, size, cls, 1, NULL);
+
     TsiBudgetEvents e;
     bool tell = TSI_UNLIKELY(b->budget.soft != 0) && p != NULL;
     if (tell) e = b->budget;
@@ -356,7 +362,8 @@ void* tsi_alloc_nearby(TsiBinding* b, TsiHeap* h, size_t size, SlabHandle* handl
 
 /* ---- one try ---- */
 
-/* ambient: the thread's next allocations are to go where this one goes. */
+/* Allocates in the binding's heap of the phase `target`; `ambient`: the thread's next allocations go there. [no
+ * bracket] */
 TSI_INLINE TsiOutcome alloc_owned(TsiBinding* b, TsiRef target, bool ambient, const TsiRequest* q, TsiGot* got) {
     TsiHeap* h;
     TsiBirth birth = tsi_ready_heap(b, target, q->size <= TSI_BUMP_MAX && q->align <= TSI_BUMP_ALIGN_MAX, &h);
@@ -370,7 +377,7 @@ TSI_INLINE TsiOutcome alloc_owned(TsiBinding* b, TsiRef target, bool ambient, co
 
 /* ---- shared mode ---- */
 
-/* What is ready in the heap; NULL when anything else is to be done, and no bracket is open. */
+/* Takes what is ready in the heap. Otherwise returns NULL, with no bracket open. [no bracket] */
 TSI_INLINE void* take_ready(TsiBinding* b, TsiHeap* h, uint32_t bytes, unsigned cls, SlabHandle* handle) {
     TsiRegion* r = tsi_load_relaxed(&h->region);
     uint32_t rel;
@@ -405,7 +412,7 @@ void* tsi_alloc_ready(TsiBinding* own, size_t size, TsiRef ref, SlabHandle* hand
     return p;
 }
 
-/* As the thread whose bank it is. */
+/* Allocates in a bank, as the thread whose bank it is. [no bracket] */
 static TsiOutcome alloc_in_bank(TsiBinding* own, TsiRef target, const TsiRequest* q, TsiGot* got) {
     TsiArena* a = own->arena;
     TsiBank* bank = tsi_bank_enter(own, tsi_class_row(counted_as(q)), target);
@@ -426,8 +433,8 @@ static TsiOutcome alloc_in_bank(TsiBinding* own, TsiRef target, const TsiRequest
 
 /* ---- any mode ---- */
 
-/* The phase accepts no more. True when the request goes elsewhere: with the ring, or from a phase that was only
- * preferred. Else it was refused. */
+/* Decides what becomes of a request whose phase accepts no more. Returns true if it goes elsewhere: with the ring, or
+ * from a phase that was only preferred. Otherwise refuses it. */
 static bool stale_goes_on(TsiBinding* b, TsiRequest* q, TsiRef target) {
     bool follows = q->ref == TSI_REF_CURRENT || (q->ref == 0 && b->scope == 0);
     if (follows && target_of(b, q->ref) != target) return true;
@@ -441,21 +448,21 @@ static bool stale_goes_on(TsiBinding* b, TsiRequest* q, TsiRef target) {
     return false;
 }
 
-/* No memory, or a budget in the way. NULL */
+/* Refuses for want of memory, or because of a budget. Returns NULL. */
 static void* refused(TsiArena* a, int error) {
     tsi_refuse_count(a, error == EDQUOT ? TSI_REFUSED_BUDGET : TSI_REFUSED_MEMORY);
     tsi_error_set(error);
     return NULL;
 }
 
-/* The phase is another thread's alone. */
+/* Refuses, since the phase is another thread's alone. Returns NULL. */
 static TSI_COLD void* refused_to_others(TsiArena* a) {
     tsi_refuse(a, SLAB_MISUSE_DOMAIN_ORDER, NULL);
     tsi_error_set(EBUSY);
     return NULL;
 }
 
-/* Each turn tries once; what is in the way is seen to between two. */
+/* Allocates: each turn tries once, and removes what is in the way between two. [any thread, no bracket] */
 static void* alloc_untimed(TsiArena* a, TsiRequest* q) {
     TsiSearch search = {.looked = false};
     bool lost = false;
@@ -467,6 +474,7 @@ static void* alloc_untimed(TsiArena* a, TsiRequest* q) {
         tsi_inbox_drain(b);
         tsi_sweep_piece(a, b);
         tsi_warm_look(a);
+
         TsiRef target = target_of(b, q->ref);
         if (tsi_ref_is_anothers(&a->phases, target, b->thread->index + 1)) return refused_to_others(a);
         TsiOutcome o =
@@ -475,13 +483,15 @@ static void* alloc_untimed(TsiArena* a, TsiRequest* q) {
             if (stale_goes_on(b, q, target)) continue;
             return NULL;
         }
-        if (TSI_UNLIKELY(lost)) got.budgets.soft = 0; /* told once: the function may release each phase */
+
+        if (TSI_UNLIKELY(lost)) got.budgets.soft = 0; /* call it once: it may release each phase */
         bool events = (got.budgets.soft | got.budgets.hard) != 0 || o == TSI_NO_MEMORY;
         bool again = TSI_UNLIKELY(events) && tsi_search(b, o, &got.budgets, &search);
         if (o == TSI_GOT && TSI_UNLIKELY(got.budgets.soft != 0) && is_released(a, target)) {
             lost = true;
             continue;
         }
+
         if (o == TSI_GOT) {
             if (q->handle != NULL) *q->handle = got.issue.handle;
             q->ref = target;
@@ -501,7 +511,7 @@ static void* alloc_whole(TsiArena* a, TsiRequest* q) {
 }
 
 static TSI_NOINLINE void* alloc_sampled(TsiBinding* b, TsiRequest* q) {
-    TsiRef ref = q->ref;                  /* the one that was asked for */
+    TsiRef ref = q->ref;                  /* as asked for */
     TsiLockStats* outer = tsi_lock_stats; /* a cleanup may allocate inside */
     bool chosen = tsi_sample_due(b);
     tsi_lock_stats = &b->samples.locks;
@@ -510,7 +520,7 @@ static TSI_NOINLINE void* alloc_sampled(TsiBinding* b, TsiRequest* q) {
     bool still = tsi_tls.binding == b && tsi_tls.serial == b->arena->serial; /* not given back by a late leave */
     uint64_t ns[3];
     if (chosen && still && tsi_sample_stop_alloc(b, w, ns))
-        tsi_sample_label(b, p != NULL ? q->ref : target_of(b, ref), ns); /* or where it was to be */
+        tsi_sample_label(b, p != NULL ? q->ref : target_of(b, ref), ns); /* or the intended one */
     tsi_lock_stats = outer;
     return p;
 }

@@ -6,26 +6,29 @@
 
 #include "heap/fast.h"
 
-/* In place of a reference: the ring's current epoch, whatever scope the thread is in. */
+/* stands for a reference: the ring's current epoch, whatever scope the thread is in */
 #define TSI_REF_CURRENT (~(TsiRef)0)
 
-/* What is asked for: any class and size. */
+/* An allocation that is asked for, of any class and size. */
 typedef struct TsiRequest {
-    size_t size, align; /* align: 1 where it is the size's; or TSI_ALIGN_GROWS */
-    TsiRef ref;         /* where; 0: the thread's innermost scope of this arena, else the current epoch */
+    size_t size, align; /* bytes; align: 1 where the size decides, or TSI_ALIGN_GROWS */
+    TsiRef ref;         /* phase; 0: the thread's innermost scope of this arena, else the current epoch */
     unsigned cls;       /* of size and align; 0: a large object */
-    bool prefer;        /* had better go to ref; when that accepts no more, as with 0 */
-    SlabHandle* handle; /* where the object's handle goes; NULL: none is asked for */
+    bool prefer;        /* ref is only preferred: goes on as with 0 when that accepts no more */
+    SlabHandle* handle; /* receives the object's handle; NULL: none is asked for */
 } TsiRequest;
 
-/* The whole slow path, NULL with errno: binding, what waits for the thread, the phase's heap, and in that a region, a
- * line or a slab; then what is in the way of it. Changes *q; afterwards q->ref is the incarnation of the object. */
+/* Allocates by the whole slow path: gets binding, heap and in that a region, a line or a slab, after what waits for the
+ * thread; removes what is in the way. Returns NULL with errno. Changes *q; q->ref is the object's incarnation then. [no
+ * lock, no bracket] */
 void* tsi_alloc_slow(TsiArena* a, TsiRequest* q);
 
-/* Shared mode: what is ready in the thread's bank when that is free, or NULL. size <= TSI_LUT_MAX; ref as above. */
+/* Allocates what is ready in the thread's bank, in shared mode. Returns NULL if nothing is, or the bank is not free.
+ * size <= TSI_LUT_MAX; `ref` as above. [own thread, no bracket] */
 void* tsi_alloc_ready(TsiBinding* own, size_t size, TsiRef ref, SlabHandle* handle);
 
-/* A ready slot of the current line in *out, unless MISSED. */
+/* Takes a ready slot of the current line into *out, or returns MISSED with the bracket open. [owner, opens the
+ * bracket] */
 TSI_INLINE TsiFast tsi_alloc_fast(TsiBinding* b, TsiHeap* h, TsiLine* const* cur, unsigned cls, void** out) {
     uint64_t live = b->live_word;
     TsiLine* l = cur[cls];
@@ -39,14 +42,16 @@ TSI_INLINE TsiFast tsi_alloc_fast(TsiBinding* b, TsiHeap* h, TsiLine* const* cur
     return TSI_LIKELY(tsi_word_is(&h->word, live)) ? TSI_FAST_DONE : TSI_FAST_LEFT;
 }
 
-/* The heap's current lines. */
+/* Returns the heap's current lines, by class. [owner] */
 TSI_INLINE TsiLine* const* tsi_cur_of(const TsiHeap* h) { return h->room != NULL ? h->room->cur : tsi_no_cur; }
 
-/* Where the thread's plain allocations go: its innermost scope's phase, or the current epoch; 0: nowhere. */
+/* Returns the phase of the thread's plain allocations: its innermost scope's, or the current epoch; 0: none. [own
+ * thread] */
 TsiRef tsi_ambient_ref(const TsiBinding* b);
 
-/* The short slow path, from the bracket of tsi_alloc_fast that has missed: the line again, else another one, a region
- * or a slab of the heap. size <= TSI_SMALL_MAX. NULL when it could not allocate; the bracket may be open or not. */
+/* Allocates by the short slow path after tsi_alloc_fast has missed: in that line, another, a region or a slab of the
+ * heap. size <= TSI_SMALL_MAX. Returns NULL if it could not; the bracket may then be open: the caller must call
+ * tsi_fast_leave. [owner, in the open bracket] */
 void* tsi_alloc_nearby(TsiBinding* b, TsiHeap* h, size_t size, SlabHandle* handle);
 
 #endif

@@ -9,16 +9,16 @@
 #include "mem/parts.h"
 
 enum {
-    LOOK = 16,                /* regions of a heap that are looked at before it takes another */
-    STEPS = 4 * LOOK,         /* and other slabs that are passed meanwhile */
-    FIRST_RANK_MAX = 3,       /* a phase begins with no larger region */
-    SMALL_PHASES = 4,         /* one after the other, before the next one begins with part of a page */
-    SETTLED_BYTES = 64 << 10, /* bumped, before what was freed tells anything */
-    AGAIN_BYTES = 256 << 10,  /* bumped in regions that were empty when they were used up: that will go on */
+    LOOK = 16,                /* regions looked at before the heap takes another */
+    STEPS = 4 * LOOK,         /* limit on other slabs passed during that search */
+    FIRST_RANK_MAX = 3,       /* no phase begins with a larger region */
+    SMALL_PHASES = 4,         /* in a row, before the next one begins with part of a page */
+    SETTLED_BYTES = 64 << 10, /* bumped, before the share that was freed says anything */
+    AGAIN_BYTES = 256 << 10,  /* bumped in regions that were empty by the time they were used up: that will go on */
     AGAIN_MOST = 1 << 20,     /* of slabs: a larger heap would take as much again */
-    OFTEN = 8,                /* slow paths for each slab of a heap that uses its slots again and again */
-    LESSONS = 4,              /* general phases that a label needs beside one, once one was wrongly taken for such */
-    HUGE_AFTER = 256 << 10,   /* bumped, before a phase of a label that was big takes huge pages */
+    OFTEN = 8,                /* slow paths for each slab of a heap that reuses its slots again and again */
+    LESSONS = 4,              /* further general phases that a label needs, once one was wrongly taken for such */
+    HUGE_AFTER = 256 << 10,   /* bumped, before a phase of a big label takes huge pages */
     OUTLIVED = 8,             /* phases of a label that take small regions, once objects have outlived one */
     SMALL_PARTS = 16 << 10,   /* bumped by such a phase in parts of pages, */
     SMALL_PAGES = 256 << 10,  /* and in single pages */
@@ -27,19 +27,20 @@ enum {
     ALONE = 16                /* objects of a heap that grow in regions of their own, at a time */
 };
 
-/* ---- regions of a heap ---- */
+/* ---- regions of a heap: [owner, in bracket] ---- */
 
 static void not_alone(TsiHeap* h, TsiRegion* r) {
     if (r->alone && h->alone != 0) h->alone--; /* a trim has forgotten how many there are */
     r->alone = false;
 }
 
-/* The region has used up its generations of handles: it issues no more. */
+/* Returns true if the region has used up its generations of handles: it issues no more. */
 static bool is_spent(const TsiSpace* s, const TsiRegion* r) {
     return tsi_load_relaxed(&tsi_region_slab(s, r)->gen_base) >= TSI_GEN_LIMIT;
 }
 
-/* The next life of an empty region. What it held in this one goes to the incarnation's totals. */
+/* Begins the next life of an empty region, if it can; the incarnation's totals get the sums of the last. Takes the
+ * stripe. */
 static bool begin_again(TsiBinding* b, TsiHeap* h, uint32_t slab_id) {
     TsiArena* a = b->arena;
     TsiSpace* s = &a->space;
@@ -50,28 +51,30 @@ static bool begin_again(TsiBinding* b, TsiHeap* h, uint32_t slab_id) {
     /* seq_cst: pairs with tsi_handle_flag_slab, as the look after the renewal does */
     bool handled = (tsi_load_seq(&slab->tag) & TSI_SLAB_HANDLED) != 0;
     if (is_spent(s, r)) return false;
+
     if (handled || a->profile.mean != 0) { /* the profile names objects by it, too */
         uint32_t generation = tsi_load_relaxed(&slab->gen_base) + 1;
         if (generation >= TSI_GEN_LIMIT) return false;
         tsi_store_seq(&slab->gen_base,
                       generation); /* before the word: pairs with tsi_bump_free_shared, which enters, then looks */
     }
+
     TsiInc* i = tsi_heap_inc(a, h);
     tsi_inc_take(i);
     TsiRegionSum ended;
     bool open = tsi_region_renew(s, slab_id, handled ? 0 : tsi_heap_at(h), &ended);
-    /* seq_cst: somebody may have asked for a handle since we looked, and cleared heap_at before it was set (names.c)
-     * */
+    /* seq_cst: another thread may have asked for a handle since, and cleared heap_at before it was set (names.c) */
     if (!handled && (tsi_load_seq(&slab->tag) & TSI_SLAB_HANDLED) != 0) tsi_store_seq(&r->heap_at, 0);
     i->allocated.objects += ended.issued;
     i->allocated.bytes += ended.issued_bytes;
     tsi_inc_give(i);
+
     for (; ended.twice != 0; ended.twice--) tsi_refuse_count(a, TSI_REFUSED_LATE);
     if (!open && tsi_load_relaxed(&h->region) == r) tsi_heap_set_region(b, h, &tsi_no_region);
     return open;
 }
 
-/* Uses an empty region again. */
+/* Makes an empty region current again; returns false if it cannot. */
 static bool renew(TsiBinding* b, TsiHeap* h, uint32_t slab_id) {
     bool open = begin_again(b, h, slab_id);
     if (open) tsi_heap_set_region(b, h, tsi_region(&b->arena->space, slab_id));
@@ -89,8 +92,8 @@ static bool use_spare(TsiBinding* b, TsiHeap* h) {
     return false;
 }
 
-/* One that others have emptied, among those that follow where the last look ended. Says whether so much was freed that
- * bumping does not pay here. */
+/* Makes a region current that others have emptied, among those that follow where the last look ended; or returns false,
+ * with *stop: so large a part of the objects is free that bumping does not pay. */
 static bool use_emptied(TsiBinding* b, TsiHeap* h, bool* stop) {
     TsiSpace* s = &b->arena->space;
     uint64_t issued = 0, freed = 0;
@@ -112,30 +115,30 @@ static bool use_emptied(TsiBinding* b, TsiHeap* h, bool* stop) {
     return false;
 }
 
-/* What the last phases of the heap's label have taught. */
+/* Returns what the last phases of the heap's label have taught. */
 static TsiLearned learned_of(TsiBinding* b, TsiHeap* h) {
     uint32_t label = tsi_inc_label(tsi_heap_inc(b->arena, h));
     TsiLearned l = b->learned[label % TSI_LEARNED];
     return l.label == label ? l : (TsiLearned){.label = label, .traits = b->apart ? TSI_LEARNED_APART : 0};
 }
 
-/* The classes are to take over, whatever is empty. Not under a limit, which their slabs may reach where regions that
- * are used again never would. */
+/* Returns true if the classes must take over, whatever is empty; false under a limit, which their slabs may reach where
+ * regions that are used again would not. */
 static bool goes_over(TsiBinding* b, TsiHeap* h) {
     if (h->bumped < SETTLED_BYTES) return false;
     bool often = h->again >= AGAIN_BYTES && tsi_load_relaxed(&h->slab_bytes) <= AGAIN_MOST;
     return h->ring || ((often || learned_of(b, h).general > 0) && !tsi_is_limited(b->arena, tsi_heap_inc(b->arena, h)));
 }
 
-/* How far phases of the label are taken for general work, when this one of so many bytes is over: above 0 they are.
- * What one teaches that was short, or that has bumped to its end, is nothing. */
+/* Returns how far phases of the label count as general work, above 0, once this one of `bytes` is over. A phase that
+ * was short, or has bumped to its end, teaches nothing. */
 static int general_after(const TsiHeap* h, int before, uint64_t bytes) {
     if (h->bumps || bytes < SETTLED_BYTES) return before;
     bool often = tsi_load_relaxed(&h->slow) >= OFTEN * (uint64_t)tsi_load_relaxed(&h->slab_count);
     return !often ? (before > 0 ? -LESSONS : before) : before < 1 ? before + 1 : before;
 }
 
-/* What a phase begins with that objects are likely to outlive. */
+/* Returns the first rank of a phase that objects are likely to outlive. */
 static unsigned small_rank(TsiBinding* b) {
     return tsi_parts_allowed(&b->arena->space) ? TSI_RANK_PART : TSI_RANK_PAGE;
 }
@@ -144,14 +147,14 @@ void tsi_bump_learn(TsiBinding* b, const TsiHeap* h, uint32_t label) {
     TsiLearned* l = &b->learned[label % TSI_LEARNED];
     uint64_t bytes = h->bumped + tsi_load_relaxed(&tsi_load_relaxed(&h->region)->rel);
     bool known = l->label == label;
-    if (known && l->rank == TSI_RANK_PART + 1 && l->traits == 0 && bytes <= TSI_PART_BYTES) return; /* as it says */
+    if (known && l->rank == TSI_RANK_PART + 1 && l->traits == 0 && bytes <= TSI_PART_BYTES) return; /* nothing new */
     unsigned rank = TSI_RANK_PAGE, small = known ? l->small : 0;
     unsigned outlived = known && l->traits >= TSI_LEARNED_OUTLIVED ? l->traits / TSI_LEARNED_OUTLIVED - 1u : 0;
     while (rank < FIRST_RANK_MAX && (uint64_t)TSI_REGION_MIN << 2 * (rank - TSI_RANK_PAGE) < bytes) rank++;
     if (bytes > TSI_PART_BYTES || !tsi_parts_allowed(&b->arena->space)) small = 0;
     else if (small < SMALL_PHASES) small++;
     if (small == SMALL_PHASES) rank = TSI_RANK_PART;
-    /* Where many are open each holds little that it does not fill. */
+    /* where many are open, each holds little that it does not fill */
     if (tsi_heap_binding(tsi_load_relaxed(&h->word)) == b->index) b->apart = b->begun - h->born >= APART;
     if (b->apart && rank > TSI_RANK_PAGE) rank = TSI_RANK_PAGE;
     if (outlived != 0) rank = small_rank(b);
@@ -168,8 +171,8 @@ void tsi_bump_outlived(TsiBinding* b, uint32_t label) {
     l->rank = (uint8_t)(small_rank(b) + 1);
 }
 
-/* The same for a phase that takes its first region now. Where no phase of its label has ended, the one that began
- * before it tells by what it has needed so far: a thread may have many open before it ends one. */
+/* Returns the rank for a phase that takes its first region now. Where no phase of its label has ended, the one that
+ * began before it tells by its needs so far: a thread may have many open before it ends one. */
 static unsigned first_rank(TsiBinding* b, TsiHeap* h) {
     uint32_t label = tsi_inc_label(tsi_heap_inc(b->arena, h));
     TsiLearned* l = &b->learned[label % TSI_LEARNED];
@@ -183,11 +186,11 @@ static unsigned first_rank(TsiBinding* b, TsiHeap* h) {
     const TsiRegion* r = tsi_load_relaxed(&other->region);
     bool open = tsi_load_relaxed(&other->word) == b->live_word && tsi_load_relaxed(&other->slab_count) == 1 &&
                 r != &tsi_no_region && !other->ring;
-    /* By atomic words: others may take the heap meanwhile, and what they leave there will do. */
+    /* atomic words: others may take the heap meanwhile, and any value will do */
     return open && tsi_load_relaxed(&r->rel) <= TSI_PART_BYTES ? TSI_RANK_PART : TSI_RANK_PAGE;
 }
 
-/* Two regions that fill a huge page, for a phase that is known to need them: it has bumped much, or the last one of
+/* Takes two regions that fill a huge page, if the phase is known to need them: it has bumped much, or the last one of
  * its label has. The second is a spare region until the first is used up. Both go back together. */
 static bool take_huge(TsiBinding* b, TsiHeap* h) {
     TsiSpace* s = &b->arena->space;
@@ -204,7 +207,7 @@ static bool take_huge(TsiBinding* b, TsiHeap* h) {
     return true;
 }
 
-/* The rank of the region that the heap takes next. */
+/* Returns the rank of the region that the heap takes next. */
 static unsigned next_rank(TsiBinding* b, TsiHeap* h, size_t bytes) {
     if (h->ring) return TSI_RANK_PAGE;
     unsigned traits = learned_of(b, h).traits;
@@ -217,8 +220,8 @@ static unsigned next_rank(TsiBinding* b, TsiHeap* h, size_t bytes) {
     return h->bumped < SMALL_PAGES || !h->ranked ? TSI_RANK_PAGE : h->rank;
 }
 
-/* A region where so many bytes fit. The next one is larger, unless memory or a budget allows only a smaller one, or
- * what outlives the phase is to hold little. */
+/* Takes a region where `bytes` fit. The next one is larger, unless memory or a budget allows only a smaller one, or
+ * survivors of the phase should hold little. */
 static bool take_region(TsiBinding* b, TsiHeap* h, size_t bytes) {
     TsiSpace* s = &b->arena->space;
     unsigned rank = next_rank(b, h, bytes);
@@ -232,14 +235,14 @@ static bool take_region(TsiBinding* b, TsiHeap* h, size_t bytes) {
         rank--;
     }
     h->regions++;
-    h->ranked = !h->ring; /* such a heap learns nothing for phases of its label */
+    h->ranked = !h->ring; /* a heap of the ring teaches nothing */
     h->rank = (uint8_t)(rank + 1 < TSI_RANK_HUGE ? rank + 1 : rank);
     tsi_heap_set_region(b, h, tsi_region(s, slab_id));
     return true;
 }
 
-/* One that is empty: the current one, a spare one, or one that others have emptied. A phase that allocates and frees in
- * a small region does not go on in it: changing regions would be most of the cost. */
+/* Uses an empty region again: the current one, a spare one, or one that others have emptied. A phase that allocates and
+ * frees in a small region takes a new one instead: changing regions would be most of the cost. */
 static bool use_again(TsiBinding* b, TsiHeap* h, size_t bytes, bool* stop) {
     TsiSpace* s = &b->arena->space;
     TsiRegion* r = tsi_load_relaxed(&h->region);
@@ -253,19 +256,19 @@ static bool use_again(TsiBinding* b, TsiHeap* h, size_t bytes, bool* stop) {
     return use_spare(b, h) || use_emptied(b, h, stop);
 }
 
-/* A heap of an epoch of the ring has as many regions as it may. */
+/* Returns true if a heap of an epoch of the ring has as many regions as it may. */
 static bool is_full(const TsiSpace* s, const TsiHeap* h) {
     return h->regions != 0 && (h->regions + 1) * s->classes->c[TSI_CLASS_REGION].slab_bytes > TSI_RING_BYTES;
 }
 
-/* What lay in the heap's current region would not have been slower by class: no handle was issued there, and nothing
- * grew where it was. */
+/* Returns true if objects of the current region would have been as fast by class: no handle was issued there, and
+ * nothing grew where it was. */
 static bool suits_classes(const TsiHeap* h, const TsiRegion* r) {
     return tsi_load_relaxed(&r->heap_at) != 0 && tsi_load_relaxed(&h->last) == NULL;
 }
 
-/* Another region that is current; false when the classes are to take over, or there is no memory: then smaller objects
- * go on in the one that was. */
+/* Makes another region current. Returns false if the classes take over, or without memory: then smaller objects go on
+ * in the region that was current. */
 static bool next_region(TsiBinding* b, TsiHeap* h, size_t bytes) {
     TsiRegion* r = tsi_load_relaxed(&h->region);
     uint32_t rel = tsi_load_relaxed(&r->rel);
@@ -289,7 +292,7 @@ static bool next_region(TsiBinding* b, TsiHeap* h, size_t bytes) {
     return true;
 }
 
-/* Few objects live in the region, so that some of its pages are likely to have none. By counts. */
+/* Returns true if few objects live in the region, by counts, so that some pages are likely to have none. */
 static bool is_sparse(const TsiRegion* r) {
     uint32_t gone = tsi_load_relaxed(&r->freed) + tsi_region_objects(tsi_load_relaxed(&r->word));
     uint32_t live = tsi_load_relaxed(&r->issued) - gone, pages = tsi_load_relaxed(&r->rel) / TSI_REGION_MIN;
@@ -317,13 +320,13 @@ void tsi_bump_thin(TsiBinding* b, TsiHeap* h) {
     if (at == 0) h->thin_at = bytes + bytes / 4;
 }
 
-/* ---- objects ---- */
+/* ---- objects: [owner, in bracket] unless stated ---- */
 
-/* The next bytes at an alignment, or NULL. */
+/* Takes the next bytes at an alignment, or returns NULL. */
 static void* take_aligned(TsiRegion* r, uint32_t bytes, size_t align) {
     uint32_t rel = tsi_load_relaxed(&r->rel), start = (uint32_t)tsi_align_up(rel, align);
     if (r == &tsi_no_region || start + bytes > tsi_region_room(r)) return NULL;
-    if (start != rel) { /* a start that is freed at once: it ends the object before it */
+    if (start != rel) { /* a start that is freed at once ends the object before it */
         tsi_store_relaxed(&tsi_load_relaxed(&r->map)[rel >> TSI_GRANULE_SHIFT], (uint8_t)(r->gen | TSI_MARK_OWN));
         tsi_store_relaxed(&r->gap_granules,
                           (uint16_t)(tsi_load_relaxed(&r->gap_granules) + ((start - rel) >> TSI_GRANULE_SHIFT)));
@@ -335,7 +338,7 @@ static void* take_aligned(TsiRegion* r, uint32_t bytes, size_t align) {
     return tsi_bump_take(r, start, bytes);
 }
 
-/* The same, at the profile's mark or the end of the region. */
+/* Takes bytes likewise, at the profile's mark or the end of the region. */
 static TSI_COLD void* take_marked(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32_t bytes, size_t align) {
     bool first = tsi_load_relaxed(&r->rel) == 0; /* of a heap that has waited for the phase */
     void* p = take_aligned(r, bytes, align);
@@ -343,7 +346,7 @@ static TSI_COLD void* take_marked(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint3
     return p;
 }
 
-/* A spare region of so many bytes at least, used again. */
+/* Begins a spare region of at least `bytes` again and returns it, or NULL. */
 static TsiRegion* spare_of(TsiBinding* b, TsiHeap* h, size_t bytes) {
     TsiSpace* s = &b->arena->space;
     uint32_t* at = &h->spare;
@@ -361,14 +364,15 @@ static TsiRegion* spare_of(TsiBinding* b, TsiHeap* h, size_t bytes) {
     return NULL;
 }
 
-/* A large object that grows gets a region of its own, which does not become the current one. So it stays the last
- * object there, whatever else is bumped, even where the heap allocates by size class by now. */
+/* Gives a large object that grows a region alone, which does not become current. So it stays the last object there,
+ * whatever else is bumped, even where the heap allocates by size class by now. */
 static void* alloc_alone(TsiBinding* b, TsiHeap* h, size_t size) {
     TsiSpace* s = &b->arena->space;
     size_t want = size + size / 4;
     const SlabOptions* o = &b->arena->options; /* in a bank nobody grows what is in a region */
     bool bumps = !h->ring && o->bump != TSI_BUMP_OFF && o->shared == 0;
     if (!bumps || size > TSI_ALONE_MAX || h->alone == ALONE) return NULL;
+
     TsiRegion* r = spare_of(b, h, want);
     unsigned rank, least = TSI_RANK_PAGE;
     while (s->classes->c[tsi_region_class(least)].slab_bytes < size) least++;
@@ -377,10 +381,11 @@ static void* alloc_alone(TsiBinding* b, TsiHeap* h, size_t size) {
         if (tsi_slab_take(b, h, tsi_region_class(rank), &slab_id)) r = tsi_region(s, slab_id);
         else if (rank == least) return NULL;
     }
+
     r->alone = true;
     h->alone++;
     uint32_t bytes = tsi_bump_bytes(size);
-    h->bumped += bytes; /* the next phase may have room for it */
+    h->bumped += bytes; /* so the next phase may have room for it */
     void* p = tsi_bump_take(r, tsi_load_relaxed(&r->rel), bytes);
     if (TSI_UNLIKELY(b->profile_mean != 0)) tsi_profile_alone(b, r, bytes);
     tsi_count_slow(b, h, TSI_CLASS_REGION, TSI_SLOW_MISS);
@@ -399,7 +404,7 @@ void* tsi_bump_alloc(TsiBinding* b, TsiHeap* h, size_t size, size_t align, bool 
     bool profiled = b->profile_mean != 0;
     void* p = TSI_UNLIKELY(profiled) ? take_marked(b, h, r, bytes, align) : take_aligned(r, bytes, align);
     if (p != NULL) return p;
-    do { /* each turn takes another one: those that are used again have generations left */
+    do { /* each turn takes another region: reused ones have generations left */
         if (!next_region(b, h, bytes)) return NULL;
         r = tsi_load_relaxed(&h->region);
     } while (TSI_UNLIKELY(named) && is_spent(s, r));
@@ -418,7 +423,7 @@ bool tsi_bump_spare(TsiBinding* b, TsiHeap* h, TsiRegion* r) {
         h->spare = slab_id + 1;
         r->spare = true;
         not_alone(h, r);
-    } else if (!mine) { /* it stays empty until a scavenge comes by */
+    } else if (!mine) { /* stays empty until a scavenge */
         tsi_heap(b->arena, h->primary)->takes++;
     }
     tsi_bracket_leave(b, h);
@@ -437,6 +442,7 @@ TsiFast tsi_bump_grow_missed(TsiBinding* b, const void* p, size_t size, TsiHeap*
     TsiRegion* r = (TsiRegion*)(uintptr_t)tsi_load_relaxed(&b->busy);
     TsiHeap* h = (TsiHeap*)(void*)((uint8_t*)b->heaps_base + tsi_load_relaxed(&r->heap_at));
     if (tsi_load_relaxed(&h->word) != b->live_word) return TSI_FAST_MISSED;
+
     uint32_t start = (uint32_t)((const uint8_t*)p - tsi_load_relaxed(&r->base)), rel = tsi_load_relaxed(&r->rel);
     uint32_t granule = start >> TSI_GRANULE_SHIFT;
     if ((start & (TSI_GRANULE - 1)) != 0 || tsi_load_relaxed(&tsi_load_relaxed(&r->map)[granule]) != r->gen)
@@ -452,6 +458,7 @@ TsiFast tsi_bump_grow_missed(TsiBinding* b, const void* p, size_t size, TsiHeap*
     } else if (size < usable / 2) {
         return TSI_FAST_MISSED;
     }
+
     tsi_bracket_clear(b);
     *out = h;
     return TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word) ? TSI_FAST_DONE : TSI_FAST_LEFT;
@@ -466,6 +473,7 @@ bool tsi_bump_grow(TsiBinding* b, const TsiPlace* at, size_t size) {
     if (tsi_tag_state(tag) != TSI_SLAB_OWNED || size > s->classes->c[at->cls].slab_bytes || !tsi_heap_is_live(b, h))
         return false;
     if (!tsi_bracket_enter(b, h, tsi_busy_all(h))) return false;
+
     bool current = tsi_load_relaxed(&h->region) == r;
     uint32_t start = tsi_region_granule(s, at) << TSI_GRANULE_SHIFT, rel = tsi_load_relaxed(&r->rel);
     uint32_t end = start + ((uint32_t)size + TSI_GRANULE - 1) / TSI_GRANULE * TSI_GRANULE;
@@ -474,6 +482,7 @@ bool tsi_bump_grow(TsiBinding* b, const TsiPlace* at, size_t size) {
                 start + tsi_region_size_at(s, at->slab_id, start >> TSI_GRANULE_SHIFT) == rel;
     bool profiled = b->profile_mean != 0;
     bool ok = last && end <= (TSI_UNLIKELY(profiled) ? tsi_region_room(r) : tsi_load_relaxed(&r->lim));
+
     if (ok && TSI_UNLIKELY(profiled)) tsi_profile_grown(b, h, r, end);
     if (ok) tsi_region_grow(r, rel, end);
     if (ok && current) {

@@ -1,31 +1,33 @@
 /*
  * bump.h - objects in regions: the owner's fast paths inline, regions and the frees of others behind them.
  *
- * A heap of a domain's own epoch bumps: each object lies behind the one before, in the region that the heap names.
- * What is freed is marked and not handed out again by itself; a region that has become empty is used again first. The
- * size classes take over for the rest of the phase when much is freed and no region becomes empty, and, in a heap
- * that is not large, when nothing is left in its regions as they are used up, again and again. The next phase of its
- * label on the thread then goes over after its first 64 KiB, for what is bumped stays where it is; unless one of them
- * was wrongly taken for general work: it went over, and did not use its slots again.
+ * A heap of a domain's own epoch bumps: it puts each object behind the one before, in the region that the heap names. A
+ * free only marks the object; its room is not handed out again. When a region is used up, the heap first uses regions
+ * that have become empty again.
  *
- * A heap of an epoch of the ring begins in the same way, with regions of a page and TSI_RING_BYTES of them at most: a
- * thread that has few objects there needs no slab of each class. When they are used up and none of them is empty, or
- * were used over and over, the classes take over for good; its regions are slabs like others from then on. It learns
- * nothing for phases of its label, has no huge pages, and no object of it has a region alone.
+ * The size classes take over for the rest of the phase if much has been freed and no region has become empty; or, in a
+ * heap that is not large, if regions are empty again and again by the time they are used up. The next phase of that
+ * label on the thread changes over after its first 64 KiB, since memory that was bumped stays where it is; unless one
+ * of them was judged wrongly: it changed over, and did not use its slots again.
  *
- * What the classes have taken over from keeps a few objects, perhaps, as a cache that has shrunk does. It is not filled
- * again, so its pages without an object go back while the heap grows by class (tsi_bump_thin).
+ * A heap of an epoch of the ring begins likewise, but with at most TSI_RING_BYTES of regions of a page: a thread with
+ * few objects there needs no slab of each class. When they are used up and none is empty, or were used over and over,
+ * the classes take over for good, and its regions become slabs like others. Such a heap teaches later phases nothing,
+ * has no huge pages, and gives no object a region alone.
  *
- * What outlives a phase that is drained holds its region's page, or its half of one, and part of the region's map.
- * Once objects have outlived a phase, the next ones of its label on the thread take many small regions in place of a
- * few large ones: the others go back whole, without a system call for each page, and survivors of different phases
- * share pages.
+ * Regions that the classes have taken over from may still hold a few objects, as a cache that has shrunk does. Nothing
+ * is added to them, so their pages without an object go back while the heap grows by class (tsi_bump_thin).
  *
- * The last object of a region grows where it is: realloc of the current region's, and of an object that was found to
- * grow beyond what is bumped and has a region alone. The heap remembers the former and where it ended, so that the next
- * growth is as fast as an allocation.
+ * An object that outlives a drained phase holds its region's page, or half page, and part of the region's map. Once
+ * objects have outlived a phase, the label's next ones on the thread take many small regions, not a few large ones:
+ * regions without survivors go back whole, without a system call for each page, and survivors of different phases share
+ * pages.
  *
- * The brackets are those of bracket.h; the name is the region's record, which stands for its slab.
+ * The last object of a region grows where it is, by realloc: in the current region, and an object beyond TSI_BUMP_MAX
+ * that has a region alone. The heap remembers the former and where it ended, so that its next growth is as fast as an
+ * allocation.
+ *
+ * Brackets follow bracket.h; the name in `busy` is the region's record, which stands for its slab.
  */
 #ifndef TSI_HEAP_BUMP_H
 #define TSI_HEAP_BUMP_H
@@ -39,22 +41,25 @@
 enum {
     TSI_BUMP_MAX = 4096, /* largest object that is bumped */
     TSI_BUMP_ALIGN_MAX = 1024,
-    TSI_RING_BYTES = 12 << 10, /* of regions that a heap of an epoch of the ring has */
-    TSI_BIG_BYTES = 4 << 20,   /* a phase that needs more is worth huge pages */
-    TSI_ALONE_MAX = 128 << 10  /* the largest such object that gets a region of its own */
+    TSI_RING_BYTES = 12 << 10, /* bytes of regions that a heap of an epoch of the ring has at most */
+    TSI_BIG_BYTES = 4 << 20,   /* bytes: a phase that needs more is worth huge pages */
+    TSI_ALONE_MAX = 128 << 10  /* bytes of the largest growing object that gets a region alone */
 };
 
+/* Returns the region's name for `busy`. [any thread] */
 TSI_INLINE uint64_t tsi_busy_region(const TsiRegion* r) { return (uint64_t)(uintptr_t)r; }
 
-/* Bytes of a region that an object of `size` takes. size <= TSI_BUMP_MAX */
+/* ---- below: [owner]; functions that return a TsiFast open the bracket, others need it, unless stated ---- */
+
+/* Returns how many bytes of a region an object of `size` takes. size <= TSI_BUMP_MAX. [any thread] */
 TSI_INLINE uint32_t tsi_bump_bytes(size_t size) { return ((uint32_t)size + TSI_GRANULE - 1) & ~(TSI_GRANULE - 1u); }
-/* *rel: where the region's next object would begin. It and the answer hold for as long as the heap is the thread's
- * and the thread does nothing else in it. */
+/* Sets *rel to where the region's next object would begin. Returns true if `bytes` fit there. Both hold as long as the
+ * heap is the thread's and the thread does nothing else in it. [in or out of the bracket] */
 TSI_INLINE bool tsi_bump_fits(const TsiRegion* r, uint32_t bytes, uint32_t* rel) {
     *rel = tsi_load_relaxed(&r->rel);
     return tsi_half_reaches(&r->lim, *rel + bytes);
 }
-/* The next bytes, which are at rel and fit. In the owner's bracket. */
+/* Takes the region's next `bytes`, which begin at `rel` and fit, and returns their address. */
 TSI_INLINE void* tsi_bump_take(TsiRegion* r, uint32_t rel, uint32_t bytes) {
     tsi_store_relaxed(&tsi_load_relaxed(&r->map)[rel >> TSI_GRANULE_SHIFT], r->gen);
     tsi_store_release(&r->rel, rel + bytes); /* pairs with used_granules in region.c */
@@ -62,7 +67,7 @@ TSI_INLINE void* tsi_bump_take(TsiRegion* r, uint32_t rel, uint32_t bytes) {
     return tsi_load_relaxed(&r->base) + rel;
 }
 
-/* An object of so many bytes, which fit at rel; MISSED: the bracket that names r is open, as in tsi_alloc_fast. */
+/* Allocates `bytes`, which fit at `rel`, in *out. Returns MISSED with the bracket open, as tsi_alloc_fast does. */
 TSI_INLINE TsiFast tsi_bump_fast(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32_t rel, uint32_t bytes, void** out) {
     uint64_t live = b->live_word;
     tsi_bracket_name(b, tsi_busy_region(r));
@@ -72,20 +77,18 @@ TSI_INLINE TsiFast tsi_bump_fast(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32
     return TSI_LIKELY(tsi_word_is(&h->word, live)) ? TSI_FAST_DONE : TSI_FAST_LEFT;
 }
 
-/* True if the object at byte `at` of its region, which starts at *byte of the map, has `size` bytes or more, of at most
- * TSI_SIZED_MAX. tsi_bump_holds_any asks for any size. */
+/* Returns true if the object at byte `at` of its region, which starts at *byte of the map, has at least `size` bytes;
+ * size <= TSI_SIZED_MAX. tsi_bump_holds_any takes any size. */
 enum { TSI_SIZED_MAX = 17 << TSI_GRANULE_SHIFT };
 TSI_INLINE bool tsi_bump_holds(const TsiRegion* r, const _Atomic uint8_t* byte, uint64_t at, size_t size, uint8_t gen) {
     return at + size <= tsi_load_relaxed(&r->rel) &&
            tsi_starts_none(byte + 1, (unsigned)(size - 1) >> TSI_GRANULE_SHIFT, gen);
 }
 bool tsi_bump_holds_any(const TsiRegion* r, uint64_t at, size_t size, uint8_t gen);
-/*
- * The owner's free of an object in a region, of which tsi_free_fast has read the entry. heap_at as there. *out is the
- * heap when the result is LEFT or SPECIAL: then the object was freed, the bracket is closed, and its region *of, which
- * is not the current one, looks empty. MISSED: nothing done, the bracket is open. sized: MISSED also if the object has
- * fewer than `least` bytes, or that is more than TSI_SIZED_MAX.
- */
+/* Frees an object in a region; `entry` is the one that tsi_free_fast has read, and heap_at is read as there. Returns
+ * MISSED if nothing was done, with the bracket open; with `sized` also if the object has fewer than `least` bytes or
+ * least > TSI_SIZED_MAX. Returns LEFT or SPECIAL, with the heap in *out, if the object is freed and the bracket closed;
+ * SPECIAL: its region *of, which is not the current one, looks empty. */
 TSI_INLINE TsiFast tsi_bump_free(TsiBinding* b, const void* p, uint32_t entry, bool sized, size_t least, TsiHeap** out,
                                  TsiRegion** of) {
     uint64_t live = b->live_word;
@@ -110,8 +113,8 @@ TSI_INLINE TsiFast tsi_bump_free(TsiBinding* b, const void* p, uint32_t entry, b
     return TSI_UNLIKELY(empty) && r != tsi_load_relaxed(&h->region) ? TSI_FAST_SPECIAL : TSI_FAST_DONE;
 }
 
-/* In the bracket, of an object that begins at `start` and is the last one of its region, used to rel. False, nothing
- * done, when it does not live, there is no room, or it would shrink by much. */
+/* Makes the last object of region r, from `start` to `rel`, `size` bytes long, up to *end. Returns false, changing
+ * nothing, if it does not live, there is no room, or it would shrink to less than half. */
 TSI_INLINE bool tsi_bump_extend(TsiRegion* r, uint32_t start, uint32_t rel, size_t size, uint32_t* end) {
     const _Atomic uint8_t* byte = &tsi_load_relaxed(&r->map)[start >> TSI_GRANULE_SHIFT];
     if (TSI_UNLIKELY(tsi_load_relaxed(byte) != r->gen)) return false;
@@ -122,10 +125,8 @@ TSI_INLINE bool tsi_bump_extend(TsiRegion* r, uint32_t start, uint32_t rel, size
     tsi_region_grow(r, rel, *end = to);
     return true;
 }
-/*
- * Growth in place of the object that has grown last in the ambient heap, h. 1 <= size <= TSI_SMALL_MAX. DONE: it has
- * that many bytes. LEFT: the same; the caller hands over. MISSED: nothing done, the bracket is open.
- */
+/* Grows, in place, the object that has grown last in the ambient heap h, to `size` bytes. 1 <= size <= TSI_SMALL_MAX.
+ * Returns DONE; LEFT: done, and the caller hands over; MISSED: nothing done, the bracket is open. */
 TSI_INLINE TsiFast tsi_bump_grow_last(TsiBinding* b, TsiHeap* h, const void* p, size_t size) {
     uint64_t live = b->live_word;
     TsiRegion* r = tsi_load_relaxed(&h->region);
@@ -139,7 +140,8 @@ TSI_INLINE TsiFast tsi_bump_grow_last(TsiBinding* b, TsiHeap* h, const void* p, 
     tsi_bracket_clear(b);
     return TSI_LIKELY(tsi_word_is(&h->word, live)) ? TSI_FAST_DONE : TSI_FAST_LEFT;
 }
-/* The same in any heap, and of an object that has a region alone. LEFT: of *out. NEVER: nothing entered. */
+/* Grows like tsi_bump_grow_last, but in any heap *out of the thread's, and also an object that has a region alone.
+ * Returns NEVER if no bracket was entered. */
 TSI_INLINE TsiFast tsi_bump_grow_fast(TsiBinding* b, const void* p, size_t size, TsiHeap** out) {
     uint64_t off = (uint64_t)((uintptr_t)p - (uintptr_t)b->base), live = b->live_word;
     if (TSI_UNLIKELY(off >= b->covered || size - 1 >= TSI_SMALL_MAX)) return TSI_FAST_NEVER;
@@ -150,7 +152,7 @@ TSI_INLINE TsiFast tsi_bump_grow_fast(TsiBinding* b, const void* p, size_t size,
     TsiHeap* h = (TsiHeap*)(void*)((uint8_t*)b->heaps_base + tsi_load_relaxed(&r->heap_at));
     if (TSI_UNLIKELY(!tsi_word_is(&h->word, live))) return TSI_FAST_MISSED;
     uint32_t start = (uint32_t)((uintptr_t)p - (uintptr_t)tsi_load_relaxed(&r->base)), rel = tsi_load_relaxed(&r->rel);
-    /* Then the region is current. */
+    /* if so, the region is current */
     bool current = p == tsi_load_relaxed(&h->last) && rel == tsi_load_relaxed(&h->last_end);
     if (TSI_UNLIKELY(!current && (start != 0 || !r->alone))) return TSI_FAST_MISSED;
     if (TSI_UNLIKELY(!tsi_bump_extend(r, start, rel, size, &end))) return TSI_FAST_MISSED;
@@ -160,7 +162,8 @@ TSI_INLINE TsiFast tsi_bump_grow_fast(TsiBinding* b, const void* p, size_t size,
     return TSI_LIKELY(tsi_word_is(&h->word, live)) ? TSI_FAST_DONE : TSI_FAST_LEFT;
 }
 
-/* The same, with its handle, in a region that has issued one before in this life. */
+/* Allocates like tsi_bump_fast, with *handle. Returns MISSED also if the region has issued none in this life, or can
+ * issue no more. */
 TSI_INLINE TsiFast tsi_bump_handle_fast(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32_t rel, uint32_t bytes,
                                         void** out, SlabHandle* handle) {
     uint64_t live = b->live_word;
@@ -169,8 +172,8 @@ TSI_INLINE TsiFast tsi_bump_handle_fast(TsiBinding* b, TsiHeap* h, TsiRegion* r,
     const TsiSpace* s = &b->arena->space;
     TsiSlab* slab = tsi_slab(s, tsi_region_id(s, r));
     uint32_t generation = tsi_load_relaxed(&slab->gen_base);
-    /* The tag, not heap_at, says that handles were issued: who asked for one in an earlier life may come late and clear
-     * heap_at in this. */
+    /* The tag, not heap_at, says that handles were issued: a thread that asked for one in an earlier life may come late
+     * and clear heap_at in this one. */
     if (TSI_UNLIKELY((tsi_load_relaxed(&slab->tag) & TSI_SLAB_HANDLED) == 0 || generation >= TSI_GEN_LIMIT))
         return TSI_FAST_MISSED;
     *out = tsi_bump_take(r, rel, bytes);
@@ -180,21 +183,23 @@ TSI_INLINE TsiFast tsi_bump_handle_fast(TsiBinding* b, TsiHeap* h, TsiRegion* r,
     return TSI_LIKELY(tsi_word_is(&h->word, live)) ? TSI_FAST_DONE : TSI_FAST_LEFT;
 }
 
-/* A hint: the place is in a chunk of regions. */
+/* Returns true if the handle's place is in a chunk of regions: a hint. [any thread] */
 TSI_INLINE bool tsi_handle_is_bumped(const TsiBinding* b, SlabHandle handle) {
     uint32_t chunk = tsi_line_chunk(tsi_place_line(tsi_handle_place_of(handle)));
     if (TSI_UNLIKELY((uint64_t)chunk << TSI_CHUNK_SHIFT >= b->covered)) return false;
     return (tsi_load_relaxed(&b->keys[chunk]) & TSI_KEY_REGION) != 0;
 }
 /*
- * The owner's free by handle, of an object in a region. As tsi_bump_free, but a compare-exchange decides among racing
- * frees, and the slab's tag says whose the region is, since handles clear heap_at. The argument is the one of
- * tsi_free_fast: a slab that leaves heap h gets another tag before h's word leaves SEIZED or DEAD, so "the tag names h,
- * and then, in the bracket, h is LIVE and mine" means that the slab is in h and has been since before this call. Its
- * generation and its life stand still then: this thread alone renews them. The generation is compared first, since the
- * byte of a renewed life may be the start of another object.
- * A region that it empties is found when the heap looks for its next. BUMPED: in no heap of the thread's, nothing was
- * entered. NEVER: the same, and perhaps no region.
+ * Frees an object in a region by its handle. Like tsi_bump_free, but a compare-exchange decides among racing frees, and
+ * the slab's tag says whose the region is, since handles clear heap_at.
+ *
+ * The argument is that of tsi_free_fast: a slab that leaves heap h gets another tag before h's word leaves SEIZED or
+ * DEAD. So if the tag names h, and then, in the bracket, h is LIVE and mine, the slab has been in h since before this
+ * call. Its generation and its life stand still then: this thread alone renews them. The generation is compared first,
+ * since the byte of a renewed life may be the start of another object.
+ *
+ * A region that it empties is found when the heap looks for its next. Returns BUMPED if the region is in no heap of the
+ * thread's; NEVER if it may be no region at all. Both enter no bracket.
  */
 TSI_INLINE TsiFast tsi_bump_handle_free(TsiBinding* b, SlabHandle handle, TsiHeap** out) {
     uint64_t live = b->live_word;
@@ -227,43 +232,43 @@ TSI_INLINE TsiFast tsi_bump_handle_free(TsiBinding* b, SlabHandle handle, TsiHea
     return TSI_LIKELY(tsi_word_is(&h->word, live)) ? TSI_FAST_DONE : TSI_FAST_LEFT;
 }
 
-/* An object, from another region where the current one is used up; NULL when the heap does not bump, the object is too
- * large for it or there is no memory. align: or TSI_ALIGN_GROWS. named: in a region that has generations of handles
- * left. As tsi_slab_take. */
+/* Allocates in the current region, or another where that is used up. Returns NULL if the heap does not bump, the object
+ * is too large or there is no memory. `align` may be TSI_ALIGN_GROWS. `named`: the region must have generations of
+ * handles left. */
 void* tsi_bump_alloc(TsiBinding* b, TsiHeap* h, size_t size, size_t align, bool named);
-/* Owner, in the bracket of the heap, as a class takes a slab. Where the classes have taken over from regions that still
- * hold a few objects, gives back the pages of the next such region that have none; O(1) regions, and all of them again
- * when the heap has grown by a quarter. */
+/* Gives back, as a class takes a slab, pages without an object of the next region with few objects that the classes
+ * have taken over from. Looks at O(1) regions; at all again once the heap has grown by a quarter. */
 void tsi_bump_thin(TsiBinding* b, TsiHeap* h);
-/* After tsi_bump_free said SPECIAL, outside of brackets: the region waits for its next use. Returns true. */
+/* Keeps a region that tsi_bump_free has called SPECIAL as a spare. Returns true. [no bracket] */
 bool tsi_bump_spare(TsiBinding* b, TsiHeap* h, TsiRegion* r);
-/* The rank of the region that a phase of this label begins with on this thread. */
+/* Returns the rank of the region that a phase of this label begins with on this thread. [own thread] */
 TSI_INLINE unsigned tsi_bump_first_rank(const TsiBinding* b, uint32_t label) {
     const TsiLearned* l = &b->learned[label % TSI_LEARNED];
     return l->label == label && l->rank != 0 ? l->rank - 1u : TSI_RANK_PAGE;
 }
-/* What the thread's next phase of this label begins with; the heap is about to end. */
+/* Learns from heap h how the thread's next phase of this label begins. [own thread] */
 void tsi_bump_learn(TsiBinding* b, const TsiHeap* h, uint32_t label);
-/* True if the phase has needed more so far than the thread knows of its label: a thread that begins phases and hands
- * them on learns from what it has seen of them. A phase that ends on it teaches it all the same. */
+/* Returns true if the phase has needed more so far than the thread knows of its label: a thread that begins phases and
+ * hands them on learns while it has them. A phase that ends on the thread teaches in any case. */
 TSI_INLINE bool tsi_bump_teaches(const TsiBinding* b, const TsiHeap* h, uint32_t label) {
     const TsiLearned* l = &b->learned[label % TSI_LEARNED];
     bool known = l->label == label && l->rank != 0;
     return h->ranked && (!known || (h->bumped != 0 && h->rank > l->rank));
 }
-/* After tsi_bump_learn: objects have outlived the phase. The next ones of the label take small regions, of which a
- * survivor holds little. */
+/* Notes, after tsi_bump_learn, that objects outlive phases of the label: the next ones take small regions. [own
+ * thread] */
 void tsi_bump_outlived(TsiBinding* b, uint32_t label);
-/* What tsi_bump_grow_fast misses most often: an object that has not grown before, or is large enough as it is. In its
- * bracket. Ends as that does, but for NEVER. */
+/* Grows an object that tsi_bump_grow_fast has missed, normally because it has not grown before or is large enough.
+ * Returns like that, but never NEVER. [in the open bracket] */
 TsiFast tsi_bump_grow_missed(TsiBinding* b, const void* p, size_t size, TsiHeap** out);
-/* Makes the last object of one of the thread's regions larger where it is; false, and nothing done, when it is not that
- * or there is no room. b->profile_hit when what it gains is to be recorded. */
+/* Makes the last object of one of the thread's regions larger where it is. Returns false, changing nothing, if it is
+ * not the last or there is no room. Sets b->profile_hit if the growth must be recorded. [no bracket] */
 bool tsi_bump_grow(TsiBinding* b, const TsiPlace* at, size_t size);
 
 /* ---- frees of others ---- */
 
-/* Under the life of the word, *gen; false when that has ended. */
+/* Enters the region's present life as a freer; *gen is its generation. Returns false if the life has ended. [any
+ * thread] */
 TSI_INLINE bool tsi_bump_enter(TsiRegion* r, unsigned* gen) {
     uint64_t word = tsi_load_acquire(&r->word); /* pairs with tsi_region_open */
     do {
@@ -274,7 +279,8 @@ TSI_INLINE bool tsi_bump_enter(TsiRegion* r, unsigned* gen) {
     return true;
 }
 
-/* Counts what was freed, unless the life has ended since: then false. */
+/* Leaves the life entered and adds `counted` to its word. Returns false, uncounted, if the life has ended. [any
+ * thread] */
 TSI_INLINE bool tsi_bump_leave(TsiRegion* r, unsigned gen, uint64_t counted) {
     uint64_t word = tsi_load_relaxed(&r->word);
     do {
@@ -288,8 +294,8 @@ TSI_INLINE bool tsi_bump_leave(TsiRegion* r, unsigned gen, uint64_t counted) {
     return true;
 }
 
-/* As tsi_bump_free_shared; was: the slab's tag before. While a freer is inside, the region's place and its map stay
- * (R2), so they are read there. */
+/* Frees like tsi_bump_free_shared; `was`: the slab's tag before. While a freer is inside, the region's place and map
+ * stay (R2), so they are read there. [any thread] */
 TSI_INLINE int tsi_bump_free_in_life(TsiSlab* slab, TsiRegion* r, const void* p, uint64_t was, uint32_t generation,
                                      uint64_t* tag) {
     unsigned gen;
@@ -306,21 +312,21 @@ TSI_INLINE int tsi_bump_free_in_life(TsiSlab* slab, TsiRegion* r, const void* p,
     if (TSI_LIKELY(result == TSI_FREE_OK)) {
         uint8_t byte = (uint8_t)gen;
         uint32_t granules = tsi_region_granules_in(r, granule, rel >> TSI_GRANULE_SHIFT, gen);
-        /* seq_cst: decides among racing frees; publishes the caller's use of the object to who hands the memory out
-         * again */
+        /* seq_cst: decides among racing frees; publishes the caller's use of the object to the thread that hands the
+         * memory out again */
         if (TSI_LIKELY(tsi_cas_seq(&tsi_load_relaxed(&r->map)[granule], &byte, (uint8_t)(gen | TSI_MARK_OTHER))))
             counted = TSI_REGION_OBJECT + granules;
         else result = SLAB_MISUSE_DOUBLE_FREE;
     }
-    /* The life has ended: what has changed the byte since may be the next one's object. */
+    /* The life has ended: the changed byte may be an object of the next one. */
     if (TSI_UNLIKELY(!tsi_bump_leave(r, gen, counted))) return SLAB_MISUSE_STALE_FREE;
     /* seq_cst, after the count: pairs with make_orphan, which changes the tag, then reads the counts */
     *tag = tsi_load_seq(&slab->tag);
     return result;
 }
 
-/* Frees by compare-exchange, for any thread: TSI_FREE_OK or a SlabMisuse. seq: of the region's slab. generation: what
- * its handles must have, or UINT32_MAX for a pointer. *tag is the slab's afterwards. */
+/* Frees by compare-exchange. Returns TSI_FREE_OK or a SlabMisuse. `seq` is that of the region's slab; `generation` is
+ * the one its handles must have, or UINT32_MAX for a pointer. *tag is the slab's tag afterwards. [any thread] */
 int tsi_bump_free_shared(TsiArena* a, const TsiPlace* at, uint32_t seq, uint32_t generation, uint64_t* tag);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * close.c - how incarnations end: by a close, by the ring that moves on, and when nothing is left in them.
+ * close.c - the ends of incarnations: by a close, by the ring that moves on, and when nothing is left in them.
  *
  * An end sets the state under the stripe, sweeps, and fills the receipt before it gives the stripe back; what the
  * sweep has taken goes back after that. Invariants S2 and S4 of sweep.c are kept here: the state is set before the
@@ -26,7 +26,7 @@
 
 #include <string.h>
 
-/* ---- ends ---- */
+/* ---- ends: [no lock, no bracket] unless stated ---- */
 
 static void sum_orphans_locked(TsiArena* a, TsiInc* i, TsiTotals* live) {
     TSI_HOLDS(tsi_inc_lock(i));
@@ -38,38 +38,42 @@ static void sum_orphans_locked(TsiArena* a, TsiInc* i, TsiTotals* live) {
     }
 }
 
+/* Adds what has escaped to the label, and with escape_stacks to the stacks that made it. */
 static void post_escapes_locked(TsiSweep* w, TsiTotals live) {
     TSI_HOLDS(tsi_inc_lock(w->inc));
     tsi_post_escapes(w->arena, w->inc, live);
     if (w->arena->profile.escapes) tsi_profile_escaped(w->arena, tsi_ref(tsi_inc_era(w->inc), w->inc->index));
 }
 
-/* now_ns: 0 where no clock was read. */
+/* Sets `state`, sweeps and fills the receipt. now_ns: 0 where no clock was read. [stripe held, and given] */
 static void end_swept(TsiSweep* w, unsigned state, EpochReceipt* out, uint64_t now_ns) {
     TsiInc* i = w->inc;
     unsigned was = tsi_inc_state(i);
     if (was < state) tsi_store_seq(&i->word, tsi_inc_era(i) << 2 | state);
     if (i->heaps != 0 || i->orphans != 0) tsi_sweep_locked(w, NULL);
-    w->deferred += i->skipped; /* also those that an earlier end has skipped and nobody has settled yet */
+    w->deferred += i->skipped; /* with those that an earlier end has skipped and nobody has settled yet */
     w->deferred_bytes += i->skipped_bytes;
+
     if (was == TSI_INC_ACTIVE && state != TSI_INC_ACTIVE) tsi_post_end_locked(w->arena, w->b, i, now_ns);
     tsi_post_locked(w->arena, w->b, i);
-    /* Also of one that the ring has taken the id from: nobody has looked at what lives there. */
+    /* after the ring has taken its id, too: nobody has looked at what lives there */
     bool drains = state == TSI_INC_CLOSED && was != TSI_INC_RELEASED && !i->escapes_posted;
     if (drains) i->escapes_posted = true;
+
     TsiTotals live = {0, 0};
     sum_orphans_locked(w->arena, i, &live);
     if (drains) w->escaped = live;
     if (drains && live.objects != 0) post_escapes_locked(w, live);
     tsi_receipt_fill_locked(i, live, out);
     tsi_late_note_locked(w->arena, i);
+
     tsi_sweep_uncharge(w);
     tsi_inc_give(i);
     tsi_banks_give(w->arena, w->banks);
     tsi_sweep_finish(w);
 }
 
-/* The close's time goes to its classes by the slabs it looked at. */
+/* Adds the close's time to its classes, by the slabs that it looked at. */
 static void count_close(TsiSweep* w, const TsiCloseTally* tally, uint64_t ns) {
     uint64_t all = 0;
     for (unsigned cls = 1; cls < TSI_CLASSES; cls++) all += tally->c[cls].scanned;
@@ -80,7 +84,7 @@ static void count_close(TsiSweep* w, const TsiCloseTally* tally, uint64_t ns) {
     }
 }
 
-/* Not of every domain: those come too often. */
+/* Logs an end, but not an ordinary one of a domain: those come too often. */
 static void log_end(TsiSweep* w, const EpochReceipt* r) {
     if (r->rss_before == 0 && w->escaped.objects == 0) return;
     TsiCloseRow row = {tsi_os.now_ns(),    r->epoch_id,
@@ -96,7 +100,7 @@ static void log_end(TsiSweep* w, const EpochReceipt* r) {
     tsi_closelog_end(&w->arena->closed_log, &row);
 }
 
-/* What an end that is measured tells the logs. start_ns: when it began. */
+/* Logs what a measured end, begun at start_ns, has given back. */
 static void log_measured(TsiSweep* w, EpochReceipt* r, uint64_t rss_before, uint64_t start_ns) {
     TsiInc* i = w->inc;
     uint64_t rss_after = tsi_os.rss_bytes();
@@ -123,6 +127,7 @@ bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, TsiEnding how, 
     bool holds = tsi_load_relaxed(&i->heap_count) != 0 || tsi_load_relaxed(&i->slab_count) != 0;
     uint64_t rss_before = holds && asked ? tsi_os.rss_bytes() : 0, start = 0;
     if (holds || tsi_inc_peak(i) != 0) start = asked ? tsi_os.now_ns() : tsi_os.quick_ns();
+
     TsiCloseTally tally;
     EpochReceipt unwanted;
     if (out == NULL) out = &unwanted;
@@ -134,12 +139,15 @@ bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, TsiEnding how, 
         tsi_banks_give(a, w.banks);
         return false;
     }
+
     i->pins += how != TSI_END_OWN;
     memset(out, 0, sizeof *out);
     end_swept(&w, mode == EPOCH_RELEASE ? TSI_INC_RELEASED : TSI_INC_CLOSED, out, start);
+
     uint64_t end = start == 0 ? 0 : asked ? tsi_os.now_ns() : tsi_os.quick_ns();
     out->close_ns = end > start ? end - start : 0;
     if (rss_before != 0) log_measured(&w, out, rss_before, start);
+
     tsi_receipt_returned(&w, out);
     tsi_tell_close(a, mode, out, w.escaped);
     log_end(&w, out);
@@ -149,7 +157,8 @@ bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, TsiEnding how, 
     return true;
 }
 
-/* As tsi_inc_open makes it. Whoever changes more than asked for here takes the stripe and is counted. */
+/* Returns true if the record is as tsi_inc_open makes it. Changes of fields not tested here take the stripe and are
+ * counted. */
 static bool is_clean_locked(TsiInc* i) {
     TSI_HOLDS(tsi_inc_lock(i));
     return (i->lock_fast | i->lock_contended | tsi_load_relaxed(&i->user_refs) | tsi_inc_peak(i) | (uint64_t)i->owned |
@@ -168,7 +177,7 @@ bool tsi_inc_end_empty(TsiArena* a, TsiBinding* b, TsiRef ref, EpochId* id, char
         *id = tsi_load_relaxed(&i->id);
         memcpy(label, i->label, TSI_LABEL_BYTES);
         i->clean = is_clean_locked(i);
-        /* else it was ended by its id before */
+        /* otherwise it was ended by its id before */
         if ((word & TSI_INC_STATE) == TSI_INC_ACTIVE) tsi_post_end_locked(a, b, i, 0);
         tsi_store_release(&i->word, TSI_INC_RELEASED); /* era 0: matches no reference */
     }
@@ -180,7 +189,7 @@ bool tsi_inc_end_empty(TsiArena* a, TsiBinding* b, TsiRef ref, EpochId* id, char
     return true;
 }
 
-/* The straight end where somebody listens, and in shared mode of a phase in the thread's bank, where that is free. */
+/* Ends a phase straight where somebody watches, and in shared mode in the thread's bank. */
 static bool end_straight(TsiBinding* b, TsiRef ref, EpochReceipt* out) {
     EpochReceipt told;
     bool watched = TSI_UNLIKELY(tsi_closes_are_watched());
@@ -191,13 +200,14 @@ static bool end_straight(TsiBinding* b, TsiRef ref, EpochReceipt* out) {
     return true;
 }
 
+/* Tries end_straight, in shared mode as the thread's bank if that is free. */
 static bool end_alone(TsiBinding* b, TsiRef ref, EpochReceipt* out) {
     TsiBank* bank;
     if (TSI_LIKELY(!b->arena->none_at_hand)) return end_straight(b, ref, out);
     if (!b->arena->banks_at_hand || !tsi_bank_try(b, &bank)) return false;
     TsiBinding* as = tsi_bank_binding(bank);
     bool ended = end_straight(as, ref, out);
-    uint32_t record; /* of an incarnation: banks are given them, and threads take them */
+    uint32_t record; /* of an incarnation: banks get them, and threads take them */
     if (ended && as->inc_count >= TSI_RECORD_CACHE / 2 && tsi_record_take_inc(b->arena, as, &record))
         tsi_record_give_inc(b->arena, b, record);
     tsi_bank_leave(bank);
@@ -222,7 +232,7 @@ bool tsi_inc_end_common(TsiArena* a, TsiBinding* b, TsiRef ref, EpochCloseMode m
 
 /* ---- advance ---- */
 
-/* Owners let go when they next come by. */
+/* Asks owners to let go when they next come by. */
 static void ask_locked(TsiArena* a, TsiInc* i) {
     TSI_HOLDS(tsi_inc_lock(i));
     for (uint32_t at = i->heaps; at != 0; at = tsi_heap(a, at - 1)->inc_next) {
@@ -233,7 +243,7 @@ static void ask_locked(TsiArena* a, TsiInc* i) {
     }
 }
 
-/* The ring has moved past this incarnation. */
+/* Moves a passed incarnation to `state` and asks its owners. */
 static void retire_locked(TsiArena* a, TsiInc* i, unsigned state) {
     TSI_HOLDS(tsi_inc_lock(i));
     uint64_t now_ns = tsi_inc_peak(i) != 0 ? tsi_os.now_ns() : 0;
@@ -247,25 +257,28 @@ EpochId tsi_epoch_advance(TsiArena* a, TsiRef from) {
     TsiPhases* p = &a->phases;
     TsiRef was = 0, displaced = 0;
     tsi_lock_take(&p->ring_lock);
-    if (from != 0 && tsi_phases_current(p) != from) { /* somebody else was here */
+    if (from != 0 && tsi_phases_current(p) != from) { /* another thread moved it on */
         tsi_lock_give(&p->ring_lock);
         return tsi_load_relaxed(&p->current);
     }
+
     uint32_t next = tsi_load_relaxed(&p->current) + 1;
     TsiRef before = tsi_load_relaxed(&p->ring[next == p->ring_size ? 0 : next]);
     TsiInc* gone = before != 0 ? tsi_inc(p, tsi_ref_index(before)) : NULL;
     if (gone != NULL && tsi_inc_peak(gone) != 0) tsi_eras_add(p, gone->index); /* E1; else nothing lives there */
-    /* None of its heaps is LIVE as its id goes over to another: slab_malloc_epoch asks the heaps alone. */
+    /* none of its heaps may be LIVE as its id goes to another: slab_malloc_epoch asks the heaps alone */
     if (gone != NULL) {
         tsi_inc_take(gone);
         ask_locked(a, gone);
     }
+
     bool moved = tsi_phases_step_locked(p, &was, &displaced), unpin = false;
     if (gone != NULL) {
         if (moved) retire_locked(a, gone, TSI_INC_CLOSED);
         unpin = moved && gone->heaps == 0;
         tsi_inc_give(gone);
     }
+
     EpochId now = tsi_load_relaxed(&p->current);
     char label[TSI_LABEL_BYTES]; /* of the one that was current */
     if (moved) {
@@ -275,11 +288,13 @@ EpochId tsi_epoch_advance(TsiArena* a, TsiRef from) {
         memcpy(label, old->label, sizeof label);
         tsi_inc_give(old);
     }
+
     TsiRef ref = tsi_load_relaxed(&p->ring[now]);
     if (moved && gone != NULL) {
         /* its empty slabs are returned by the next slow paths that look, not here */
         if (!unpin && !tsi_unswept_put_locked(a, gone)) unpin = true;
     }
+
     tsi_lock_give(&p->ring_lock);
     if (unpin) tsi_inc_unpin(a, NULL, tsi_inc(p, tsi_ref_index(displaced)));
     if (moved) {
@@ -294,8 +309,8 @@ bool tsi_epoch_close(TsiArena* a, TsiRef ref, EpochCloseMode mode, TsiEnding how
     bool moves = ref != 0 && tsi_phases_current(&a->phases) == ref;
     if (moves) (void)tsi_epoch_advance(a, ref);
     bool ended = tsi_epoch_end(a, ref, mode, how, out);
-    /* A program that closes one id after the other closes all: what loses its id by that would be left out. Afterwards,
-     * for this incarnation may be among them. */
+    /* A program that closes one id after the other closes all: incarnations that lose their id by that would be left
+     * out. Afterwards, for this one may be among them. */
     unsigned interrupts = moves ? tsi_sweep_unswept(a, tsi_binding_get(a, false)) : 0;
     if (ended && out != NULL) out->interrupts += interrupts;
     return ended;

@@ -17,11 +17,11 @@ enum {
     LEAST_BYTES = 256 << 10 /* committed in a domain's epoch: where it is less a look leaves it alone */
 };
 #define NS_PER_MS 1000000ull
-#define LOOKING UINT64_MAX /* in place of when a look is due */
+#define LOOKING UINT64_MAX /* in place of the time of the next look */
 
 static bool is_on(const TsiArena* a) { return a->options.decay_ms != 0 && tsi_space_gives_back(&a->space); }
 
-/* Which threads have counted since the last look. Those that have not do not mind whose their heaps are. */
+/* Notes which threads have counted since the last look. The others do not mind whose their heaps are. */
 static void note_idle(TsiArena* a) {
     for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
         TsiBinding* x = tsi_table_at(&a->bindings, n);
@@ -32,8 +32,8 @@ static void note_idle(TsiArena* a) {
     }
 }
 
-/* Phases of the ring begin small and go on for ever; small ones of domains end soon, and their threads have heaps
- * ready that a look would take apart. */
+/* Returns true if a look trims the phase. Phases of the ring begin small and never end; small ones of domains end soon,
+ * and their threads have heaps ready that a look would take apart. */
 static bool is_worth(TsiInc* i) {
     if (tsi_inc_era(i) == 0 || tsi_inc_state(i) != TSI_INC_ACTIVE || tsi_load_relaxed(&i->heap_count) == 0)
         return false;
@@ -62,7 +62,7 @@ static void look(TsiArena* a, TsiBinding* b) {
 void tsi_decay_look(TsiArena* a, TsiBinding* b) {
     uint64_t due = tsi_load_relaxed(&a->decay_due_ns);
     if (!is_on(a) || tsi_os.coarse_ns() < due) return;
-    /* relaxed: one thread of those that come together; the walks take the locks that they need */
+    /* relaxed: picks one of the threads that come together; the walks take the locks that they need */
     if (!atomic_compare_exchange_strong_explicit(&a->decay_due_ns, &due, LOOKING, memory_order_relaxed,
                                                  memory_order_relaxed))
         return;

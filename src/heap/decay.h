@@ -2,17 +2,19 @@
  * decay.h - empty slabs of phases that go on go back by time (option decay_ms): there is no end that would give them.
  *
  * Nothing runs by itself. Threads count down (TsiBinding.look_in): slow paths of allocations and of frees and, where
- * this library is a process's malloc, frees of any kind. The one that comes to 0 reads the clock, and the first thread
- * for which a look is due takes it: it trims the phases of the ring, and others that hold much, as tsi_trim does, but
+ * this library is a process's malloc, frees of any kind. The thread that comes to 0 reads the clock, and the first
+ * thread for which a look is due takes it: it trims the phases of the ring, and others that hold much, like tsi_trim,
+ * but
  *
  *   - a heap whose thread has counted since the last look is left to that thread, which takes its own;
  *   - pages stay in the stock until the next look, which gives back those that nobody has touched, or until the
- *     allocator would grow beyond what it had at the look (mem/stock.h). What goes and is missed raises the budget,
- *     which falls again by time. A heap that grows and looks for its empty slabs itself (heap/alloc.c) does likewise.
+ *     allocator would grow beyond what it had at the look (mem/stock.h). Memory that goes and is missed raises the
+ *     budget, which falls again by time. A heap that grows and looks for its empty slabs itself (heap/alloc.c) does
+ *     likewise.
  *
  * So a process with no calls at all keeps what it has: the next call, or a reader of statistics, looks. A thread that
- * has counted quickly counts down from STEPS (decay.c), so one that becomes idle then makes as many calls before it
- * asks for the time again; one that was slow asks each time.
+ * has counted quickly counts down from STEPS (decay.c), so if it becomes idle it makes as many calls before it asks for
+ * the time again; a slow one asks each time.
  *
  * A look costs a walk over all slabs. The next one is due decay_ms after its end, and 128 times later than the
  * processor time that it took: looks take less than a hundredth of a processor, however large the heap is.
@@ -22,9 +24,10 @@
 
 #include "state/arena.h"
 
-/* The first look is due decay_ms from now, also in a fork child, where a look may have been under way. */
+/* Makes the first look due decay_ms from now; in a fork child, too, where a look may have been under way. */
 void tsi_decay_begin(TsiArena* a);
-/* The thread has counted down to 0: asks for the time, looks if that is due. [own thread, no bracket, no lock] */
+/* Asks for the time, as the thread has counted down to 0, and looks if that is due. [own thread, no bracket, no
+ * lock] */
 void tsi_decay_now(TsiBinding* b);
 /* Counts a call, or some of the thread's slow paths. [own thread, no bracket, no lock] */
 TSI_INLINE void tsi_decay_step(TsiBinding* b) {

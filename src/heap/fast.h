@@ -1,15 +1,15 @@
 /*
- * fast.h - how the fast paths end, which are in alloc.h, free.h, bump.h and handles.h.
+ * fast.h - the ways in which a fast path ends; those paths are in alloc.h, free.h, bump.h and handles.h.
  */
 #ifndef TSI_HEAP_FAST_H
 #define TSI_HEAP_FAST_H
 
 #include "state/bracket.h"
 
-/* In place of an alignment: of an object that has grown, and may again. */
+/* stands for an alignment: of an object that has grown, and may again */
 enum { TSI_ALIGN_GROWS = 0 };
 
-/* How a fast path ends. */
+/* The way a fast path has ended. */
 typedef enum TsiFast {
     TSI_FAST_DONE,
     TSI_FAST_LEFT,    /* done; the caller tail-calls what hands over */
@@ -19,9 +19,10 @@ typedef enum TsiFast {
     TSI_FAST_BUMPED   /* nothing was entered; it is a region's, see bump.h */
 } TsiFast;
 
-/* Hands over after a successful allocation; returns p. */
+/* Hands over h after a successful allocation. Returns p. [own thread, no bracket] */
 TSI_COLD void* tsi_alloc_left(TsiBinding* b, TsiHeap* h, void* p);
-/* Leaves the bracket of a fast path that has missed in h, whatever it names. */
+/* Leaves the bracket of a fast path that has missed in h, whatever it names, and hands over. [own thread, in the open
+ * bracket] */
 void tsi_fast_leave(TsiBinding* b, TsiHeap* h);
 
 #endif

@@ -29,7 +29,7 @@ static void count_bytes(TsiSweep* w, unsigned cls, size_t bytes) {
     w->purged += bytes;
 }
 
-/* The slab's pages are about to go to the system; a page that it shares is counted when it goes. */
+/* Counts a slab whose pages are about to go to the system; a page that it shares is counted when it goes. */
 static void count_gone(TsiSweep* w, uint32_t slab_id) {
     TsiSpace* s = &w->arena->space;
     unsigned cls = tsi_class_of_slab(s, slab_id);
@@ -38,7 +38,7 @@ static void count_gone(TsiSweep* w, uint32_t slab_id) {
     count_bytes(w, cls, s->classes->c[cls].slab_bytes);
 }
 
-/* To the stock as far as the budget allows, the others to the system. */
+/* Gives slabs to the stock as far as the budget allows, the others to the system. */
 static void give_slabs(TsiSweep* w, uint32_t* ids, unsigned n) {
     TsiSpace* s = &w->arena->space;
     if (w->lends) {
@@ -56,8 +56,8 @@ static void give_slabs(TsiSweep* w, uint32_t* ids, unsigned n) {
     if (kept != 0) tsi_space_keep(s, ids, kept);
 }
 
-/* Halves of huge pages are never kept. One that goes without the other breaks its page, and the system must not join
- * it again. */
+/* Gives halves of huge pages back; they are never kept. A half that goes without the other breaks its page, and the
+ * system must not join it again. */
 static void give_huge(TsiSweep* w, uint32_t* ids, unsigned n) {
     TsiSpace* s = &w->arena->space;
     tsi_sort_ids(ids, n);
@@ -71,7 +71,7 @@ static void give_huge(TsiSweep* w, uint32_t* ids, unsigned n) {
     (void)tsi_space_purge(s, ids, n);
 }
 
-/* The first n, and halves of huge pages from there to the end. */
+/* Gives back the first n slabs of ids, and halves of huge pages from `halves` to the end. */
 static void give_all(TsiSweep* w, uint32_t* ids, unsigned n, unsigned halves) {
     if (n != 0) give_slabs(w, ids, n);
     if (halves != BATCH) give_huge(w, ids + halves, BATCH - halves);
@@ -79,7 +79,7 @@ static void give_all(TsiSweep* w, uint32_t* ids, unsigned n, unsigned halves) {
 
 /* ---- pages that drains have left: put_off.h ---- */
 
-/* The oldest one. Its phase may have ended since, and its record be another's. */
+/* Thins the oldest remembered phase, which may have ended since, and its record be another's. */
 static void thin_oldest(TsiBinding* b) {
     TsiPutOff x = b->put_off[b->put_off_first];
     b->put_off_first = (uint8_t)((b->put_off_first + 1) % TSI_PUT_OFF_PHASES);
@@ -105,7 +105,7 @@ void tsi_put_off_no_more(TsiBinding* b) {
 
 /* ---- the end of a sweep ---- */
 
-/* Others may have completed or released it while its pages went. */
+/* Returns a slab that others have completed or released while its pages went. */
 static void look_again(TsiSweep* w, uint32_t slab_id, uint64_t tag) {
     TsiSpace* s = &w->arena->space;
     bool released = tsi_inc_state(w->inc) == TSI_INC_RELEASED;
@@ -120,7 +120,8 @@ void tsi_sweep_finish(TsiSweep* w) {
     unsigned n = 0, halves = BATCH; /* halves of huge pages from the end on */
     tsi_sweep_uncharge(w);
     tsi_warm_look(a);
-    /* What is lent is anybody's: a store would keep it for its classes. */
+
+    /* lent slabs are anybody's: a store would keep them for its classes */
     if (!w->at_once && !w->lends) w->out = tsi_warm_put(a, w->b, w->out, w->learns);
     while (w->out != 0) {
         uint32_t id = w->out - 1;
@@ -138,6 +139,7 @@ void tsi_sweep_finish(TsiSweep* w) {
         halves = BATCH;
     }
     give_all(w, ids, n, halves);
+
     while (w->large != 0) {
         uint32_t id = w->large - 1;
         w->large = tsi_slab(s, id)->next;
@@ -145,6 +147,7 @@ void tsi_sweep_finish(TsiSweep* w) {
         w->purged += gone;
         tsi_sweep_purged(w, TSI_CLASS_LARGE, gone);
     }
+
     if (w->gives) tsi_space_give_end(s);
     w->gives = false;
     while (w->partial != 0) {
@@ -156,6 +159,7 @@ void tsi_sweep_finish(TsiSweep* w) {
         tsi_partial_give(w, ids, n);
         for (unsigned k = 0; k < n; k++) look_again(w, ids[k], tsi_partial_let_go(s, ids[k]));
     }
+
     if (w->put_off != 0) remember(w);
     if (w->purged != 0 && tsi_space_gives_back(s)) tsi_add_relaxed(&w->inc->purged, w->purged);
     w->purged = 0;
@@ -163,7 +167,8 @@ void tsi_sweep_finish(TsiSweep* w) {
 
 void tsi_slab_complete(TsiArena* a, TsiBinding* b, uint32_t slab_id, uint64_t tag) {
     TsiSweep w = {.arena = a, .b = b, .inc = tsi_inc(&a->phases, tsi_tag_index(tag))};
-    /* A program that frees large objects singly takes others soon: what goes back in vain raises the budget. */
+    /* A program that frees large objects singly takes others soon: if memory that went back is missed, the budget
+     * rises. */
     w.learns = tsi_class_of_slab(&a->space, slab_id) == TSI_CLASS_LARGE;
     if (!tsi_settle_complete(&w, slab_id, tag)) return;
     tsi_sweep_finish(&w);
@@ -176,7 +181,7 @@ void tsi_slab_complete(TsiArena* a, TsiBinding* b, uint32_t slab_id, uint64_t ta
 void tsi_sweep_whole(TsiSweep* w, TsiBinding* only) {
     TsiInc* i = w->inc;
     TSI_HOLDS(tsi_inc_lock(i));
-    /* A record with no era belongs to whoever opens it next, who sets its fields without the lock. */
+    /* a record without era belongs to the thread that opens it next, which sets its fields without the lock */
     bool any = tsi_inc_era(i) != 0 && (i->heaps != 0 || i->orphans != 0);
     if (any) {
         i->pins++;
@@ -237,7 +242,7 @@ void tsi_sweep_later(TsiArena* a, TsiBinding* b, TsiInc* i) {
     if (!put) tsi_inc_unpin(a, b, i);
 }
 
-/* Takes one off the list, with its pin; NULL when there is none. */
+/* Takes an incarnation off the list, with its pin; NULL if there is none. */
 static TsiInc* unswept_take(TsiArena* a) {
     if (TSI_LIKELY(!tsi_load_relaxed(&a->has_unswept))) return NULL;
     tsi_lock_take(&a->phases.ring_lock);
@@ -251,7 +256,7 @@ static TsiInc* unswept_take(TsiArena* a) {
     return i;
 }
 
-/* most: of a piece; 0: all of it. */
+/* Sweeps one from the list, or `most` bytes of it. Returns how many membarriers that took. */
 static unsigned sweep_unswept(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t most) {
     unsigned interrupts = tsi_inc_sweep(a, b, i, tsi_inc_era(i), most);
     tsi_inc_unpin(a, NULL, i); /* the list's pin; to the table, where the ring takes the next one */

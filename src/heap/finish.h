@@ -1,36 +1,40 @@
 /*
- * finish.h - what follows a sweep: what was taken goes back, and what was completed meanwhile is swept again.
+ * finish.h - the work after a sweep: gives back what was taken, and sweeps again what was completed meanwhile.
  */
 #ifndef TSI_HEAP_FINISH_H
 #define TSI_HEAP_FINISH_H
 
 #include "heap/taken.h"
 
-/* Sweeps w's incarnation, as tsi_sweep_locked, and sees to all that follows. Its stripe is held on entry and given, as
- * are w's banks. */
+/* ---- below: [no lock, no bracket] unless stated ---- */
+
+/* Sweeps w's incarnation by tsi_sweep_locked and does all that follows. Gives the stripe and w's banks. [stripe
+ * held] */
 void tsi_sweep_whole(TsiSweep* w, TsiBinding* only);
-/* Sweeps an incarnation that is no longer ACTIVE, in the mode of its state; nothing when the era has gone. most: bytes
- * of slabs to look at, the rest waits on the list below; 0: all of them, and its orphans. Returns how often that
- * interrupted other threads. */
+/* Sweeps an incarnation that is no longer ACTIVE, in the mode of its state; does nothing if `era` has gone. `most`:
+ * bytes of slabs to look at, and the rest waits on the list below; 0: all of them, and its orphans. Returns how many
+ * membarriers interrupted other threads. */
 unsigned tsi_inc_sweep(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t era, uint64_t most);
-/* Gives back pages without a live object of the next orphans, `most` bytes of them, of an incarnation that drains. */
+/* Gives back pages without a live object of the next orphans, `most` bytes of them, of an incarnation that drains; 0:
+ * of all. */
 void tsi_inc_thin(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t era, uint64_t most);
 
-/* The list of incarnations that wait for a sweep, each with a pin: what the ring has taken the id from while it held
- * slabs, and what a sweep in pieces has not finished (S5 in sweep.c). Allocations that miss and threads that exit
- * sweep a piece; ends and trims sweep all. */
+/* ---- the list of incarnations that wait for a sweep, each with a pin: those from which the ring has taken the id
+ * while they held slabs, and those that a sweep in pieces has not finished (S5 in sweep.c). Allocations that miss and
+ * threads that exit sweep a piece; ends and trims sweep all. ---- */
 
 /* Puts a pinned incarnation on the list, which takes the pin over. */
 void tsi_sweep_later(TsiArena* a, TsiBinding* b, TsiInc* i);
-/* The same under the ring's lock. Returns false, and leaves the pin to the caller, if it is there already. */
+/* Puts a pinned incarnation on the list. Returns false, and leaves the pin to the caller, if it is there already. [ring
+ * lock] */
 bool tsi_unswept_put_locked(TsiArena* a, TsiInc* i);
-/* Sweeps all that is on the list. Returns how often that interrupted other threads. */
+/* Sweeps all that is on the list. Returns how many membarriers that took. */
 unsigned tsi_sweep_unswept(TsiArena* a, TsiBinding* b);
-/* Sweeps a piece of what is on the list. */
+/* Sweeps a piece of the first incarnation on the list. */
 void tsi_sweep_piece(TsiArena* a, TsiBinding* b);
-/* Gives back what the sweep has taken. No lock held. */
+/* Gives back what the sweep has taken. */
 void tsi_sweep_finish(TsiSweep* w);
-/* A freer found an ORPHAN slab complete, or its incarnation was released meanwhile. */
+/* Returns an ORPHAN slab, seen with `tag`, that a freer found complete or whose incarnation was released meanwhile. */
 void tsi_slab_complete(TsiArena* a, TsiBinding* b, uint32_t slab_id, uint64_t tag);
 
 #endif

@@ -1,30 +1,30 @@
 /*
- * fork.c - what fork leaves behind.
+ * fork.c - repairs, in the child of a fork, what vanished threads left half done.
  *
  * The parent takes every lock before the fork, in lock order, so in the child no list that a lock guards is half
- * changed. Brackets of other threads cannot be stopped. Their words are changed by single stores, so in the child
- * they are whole, except that one operation of each vanished thread may have happened or not, and a refill half: it
- * is undone.
+ * changed. Brackets of other threads cannot be stopped. Their words are changed by single stores, so in the child they
+ * are whole, except that one operation of each vanished thread may have happened or not, and a refill half: it is
+ * undone.
  *
- * Where the process has had no other thread (tsi_os_is_alone) nothing is half changed and nothing has vanished: the
- * child goes on with what it has, whatever its size.
+ * Where the process has had no other thread (tsi_os_is_alone) nothing needs repair: the child goes on with what it has,
+ * whatever its size.
  *
  * Otherwise the child detaches the heaps of vanished threads, closes their inboxes and drops their rooms (adoption
- * makes new ones). Sums and charges are made anew from the tags, and the chains of those heaps, so what a vanished
- * thread had in its hands comes back. So does a line's token (F2). Incarnations whose close was under way are swept,
- * and drained ones run the cleanups that nobody had begun. Those that a vanished thread was making or ending for a
- * domain are ended. Records that it held stay unused in the child.
+ * makes new ones). Sums, charges and the chains of those heaps are made anew from the tags, so all that a vanished
+ * thread had in its hands comes back, and a line's token, too (F2). Incarnations whose close was under way are swept,
+ * and drained ones run the cleanups that nobody had begun. Incarnations that a vanished thread was making or ending for
+ * a domain are ended. Records that such a thread held stay unused in the child.
  *
- * The child reads all words of slabs and lines. It writes those that have to change, for each page that it writes is
- * copied: a server that forks to save what it has needs little more memory than before.
+ * The child reads all words of slabs and lines but writes only those that have to change, since each page that it
+ * writes is copied: a server that forks to save its data needs little more memory than before.
  *
  * Invariants
  *   F1  A heap of the forking thread that is LIVE stays as it is, with its room: the thread is inside no bracket, and
- *       others change none of what the room is made of. One that somebody had asked for is RETIRE.
+ *       others change nothing that the room is made of. A heap that somebody had asked for is RETIRE.
  *   F2  A line of such a heap that is armed in the child has its token in its word, and too few free slots to be told
- *       of. What a vanished freer had is with the owner again, and so is what an inbox had, or was to pass on (line.h,
- *       T1 and T3): the owner looks whether the line has room. Without an owner a line without its token is not armed
- *       any more, and adoption looks at all lines.
+ *       of. A token that was with a freer, in an inbox, or to be passed on from one (line.c, T1 and T3) is with the
+ *       owner again, which looks whether the line has room. Without an owner a line without its token is not armed any
+ *       more, and adoption looks at all lines.
  *   F3  The lists of the pool are those of the parent unless a slab tagged POOL is in none of them, or pages of a chunk
  *       were on their way: they change under its lock alone, which the parent had.
  */
@@ -72,7 +72,7 @@ static void inner_locks(TsiArena* a, void (*op)(TsiLock*)) {
     op(&a->profile.lock);
 }
 
-static bool alone; /* the process that forks is; the locks are held */
+static bool alone; /* the process that forks has one thread; written under all locks */
 
 static void prepare(void) {
     TsiArena* a;
@@ -86,7 +86,7 @@ static void prepare(void) {
     alone = tsi_os_is_alone();
 }
 
-/* op is give in the parent, reset in the child: its waiters are gone. */
+/* Releases all locks by `op`: give in the parent, reset in the child, where the waiters are gone. */
 static void release_all(void (*op)(TsiLock*)) {
     TsiArena* a;
     op(&tsi_stand_in_lock);
@@ -97,14 +97,14 @@ static void release_all(void (*op)(TsiLock*)) {
     op(&tsi_segment_lock);
 }
 
-/* child_slabs finds them by their tags. */
+/* Empties the heap's chain: child_slabs finds its slabs by their tags. */
 static void forget_slabs(TsiHeap* h) {
     tsi_store_relaxed(&h->slabs, 0);
     tsi_store_relaxed(&h->slab_count, 0);
     tsi_store_relaxed(&h->slab_bytes, 0);
 }
 
-/* Heaps of vanished threads lose their owner; a sweep that vanished between its two holds is void. */
+/* Makes heaps of vanished threads DETACHED; a sweep that vanished between its two holds is void. */
 static void child_heaps(TsiArena* a) {
     for (uint32_t n = 0; n < tsi_table_used(&a->heaps); n++) {
         TsiHeap* h = tsi_heap(a, n);
@@ -114,6 +114,7 @@ static void child_heaps(TsiArena* a) {
             forget_slabs(h);
             continue;
         }
+
         bool ready = state == TSI_HEAP_READY || state == TSI_HEAP_BARE;
         if (ready) tsi_ready_child(a, h, tsi_binding_at(a, word)->thread == tsi_tls.thread);
         bool lent = state == TSI_HEAP_LENT;
@@ -125,6 +126,7 @@ static void child_heaps(TsiArena* a) {
                 tsi_store_relaxed(&h->word, tsi_heap_word(tsi_heap_binding(word), TSI_HEAP_RETIRE));
             continue;
         }
+
         h->room = NULL;
         tsi_bump_drop(NULL, h);
         h->primary = h->index;
@@ -152,13 +154,13 @@ static void child_bindings(TsiArena* a) {
     }
 }
 
-/* The heap is LIVE and the forking thread's. */
+/* Returns true if the heap is LIVE and the forking thread's. */
 static bool is_kept(const TsiArena* a, TsiHeap* h) {
     uint64_t word = tsi_load_relaxed(&h->word);
     return tsi_heap_state(word) == TSI_HEAP_LIVE && tsi_binding_at(a, word)->thread == tsi_tls.thread;
 }
 
-/* Between two stores of a refill slots are in both words, before they are counted. */
+/* Repairs the slab's lines: between two stores of a refill slots are in both words, before they are counted. */
 static void child_lines(TsiArena* a, TsiHeap* h, uint32_t id, unsigned cls) {
     TsiSpace* s = &a->space;
     const TsiClass* c = &s->classes->c[cls];
@@ -175,8 +177,8 @@ static void child_lines(TsiArena* a, TsiHeap* h, uint32_t id, unsigned cls) {
     }
 }
 
-/* A slab of a heap without its thread: back into the heap's chain, or, where a sweep had left it to the thread
- * (the heap is DEAD), among the orphans of its incarnation. */
+/* Puts a slab of a heap without its thread back into the heap's chain, or, if a sweep had left it to the thread (the
+ * heap is DEAD), among the orphans of its incarnation. */
 static void child_owned(TsiArena* a, uint32_t id, unsigned cls, uint64_t tag) {
     TsiSpace* s = &a->space;
     TsiHeap* h = tsi_heap(a, tsi_tag_index(tag));
@@ -193,7 +195,7 @@ static void child_owned(TsiArena* a, uint32_t id, unsigned cls, uint64_t tag) {
     }
 }
 
-/* By the tags: what was claimed for return, was in a vanished thread's hands or in its chains. */
+/* Repairs all slabs by their tags: those claimed for return, in a vanished thread's hands or in its chains. */
 static void child_slabs(TsiArena* a) {
     TsiSpace* s = &a->space;
     for (uint32_t n = 1; n < tsi_table_used(&a->phases.incs); n++) tsi_unlink_claimed(a, tsi_inc(&a->phases, n));
@@ -222,7 +224,7 @@ static void child_slabs(TsiArena* a) {
     tsi_space_rebuild(s);
 }
 
-/* What phases and labels are charged with, by the tags. */
+/* Charges phases and labels anew, by the tags. */
 static void child_charges(TsiArena* a) {
     TsiSpace* s = &a->space;
     tsi_charges_forget(a);
@@ -250,14 +252,14 @@ static void child_sweep(TsiArena* a) {
             i->pins++;
             tsi_inc_give(i);
             (void)tsi_inc_sweep(a, b, i, era, 0);
-            tsi_inc_unpin(a, b, i); /* it may have drained already, and who was to run its cleanups is gone */
-        } else if (era != 0 && domain && !i->named) { /* its domain's thread vanished while it made or ended it */
+            tsi_inc_unpin(a, b, i);                   /* it may have drained; its cleanups' thread is gone */
+        } else if (era != 0 && domain && !i->named) { /* its domain's thread vanished while making or ending it */
             (void)tsi_epoch_end(a, tsi_ref(era, n), EPOCH_RELEASE, TSI_END_OWN, NULL);
         }
     }
 }
 
-/* What other threads had, or were in the middle of. */
+/* Repairs all that other threads had, or were in the middle of. */
 static void child_repair(void) {
     TsiArena* a;
     for (uint32_t at = 0; (a = tsi_registry_next(&at)) != NULL;) {

@@ -6,13 +6,13 @@
 
 #include "os/lock.h"
 
-/* Installs the fork handlers; once per process. */
+/* Installs the fork handlers. [once per process] */
 void tsi_fork_init(void);
-/* Set by the domain layer: in the child, scopes of the threads that are gone leave their domains. */
+/* set by the domain layer: in the child, scopes of the threads that are gone leave their domains */
 extern void (*tsi_fork_drop_scopes)(void);
-/* Held while statistics are published; outermost of all locks. Only a fork waits for it. */
+/* held while statistics are published; outermost of all locks; only a fork waits for it */
 extern TsiLock tsi_segment_lock;
-/* Set by the publisher: in the child, the segment is the parent's. */
+/* set by the publisher: in the child, the segment is the parent's */
 extern void (*tsi_fork_drop_segment)(void);
 
 #endif

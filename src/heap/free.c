@@ -1,10 +1,10 @@
 /*
- * free.c - frees that are not the plain one: other threads' slabs, full lines, handles.
+ * free.c - frees other than the plain one: in other threads' slabs, in full lines, by handles.
  *
- * A remote free is one compare-exchange of the slot's bit into the remote word, under the seq that
- * the slab had when the call looked at it first. If the slab has left that incarnation the exchange
- * fails and the free is refused; it is never tried again under a later one. Before it, all three
- * words are read in the direction bits move (invariant F), so a slot that is free is seen to be.
+ * A remote free is one compare-exchange of the slot's bit into the remote word, under the seq that the slab had when
+ * the call looked at it first. If the slab has left that incarnation, the exchange fails and the free is refused; it is
+ * never tried again under a later one. Before it, all three words are read in the direction bits move (invariant F), so
+ * a slot that is free is seen to be.
  *
  * In a slab that has issued handles every free, by pointer or handle, first makes the slot's count odd
  * by compare-exchange: that decides among racing frees and makes the handle stale. The owner makes it
@@ -27,7 +27,8 @@
 
 /* ---- the owner ---- */
 
-/* Frees as the owner. False when the heap is not (any longer) the thread's: free remotely. */
+/* Frees in the thread's own heap. Returns false if the heap is not (any longer) the thread's: free remotely. [own
+ * thread, no bracket] */
 static bool free_as_owner(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint64_t tag, int* result) {
     TsiSpace* s = &a->space;
     TsiHeap* h = tsi_heap(a, tsi_tag_index(tag));
@@ -45,7 +46,7 @@ static bool free_as_owner(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint64
     return ours;
 }
 
-/* In the bracket that names the line, which is open: leaves it. */
+/* Leaves the open bracket, which names the line, and frees from the pointer. [own thread] */
 static TSI_NOINLINE bool free_missed(TsiBinding* b, void* p) {
     TsiArena* a = b->arena;
     tsi_bracket_missed(b);
@@ -57,14 +58,14 @@ bool tsi_free_left(TsiBinding* b, TsiHeap* h) {
     return true;
 }
 
-/* In a line that has issued handles: the slot's count decides, see handles.h. */
+/* Makes the slot's count odd in a line with handles, where that decides (handles.h). [owner, in bracket] */
 static TSI_NOINLINE bool count_moves(TsiBinding* b, TsiLine* l, unsigned slot) {
     TsiSpace* s = &b->arena->space;
     _Atomic uint64_t* at = &tsi_counts(s, tsi_line_id(s, l))[slot];
     return tsi_count_move(at, tsi_remote_seq(0, tsi_load_relaxed(&l->remote[0])), tsi_load_relaxed(at));
 }
 
-/* The line in `busy` is in h, which is the thread's. */
+/* Frees in the line in `busy`, which is in h, the thread's. [owner, in the open bracket] */
 static TSI_NOINLINE bool free_own(TsiBinding* b, TsiHeap* h, TsiLine* l, void* p) {
     uint64_t slot = tsi_rotate_right((uint64_t)((uintptr_t)p - (uintptr_t)l->base), l->shift);
     if (slot >= TSI_LINE_SLOTS) return free_missed(b, p);
@@ -78,10 +79,11 @@ static TSI_NOINLINE bool free_own(TsiBinding* b, TsiHeap* h, TsiLine* l, void* p
     return true;
 }
 
-/* ---- other threads ---- */
+/* ---- other threads: [no lock, no bracket] unless stated ---- */
 
+/* Completes a free in a slab of no heap: returns it, or marks it. */
 static TSI_NOINLINE void after_orphans_free(TsiArena* a, TsiBinding* b, TsiPlace at, uint64_t tag) {
-    /* Else claimed: whoever has it looks at the words afterwards. */
+    /* if claimed instead: the claimer looks at the words afterwards */
     bool orphan = tsi_tag_state(tag) == TSI_SLAB_ORPHAN;
     if (orphan && tsi_slab_is_empty(&a->space, at.cls, at.slab_id)) {
         tsi_slab_complete(a, b, at.slab_id, tag);
@@ -93,8 +95,8 @@ static TSI_NOINLINE void after_orphans_free(TsiArena* a, TsiBinding* b, TsiPlace
     if (orphan && tsi_partial_page_freed(a, &at, tag, &i, &era)) tsi_inc_thin(a, b, i, era, TSI_LATE_LOOK_BYTES);
 }
 
-/* Another object lives in the page of the one that was freed, and in its line: then neither its slab nor that page
- * can go. This is what most late frees find. */
+/* Returns true, as for most late frees, if another object lives in the line and page of the freed one, so that neither
+ * slab nor page can go. */
 TSI_INLINE bool neighbour_lives(const TsiClass* c, TsiLine* l, unsigned slot) {
     uint64_t w0 = tsi_load_seq(&l->remote[0]); /* as in tsi_slab_is_empty: of two last freers one sees both bits */
     uint64_t gone = tsi_remote_bits(w0, tsi_load_seq(&l->remote[1]));
@@ -103,17 +105,17 @@ TSI_INLINE bool neighbour_lives(const TsiClass* c, TsiLine* l, unsigned slot) {
     return (c->full & ~gone & tsi_partial_slots(c, slot)) != 0;
 }
 
-/* A slab of a heap, in a phase that accepts no more. Where an end has begun, the thread that ends it, or the heap's
- * owner as it hands over, looks at the slab after this free's bit, for its tag is still OWNED after it. Where the ring
- * has only moved on, and where the phase waits for a sweep, nobody may: the free sweeps a piece, and what is left
- * waits for the next ones (S5 in sweep.c). */
+/* Completes a free in a slab of a heap whose phase accepts no more. Where an end has begun, its thread, or the heap's
+ * owner as it hands over, looks at the slab after this free's bit: its tag is still OWNED after it. Where the ring has
+ * only moved on, and where the phase waits for a sweep, nobody may: the free sweeps a piece, and the rest waits for the
+ * next ones (S5 in sweep.c). */
 static TSI_NOINLINE void after_late_free(TsiArena* a, TsiBinding* b, TsiPlace at, TsiInc* i, TsiRef ref) {
     bool nobodys = ref != 0 && (tsi_inc_state(i) == TSI_INC_ADVANCED || tsi_load_relaxed(&i->unswept));
     if (nobodys && tsi_slab_is_empty(&a->space, at.cls, at.slab_id))
         (void)tsi_inc_sweep(a, b, i, tsi_ref_era(ref), TSI_PIECE_BYTES);
 }
 
-/* The freed object may have been the last of its slab; tag: the slab's, read after the free. */
+/* Completes a free in a slab with `tag`, read after the free: the object may have been its last. */
 TSI_INLINE void after_free(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint64_t tag) {
     if (TSI_UNLIKELY(tsi_tag_state(tag) != TSI_SLAB_OWNED)) {
         bool neighbour = at->cls <= TSI_SMALL_CLASSES &&
@@ -131,8 +133,8 @@ TSI_INLINE void after_free(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint6
         tsi_ownerless_freed(a, b, at, h, ref);
 }
 
-/* True when so much is free in an armed line that its owner is to be told (what tsi_line_disarm would find), and
- * nobody does so now (T3). seq_cst, after the bit: T4. */
+/* Returns true if `threshold` slots are free in an armed line, so that its owner must be told (as tsi_line_disarm would
+ * find), and nobody does so now (T3). seq_cst, after the bit: T4. */
 TSI_INLINE bool owner_waits(TsiSlab* slab, TsiLine* l, const TsiClass* c) {
     uint64_t w0 = tsi_load_seq(&l->remote[0]);
     if (TSI_LIKELY((w0 & TSI_REMOTE_TOKEN) == 0) || tsi_load_seq(&slab->inbox) != 0) return false;
@@ -141,7 +143,7 @@ TSI_INLINE bool owner_waits(TsiSlab* slab, TsiLine* l, const TsiClass* c) {
     return tsi_popcount((others | tsi_load_acquire(&l->freed)) & c->full) >= c->threshold;
 }
 
-/* The same, or one that an owner waits for. */
+/* Completes a remote free under `seq`: tells an owner that waits, then like after_free. */
 TSI_INLINE void after_remote_free(TsiArena* a, TsiBinding* b, const TsiPlace* at, TsiSlab* slab, TsiLine* l,
                                   uint32_t seq) {
     /* seq_cst, after the bit: pairs with tsi_settle_drain, which changes the tag, then reads the bits */
@@ -161,7 +163,7 @@ int tsi_free_in_region(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_t 
     return result;
 }
 
-/* Another thread changed the word between our look and our exchange. */
+/* Counts a retry: another thread changed the word between our look and our exchange. */
 static TSI_NOINLINE void count_retry(TsiArena* a, TsiBinding* b, TsiPlace at) {
     tsi_sum_add(b, &tsi_counters(a, b, at.cls)->free_retries, 1);
     TsiRef ref;
@@ -171,13 +173,13 @@ static TSI_NOINLINE void count_retry(TsiArena* a, TsiBinding* b, TsiPlace at) {
     tsi_add_relaxed(&a->free_retries_by_label[at.cls][tsi_label_column(&a->phases.labels, label)], 1);
 }
 
-/* OWNED or ORPHAN, and has issued no handle. */
+/* Returns true if the slab is OWNED or ORPHAN and has issued no handle. */
 TSI_INLINE bool frees_by_bit(uint64_t tag) {
     _Static_assert(TSI_SLAB_OWNED == 1 && TSI_SLAB_ORPHAN == 2, "one comparison");
     return ((unsigned)tag & (TSI_SLAB_STATE | TSI_SLAB_HANDLED)) - 1u <= 1;
 }
 
-/* What a pointer into a chunk that serves a class with lines leads to, by that class. */
+/* The place of a pointer into a chunk that serves a class with lines. */
 typedef struct Spot {
     TsiLine* line;
     TsiSlab* slab;
@@ -186,12 +188,12 @@ typedef struct Spot {
     unsigned slot;
 } Spot;
 
-/* off: of the pointer in the payload. False: the chunk serves no such class, or no slot begins there. */
+/* Finds the place of offset `off`. Returns false if the chunk serves no such class, or no slot begins there. */
 TSI_INLINE bool spot_find(uint8_t* meta, const TsiChunkKey* keys, const TsiClassTable* classes, uint64_t off,
                           Spot* out) {
     out->key_at = &keys[off >> TSI_CHUNK_SHIFT];
     out->key = tsi_load_acquire(out->key_at); /* as in tsi_chunk_class */
-    /* Nor the words of a chunk that was never used: key 0, and nothing there to read. */
+    /* a chunk that was never used has key 0, and no words to read */
     if (TSI_UNLIKELY(out->key - sizeof(TsiClass) >= TSI_SMALL_CLASSES * sizeof(TsiClass))) return false;
     const TsiClass* c = tsi_key_class(classes, out->key);
     uint32_t in_chunk = (uint32_t)off & ((1u << TSI_CHUNK_SHIFT) - 1), line = in_chunk >> tsi_key_line_shift(out->key);
@@ -203,12 +205,12 @@ TSI_INLINE bool spot_find(uint8_t* meta, const TsiChunkKey* keys, const TsiClass
     return slot < TSI_LINE_SLOTS;
 }
 
-/* The slot holds an object of the slab that has this tag, and a bit is all that frees it. *word: its remote word. The
- * class is read again after the tag, as in tsi_free_place. */
+/* Returns true if the slot holds an object of the slab with this tag that a bit alone frees; *word is its remote word.
+ * Reads the class again after the tag, as tsi_free_place does. */
 TSI_INLINE bool spot_is_live(const Spot* x, uint64_t tag, uint64_t* word) {
     TsiLine* l = x->line;
     if (TSI_UNLIKELY(!frees_by_bit(tag) || tsi_load_acquire(x->key_at) != x->key)) return false;
-    /* As in tsi_line_check: acquire, and in this order. Of the last one the compare-exchange sees to that. */
+    /* acquire, and in this order, as in tsi_line_check; the compare-exchange does that for the last one */
     *word = tsi_load_acquire(&l->remote[x->slot >> 5]);
     if (TSI_UNLIKELY(!tsi_remote_is(x->slot >> 5, *word, tsi_tag_seq(tag)))) return false;
     uint64_t freed = tsi_load_acquire(&l->freed); /* a statement of its own: before avail */
@@ -221,8 +223,8 @@ static TsiPlace place_of(const TsiSpace* s, const TsiLine* l, uint32_t key, unsi
     return (TsiPlace){line_id, tsi_slab_at(tsi_key_class(s->classes, key), line_id), key / sizeof(TsiClass), slot};
 }
 
-/* Another thread's free of a slot of the line, as a bit: the remote word was found to be *word. False when it has
- * changed. */
+/* Frees a slot remotely by its bit, if the remote word still is *word. Returns false if that has changed, into
+ * *word. */
 TSI_INLINE bool set_bit(TsiBinding* b, TsiLine* l, unsigned cls, unsigned slot, uint64_t* word) {
     if (b != NULL) tsi_count_word(&b->counters[cls].free_tries);
     /* seq_cst: publishes the caller's use of the object to the next owner (merge: acquire), and
@@ -230,7 +232,7 @@ TSI_INLINE bool set_bit(TsiBinding* b, TsiLine* l, unsigned cls, unsigned slot, 
     return tsi_cas_seq(&l->remote[slot >> 5], word, *word | tsi_remote_bit(slot));
 }
 
-/* The bit was not set. */
+/* Frees again, from the pointer, after set_bit has failed. */
 static TSI_NOINLINE bool free_again(TsiArena* a, TsiBinding* b, TsiLine* l, uint32_t key, unsigned slot) {
     if (b != NULL) a = b->arena;
     TsiPlace at = place_of(&a->space, l, key, slot);
@@ -238,7 +240,7 @@ static TSI_NOINLINE bool free_again(TsiArena* a, TsiBinding* b, TsiLine* l, uint
     return tsi_free_pointer(a, tsi_place_address(&a->space, &at), 0);
 }
 
-/* The bit is set, under this tag: what there is to do besides. true */
+/* Completes a free whose bit was set under this tag. Returns true. */
 static TSI_NOINLINE bool freed(TsiArena* a, TsiBinding* b, TsiLine* l, uint32_t key, unsigned slot, uint64_t tag) {
     if (b != NULL) a = b->arena;
     TsiPlace at = place_of(&a->space, l, key, slot);
@@ -246,7 +248,7 @@ static TSI_NOINLINE bool freed(TsiArena* a, TsiBinding* b, TsiLine* l, uint32_t 
     return true;
 }
 
-/* The same in a heap that nobody owns. False if its phase does not go on. */
+/* Completes a free in a heap that nobody owns. Returns false, and does nothing, if its phase does not go on. */
 static TSI_NOINLINE bool freed_ownerless(TsiArena* a, TsiBinding* b, TsiHeap* h, TsiLine* l, uint32_t key,
                                          unsigned slot) {
     TsiRef ref = tsi_load_relaxed(&h->ref);
@@ -258,20 +260,21 @@ static TSI_NOINLINE bool freed_ownerless(TsiArena* a, TsiBinding* b, TsiHeap* h,
     return true;
 }
 
-/* The same in a slab of a heap. Of one that is nobody's in a phase that goes on, the next owner looks at all its lines:
- * the token stays, and the heap's class has room, or its slab is empty, as ownerless.h says. */
+/* Completes a free in a slab of a heap. Returns true. If nobody owns the heap and its phase goes on, its next owner
+ * looks at all its lines: the token stays, and the class has room, or the slab is empty (ownerless.h). */
 static TSI_NOINLINE bool freed_in_heap(TsiArena* a, TsiBinding* b, TsiLine* l, uint32_t key, unsigned slot,
                                        uint64_t tag) {
     if (b != NULL) a = b->arena;
     TsiHeap* h = tsi_heap(a, tsi_tag_index(tag));
-    /* seq_cst, after the bit: pairs with adopt_locked. Who adopts looks at a line that was left before by a relaxed
-     * load, and what orders that after the word are the seq_cst loads in between: of the word in the bracket, of
-     * the stripe's waiters. x86-64 and arm64 keep to that; the language does not say so. */
+    /* seq_cst, after the bit: pairs with adopt_locked. The adopter looks at a line that was left before by a relaxed
+     * load, and that is ordered after the word by the seq_cst loads in between: of the word in the bracket, of the
+     * stripe's waiters. x86-64 and arm64 keep to that; the language does not say so. */
     bool nobodys = tsi_heap_state(tsi_load_seq(&h->word)) == TSI_HEAP_DETACHED;
     return (nobodys && freed_ownerless(a, b, h, l, key, slot)) || freed(a, b, l, key, slot, tag);
 }
 
-/* The same where the tag was this after the bit, and the heap is not LIVE. An orphan mostly gets a mark. */
+/* Completes a free with this tag after its bit, where the heap is not LIVE; an orphan normally gets a mark. Returns
+ * true. */
 static TSI_NOINLINE bool freed_unowned(TsiArena* a, TsiBinding* b, TsiLine* l, uint32_t key, unsigned slot,
                                        uint64_t tag) {
     if (tsi_tag_state(tag) != TSI_SLAB_ORPHAN) return freed_in_heap(a, b, l, key, slot, tag);
@@ -285,14 +288,14 @@ static TSI_NOINLINE bool freed_unowned(TsiArena* a, TsiBinding* b, TsiLine* l, u
 }
 
 /*
- * The commonest free of another thread's object: one compare-exchange, then a look at the tag, the heap and the token.
- * a: of a thread without a binding.
+ * Frees another thread's object the commonest way: one compare-exchange, then a look at the tag, the heap and the
+ * token. a: for a thread without a binding.
  *
- * Nothing is left to do where the tag is what it was and the heap is LIVE. What is in the slab is its owner's to look
- * at: whoever takes the heap away, because the phase ends or the ring moves on, changes the heap's word first and looks
- * at the words of its slabs afterwards. seq_cst on both sides, so either is our bit seen there, or the change here.
- * Before the change the phase has not ended, as far as this free can tell, even if its state says so already.
- * `home` is the heap of the tag, or 0 when a sweep is about to change that; record 0 is not LIVE.
+ * Nothing is left to do where the tag has not changed and the heap is LIVE. The slab is its owner's to look at: a
+ * thread that takes the heap away, because the phase ends or the ring moves on, changes the heap's word first and looks
+ * at the words of its slabs afterwards. seq_cst on both sides, so either our bit is seen there, or the change here.
+ * Before the change the phase has not ended, as far as this free can tell, even if its state says so already. `home` is
+ * the heap of the tag, or 0 when a sweep is about to change that; record 0 is not LIVE.
  */
 TSI_INLINE bool free_spot(TsiArena* a, TsiBinding* b, const Spot* x, uint64_t tag, uint64_t word) {
     TsiLine* l = x->line;
@@ -324,8 +327,8 @@ bool tsi_free_missed(TsiBinding* b, void* p) {
     uint64_t owner = tsi_load_relaxed(&h->word), tag, word;
     if (owner == b->live_word) return free_own(b, h, l, p);
     Spot x;
-    /* As is_others, by `home`: where that is not this thread's, no sweep has left the line to it, and it has not taken
-     * it since. */
+    /* By `home`: where that is not this thread's, no sweep has left the line to it, and it has not taken the line
+     * since. */
     if (TSI_UNLIKELY(owner != 0 && tsi_heap_binding(owner) == b->index)) return free_missed(b, p);
     uint64_t off = (uint64_t)((uintptr_t)p - (uintptr_t)b->base);
     if (TSI_UNLIKELY(!spot_find((uint8_t*)b->lines - TSI_META_LINES, b->keys, b->classes, off, &x)))
@@ -348,25 +351,25 @@ static int free_as_other(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_
     return TSI_FREE_OK;
 }
 
-/* By their counts, which are never too low (R4), other objects live in the region, and no page of it goes alone. */
+/* Returns true if other objects live in the region, by its counts, which are never too low (R4), and no page of it goes
+ * alone. */
 TSI_INLINE bool neighbour_is_bumped(const TsiSpace* s, const TsiRegion* r, uint32_t slab_id) {
     uint64_t word = tsi_load_seq(&r->word); /* as in tsi_region_is_empty */
     uint32_t issued = tsi_load_acquire(&r->issued), gone = tsi_load_relaxed(&r->freed) + tsi_region_objects(word);
     return gone < issued && tsi_slab_class(s, slab_id)->slab_bytes <= tsi_os.page_bytes;
 }
 
-/* An object of a region was freed: what there is to do besides. tag: read after the free, of the same incarnation.
- * true */
+/* Completes a free in a region; `tag`, read after the free, is of the same incarnation. Returns true. */
 static TSI_NOINLINE bool freed_bumped_alone(TsiBinding* b, const TsiRegion* r, const void* p, uint64_t tag) {
     TsiArena* a = b->arena;
     TsiPlace at;
     bool found = tsi_space_locate(&a->space, p, &at) == TSI_PLACE_OK && tsi_class_is_region(at.cls);
-    /* Else it has left its incarnation meanwhile: somebody else does all there is to do. */
+    /* if it has left its incarnation, another thread does all that is left */
     if (found && at.slab_id == tsi_region_id(&a->space, r)) after_free(a, b, &at, tag);
     return true;
 }
 
-/* The same, of late frees mostly a mark. */
+/* Completes a free in a region likewise, but normally only marks an orphan. Returns true. */
 static TSI_NOINLINE bool freed_bumped(TsiBinding* b, const TsiRegion* r, const void* p, uint64_t tag) {
     TsiArena* a = b->arena;
     uint32_t slab_id = tsi_region_id(&a->space, r);
@@ -385,7 +388,7 @@ bool tsi_free_bumped(TsiBinding* b, void* p) {
     TsiHeap* h = orphan ? b->heaps_base : b->heaps_base + tsi_tag_index(tag);
     /* The slab that busy names is in no heap of the thread's, so its bracket ends without a handover. B3: only this
      * thread makes a heap its own, so the region was in none of its heaps all the while. An orphan's heap has been
-     * swept, and the sweep did not leave the slab to whoever named it: then it would still be OWNED. */
+     * swept, and the sweep did not leave the slab to a thread that named it: then it would still be OWNED. */
     bool others =
         orphan || (tsi_tag_state(tag) == TSI_SLAB_OWNED && tsi_heap_binding(tsi_load_relaxed(&h->word)) != b->index);
     if (TSI_UNLIKELY(!others || ((uintptr_t)p & (TSI_GRANULE - 1)) != 0)) return free_missed(b, p);
@@ -393,7 +396,7 @@ bool tsi_free_bumped(TsiBinding* b, void* p) {
     int result = tsi_bump_free_in_life(slab, r, p, tag, UINT32_MAX, &now);
     if (TSI_UNLIKELY(result != TSI_FREE_OK)) return tsi_free_pointer(b->arena, p, 0);
     tsi_count_word(&b->counters[TSI_CLASS_REGION].free_tries);
-    /* As in free_spot. */
+    /* see free_spot */
     if (TSI_UNLIKELY(now != tag)) return tsi_tag_seq(now) != tsi_tag_seq(tag) || freed_bumped(b, r, p, now);
     return TSI_LIKELY(tsi_heap_state(tsi_load_seq(&h->word)) == TSI_HEAP_LIVE) || freed_bumped(b, r, p, now);
 }
@@ -421,7 +424,7 @@ SlabMisuse tsi_misuse_of(const TsiArena* a, TsiPlaceResult r, const TsiPlace* at
     if (r == TSI_PLACE_FOREIGN) return SLAB_MISUSE_FOREIGN_POINTER;
     if (r == TSI_PLACE_GONE) return SLAB_MISUSE_STALE_FREE;
     if (at->cls == TSI_CLASS_CONT) return SLAB_MISUSE_INTERIOR_POINTER;
-    /* Nothing is in the middle of an object where the slab holds none: the chunk serves another class by now. */
+    /* Where the slab holds no object, the pointer is inside of none: the chunk serves another class by now. */
     uint64_t tag = tsi_load_relaxed(&tsi_slab(&a->space, at->slab_id)->tag);
     bool holds = tsi_state_holds_objects(tag) || tsi_tag_state(tag) == TSI_SLAB_INSIDE;
     return holds ? SLAB_MISUSE_INTERIOR_POINTER : SLAB_MISUSE_STALE_FREE;
@@ -436,7 +439,7 @@ bool tsi_free_pointer(TsiArena* a, void* p, size_t least) {
         uint64_t tag;
         bool small = tsi_place_is_live(a, &at, &tag) && least > tsi_object_bytes(a, &at);
         uint64_t now;
-        /* The size was the object's if that has not ended meanwhile. */
+        /* the size was the object's only if it has not ended meanwhile */
         if (small && tsi_place_is_live(a, &at, &now) && tsi_tag_seq(now) == tsi_tag_seq(tag))
             bad = SLAB_MISUSE_SIZE_MISMATCH;
     }

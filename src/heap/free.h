@@ -7,25 +7,28 @@
 #include "heap/fast.h"
 #include "state/living.h"
 
-/* Frees the object at a place. seq: the slab incarnation it must belong to, 0 for "the present one".
- * handled: the caller has won the slot's count already. Returns TSI_FREE_OK or a SlabMisuse. */
+/* Frees the object at *at. `seq` is the slab incarnation it must belong to, 0 for the present one. `handled`: the
+ * caller has won the slot's count. Returns TSI_FREE_OK or a SlabMisuse. b may be NULL. [no lock, no bracket] */
 int tsi_free_place(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_t seq, bool handled);
-/* The same in a region. generation: the handle's, or UINT32_MAX for a pointer. */
+/* Frees likewise in a region. `generation` is the handle's, or UINT32_MAX for a pointer. [no lock, no bracket] */
 int tsi_free_in_region(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_t seq, uint32_t generation);
-/* A pointer into a region that tsi_bump_free missed, its bracket open. As tsi_free_pointer. */
+/* Frees a pointer into a region that tsi_bump_free missed. Returns false if refused. [own thread, in the open
+ * bracket] */
 bool tsi_free_bumped(TsiBinding* b, void* p);
-/* Frees a pointer, counts and tells a refusal. least: the object must have so many usable bytes. */
+/* Frees a pointer whose object must have `least` usable bytes. Returns false if refused, which is counted and told. [no
+ * lock, no bracket] */
 bool tsi_free_pointer(TsiArena* a, void* p, size_t least);
-/* Returns what a free of a pointer is refused as where tsi_space_locate found no place: `r` is its answer, and *at what
- * it has filled. */
+/* Returns the misuse as which a free is refused whose object tsi_space_locate did not find: `r` is its answer, *at the
+ * place. [any thread] */
 SlabMisuse tsi_misuse_of(const TsiArena* a, TsiPlaceResult r, const TsiPlace* at);
 /*
- * The owner's free of a slot of an ordinary line. LEFT: *out is the heap. BUMPED: *at is the entry.
+ * Frees a slot of an ordinary line of the owner's. Returns LEFT: *out is the heap; BUMPED: p is in a region, *at the
+ * entry; MISSED: the bracket is open; NEVER: p is not in the payload. [owner, opens the bracket]
  *
- * heap_at is read inside the bracket, before the heap's word. A slab that has left heap h has its heap_at
- * cleared before h's word leaves SEIZED or DEAD, and only this thread makes the word LIVE for itself
- * again. So "heap_at names h, and h is LIVE and mine" means that the slab is in h. Then it has been there since before
- * this call, its chunk has had its class as long, and the entry that led here is the chunk's: the line holds p.
+ * heap_at is read inside the bracket, before the heap's word. A slab that has left heap h has its heap_at cleared
+ * before h's word leaves SEIZED or DEAD, and only this thread makes the word LIVE for itself again. So "heap_at names
+ * h, and h is LIVE and mine" means that the slab is in h. Then it has been there since before this call, its chunk has
+ * had its class as long, and the entry that led here is the chunk's: the line holds p.
  */
 TSI_INLINE TsiFast tsi_free_fast(TsiBinding* b, const void* p, TsiHeap** out, unsigned* at) {
     uint64_t off = (uint64_t)((uintptr_t)p - (uintptr_t)b->base);
@@ -49,13 +52,15 @@ TSI_INLINE TsiFast tsi_free_fast(TsiBinding* b, const void* p, TsiHeap** out, un
     return TSI_LIKELY(tsi_word_is(&h->word, live)) ? TSI_FAST_DONE : TSI_FAST_LEFT;
 }
 
-/* A pointer that tsi_free_fast missed, its bracket open: the line is the thread's, and this is its first free since it
- * was parked, or it has issued handles. Or the slab is another thread's, or nobody's. As tsi_free_pointer. */
+/* Frees a pointer that tsi_free_fast missed: the line is the thread's, and this is its first free since it was parked,
+ * or it has issued handles; or the slab is another thread's, or nobody's. Returns false if refused. [own thread, in the
+ * open bracket] */
 bool tsi_free_missed(TsiBinding* b, void* p);
-/* After a free in h that ended with LEFT. Returns true. */
+/* Hands over h after a free in it that ended with LEFT. Returns true. [own thread, no bracket] */
 bool tsi_free_left(TsiBinding* b, TsiHeap* h);
 
-/* As tsi_free_pointer, by a thread without a binding, which has no heap: one that only frees. */
+/* Frees like tsi_free_pointer, for a thread without a binding, which has no heap and only frees. [no lock, no
+ * bracket] */
 bool tsi_free_unbound(TsiArena* a, void* p);
 
 #endif

@@ -1,10 +1,11 @@
 /*
  * grow.c - see grow.h.
  *
- * A large object is an orphan from birth, and whoever frees it returns it by a claim on its tag. Growing claims it as a
- * sweep does that gives pages of an orphan back (partial.c): the tag says PARTIAL, so nobody else returns the object,
- * and whoever lets go looks whether it was freed meanwhile. The stripe is held throughout: no sweep sees the claim.
- * Pages move under the same claim: they would be another's where the object had been freed, and its units taken again.
+ * A large object is an orphan from birth, and its freer returns it by a claim on its tag. Growing claims it as a sweep
+ * does that gives pages of an orphan back (partial.c): the tag says PARTIAL, so nobody else returns the object, and the
+ * thread that lets go looks whether it was freed meanwhile. The stripe is held throughout: no sweep sees the claim.
+ * Pages move under the same claim: otherwise they would be another's once the object was freed and its units taken
+ * again.
  */
 #include "heap/grow.h"
 
@@ -16,7 +17,7 @@
 #include "mem/large.h"
 #include "mem/stock.h"
 
-/* Keeps others from returning the object: its tag says PARTIAL then. Stripe held. */
+/* Claims a live object, so that others do not return it: its tag says PARTIAL then. */
 static bool large_claim_locked(TsiArena* a, TsiInc* i, const TsiPlace* at) {
     TSI_HOLDS(tsi_inc_lock(i));
     uint64_t tag;
@@ -28,7 +29,7 @@ static bool large_claim_locked(TsiArena* a, TsiInc* i, const TsiPlace* at) {
                        (tag & ~(uint64_t)TSI_SLAB_STATE) | TSI_SLAB_PARTIAL);
 }
 
-/* Of a claimed object. Stripe held. */
+/* Grows a claimed object; returns false if there is no room. [own thread] */
 static bool large_grow_locked(TsiBinding* b, TsiInc* i, uint32_t slab_id, size_t bytes) {
     TSI_HOLDS(tsi_inc_lock(i));
     TsiArena* a = b->arena;
@@ -36,7 +37,7 @@ static bool large_grow_locked(TsiBinding* b, TsiInc* i, uint32_t slab_id, size_t
     size_t more = bytes - tsi_slab_bytes(s, TSI_CLASS_LARGE, slab_id);
     TsiCharge charge;
     if (!tsi_charge(b, i, more, &charge)) return false;
-    tsi_late_leave_locked(a, i, slab_id); /* it was counted with its old size */
+    tsi_late_leave_locked(a, i, slab_id); /* counted with its old size */
     bool grown = tsi_space_grow_large(s, slab_id, bytes);
     tsi_late_join_locked(a, i, slab_id, (TsiTotals){1, tsi_slab_bytes(s, TSI_CLASS_LARGE, slab_id)});
     if (!grown) {
@@ -49,10 +50,10 @@ static bool large_grow_locked(TsiBinding* b, TsiInc* i, uint32_t slab_id, size_t
     return true;
 }
 
-/* Lets go of a claimed object; one that was freed meanwhile is returned. The stripe is held, and given before that. */
+/* Lets go of a claimed object; returns it if it was freed meanwhile. [stripe held, and given before that] */
 static void large_let_go(TsiBinding* b, TsiInc* i, uint32_t slab_id) {
     TsiArena* a = b->arena;
-    /* Before the stripe is given: a sweep that met the claim would pass the object by. */
+    /* before the stripe is given: a sweep that met the claim would pass the object by */
     uint64_t tag = tsi_partial_let_go(&a->space, slab_id);
     tsi_inc_give(i);
     if (tsi_slab_is_empty(&a->space, TSI_CLASS_LARGE, slab_id)) tsi_slab_complete(a, b, slab_id, tag);
@@ -84,6 +85,7 @@ size_t tsi_large_move(TsiBinding* b, const TsiPlace* at, void* to, size_t bytes)
     uint64_t tag = tsi_load_relaxed(&tsi_slab(s, at->slab_id)->tag); /* a hint: the claim looks again */
     size_t done = 0, moved = 0;
     if (tsi_tag_state(tag) != TSI_SLAB_ORPHAN) return 0;
+
     TsiInc* i = tsi_inc(&b->arena->phases, tsi_tag_index(tag));
     bytes &= ~(tsi_os.page_bytes - 1);
     do {
@@ -94,7 +96,7 @@ size_t tsi_large_move(TsiBinding* b, const TsiPlace* at, void* to, size_t bytes)
             break;
         }
         moved = tsi_os.move((uint8_t*)to + done, from + done, piece);
-        /* relaxed: whoever returns the object has claimed it after us */
+        /* relaxed: a thread that returns the object claims it after us */
         if (moved != 0)
             (void)atomic_fetch_or_explicit(&tsi_slab(s, at->slab_id)->gone, TSI_LARGE_MOVED, memory_order_relaxed);
         large_let_go(b, i, at->slab_id);

@@ -1,4 +1,4 @@
-/* handles.c - what the fast paths of handles.h leave: other threads, refusals. */
+/* handles.c - frees by handle that the fast path of handles.h misses: other threads, refusals. */
 #include "heap/handles.h"
 
 #include "heap/free.h"
@@ -6,7 +6,8 @@
 #include "threads/registry.h"
 #include "observe/stand_in.h"
 
-/* What most frees of other threads are: a live object in a region. False, and nothing done, when it is none. */
+/* Frees a live object in a region, the commonest case of other threads; returns false, and does nothing, if it is
+ * none. */
 static bool free_bumped(TsiArena* a, TsiBinding* b, SlabHandle h) {
     TsiSpace* s = &a->space;
     uint32_t place = tsi_handle_place_of(h);
@@ -31,7 +32,7 @@ static int free_named(TsiArena* a, SlabHandle h) {
     if (free_bumped(a, b, h)) return TSI_FREE_OK;
     int bad = tsi_handle_decode(a, h, &at, &tag, &word);
     if (bad == TSI_FREE_OK) {
-        /* In a region somebody else frees it at this moment. */
+        /* in a region another thread frees it at this moment */
         bool mine = !tsi_class_is_region(at.cls) &&
                     tsi_count_move(&tsi_counts(&a->space, at.line_id)[at.slot], tsi_tag_seq(tag), word);
         if (!mine || tsi_free_place(a, b, &at, tsi_tag_seq(tag), true) != TSI_FREE_OK) bad = SLAB_MISUSE_STALE_HANDLE;

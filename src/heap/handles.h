@@ -1,16 +1,17 @@
 /*
  * handles.h - objects by handle: issue, find, free; the owner's paths inline.
  *
- * A slot's count word is described in mem/handle.h. Whoever makes it odd, by compare-exchange, has the right to
+ * A slot's count word is described in mem/handle.h. The thread that makes it odd, by compare-exchange, has the right to
  * free the slot; until its owner takes the slot in again nobody else of that incarnation moves it. The owner's paths
  * work inside the bracket of its plain ones: there the line's slab cannot leave its incarnation, so its seq and base
  * stand still.
  *
- * A slab whose tag has the flag HANDLED has counts: refills make them even. Whoever asks for a handle sets it. The mark
- * `handled` of a line says that its owner knows: it alone sets it, inside its bracket, and only then issues and frees
- * on its own. Before that its plain frees do not count, and a handle that another thread asked for ends at the refill;
- * that thread makes sure, by a membarrier after setting the flag, that a free which it does not see is followed by a
- * refill that sees the flag. Where the membarrier fails there is no handle, unless the owner's brackets are fenced.
+ * A slab whose tag has the flag HANDLED has counts: refills make them even. A thread that asks for a handle sets the
+ * flag. The mark `handled` of a line says that its owner knows: it alone sets it, inside its bracket, and only then
+ * issues and frees on its own. Before that its plain frees do not count, and a handle that another thread asked for
+ * ends at the refill; that thread makes sure, by a membarrier after setting the flag, that a free which it does not see
+ * is followed by a refill that sees the flag. Where the membarrier fails there is no handle, unless the owner's
+ * brackets are fenced.
  */
 #ifndef TSI_HEAP_HANDLES_H
 #define TSI_HEAP_HANDLES_H
@@ -18,10 +19,11 @@
 #include "heap/fast.h"
 #include "state/names.h"
 
-/* Frees by handle, counts and tells a refusal. */
+/* Frees by handle; false if refused, which is counted and told. [no lock, no bracket] */
 bool tsi_free_handle(TsiArena* a, SlabHandle h);
 
-/* The handle that a slot of the owner's line has now; 0 when the line has issued none yet, or no more. In a bracket. */
+/* Returns the handle that a slot of the owner's line has now; 0 if the line has issued none yet, or no more. [owner, in
+ * bracket] */
 TSI_INLINE SlabHandle tsi_handle_here(const TsiBinding* b, const TsiClass* c, const TsiLine* l, unsigned slot) {
     if (TSI_UNLIKELY(!tsi_line_is_handled(l))) return 0;
     uint64_t off = (uint64_t)(l->base - b->base);
@@ -35,7 +37,8 @@ TSI_INLINE SlabHandle tsi_handle_here(const TsiBinding* b, const TsiClass* c, co
     return tsi_handle_make(b->secret, place, generation);
 }
 
-/* As tsi_alloc_fast; a line that has not issued handles yet is a miss. *handle: 0 before, and unless DONE or LEFT. */
+/* Allocates like tsi_alloc_fast, with *handle, which stays 0 unless DONE or LEFT. A line that has not issued handles
+ * yet is a miss. [owner, opens the bracket] */
 TSI_INLINE TsiFast tsi_obj_fast(TsiBinding* b, TsiHeap* h, TsiLine* const* cur, unsigned cls, void** out,
                                 SlabHandle* handle) {
     TsiLine* l = cur[cls];
@@ -54,7 +57,8 @@ TSI_INLINE TsiFast tsi_obj_fast(TsiBinding* b, TsiHeap* h, TsiLine* const* cur, 
     return TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word) ? TSI_FAST_DONE : TSI_FAST_LEFT;
 }
 
-/* The owner's free by handle, as tsi_free_fast: the same places are looked at, in the same order. */
+/* Frees by handle in the owner's line, like tsi_free_fast: looks at the same places in the same order. [owner, opens
+ * the bracket] */
 TSI_INLINE TsiFast tsi_free_handle_fast(TsiBinding* b, SlabHandle handle, TsiHeap** out) {
     uint32_t place = tsi_handle_place_of(handle), id = tsi_place_line(place);
     uint32_t chunk = tsi_line_chunk(id), line = tsi_line_number(id);

@@ -1,10 +1,10 @@
 /*
  * heap.c - birth, look-up, adoption and end of heaps.
  *
- * A heap is born under its incarnation's stripe, which checks the state: a close either sees the
- * heap in the list or the birth sees the close. Rooms are caches: they are thrown away when a heap
- * changes hands and rebuilt by a walk over its slabs. A thread may own several heaps of one
- * incarnation (adopted ones); the first, its primary, has the room that all of them allocate from.
+ * A heap is born under its incarnation's stripe, which checks the state: either a close sees the heap in the list, or
+ * the birth sees the close. Rooms are caches, thrown away when a heap changes hands and rebuilt by a walk over its
+ * slabs. A thread may own several heaps of one incarnation (adopted ones); the first, its primary, has the room that
+ * all of them allocate from.
  */
 #include "heap/heap.h"
 
@@ -76,8 +76,8 @@ static void heap_join_locked(TsiArena* a, TsiInc* i, TsiHeap* h) {
     tsi_store_relaxed(&i->heap_count, tsi_load_relaxed(&i->heap_count) + 1);
 }
 
-/* An ownerless heap of the incarnation, now the binding's; NULL when there is none. cls: it has room for the class;
- * 0: any heap will do, also one that is lent, which has room for none. Stripe held. */
+/* Adopts an ownerless heap of the incarnation that has room for the class; with cls 0 any heap, also a lent one, which
+ * has room for none. Returns NULL if there is none. */
 static TsiHeap* adopt_locked(TsiBinding* b, TsiInc* i, unsigned cls) {
     TSI_HOLDS(tsi_inc_lock(i));
     for (uint32_t at = i->heaps; at != 0 && (cls == 0 || tsi_load_relaxed(&i->detached) != 0);) {
@@ -104,13 +104,15 @@ TsiHeap* tsi_heap_birth_locked(TsiArena* a, TsiInc* i, TsiRef ref, uint32_t inde
     h->spare = h->looked = h->alone = 0;
     h->bumped = 0;
     h->ranked = false;
+
     tsi_store_relaxed(&h->key, ref);
     h->ring = (tsi_load_relaxed(&i->id) & TSI_DOMAIN_ID_BIT) == 0;
-    /* In shared mode threads have few heaps in such an epoch, all together: there is nothing to save. */
+    /* in shared mode threads share a few heaps in such an epoch: there is nothing to save */
     bool classes = h->ring && (a->options.shared || a->options.bump == TSI_BUMP_DOMAINS);
     h->bumps = a->options.bump != TSI_BUMP_OFF && !classes;
     h->regions = h->again = 0;
     h->thin_at = 0;
+
     tsi_store_relaxed(&h->slabs, 0);
     tsi_store_relaxed(&h->slab_count, 0);
     tsi_store_relaxed(&h->slab_bytes, 0);
@@ -120,12 +122,13 @@ TsiHeap* tsi_heap_birth_locked(TsiArena* a, TsiInc* i, TsiRef ref, uint32_t inde
     h->revoker = 0;
     tsi_store_relaxed(&h->slow, 0);
     tsi_store_relaxed(&h->ref, ref);
+
     heap_join_locked(a, i, h);
     tsi_store_release(&h->word, word); /* publishes the fields; who takes it from its owner holds the stripe */
     return h;
 }
 
-/* The binding's own heap that nothing has led to, or in *asked one that it was asked for. Stripe held. */
+/* Returns the binding's own heap that nothing has led to, or sets *asked to one that it was asked for. */
 static TsiHeap* find_own_locked(TsiBinding* b, TsiInc* i, TsiHeap** asked) {
     TSI_HOLDS(tsi_inc_lock(i));
     *asked = NULL;
@@ -150,6 +153,7 @@ TsiBirth tsi_heap_make(TsiBinding* b, TsiRef ref, TsiHeap** out) {
     uint32_t index;
     *out = NULL;
     if (!tsi_record_take(&a->heaps, b->heap_cache, &b->heap_count, &index)) return TSI_BIRTH_NO_MEMORY;
+
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
     uint64_t now = tsi_inc_opening_ns(i, ref), live = tsi_heap_word(b->index, TSI_HEAP_LIVE);
     bool born = false, adopted = false, active;
@@ -168,17 +172,19 @@ TsiBirth tsi_heap_make(TsiBinding* b, TsiRef ref, TsiHeap** out) {
         tsi_inc_give(i);
         break;
     }
+
     if (!born) tsi_record_give(&a->heaps, b->heap_cache, &b->heap_count, index);
     if (!active) return TSI_BIRTH_STALE;
     if (born || adopted) tsi_own_link(b, *out);
     if (born) b->begun++;
     if (born || adopted) (*out)->born = b->begun;
-    if (adopted) tsi_store_relaxed(&(*out)->key, ref); /* H2: it is the first one here */
+    if (adopted) tsi_store_relaxed(&(*out)->key, ref); /* H2: the first one here */
+
     tsi_heap_found(b, *out, ref);
     if (adopted && tsi_bracket_enter(b, *out, tsi_busy_all(*out))) {
         if (tsi_load_relaxed(&(*out)->ref) == ref) { /* as in alloc_in_heap */
             (*out)->primary = (*out)->index;
-            /* Regions need no room. */
+            /* regions need no room */
             bool bare = (*out)->regions == tsi_load_relaxed(&(*out)->slab_count);
             if (!bare && tsi_heap_ensure_room(b, *out)) tsi_heap_rebuild_room(b, *out);
         }
@@ -202,7 +208,7 @@ bool tsi_heap_adopt_more(TsiBinding* b, TsiHeap* h, unsigned cls) {
     tsi_own_link(b, more);
     more->born = b->begun;
     more->primary = h->index;
-    tsi_store_relaxed(&more->key, 0); /* H2: whatever led to it when it was somebody's first */
+    tsi_store_relaxed(&more->key, 0); /* H2: for hints from when it was another's first */
     /* Our bracket names all heaps of the incarnation, `more` from its compare-exchange on. */
     tsi_heap_rebuild_room(b, more);
     return true;
@@ -226,7 +232,7 @@ bool tsi_heap_lend(TsiBinding* b, TsiPhaseWords* w, TsiRef ref, uint32_t label) 
     TsiHeap* h = ref != 0 ? tsi_phase_heap(b, w, ref) : NULL;
     uint64_t live = tsi_heap_word(b->index, TSI_HEAP_LIVE);
     if (h == NULL || b->live_word != live) return false;
-    /* In a bracket: somebody may be ending the phase. */
+    /* in a bracket: another thread may be ending the phase */
     tsi_bracket_name(b, tsi_busy_all(h));
     bool lends = tsi_word_is(&h->word, live) && h->room == NULL && h->regions == tsi_load_relaxed(&h->slab_count);
     if (lends && TSI_UNLIKELY(tsi_bump_teaches(b, h, label))) tsi_bump_learn(b, h, label);
@@ -236,8 +242,8 @@ bool tsi_heap_lend(TsiBinding* b, TsiPhaseWords* w, TsiRef ref, uint32_t label) 
         return false;
     }
     if (TSI_UNLIKELY(!lends)) return false;
-    tsi_own_unlink(b, h); /* before the exchange: from there on the chain's links are another thread's, perhaps */
-    /* seq_cst: publishes the owner's plain stores to whoever takes the heap; decides between us and a sweep */
+    tsi_own_unlink(b, h); /* before the exchange: after that another thread may have the chain's links */
+    /* seq_cst: publishes the owner's plain stores to the taker; decides between us and a sweep */
     if (TSI_LIKELY(tsi_cas_seq(&h->word, &live, tsi_lent_word(b->index)))) return true;
     tsi_own_link(b, h);
     return false;
@@ -246,14 +252,15 @@ bool tsi_heap_lend(TsiBinding* b, TsiPhaseWords* w, TsiRef ref, uint32_t label) 
 void tsi_heap_let_go(TsiBinding* b, TsiRef ref) {
     TsiHeap* h = ref != 0 ? tsi_heap_cached(b, ref) : NULL;
     if (h == NULL) return; /* in shared mode it is a bank's */
-    /* Who ends the phase learns for its own next one. This thread learns here what the phase has needed so far. */
+    /* The thread that ends the phase learns for its own next one; this one learns here what the phase has needed so
+     * far. */
     if (h->ranked && tsi_bracket_enter(b, h, tsi_busy_all(h))) {
         tsi_bump_learn(b, h, tsi_inc_label(tsi_heap_inc(b->arena, h)));
         tsi_bracket_leave(b, h);
     }
     uint64_t live = tsi_heap_word(b->index, TSI_HEAP_LIVE);
     (void)tsi_cas_seq(&h->word, &live, tsi_heap_word(b->index, TSI_HEAP_RETIRE)); /* as in tsi_heaps_detach_all */
-    /* Of little all stays: a task that goes from thread to thread would take a slab for each turn. */
+    /* A small heap keeps its slabs: a task that goes from thread to thread would take a slab for each turn. */
     if (tsi_load_relaxed(&h->slab_count) > LITTLE) tsi_handover_last(b, h);
     else tsi_handover(b, h);
 }
@@ -266,7 +273,7 @@ void tsi_heaps_detach_all(TsiBinding* b) {
             continue;
         }
         uint64_t live = tsi_heap_word(b->index, TSI_HEAP_LIVE);
-        /* LIVE -> RETIRE; anything else a sweep or an advance has changed already */
+        /* LIVE -> RETIRE; any other state was set by a sweep or an advance */
         (void)tsi_cas_seq(&h->word, &live, tsi_heap_word(b->index, TSI_HEAP_RETIRE));
         tsi_handover_last(b, h);
     }
@@ -279,5 +286,5 @@ TSI_COLD void* tsi_alloc_left(TsiBinding* b, TsiHeap* h, void* p) {
 
 void tsi_fast_leave(TsiBinding* b, TsiHeap* h) {
     tsi_bracket_missed(b);
-    if (!tsi_heap_is_live(b, h)) tsi_handover(b, h); /* whatever was named: h was asked for */
+    if (!tsi_heap_is_live(b, h)) tsi_handover(b, h); /* h was asked for, whatever busy named */
 }

@@ -7,40 +7,42 @@
 #include "heap/own.h"
 #include "os/clock.h"
 
-/* Once per process. */
+/* Makes the records of no heap and no line. [once per process] */
 void tsi_heap_init(void);
 
+/* STALE: the incarnation accepts no more. */
 typedef enum TsiBirth { TSI_BIRTH_OK, TSI_BIRTH_STALE, TSI_BIRTH_NO_MEMORY } TsiBirth;
 
-/* The binding's heap in an incarnation for which it has none cached: another one of its own, adopted, or made. */
+/* Finds another heap of the binding's in an incarnation to which nothing leads yet, or adopts or makes one, in *out.
+ * [own thread, no lock, no bracket] */
 TsiBirth tsi_heap_make(TsiBinding* b, TsiRef ref, TsiHeap** out);
-/* Enters a new heap into the incarnation, in `word`'s state; the stripe is held. */
+/* Makes a heap of record `index` in the incarnation, with `word`, and returns it. [stripe held] */
 TsiHeap* tsi_heap_birth_locked(TsiArena* a, TsiInc* i, TsiRef ref, uint32_t index, uint64_t word);
-/* The time, where it has to be read because the incarnation is about to be used for the first time, else 0. */
+/* Returns the time if the incarnation is about to be used for the first time, so that it must be read; otherwise 0. */
 TSI_INLINE uint64_t tsi_inc_opening_ns(TsiInc* i, TsiRef ref) {
     /* The first incarnation of id 0 has always been open: its time is 0. */
     return tsi_load_relaxed(&i->open_since_ns) == 0 && tsi_ref_era(ref) != 1 ? tsi_clock_stamp() : 0;
 }
+/* Notes the first such time, unless it is 0. [stripe held] */
 TSI_INLINE void tsi_inc_opened_locked(TsiInc* i, uint64_t now_ns) {
     TSI_HOLDS(tsi_inc_lock(i));
     if (now_ns != 0 && tsi_load_relaxed(&i->open_since_ns) == 0) tsi_store_relaxed(&i->open_since_ns, now_ns);
 }
-/* Takes over an ownerless heap of the same incarnation that has room for the class. False if none has. Inside the
- * heap's bracket. */
+/* Adopts an ownerless heap of the same incarnation that has room for the class. Returns false if none has. [owner, in
+ * bracket of the whole heap] */
 bool tsi_heap_adopt_more(TsiBinding* b, TsiHeap* h, unsigned cls);
-/* Files every line of h that has room in the room of its primary and parks the others; inside the bracket. */
+/* Files every line of h that has room in the room of its primary, and parks the others. [owner, in bracket] */
 void tsi_heap_rebuild_room(TsiBinding* b, TsiHeap* h);
-/* Gives the heap a room; false without memory. */
+/* Gives the heap a room, unless it has one. Returns false without memory. [owner, in bracket] */
 bool tsi_heap_ensure_room(TsiBinding* b, TsiHeap* h);
-/* Thread exit: no heap has this owner afterwards. */
+/* Lets go of all heaps of an exiting thread: none has this owner afterwards. [own thread, no bracket] */
 void tsi_heaps_detach_all(TsiBinding* b);
-/* Lends the binding's primary in the incarnation of the domain, if it has one and that may be lent (H3 in own.h).
- * Returns false, and changes nothing, if it is not so, or somebody has asked for the heap. label: the phase's. [own
- * thread, outside of brackets] */
+/* Lends the binding's primary in the incarnation of the domain, if it has one that may be lent (H3 in own.h). Returns
+ * false, changing nothing, if not, or if the heap was asked for. label: the phase's. [own thread, no bracket] */
 bool tsi_heap_lend(TsiBinding* b, TsiPhaseWords* w, TsiRef ref, uint32_t label);
-/* Own thread, outside of brackets: its heap in an incarnation, if it has one, is anybody's from here on. */
+/* Lets go of the binding's heap in an incarnation, if it has one: any thread may adopt it. [own thread, no bracket] */
 void tsi_heap_let_go(TsiBinding* b, TsiRef ref);
-/* The owner lets go of a heap that is not being swept; the stripe is held. */
+/* Makes a heap that is not being swept DETACHED. [owner, stripe held] */
 void tsi_heap_detach_locked(TsiBinding* b, TsiHeap* h);
 
 #endif

@@ -6,8 +6,9 @@
 #include "mem/region.h"
 #include "phase/draining.h"
 
-/* What an orphan was counted for. Its first line's link is free: an orphan is in no room; and so is a region's lim:
- * nobody bumps in it. The objects of a region have sizes of their own: their granules are kept beside their number. */
+/* An orphan's counts stand in its first line's link, which is free since an orphan is in no room, and a region's in
+ * `lim`, since nobody bumps in it. Objects of a region have sizes of their own, so their granules are kept beside their
+ * number. */
 enum { GRANULES_SHIFT = 16 };
 _Static_assert((TSI_REGION_MAX - TSI_GRANULE) >> TSI_GRANULE_SHIFT < 1 << GRANULES_SHIFT, "a region's counts fit");
 
@@ -15,7 +16,7 @@ static uint32_t* link_of(TsiArena* a, unsigned cls, uint32_t slab_id) {
     return &tsi_line(&a->space, tsi_first_line(&a->space.classes->c[cls], slab_id))->link;
 }
 
-/* What it was counted for joins, or leaves, what its incarnation holds. */
+/* Adds an orphan's counts to its incarnation's (sign 1), or takes them away (-1). [stripe held] */
 TSI_INLINE void holding_add_locked(TsiArena* a, TsiInc* i, uint32_t slab_id, int sign) {
     TSI_HOLDS(tsi_inc_lock(i));
     unsigned cls = tsi_class_of_slab(&a->space, slab_id);
@@ -55,7 +56,7 @@ void tsi_late_post_locked(TsiArena* a, TsiInc* i) {
     tsi_draining_set_locked(&a->phases, i, tsi_inc_since(a, i), drains ? i->holding : (TsiHolding){0, 0, 0});
 }
 
-/* An orphan; its incarnation in *i. */
+/* Returns true if the slab is an orphan, with its incarnation in *i. */
 static bool is_orphan(TsiArena* a, uint32_t slab_id, TsiInc** i) {
     uint64_t tag = tsi_load_seq(&tsi_slab(&a->space, slab_id)->tag);
     unsigned state = tsi_tag_state(tag);
@@ -68,8 +69,8 @@ static void count_slab(TsiArena* a, uint32_t slab_id, unsigned cls) {
     TsiInc *i, *now;
     if (!is_orphan(a, slab_id, &i)) return;
     tsi_lock_take(tsi_inc_lock(i)); /* not counted for the phase: it is ours */
-    /* Orphans leave their list under the stripe, so one that is there now stays while it is held; a claimed one is
-     * about to. */
+    /* Orphans leave their list under the stripe, so an orphan seen now stays while it is held; a claimed one is about
+     * to leave. */
     if (tsi_class_of_slab(&a->space, slab_id) == cls && is_orphan(a, slab_id, &now) && now == i) {
         tsi_late_leave_locked(a, i, slab_id);
         tsi_late_join_locked(a, i, slab_id, tsi_slab_sum(&a->space, cls, slab_id).live);

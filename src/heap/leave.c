@@ -17,7 +17,8 @@
 
 void (*tsi_thread_end_scopes)(TsiThread*);
 
-/* Ends a thread's part in an arena: heaps detached, inbox closed, records and warm slabs returned. */
+/* Ends a thread's part in an arena: heaps detached, inbox closed, records and warm slabs returned. [own thread, no
+ * lock] */
 static void binding_release(TsiBinding* b) {
     TsiArena* a = b->arena;
     tsi_ready_close(b); /* before the heaps that phases have */
@@ -39,7 +40,7 @@ static void binding_release(TsiBinding* b) {
     tsi_records_tidy(a);
 }
 
-/* One pass over the arenas the thread has used; false when there was none to leave. */
+/* Leaves, in one pass, the arenas that the thread has used; returns false if there was none. */
 static bool leave_arenas(TsiThread* t) {
     bool any = false;
     for (uint32_t i = 0; i < t->ref_capacity; i++) {
@@ -55,13 +56,13 @@ static bool leave_arenas(TsiThread* t) {
         binding_release(r.binding);
         t->held = NULL;
         tsi_registry_unhold(a);
-        if (t->scope_count != 0 || t->owns) break; /* by a cleanup: to be ended before its binding goes */
+        if (t->scope_count != 0 || t->owns) break; /* by a cleanup: must end before its binding goes */
     }
     return any;
 }
 
-/* Leaves every living arena the thread has used. Cleanups may use this or other arenas meanwhile, so until
- * nothing is left to leave. */
+/* Leaves every living arena the thread has used, until there is none: cleanups may use this or other arenas
+ * meanwhile. */
 static void thread_leave(TsiThread* t) {
     tsi_tls.late++; /* calls of cleanups below are not the outermost */
     do {

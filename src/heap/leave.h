@@ -1,13 +1,13 @@
 /*
- * leave.h - a thread leaves: what it has in each arena goes back, and the process begins.
+ * leave.h - the exit of a thread, which gives back what it has in each arena, and the start of a process.
  */
 #ifndef TSI_HEAP_LEAVE_H
 #define TSI_HEAP_LEAVE_H
 
 #include "threads/registry.h"
 
-/* Around calls that a thread may make past its destructor: the outermost lets go of everything, unless a scope
- * is open. */
+/* Stand around calls that a thread may make past its destructor: the outermost _leave lets go of everything, unless a
+ * scope is open. [own thread] */
 void tsi_thread_late_leave_slow(void);
 TSI_INLINE void tsi_thread_late_enter(void) {
     if (TSI_UNLIKELY(tsi_tls.exiting)) tsi_tls.late++;
@@ -15,10 +15,10 @@ TSI_INLINE void tsi_thread_late_enter(void) {
 TSI_INLINE void tsi_thread_late_leave(void) {
     if (TSI_UNLIKELY(tsi_tls.exiting)) tsi_thread_late_leave_slow();
 }
-/* Set by the domain layer: ends the scopes of an exiting thread, innermost first. */
+/* set by the domain layer: ends the scopes of an exiting thread, innermost first */
 extern void (*tsi_thread_end_scopes)(TsiThread*);
 
-/* Once per process: key, fork handlers, system table. */
+/* Prepares system table, key and fork handlers. [any thread; acts once per process] */
 void tsi_process_init(void);
 
 #endif

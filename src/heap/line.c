@@ -1,22 +1,21 @@
 /*
- * line.c - full lines and how they come back.
+ * line.c - full lines, and how they come back into use.
  *
- * A line whose avail is empty is refilled from its freed and remote bits where they are `threshold` or more. With
- * fewer it waits at the back of its room's queue and gathers more. With none it is *parked*: it leaves the room, and
- * its owner has to learn when slots are free. The owner's own first free there does not find heap_at and files the
- * line. Frees of other threads see the *token*, one bit of remote word 0, and deliver it when `threshold` slots are
- * free.
+ * A line whose avail is empty is refilled from its freed and remote bits if they are `threshold` or more. With fewer it
+ * waits at the back of its room's queue and gathers more. With none it is *parked*: it leaves the room, and its owner
+ * must learn when slots are free. The owner's own first free there does not find heap_at and files the line. Frees of
+ * other threads see the *token*, one bit of remote word 0, and deliver it when `threshold` slots are free.
  *
  * Invariants
  *   T1  The token of a line is in exactly one place: in the remote word (armed), with a freer or in an
  *       inbox (on its way), or with the owner. TSI_LINE_ARMED is set while it is not with the owner.
- *   T2  Whoever takes the token out of the word delivers the line: to the inbox of the heap's owner, or,
- *       when nobody owns the heap or the owner is leaving, back into the word, and then looks again.
- *   T3  Inboxes hold slabs. A slab is linked into at most one: its link is claimed by a compare-exchange
- *       from 0. A slab that was returned and reused meanwhile may still sit in an old inbox; whoever
- *       pops it there looks at all its lines and passes it on as a freer would (tsi_line_notify). So a freer that sees,
- *       after its bit, that the link is claimed need not take the token. Who has claimed the link makes it 0, and then
- *       looks at the lines that the slab has then, which may be another incarnation's.
+ *   T2  A thread that takes the token out of the word delivers the line: to the inbox of the heap's owner, or, when
+ *       nobody owns the heap or the owner is leaving, back into the word, and then looks again.
+ *   T3  Inboxes hold slabs. A slab is linked into at most one: its link is claimed by a compare-exchange from 0. A slab
+ *       that was returned and reused meanwhile may still sit in an old inbox; the thread that pops it there looks at
+ *       all its lines and passes it on as a freer would (tsi_line_notify). So a freer that sees, after its bit, that
+ *       the link is claimed need not take the token. The thread that has claimed the link makes it 0, and then looks at
+ *       the lines that the slab has then, which may be another incarnation's.
  *   T4  Arming and freeing cross: the owner arms, then counts again; a freer sets its bit, then looks for
  *       the token. Both are seq_cst, so at least one sees the other.
  * So of a parked line fewer than `threshold` slots, all freed by others, can stay unnoticed, until its owner frees one
@@ -57,13 +56,13 @@ void tsi_counts_even(TsiSpace* s, TsiLine* l, uint32_t line_id, uint32_t seq, ui
 
 void tsi_line_counts_even(TsiSpace* s, TsiLine* l, const TsiClass* c, uint64_t slots) {
     uint32_t id = tsi_line_id(s, l);
-    /* seq_cst, as `counted` before. The mark of the whole slab, not that of the line: frees that took the slow path
-     * have moved counts in all its lines. */
+    /* seq_cst, as `counted` before. The slab's mark, not the line's: frees that took the slow path have moved counts in
+     * all its lines. */
     uint64_t tag = tsi_load_seq(&tsi_slab(s, tsi_slab_at(c, id))->tag);
     if ((tag & TSI_SLAB_HANDLED) != 0) tsi_counts_even(s, l, id, tsi_tag_seq(tag), slots);
 }
 
-/* The owner's word of free slots with those that others have freed. */
+/* Moves slots that others have freed into the line's freed word and returns that. [owner, in bracket] */
 static uint64_t take_remote(TsiBinding* b, TsiLine* l, _Atomic uint64_t* r) {
     uint64_t freed = tsi_load_relaxed(&l->freed);
     for (unsigned half = 0; half < 2; half++) {
@@ -125,7 +124,7 @@ bool tsi_line_leave(TsiBinding* b, unsigned cls, TsiLine* l) {
     return true;
 }
 
-/* ---- inbox ---- */
+/* ---- inbox: [any thread, no bracket] unless stated ---- */
 
 typedef enum Push { PUSHED, PUSH_CLOSED, PUSH_LINKED } Push;
 
@@ -144,15 +143,15 @@ static Push inbox_push(TsiSpace* s, TsiBinding* b, uint32_t slab_id) {
     return PUSHED;
 }
 
-/* No owner, or one that is leaving: whoever takes the heap next looks at all its lines. The word alone
- * would not do: a binding may have left and come back to the same heap meanwhile. */
+/* Returns true if the heap has no owner, or one that is leaving: the next owner looks at all its lines. The word alone
+ * would not do: a binding may have left and come back meanwhile. */
 static bool nobody_to_tell(TsiArena* a, uint64_t word) {
     unsigned state = tsi_heap_state(word);
     bool owned = state == TSI_HEAP_LIVE || state == TSI_HEAP_RETIRE || state == TSI_HEAP_REVOKED;
     return !owned || tsi_load_seq(&tsi_binding_at(a, word)->inbox) == TSI_INBOX_CLOSED;
 }
 
-/* The first line of a slab of a size class, and how many there are; 0 where it is none any more. */
+/* Returns how many lines a slab of a size class has, and the first in *first; 0 where it is none any more. */
 static uint32_t lines_of(const TsiSpace* s, uint32_t slab_id, unsigned* cls, uint32_t* first) {
     *cls = tsi_class_of_slab(s, slab_id);
     if (*cls == 0 || *cls > TSI_SMALL_CLASSES || tsi_slab_number(slab_id) >= tsi_chunk_slab_count(s, *cls)) return 0;
@@ -160,7 +159,8 @@ static uint32_t lines_of(const TsiSpace* s, uint32_t slab_id, unsigned* cls, uin
     return 1u << s->classes->c[*cls].lines_log2;
 }
 
-/* Delivers the line's token if there is something to tell. True: the slab's link was claimed for nothing meanwhile. */
+/* Delivers the line's token if there is something to tell. Returns true if the slab's link was claimed for nothing
+ * meanwhile. */
 static bool line_deliver(TsiArena* a, uint32_t line_id, uint32_t slab_id, uint32_t seq) {
     TsiSpace* s = &a->space;
     unsigned threshold = tsi_slab_class(s, slab_id)->threshold;
@@ -172,13 +172,12 @@ static bool line_deliver(TsiArena* a, uint32_t line_id, uint32_t slab_id, uint32
         _Atomic uint64_t* heap_word = &tsi_heap(a, tsi_tag_index(tag))->word;
         uint64_t word = tsi_load_seq(heap_word);
         unsigned state = tsi_heap_state(word);
-        /* Also one that a trim has SEIZED: the trim may have looked at the line before our bit, and nobody looks
-         * later. */
+        /* SEIZED counts as nobody's: the trim may have looked at the line before our bit, and nobody looks later. */
         bool owned = state == TSI_HEAP_LIVE || state == TSI_HEAP_RETIRE || state == TSI_HEAP_REVOKED;
         Push p = owned ? inbox_push(s, tsi_binding_at(a, word), slab_id) : PUSH_CLOSED;
         if (p == PUSHED) return others;
         if (!tsi_line_arm(s, line_id, seq)) return owned && p == PUSH_CLOSED; /* T2 */
-        /* Look again: was the line popped, or the heap adopted, before the token was back? */
+        /* look again: was the line popped, or the heap adopted, before the token was back? */
         if (p == PUSH_LINKED && tsi_load_seq(&tsi_slab(s, slab_id)->inbox) != 0) return others;
         if (p == PUSH_CLOSED && nobody_to_tell(a, tsi_load_seq(heap_word))) return others;
         if (p == PUSH_CLOSED) others = true;
@@ -213,7 +212,7 @@ void tsi_line_take_in(TsiBinding* b, const TsiHeap* h, unsigned cls, uint32_t li
     flags &= (uint8_t)~TSI_LINE_ARMED;
     tsi_store_relaxed(&l->flags, flags);
     if ((flags & TSI_LINE_PARKED) == 0 || room == NULL || (flags & TSI_LINE_RETIRED) != 0) return;
-    /* It may have been filed by its owner's free, used up and parked again since it was told of. */
+    /* since it was told of, its owner's free may have filed it, and it was used up and parked again */
     if (!tsi_line_leave(b, cls, l)) tsi_room_push(b->arena, room, cls, l, false);
     tsi_count(&b->counters[cls].unparked);
 }
@@ -224,24 +223,28 @@ static void inbox_take_in(TsiBinding* b, uint32_t slab_id) {
     unsigned cls;
     uint32_t first, lines = lines_of(s, slab_id, &cls, &first);
     if (lines == 0) return;
+
     uint64_t tag = tsi_load_seq(&tsi_slab(s, slab_id)->tag);
     if (tsi_tag_state(tag) != TSI_SLAB_OWNED) return;
     TsiHeap* h = tsi_heap(a, tsi_tag_index(tag));
-    /* Asked for, and not let go yet: or the tokens would come back to this inbox for ever. */
+
+    /* Let go first of a heap that was asked for, or the tokens would keep coming back to this inbox. */
     uint64_t word = tsi_load_seq(&h->word);
     bool asked = tsi_heap_state(word) == TSI_HEAP_RETIRE || tsi_heap_state(word) == TSI_HEAP_REVOKED;
     if (asked && tsi_heap_binding(word) == b->index) tsi_handover(b, h);
+
     /* No bracket on another thread's heap: it would make sweeps leave our own heaps of that incarnation to us. */
     bool ours = tsi_load_seq(&h->word) == tsi_heap_word(b->index, TSI_HEAP_LIVE);
     if (!ours || !tsi_bracket_enter(b, h, tsi_busy_all(h))) {
-        /* Not ours (T3), or being taken from us: the tokens go back into the words, and on to whoever owns
-         * the heap now. One too many is harmless: lines that are not armed ignore it. */
+        /* The slab is not ours (T3), or being taken from us: the tokens go back into the words, and on to the heap's
+         * present owner. A token too many is harmless: lines that are not armed ignore it. */
         for (uint32_t i = 0; i < lines; i++) {
             (void)tsi_line_arm(s, first + i, tsi_tag_seq(tag));
             tsi_line_notify(a, first + i, slab_id, tsi_tag_seq(tag));
         }
         return;
     }
+
     if (tsi_tag_seq(tsi_load_relaxed(&tsi_slab(s, slab_id)->tag)) == tsi_tag_seq(tag)) {
         for (uint32_t i = 0; i < lines; i++) tsi_line_take_in(b, h, cls, first + i, tsi_tag_seq(tag));
     }

@@ -1,5 +1,5 @@
 /*
- * line.h - lines of a heap: refill, park, inbox.
+ * line.h - lines of a heap: refill, parking, and the inbox that tells of frees by others.
  */
 #ifndef TSI_HEAP_LINE_H
 #define TSI_HEAP_LINE_H
@@ -8,27 +8,30 @@
 
 /* ---- lines; all inside the owner's bracket unless stated ---- */
 
-/* Hands out n free slots of a used-up line; rest: what is free from then on. All refills end here. */
+/* Hands out the n free slots `out` of a used-up line; `rest` stays free. All refills end here. */
 TSI_INLINE void tsi_line_hand_out(TsiLine* l, uint64_t out, uint64_t rest, unsigned n) {
     tsi_store_release(&l->avail, out);  /* invariant F: before the bits leave freed */
-    tsi_store_release(&l->freed, rest); /* pairs with the acquire of whoever asks "is it free?" */
+    tsi_store_release(&l->freed, rest); /* pairs with the acquires of tests whether a slot is free */
     tsi_store_release(&l->issued, tsi_load_relaxed(&l->issued) + n); /* last: pairs with tsi_line_handed_out */
 }
-/* Moves remote and freed slots to avail if there are at least `least`; returns how many avail has. */
+/* Moves remote and freed slots to avail if there are at least `least`. Returns how many avail has then, or 0. */
 unsigned tsi_line_refill(TsiBinding* b, TsiLine* l, const TsiClass* c, unsigned least);
-/* Puts a used-up line where its free slots will be found: at the back of the room's queue when it has some free
- * slots, otherwise it is parked. False when it has enough for a refill. */
+/* Puts a used-up line where its free slots will be found: at the back of the room's queue if it has a few, otherwise it
+ * is parked. Returns false, and does neither, if it has enough for a refill. */
 bool tsi_line_leave(TsiBinding* b, unsigned cls, TsiLine* l);
-/* Where slots of a line are handed out in whose slab a handle may have been issued: their counts become even again. */
+/* Makes the counts of `slots` even, as they are handed out, if a handle may have been issued in their slab. */
 void tsi_line_counts_even(TsiSpace* s, TsiLine* l, const TsiClass* c, uint64_t slots);
-/* The owner's free of a slot: its bit, and a parked line goes into its room. */
+/* Frees a slot: sets its bit, and files a parked line in its room. */
 void tsi_line_freed(TsiBinding* b, TsiLine* l, unsigned slot);
-/* A thread that freed slots of a parked line tells its owner; any thread. `seq` is the slab's when freed. */
+/* Tells the owner of a parked line that slots were freed there; `seq` is the slab's when they were. [any thread, no
+ * lock] */
 void tsi_line_notify(TsiArena* a, uint32_t line_id, uint32_t slab_id, uint32_t seq);
-/* The token of a line of the owner's heap may have come home: looks whether the line has room. `seq` is the slab's. */
+/* Takes back the token of a line of the owner's heap if it has come home, and files the line if it has room. `seq` is
+ * the slab's. */
 void tsi_line_take_in(TsiBinding* b, const TsiHeap* h, unsigned cls, uint32_t line_id, uint32_t seq);
-/* The owner takes in slabs others have told it of. */
+/* Takes in the slabs that others have told the owner of. [own thread, no bracket] */
 void tsi_inbox_drain(TsiBinding* b);
+/* Takes in the inbox and closes it. [own thread, no bracket] */
 void tsi_inbox_close(TsiBinding* b);
 
 #endif

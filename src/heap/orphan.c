@@ -5,7 +5,6 @@
 #include "mem/parts.h"
 #include "mem/purge.h"
 
-/* issued: by the slab; what it was counted with as it became an orphan. */
 void tsi_orphan_unlink_locked(TsiArena* a, TsiInc* i, uint32_t slab_id, TsiTotals issued) {
     TSI_HOLDS(tsi_inc_lock(i));
     i->orphaned.objects -= issued.objects;

@@ -22,7 +22,7 @@ void tsi_binding_set_ambient(TsiBinding* b, TsiHeap* h) {
     b->region = r != &tsi_no_region ? r : NULL;
 }
 
-/* The heap is the primary of the incarnation that it is in, and its owner's to use. */
+/* Returns true if the heap is the primary of the incarnation that it is in, and its owner's to use. */
 static bool is_used(TsiHeap* h, TsiRef ref) {
     return tsi_word_is(&h->key, ref) && tsi_heap_state(tsi_load_relaxed(&h->word)) == TSI_HEAP_LIVE;
 }
@@ -90,7 +90,7 @@ void tsi_heaps_prune(TsiBinding* b) {
         next = h->own_next;
         /* acquire: pairs with the release of the sweep that left it DEAD */
         if (tsi_heap_state(tsi_load_acquire(&h->word)) != TSI_HEAP_DEAD) continue;
-        TSI_CHECK(h->skip == 0); /* B3: settled before the call that was inside of it returned */
+        TSI_CHECK(h->skip == 0); /* B3: settled before the call inside of it returned */
         tsi_heap_drop_own(b, h);
     }
 }

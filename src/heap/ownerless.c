@@ -9,9 +9,9 @@
 #include "heap/sweep.h"
 #include "threads/registry.h"
 
-enum { TAKES = 64 /* frees in heaps that are nobody's, for each attempt to have one */ };
+enum { TAKES = 64 /* frees in heaps that are nobody's, for each attempt to adopt one */ };
 
-/* Takes what is empty of a heap that nobody owns, if its incarnation is still that of `ref`. */
+/* Takes the empty slabs of a heap that nobody owns, if its incarnation is still that of `ref`. [no lock, no bracket] */
 static void take_empty(TsiArena* a, TsiBinding* b, TsiHeap* h, TsiRef ref) {
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
     TsiSweep w = {.arena = a, .b = b, .inc = i, .learns = true};

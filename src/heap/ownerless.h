@@ -1,11 +1,11 @@
 /*
- * ownerless.h - heaps that nobody owns in a phase that goes on: what is emptied there goes back, and room is found.
+ * ownerless.h - heaps that no thread owns, in a phase that goes on: gives back what is emptied there, and finds room.
  *
- * A thread that exits gives back its empty slabs. What still holds objects stays in a heap without an owner (DETACHED),
- * which the next thread that needs a heap, or free slots of a class that the heap has, takes over. Until then other
- * threads free there. Nobody allocates, so a slab that one of them empties would wait for a trim: instead the freers
- * add up what they have emptied, and the one that makes it an eighth of the heap takes all empty slabs out. A heap
- * that has none left is freed.
+ * A thread that exits gives back its empty slabs. The others stay in a heap without an owner (DETACHED), until a thread
+ * that needs a heap, or free slots of a class that the heap has, adopts it. Until then other threads free there, and
+ * nobody allocates, so a slab that one of them empties would wait for a trim. Instead the freers add up what they have
+ * emptied, and the one that makes it an eighth of the heap takes all empty slabs out. A heap that has none left is
+ * freed.
  *
  *   freer                                       whoever walks the heap, under the stripe
  *   bit, or mark and count       (seq_cst)      emptied = roomy = 0            (seq_cst)
@@ -15,24 +15,24 @@
  *
  * Invariants
  *   O1  While a heap is DETACHED in an ACTIVE incarnation, its empty slabs are fewer than an eighth of its bytes, but
- *       for frees that are under way: the freer sees DETACHED, or who has stored that sees `emptied`. A freer that sees
- *       LIVE is done: whoever changes the word looks at the slabs afterwards.
+ *       for frees that are under way: either the freer sees DETACHED, or the thread that stored it sees `emptied`. A
+ *       freer that sees LIVE is done: each thread that changes the word looks at the slabs afterwards.
  *   O2  A class for which a DETACHED heap has a line to allocate from is in `roomy` of the heap, and then in that of
  *       its incarnation, but for frees that are under way. Both may have more. A search takes the class out of the
- *       incarnation's before it looks at the heaps, so each vain search was asked for by a free or a heap.
+ *       incarnation's before it looks at the heaps, so each search that finds nothing was asked for by a free or a
+ *       heap.
  */
 #ifndef TSI_HEAP_OWNERLESS_H
 #define TSI_HEAP_OWNERLESS_H
 
 #include "state/arena.h"
 
-/* After a free in a slab of a heap that was not LIVE, in incarnation i, which `ref` names and which is ACTIVE. Notes
- * that the slab's class has room, and takes the heap's empty slabs if enough of it is empty. b may be NULL. No lock
- * held, no bracket open. */
+/* Completes a free in a slab of heap h, which was not LIVE, in an ACTIVE incarnation that `ref` names: notes that the
+ * slab's class has room, and takes the heap's empty slabs if they are enough. b may be NULL. [no lock, no bracket] */
 void tsi_ownerless_freed(TsiArena* a, TsiBinding* b, const TsiPlace* at, TsiHeap* h, TsiRef ref);
-/* After each free in such a heap. A thread whose heap a look or a trim has taken frees there as in another thread's
- * until it allocates. One that goes on freeing in the ring without a heap takes one that is nobody's, where looks give
- * back what it empties (decay_ms); elsewhere O1 has to. [own thread, no lock held, no bracket open] */
+/* Completes each such free: for a thread that goes on so in the ring without a heap, since a look or a trim has taken
+ * its, adopts one from time to time, where looks give back what it empties (decay_ms); elsewhere O1 has to. [own
+ * thread, no lock, no bracket] */
 void tsi_ownerless_again(TsiBinding* b, TsiRef ref);
 
 #endif

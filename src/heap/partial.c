@@ -1,17 +1,17 @@
 /*
  * partial.c - see partial.h.
  *
- * A sweep claims orphans with dead pages under the stripe and gives the pages back without it. Between the two the
- * tag says PARTIAL: late frees go on, but nobody else returns the slab, so its pages cannot be another slab's by
- * then. Whoever makes it an ORPHAN again then looks whether it was completed, or released, in between.
+ * A sweep claims orphans with dead pages under the stripe and gives the pages back without it. In between the tag says
+ * PARTIAL: late frees go on, but nobody else returns the slab, so its pages cannot be another slab's by then. The
+ * thread that makes it an ORPHAN again looks whether it was completed, or released, in between.
  */
 #include "heap/partial.h"
 
 #include "mem/purge.h"
 #include "mem/region.h"
 
-/* Pages of a slab that no live slot touches and that could go back to the system; a bit for each page. Of a region:
- * parts of *page_bytes each, which may be larger than a page. */
+/* Returns a bit for each page of a slab that no live slot touches and that could go back to the system; of a region,
+ * for each part of *page_bytes, which may be more than a page. */
 static uint64_t dead_pages(const TsiSpace* s, unsigned cls, uint32_t slab_id, size_t* page_bytes) {
     const TsiClass* c = &s->classes->c[cls];
     size_t page = tsi_os.page_bytes, pages = c->slab_bytes / page;
@@ -34,7 +34,7 @@ static uint64_t dead_pages(const TsiSpace* s, unsigned cls, uint32_t slab_id, si
     return all & ~live_pages & ~tsi_load_relaxed(&tsi_slab(s, slab_id)->gone);
 }
 
-/* The slab is claimed, or the caller's own: nobody else writes what is gone. */
+/* Notes pages as gone. The slab is claimed, or the caller's own: nobody else writes this. */
 static void note_gone(TsiSpace* s, unsigned cls, uint32_t slab_id, uint64_t pages) {
     TsiSlab* slab = tsi_slab(s, slab_id);
     if (tsi_class_is_region(cls)) {
@@ -62,7 +62,7 @@ size_t tsi_partial_dead_bytes(const TsiSpace* s, unsigned cls, uint32_t slab_id)
     return (size_t)tsi_popcount(dead_pages(s, cls, slab_id, &page)) * page;
 }
 
-/* Adjoining pages that are to go, together. */
+/* Adjoining pages that go together. */
 typedef struct Run {
     uint8_t *from, *to;
 } Run;
@@ -79,8 +79,8 @@ static void run_add(TsiSpace* s, Run* run, uint8_t* p, size_t bytes) {
     run->to = p + bytes;
 }
 
-/* Gives back the pages of a slab that no object touches, but for the last of them, which stay in the run, as those of
- * the slab before it. Returns how many bytes. The caller has claimed the slab, or owns it. */
+/* Gives back the pages of a slab that no object touches; the last of them stay in the run for the next slab's. Returns
+ * how many bytes. The caller has claimed the slab, or owns it. */
 static size_t give_dead(TsiSpace* s, unsigned cls, uint32_t slab_id, Run* run) {
     size_t page, bytes = 0;
     uint8_t* payload = tsi_slab_payload(s, &s->classes->c[cls], slab_id);
@@ -133,14 +133,14 @@ uint64_t tsi_partial_let_go(TsiSpace* s, uint32_t slab_id) {
     _Atomic uint64_t* tag = &tsi_slab(s, slab_id)->tag;
     uint64_t old = tsi_load_relaxed(tag);
     uint64_t now = (old & ~(uint64_t)TSI_SLAB_STATE) | TSI_SLAB_ORPHAN;
-    /* seq_cst, then the words: a freer sets its bit, then looks at the tag. One of us sees that the slab is
+    /* seq_cst, then the words: a freer sets its bit, then looks at the tag. At least one of us sees that the slab is
      * complete. */
     while (!tsi_cas_seq(tag, &old, now)) now = (old & ~(uint64_t)TSI_SLAB_STATE) | TSI_SLAB_ORPHAN;
     return now;
 }
 
-/* No live object is in the page of an object that was freed: each late free asks this, and the answer is mostly no.
- * True also where only dead_pages can tell. */
+/* Returns true if no live object may be in the page of one that was freed, also where only dead_pages can tell. Each
+ * late free asks this; the answer is normally no. */
 static bool page_may_be_dead(const TsiSpace* s, const TsiPlace* at, size_t bytes) {
     const TsiClass* c = &s->classes->c[at->cls];
     uint32_t page = (uint32_t)tsi_os.page_bytes;
@@ -155,6 +155,7 @@ static bool page_may_be_dead(const TsiSpace* s, const TsiPlace* at, size_t bytes
         }
         return false;
     }
+
     uint64_t in_page = tsi_partial_slots(c, at->slot);
     if (in_page == 0) return true;
     uint32_t line = at->line_id, n = 1;
@@ -170,7 +171,7 @@ static bool page_may_be_dead(const TsiSpace* s, const TsiPlace* at, size_t bytes
 bool tsi_partial_page_freed(TsiArena* a, const TsiPlace* at, uint64_t tag, TsiInc** inc, uint64_t* era) {
     TsiSpace* s = &a->space;
     const TsiClass* c = &s->classes->c[at->cls];
-    if (c->slab_bytes <= tsi_os.page_bytes) return false; /* it goes as a whole */
+    if (c->slab_bytes <= tsi_os.page_bytes) return false; /* goes as a whole */
     size_t part, size = tsi_place_bytes(s, at);
     if (size == 0 || !page_may_be_dead(s, at, size)) return false;
     uint64_t dead = dead_pages(s, at->cls, at->slab_id, &part);

@@ -6,25 +6,26 @@
 
 #include "heap/taken.h"
 
-/* Claims an orphan for the sweep if it has such pages; else does nothing. Stripe held. */
+/* Claims an orphan for the sweep if it has such pages; otherwise does nothing. [stripe held] */
 void tsi_partial_claim(TsiSweep* w, unsigned cls, uint32_t slab_id);
-/* Bytes of such pages, whoever has the orphan. Stripe held. */
+/* Returns the slab's bytes of such pages, whoever has claimed it. [stripe held] */
 size_t tsi_partial_dead_bytes(const TsiSpace* s, unsigned cls, uint32_t slab_id);
-/* Gives back pages of claimed slabs, whose ids ascend. No lock held. */
+/* Gives back such pages of the n claimed slabs, whose ids ascend. [no lock] */
 void tsi_partial_give(TsiSweep* w, uint32_t* ids, unsigned n);
-/* Gives back such pages of a region that its owner allocates nothing in any more. Owner, in the heap's bracket. */
+/* Gives back such pages of a region in which its owner allocates nothing any more. [owner, in bracket] */
 void tsi_partial_thin(TsiSpace* s, unsigned cls, uint32_t slab_id);
-/* Lets go of one of them; its tag. While it was PARTIAL nobody else could return it: was it completed, or released? */
+/* Makes a claimed slab an ORPHAN again and returns its tag. While it was PARTIAL nobody else could return it: the
+ * caller must look whether it was completed or released. */
 uint64_t tsi_partial_let_go(TsiSpace* s, uint32_t slab_id);
-/* So much without a live object, by late frees, for a look at eight times as much of the phase's orphans, one after the
- * other: an eighth of them at most has such pages, and no free looks at more. */
+/* bytes of pages that late frees have left without a live object, until the phase's next orphans are looked at, eight
+ * times as many bytes: an eighth of them at most has such pages, and no free looks at more */
 enum { TSI_LATE_PAGES_BYTES = 64 << 10, TSI_LATE_LOOK_BYTES = 8 * TSI_LATE_PAGES_BYTES };
-/* Counts a page of an orphan that a free has left without a live slot, perhaps. Returns true if there were enough of
- * them for tsi_inc_thin of *inc in *era. */
+/* Counts, after a free in an orphan, the pages that it has left without a live slot. Returns true once there are enough
+ * of them for tsi_inc_thin of *inc in *era. [any thread] */
 bool tsi_partial_page_freed(TsiArena* a, const TsiPlace* at, uint64_t tag, TsiInc** inc, uint64_t* era);
 
-/* Slots of a line in the page that a slot lies in: all of them where a page has several lines; 0 where objects lie in
- * two pages. */
+/* Returns the slots of a line that begin in the same page as `slot`: all of them where a page has several lines; 0
+ * where objects lie in two pages. */
 TSI_INLINE uint64_t tsi_partial_slots(const TsiClass* c, unsigned slot) { return c->in_page << (slot & c->page_first); }
 
 #endif

@@ -15,8 +15,8 @@ static uint32_t take_ends_if_drained_locked(TsiInc* i) {
     return ends;
 }
 
-/* Programs run here: no bank is held meanwhile, and the binding may have been anywhere when it goes on, as after
- * allocations of the cleanups' own. */
+/* Runs the cleanups, which are the program's: no bank is held meanwhile, and the binding may have been anywhere when
+ * this returns, as after allocations. */
 static void run_ends(TsiArena* a, uint32_t at) {
     TsiBankPause pause = tsi_bank_pause();
     while (at != 0) {

@@ -1,11 +1,11 @@
 /*
- * put_off.h - pages that a drain of a small phase does not give back at once.
+ * put_off.h - pages that the drain of a small phase does not give back at once.
  *
- * What outlives a phase is often freed a moment later: a response, a line of a log. If the drain gave back the pages in
- * which nothing lives, each would be filled anew for one of the next phases, at the cost of a system call and of page
- * faults. So a drain counts these bytes, and where they are few it leaves them. The thread that has drained remembers
- * the phase. It gives pages back, of the phases that it has drained first, when it has put off more than a bound; by
- * then most of them have no slab any more.
+ * Objects that outlive a phase are often freed a moment later: a response, a line of a log. If the drain gave back the
+ * pages in which nothing lives, each would be filled anew for one of the next phases, at the cost of a system call and
+ * of page faults. So a drain counts these bytes, and where they are few it leaves them, and the thread remembers the
+ * phase. Once it has put off more than a bound, it gives back the pages of the phases that it drained first; by then
+ * most of those have no slab any more.
  *
  *   drain:  bytes of pages without an object  >= PHASE: they go at once
  *                                             <  PHASE: the phase is remembered, the bytes added to the thread's

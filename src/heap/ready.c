@@ -23,13 +23,13 @@ static uint64_t ready_word(const TsiBinding* b, uint32_t slab_id) {
 
 /* ---- a phase begins ---- */
 
-/* A heap without its region. */
+/* Frees a heap that has lost its region. [own thread] */
 static void drop_bare(TsiBinding* b, TsiHeap* h, unsigned rank) {
     tsi_heap_drop_own(b, h);
     b->ready_bytes -= b->ready_size[rank];
 }
 
-/* The phase has no heap yet, and h is the thread's: it is the first one. */
+/* Enters h, the thread's, into a phase without a heap. */
 TSI_INLINE void enter_locked(TsiBinding* b, TsiInc* i, TsiHeap* h, TsiRef ref) {
     TSI_HOLDS(tsi_inc_lock(i));
     TsiRegion* r = tsi_load_relaxed(&h->region);
@@ -49,17 +49,17 @@ TSI_INLINE void enter_locked(TsiBinding* b, TsiInc* i, TsiHeap* h, TsiRef ref) {
     if (TSI_UNLIKELY(b->profile_mean != 0)) tsi_store_relaxed(&r->lim, 0); /* what is bumped first draws a mark */
     tsi_store_relaxed(&r->heap_at, tsi_heap_at(h));
     tsi_store_relaxed(&slab->gone, 0);
-    /* release: as in slab_open of take.c */
+    /* release: see slab_open in take.c */
     tsi_store_release(&slab->tag, tsi_tag(tsi_tag_seq(tsi_load_relaxed(&slab->tag)), h->index, TSI_SLAB_OWNED));
 }
 
-/* As tsi_count_slow, whose counts h has; and what it is besides. */
+/* Counts the begin of a phase by a waiting heap, like tsi_count_slow; h has its counts already. [own thread] */
 TSI_INLINE void count_begun(TsiBinding* b) {
     tsi_count(&b->counters[TSI_CLASS_REGION].straight_begun);
     tsi_probe_slow_path(b->arena->owner, TSI_CLASS_REGION - 1, b->classes->c[TSI_CLASS_REGION].size, TSI_SLOW_MISS);
 }
 
-/* The heap was not to be had. NULL */
+/* Undoes a take, as the heap could not be had. Returns NULL. */
 static TSI_NOINLINE TsiHeap* not_taken(TsiBinding* b, TsiInc* i, TsiHeap* h, unsigned rank, uint64_t seen,
                                        bool charged) {
     if (charged) tsi_uncharge_all_locked(b->arena, b, i);
@@ -74,32 +74,36 @@ static TSI_NOINLINE bool owner_is_another(TsiInc* i) {
     return tsi_load_relaxed(&i->owner) != tsi_tls.thread->index + 1;
 }
 
-/* The incarnation, which is open, is another thread's alone. */
+/* Returns true if the incarnation, which is open, is another thread's alone. */
 TSI_INLINE bool is_anothers_locked(TsiInc* i) {
     TSI_HOLDS(tsi_inc_lock(i));
     return TSI_UNLIKELY(i->owned) && owner_is_another(i);
 }
 
+/* Takes a waiting heap into a phase that has none; or returns NULL. */
 TSI_INLINE TsiHeap* take(TsiBinding* b, TsiRef ref) {
     TsiInc* i = tsi_inc(&b->arena->phases, tsi_ref_index(ref));
     unsigned rank = tsi_bump_first_rank(b, tsi_inc_label(i));
-    /* A page that is there is better than to take part of one. */
+    /* a page that is there is better than taking part of one */
     if (rank == TSI_RANK_PART && b->ready_count[rank] == 0) rank = TSI_RANK_PAGE;
     uint32_t count = b->ready_count[rank];
-    /* The id is the incarnation's, or of one that came after it. */
+    /* the id may already be a later incarnation's */
     if (TSI_UNLIKELY(count == 0 || (tsi_load_relaxed(&i->id) & TSI_DOMAIN_ID_BIT) == 0)) return NULL;
+
     _Atomic uint32_t* at = &b->ready[rank][count - 1];
     TsiHeap* h = b->heaps_base + (tsi_load_relaxed(at) - 1);
     size_t bytes = b->ready_size[rank];
     uint64_t now = tsi_inc_opening_ns(i, ref), seen = ready_word(b, tsi_load_relaxed(&h->slabs) - 1);
+
     tsi_inc_take(i);
-    /* The first to take the stripe: nobody has closed it, there is no heap, no slab and no budget. */
+    /* The first to take the stripe: nobody has closed the phase, and it has no heap, slab or budget. */
     bool first = tsi_load_relaxed(&i->word) == (tsi_ref_era(ref) << 2 | TSI_INC_ACTIVE) &&
                  ((i->lock_fast ^ 1) | i->lock_contended) == 0 && !is_anothers_locked(i);
     bool charged = TSI_LIKELY(first) && tsi_charge_first_locked(b, i, bytes);
-    /* seq_cst: decides between us and who flushes */
+    /* seq_cst: decides between us and a thread that flushes */
     if (TSI_UNLIKELY(!charged || !tsi_cas_seq(&h->word, &seen, tsi_heap_word(b->index, TSI_HEAP_LIVE))))
         return not_taken(b, i, h, rank, seen, charged);
+
     enter_locked(b, i, h, ref);
     tsi_inc_opened_locked(i, now);
     tsi_inc_give(i);
@@ -119,7 +123,7 @@ TsiBirth tsi_ready_heap(TsiBinding* b, TsiRef ref, bool bumps, TsiHeap** out) {
 }
 
 void* tsi_ready_first(TsiBinding* b, TsiRef ref, uint32_t bytes) {
-    /* What a slow path sees to before it allocates, but for tsi_warm_look, which ends have, too. */
+    /* All that a slow path must do before it allocates, except tsi_warm_look, which ends do, too. */
     bool waiting = tsi_load_relaxed(&b->inbox) != TSI_INBOX_EMPTY || tsi_load_relaxed(&b->arena->has_unswept) ||
                    tsi_load_relaxed(&b->dead_heaps) != 0 || tsi_load_relaxed(&tsi_barrier_failed);
     if (waiting || b->watched || tsi_tls.exiting) return NULL;
@@ -134,28 +138,28 @@ void* tsi_ready_first(TsiBinding* b, TsiRef ref, uint32_t bytes) {
     return NULL;
 }
 
-/* ---- a phase ends ---- */
+/* ---- a phase ends: [own thread, no bracket] ---- */
 
 static bool has_budget(TsiBinding* b, size_t bytes) {
     if (TSI_LIKELY(b->ready_bytes + bytes <= tsi_load_relaxed(&b->warm.lent))) return true;
     return tsi_warm_lend(b, bytes) && b->ready_bytes + bytes <= tsi_load_relaxed(&b->warm.lent);
 }
 
-/* Ends the region's life and begins the next. False when that is not possible now. */
+/* Ends the region's life, with *sum, and begins the next. Returns false if that cannot be now. */
 TSI_INLINE bool renew_region(TsiArena* a, TsiRegion* r, TsiSlab* slab, TsiRegionSum* sum) {
     bool turned = tsi_region_turn(r, sum);
     for (; TSI_UNLIKELY(sum->twice != 0); sum->twice--) tsi_refuse_count(a, TSI_REFUSED_LATE);
-    /* seq_cst, after the word was exchanged: who has set the flag meanwhile looks at the word then, and issues no
-     * handle. */
+    /* seq_cst, after the word was exchanged: a thread that has set the flag meanwhile looks at the word then, and
+     * issues no handle. */
     uint64_t tag = tsi_load_seq(&slab->tag);
-    /* Before a next life: handles of this one match none. */
+    /* before a next life: handles of this one match none */
     if (TSI_UNLIKELY((tag & TSI_SLAB_HANDLED) != 0)) tsi_add_relaxed(&slab->gen_base, 1);
     if (TSI_UNLIKELY(tsi_load_relaxed(&slab->gen_base) >= TSI_GEN_LIMIT || !turned)) return false;
     tsi_store_release(&slab->tag, tsi_tag(tsi_seq_next(tsi_tag_seq(tag)), 0, TSI_SLAB_WARM));
     return true;
 }
 
-/* The heap and its region, whose next life has begun, wait from here on. */
+/* Lets the heap wait, with its region, whose next life has begun. */
 TSI_INLINE void put(TsiBinding* b, TsiHeap* h, unsigned rank, uint32_t count, size_t bytes) {
     tsi_store_relaxed(&h->ref, 0);
     if (b->heap == h) tsi_binding_set_ambient(b, &tsi_no_heap);
@@ -164,12 +168,12 @@ TSI_INLINE void put(TsiBinding* b, TsiHeap* h, unsigned rank, uint32_t count, si
     b->ready_bytes += bytes;
     tsi_store_relaxed(&b->warm.used, true);
     tsi_store_release(&h->word,
-                      ready_word(b, tsi_load_relaxed(&h->slabs) - 1)); /* publishes the region to who flushes */
+                      ready_word(b, tsi_load_relaxed(&h->slabs) - 1)); /* publishes the region to its flushers */
 }
 
-/* The thread has taken the stripe to begin the phase and to end it, and nobody else has taken it. So nobody has
- * closed the phase or its heap, has a heap or a slab in it, registered a cleanup, pinned or relabelled it, or posted
- * anything of it. Other words can be changed without the stripe. */
+/* Returns true if the thread has taken the stripe to begin the phase and to end it, and nobody else has taken it. So
+ * nobody has closed the phase or its heap, has a heap or a slab in it, registered a cleanup, pinned or relabelled it,
+ * or posted anything of it. Other words can be changed without the stripe. */
 TSI_INLINE bool is_untouched_locked(TsiBinding* b, TsiInc* i, TsiRef ref, const TsiHeap* h) {
     TSI_HOLDS(tsi_inc_lock(i));
     bool here = tsi_load_relaxed(&i->word) == (tsi_ref_era(ref) << 2 | TSI_INC_ACTIVE) &&
@@ -184,7 +188,7 @@ TSI_INLINE bool is_untouched_locked(TsiBinding* b, TsiInc* i, TsiRef ref, const 
     return true;
 }
 
-/* As tsi_inc_open has made it, but for its label and times. */
+/* Resets the record to the state that tsi_inc_open leaves, but for its label and times. */
 TSI_INLINE void clean_locked(TsiInc* i, uint32_t label) {
     TSI_HOLDS(tsi_inc_lock(i));
     i->heaps = 0;
@@ -195,13 +199,13 @@ TSI_INLINE void clean_locked(TsiInc* i, uint32_t label) {
     i->clean = true;
 }
 
-/* What the phase has done. */
+/* The sums of a phase that ends. */
 typedef struct TsiEnded {
-    TsiRegionSum sum; /* of its slabs: what lives is released */
+    TsiRegionSum sum; /* of its slabs; live objects are released */
     uint64_t slow, slabs, now_ns;
 } TsiEnded;
 
-/* What the phase leaves in its label's account. */
+/* Posts the phase to its label's account. */
 TSI_INLINE void post_locked(TsiBinding* b, TsiInc* i, const TsiEnded* e) {
     TSI_HOLDS(tsi_inc_lock(i));
     uint64_t charge = tsi_load_relaxed(&i->charge), since = tsi_load_relaxed(&i->open_since_ns);
@@ -219,7 +223,7 @@ TSI_INLINE void post_locked(TsiBinding* b, TsiInc* i, const TsiEnded* e) {
     tsi_label_less(b, p, label, bytes);
 }
 
-/* As tsi_bump_learn, of a phase that has had one region. */
+/* Learns like tsi_bump_learn, from a phase that has had one region. */
 TSI_INLINE void learn(TsiBinding* b, const TsiHeap* h, const TsiRegion* r, uint32_t label) {
     TsiLearned* l = &b->learned[label % TSI_LEARNED];
     uint32_t rel = tsi_load_relaxed(&r->rel);
@@ -229,8 +233,8 @@ TSI_INLINE void learn(TsiBinding* b, const TsiHeap* h, const TsiRegion* r, uint3
     tsi_bump_learn(b, h, label);
 }
 
-/* Where the heap may wait: the rank of its region, if that is all that it has taken, it still bumps there, and there is
- * room for one more. Else TSI_READY_RANKS. */
+/* Returns the rank of the heap's region if the heap may wait: the region is all that it has taken, it still bumps
+ * there, and there is room for one more. Otherwise returns TSI_READY_RANKS. */
 TSI_INLINE unsigned waits_at(TsiBinding* b, const TsiHeap* h) {
     unsigned rank = h->rank - 1u;
     if (tsi_load_relaxed(&h->slab_count) != 1 || h->room != NULL || !h->ranked || !h->bumps) return TSI_READY_RANKS;
@@ -239,7 +243,7 @@ TSI_INLINE unsigned waits_at(TsiBinding* b, const TsiHeap* h) {
     return TSI_UNLIKELY(b->profile_mean != 0) || !has_budget(b, b->ready_size[rank]) ? TSI_READY_RANKS : rank;
 }
 
-/* All but what has gone back, and the time. */
+/* Fills in the receipt, except the time and the memory that has gone back. */
 TSI_INLINE void fill_locked(TsiInc* i, const TsiRegionSum* sum, EpochReceipt* out) {
     TSI_HOLDS(tsi_inc_lock(i));
     *out = (EpochReceipt){.version = TSI_RECEIPT_VERSION,
@@ -259,23 +263,24 @@ static void tell_time(uint64_t since_ns, EpochReceipt* out) {
     out->close_ns = end > since_ns ? end - since_ns : 0;
 }
 
-/* The time, if anybody asks for it. */
+/* Returns the time, if anybody asks for it. */
 TSI_INLINE uint64_t end_ns(TsiInc* i, const EpochReceipt* out) {
     bool asked = out != NULL || tsi_load_relaxed(&i->open_since_ns) != TSI_UNTIMED;
     return TSI_LIKELY(asked) ? tsi_os.quick_ns() : 0;
 }
 
-/* The rest of a straight end whose heap does not wait: its slabs go, as from a sweep. The stripe is held, and given.
- * Returns false, and ends nothing, if the phase never held a slab: what found no room was charged to nobody, and the
- * account has neither its size nor its age. */
+/* Ends a phase straight whose heap does not wait: its slabs go, as from a sweep. Gives the stripe. Returns false, and
+ * ends nothing, if the phase never held a slab: an allocation that found no room was charged to nobody, and the account
+ * has neither its size nor its age. */
 static TSI_NOINLINE bool end_without_heap(TsiBinding* b, TsiInc* i, TsiHeap* h, EpochReceipt* out) {
     TSI_HOLDS(tsi_inc_lock(i));
     if (tsi_load_relaxed(&h->slab_count) == 0) { /* and none has gone: peak is 0 (is_untouched_locked) */
         tsi_inc_give(i);
         return false;
     }
+
     TsiSweep w = {.arena = b->arena, .b = b, .inc = i, .learns = true};
-    /* The sweep asks for the state. release: as in end_with_heap. */
+    /* for the sweep; release: as in end_with_heap */
     tsi_store_release(&i->word, tsi_inc_era(i) << 2 | TSI_INC_RELEASED);
     TsiEnded e = {.now_ns = end_ns(i, out)};
     tsi_sweep_own_locked(&w, h);
@@ -283,10 +288,12 @@ static TSI_NOINLINE bool end_without_heap(TsiBinding* b, TsiInc* i, TsiHeap* h, 
     e.slow = i->slow;
     e.slabs = i->closed_slabs;
     if (out != NULL) fill_locked(i, &e.sum, out);
+
     tsi_store_release(&i->word, TSI_INC_RELEASED); /* era 0, as in end_with_heap */
     post_locked(b, i, &e);
     w.uncharged = 0; /* with the post */
     tsi_store_relaxed(&i->charge, tsi_load_relaxed(&i->charge) & ~TSI_CHARGE_MASK);
+
     tsi_inc_give(i);
     tsi_sweep_finish(&w);
     if (out == NULL) return true;
@@ -295,8 +302,8 @@ static TSI_NOINLINE bool end_without_heap(TsiBinding* b, TsiInc* i, TsiHeap* h, 
     return true;
 }
 
-/* The same of one whose heap waits. False when its region cannot be used again now: its objects have ended all the
- * same, and the common way finds it empty. */
+/* Ends a phase straight whose heap waits, and gives the stripe. Returns false if its region cannot be used again now:
+ * its objects have ended all the same, and the common way finds it empty. */
 TSI_INLINE bool end_with_heap(TsiBinding* b, TsiInc* i, TsiHeap* h, unsigned rank, EpochReceipt* out) {
     TSI_HOLDS(tsi_inc_lock(i));
     TsiArena* a = b->arena;
@@ -305,6 +312,7 @@ TSI_INLINE bool end_with_heap(TsiBinding* b, TsiInc* i, TsiHeap* h, unsigned ran
     TsiRegion* r = tsi_load_relaxed(&h->region);
     TsiSlab* slab = tsi_slab(&a->space, tsi_load_relaxed(&h->slabs) - 1);
     TsiEnded e = {.slow = tsi_load_relaxed(&h->slow), .slabs = 1, .now_ns = end_ns(i, out)};
+
     learn(b, h, r, label);
     if (TSI_UNLIKELY(!renew_region(a, r, slab, &e.sum))) {
         i->allocated = (TsiTotals){e.sum.issued, e.sum.issued_bytes};
@@ -312,9 +320,10 @@ TSI_INLINE bool end_with_heap(TsiBinding* b, TsiInc* i, TsiHeap* h, unsigned ran
         tsi_inc_give(i);
         return false;
     }
+
     if (TSI_UNLIKELY(out != NULL)) fill_locked(i, &e.sum, out);
-    /* Era 0, which matches no reference, before the account has the phase (label.h): nobody sees the phase between
-     * the two. The record is ours until it is given back. release: nobody enters its heap any more, and whoever wants
+    /* Era 0, which matches no reference, before the account has the phase (label.h): nobody sees the phase between the
+     * two. The record is ours until it is given back. release: nobody enters its heap any more, and a thread that wants
      * to make one waits for the stripe. */
     tsi_store_release(&i->word, TSI_INC_RELEASED);
     post_locked(b, i, &e);
@@ -322,6 +331,7 @@ TSI_INLINE bool end_with_heap(TsiBinding* b, TsiInc* i, TsiHeap* h, unsigned ran
     tsi_count(&b->counters[TSI_CLASS_REGION].straight_ended);
     put(b, h, rank, count, bytes);
     tsi_inc_give(i);
+
     if (TSI_LIKELY(out == NULL)) return true;
     out->slabs_returned = out->regions_returned = 1;
     out->bytes_returned = bytes;
@@ -333,7 +343,7 @@ bool tsi_ready_end(TsiBinding* b, TsiRef ref, EpochReceipt* out) {
     TsiArena* a = b->arena;
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
     if (tsi_load_relaxed(&i->heap_count) != 1) return false; /* a hint */
-    tsi_inc_take(i); /* before anything that the heap's owner has is read: a trim may be at it */
+    tsi_inc_take(i); /* before reading anything of the heap's owner: a trim may be at it */
     TsiHeap* h = b->heaps_base + (i->heaps - (i->heaps != 0)); /* record 0 is nobody's */
     if (TSI_UNLIKELY(!is_untouched_locked(b, i, ref, h))) {
         tsi_inc_give(i);
@@ -354,6 +364,6 @@ void tsi_ready_child(TsiArena* a, TsiHeap* h, bool own) {
     TsiBinding* b = tsi_binding_at(a, tsi_load_relaxed(&h->word));
     tsi_store_relaxed(&h->slabs, 0);
     tsi_store_relaxed(&h->region, &tsi_no_region);
-    /* Else unused from here on. */
+    /* another thread's stays unused */
     tsi_store_relaxed(&h->word, own ? tsi_heap_word(b->index, TSI_HEAP_BARE) : TSI_HEAP_FREE);
 }

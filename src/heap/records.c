@@ -21,7 +21,7 @@ void tsi_records_tidy_slow(TsiArena* a, bool all) {
     tsi_eras_tidy(&a->phases);
 }
 
-/* A few slabs that are kept warm, one here and one there, keep the bookkeeping of as many chunks, twenty times as
+/* Returns true if few slabs are kept warm, spread out: they keep the bookkeeping of as many chunks, twenty times as
  * much. */
 static bool is_sparse(TsiArena* a) {
     uint64_t chunks = tsi_load_relaxed(&a->space.open_chunks);
@@ -32,6 +32,7 @@ void tsi_ready_close(TsiBinding* b) {
     TsiArena* a = b->arena;
     uint32_t chain = 0;
     tsi_space_give_begin(&a->space); /* of what the store has no room for */
+
     for (unsigned rank = 0; rank < TSI_READY_RANKS; rank++) {
         while (b->ready_count[rank] != 0) {
             _Atomic uint32_t* at = &b->ready[rank][--b->ready_count[rank]];
@@ -45,6 +46,7 @@ void tsi_ready_close(TsiBinding* b) {
             tsi_heap_drop_own(b, h);
         }
     }
+
     tsi_warm_call_in(a, b);
     b->ready_bytes = 0;
     for (chain = tsi_warm_put(a, b, chain, false); chain != 0;) {
@@ -64,9 +66,8 @@ void tsi_binding_flush_records(TsiBinding* b) {
     while (b->room_count != 0) tsi_table_give(&a->rooms, b->room_cache[--b->room_count]);
 }
 
-/* Where the record of a phase has just been given to its table, so that many phases were open at once. After many
- * phases, each time that those which are open have become a quarter: what was kept of the first that ended
- * may lie anywhere. */
+/* Notes that a table got a phase's record: more phases were open at once than threads keep records for. After many
+ * phases, gives kept memory back each time that the open ones have become a quarter: it may lie anywhere. */
 static void phase_given(TsiArena* a) {
     uint32_t learned = tsi_load_relaxed(&a->phases.incs.learned) | tsi_load_relaxed(&a->heaps.learned) |
                        tsi_load_relaxed(&a->domains.learned);
@@ -119,7 +120,7 @@ void tsi_eras_block(TsiBinding* b) {
 static TsiRef find_begun(TsiArena* a, uint64_t era) {
     for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
         const TsiBinding* b = tsi_table_at(&a->bindings, n);
-        /* acquire, both: whoever no longer finds a record here finds it in the table */
+        /* acquire, both: a reader that no longer finds a record here finds it in the table */
         uint64_t block = tsi_load_acquire(&b->era_block);
         if (block == 0 || era - block >= TSI_ERA_BLOCK) continue;
         uint32_t index = tsi_load_acquire(&b->era_record[era % TSI_ERA_BLOCK]);

@@ -1,17 +1,19 @@
 /*
  * records.h - pages of free records go back to the system.
  *
- * Each table says when it has more than is worth keeping (os/table.h). Threads keep some records of each kind to
- * themselves; these count as taken.
+ * Each table says when it has more free records than are worth keeping (os/table.h). Threads keep a few of each kind
+ * for themselves; these count as taken.
  */
 #ifndef TSI_HEAP_RECORDS_H
 #define TSI_HEAP_RECORDS_H
 
 #include "state/arena.h"
 
-/* all: not only what is more than is worth keeping. */
+/* ---- below: [no lock], and with b [own thread] ---- */
+
+/* Gives back pages of free records: `all` of them, or only those that are not worth keeping. */
 void tsi_records_tidy_slow(TsiArena* a, bool all);
-/* Where records have just been given to a table. No lock held. */
+/* Gives back pages of free records if a table has too many. Called after giving records. */
 TSI_INLINE void tsi_records_tidy(TsiArena* a) {
     const TsiPhases* p = &a->phases;
     bool surplus = tsi_load_relaxed(&p->incs.surplus) || tsi_load_relaxed(&p->ends.surplus) ||
@@ -19,45 +21,51 @@ TSI_INLINE void tsi_records_tidy(TsiArena* a) {
                    tsi_load_relaxed(&a->domains.surplus) || tsi_load_relaxed(&a->bindings.surplus);
     if (TSI_UNLIKELY(surplus)) tsi_records_tidy_slow(a, false);
 }
-/* All pages of free records, and what this thread has kept. b may be NULL. No lock held. */
+/* Gives back all pages of free records, and the records that this thread keeps. b may be NULL. */
 void tsi_records_trim(TsiArena* a, TsiBinding* b);
 
-/* The thread leaves: its heaps are freed, and their regions are in the warm store. */
+/* Frees the thread's heaps that wait; their regions go to the warm store. */
 void tsi_ready_close(TsiBinding* b);
+/* Does tsi_ready_close and gives all records that the thread keeps. */
 void tsi_binding_flush_records(TsiBinding* b);
 
-/* Domain and incarnation records through the thread's own small stores. */
+/* ---- domain and incarnation records, through the thread's own small stores ---- */
+
+/* Takes a record from the table, or else the store, or returns false. */
 bool tsi_record_take_inc_slow(TsiArena* a, TsiBinding* b, uint32_t* index);
+/* Gives a record to its table. */
 void tsi_record_give_slow(TsiArena* a, TsiTable* t, uint32_t index);
-/* Incarnations first in, first out, so that a domain's id comes back late. The thread has one. */
+/* Takes an incarnation from the thread's store, which has one: first in, first out, so that a domain's id comes back
+ * late. */
 TSI_INLINE uint32_t tsi_record_pop_inc(TsiBinding* b) {
     uint32_t index = b->inc_cache[b->inc_first];
     b->inc_first = (b->inc_first + 1) % TSI_RECORD_CACHE;
     b->inc_count--;
     return index;
 }
+/* Takes a record of an incarnation, or returns false. */
 TSI_INLINE bool tsi_record_take_inc(TsiArena* a, TsiBinding* b, uint32_t* index) {
     if (TSI_UNLIKELY(b->inc_count < TSI_RECORD_CACHE / 2)) return tsi_record_take_inc_slow(a, b, index);
     *index = tsi_record_pop_inc(b);
     return true;
 }
-/* b may be NULL. */
+/* Frees a record of an incarnation, to the thread's store if it fits. b may be NULL. */
 TSI_INLINE void tsi_record_give_inc(TsiArena* a, TsiBinding* b, uint32_t index) {
     if (TSI_LIKELY(b != NULL && b->inc_count < TSI_RECORD_CACHE))
         b->inc_cache[(b->inc_first + b->inc_count++) % TSI_RECORD_CACHE] = index;
     else tsi_record_give_slow(a, &a->phases.incs, index);
 }
+/* Frees a record of a domain likewise. */
 TSI_INLINE void tsi_record_give_domain(TsiArena* a, TsiBinding* b, uint32_t index) {
     if (TSI_LIKELY(b != NULL && b->domain_count < TSI_RECORD_CACHE)) b->domain_cache[b->domain_count++] = index;
     else tsi_record_give_slow(a, &a->domains, index);
 }
 
-/* Puts the thread's phases of its block of eras that are still there into the table; the block is used up. [own thread]
- */
+/* Puts the thread's open phases of its block of eras into the table; the block is used up. */
 void tsi_eras_leave(TsiBinding* b);
-/* The same, and takes the next block. [own thread] */
+/* Does tsi_eras_leave and takes the next block. */
 void tsi_eras_block(TsiBinding* b);
-/* Returns the next era, for a phase that is about to open in the record. [own thread] */
+/* Returns the next era, for a phase that is about to open in the record. */
 TSI_INLINE uint64_t tsi_era_next(TsiBinding* b, uint32_t index) {
     if (TSI_UNLIKELY(b->era == b->era_end)) tsi_eras_block(b);
     /* release: pairs with the acquire in tsi_era_find; what was there before is in the table (E1) */

@@ -1,31 +1,30 @@
 /*
- * room.h - the queue of a room's lines, and what a line has free. Each used-up line needs these, so they are inlined.
- * As line.h; in the owner's bracket.
+ * room.h - a room's queue of lines with free slots, and how many each has. Inlined, since each used-up line needs it.
+ * All inside the owner's bracket.
  */
 #ifndef TSI_HEAP_ROOM_H
 #define TSI_HEAP_ROOM_H
 
 #include "state/arena.h"
 
-/* How many lines are looked at in a row. After how many lines that the queue has given the room counts as settled:
- * objects come and go, and as many live as before. Then a few poor lines in a row are chance, which every program
- * meets that runs for long enough: a settled room takes a new slab only where the next lines do not have half of what
- * is asked for either. */
+/* LOOKS: lines looked at in a row. SETTLED: lines that the queue must have given before the room counts as settled:
+ * objects come and go, and as many live as before. Then a few poor lines in a row are chance, so a settled room takes a
+ * new slab only where the next lines do not have half of the slots asked for either. */
 enum { TSI_ROOM_LOOKS = 8, TSI_ROOM_SETTLED = 4096 };
 enum { TSI_LINE_YOUNG = 64 /* slots handed out */ };
 
-/* Free slots that the owner could have, as far as it sees. */
+/* Returns the free slots that the owner could have, as far as it sees. */
 TSI_INLINE uint64_t tsi_line_ready(const TsiLine* l, const TsiClass* c) {
     return (tsi_load_relaxed(&l->freed) | tsi_remote_seen(l)) & c->full;
 }
 
-/* Slots that a refill of the line hands out at most. A line that has handed out few may be of large objects that the
- * program has one of at a time: then a freed slot is used again before pages that nobody has touched. */
+/* Returns how many slots a refill hands out at most. A line that has handed out few may be of large objects that live
+ * one at a time: then a freed slot is used again before pages that nobody has touched. */
 TSI_INLINE unsigned tsi_line_batch(const TsiLine* l, const TsiClass* c) {
     return tsi_load_relaxed(&l->issued) < TSI_LINE_YOUNG ? c->batch : TSI_LINE_SLOTS;
 }
 
-/* Files a line with room. `front`: it is the next. */
+/* Files a line with room; `front`: as the next one. */
 TSI_INLINE void tsi_room_push(TsiArena* a, TsiRoom* r, unsigned cls, TsiLine* l, bool front) {
     uint32_t* stack = front ? &r->head[cls] : &r->back[cls];
     tsi_store_relaxed(&l->flags, (uint8_t)((tsi_load_relaxed(&l->flags) & ~TSI_LINE_PARKED) | TSI_LINE_LISTED));
@@ -34,7 +33,7 @@ TSI_INLINE void tsi_room_push(TsiArena* a, TsiRoom* r, unsigned cls, TsiLine* l,
     *stack = tsi_line_id(&a->space, l) + 1;
 }
 
-/* As tsi_line_freed, of a line in a heap of the thread. */
+/* Frees a slot like tsi_line_freed, with the line's heap h. */
 TSI_INLINE void tsi_line_freed_in(TsiBinding* b, const TsiHeap* h, TsiLine* l, unsigned slot) {
     /* release: pairs with the acquire in tsi_slot_check */
     tsi_store_release(&l->freed, tsi_load_relaxed(&l->freed) | 1ull << slot);
@@ -53,19 +52,19 @@ TSI_INLINE void tsi_line_freed_in(TsiBinding* b, const TsiHeap* h, TsiLine* l, u
     tsi_changed(a);
 }
 
-/* A used-up line without a free slot, whose token is not with the owner. From here on a freer sees that, or a heap_at
- * of 0. */
+/* Parks a used-up line without a free slot, whose token is not with the owner. From here on a freer sees the token, or
+ * a heap_at of 0. */
 TSI_INLINE void tsi_line_park(TsiBinding* b, unsigned cls, TsiLine* l) {
     tsi_store_relaxed(&l->flags, tsi_load_relaxed(&l->flags) | TSI_LINE_PARKED);
     tsi_store_relaxed(&l->heap_at, 0);
     tsi_count(&b->counters[cls].parked);
 }
 
-/* The back in the order in which it came, in front. */
+/* Moves the back of the queue to its front, in the order in which its lines came. */
 void tsi_room_turn(const TsiSpace* s, TsiRoom* r, unsigned cls);
 
-/* Takes out the line that has waited longest of those with slots ready, or with `least` free. Looks at a few; those
- * with less go on waiting. NULL when none of them has enough. *n: how many are free. */
+/* Takes out the line that has waited longest of those with slots ready, or with `least` free, later `lower`. Looks at a
+ * few; those with less go on waiting. Returns NULL if none has enough. *n: how many are free. */
 TSI_INLINE TsiLine* tsi_room_pop(const TsiSpace* s, TsiRoom* r, const TsiClass* c, unsigned cls, unsigned least,
                                  unsigned lower, unsigned* n) {
     for (unsigned looks = 0; looks < TSI_ROOM_LOOKS; looks++) {
@@ -79,7 +78,7 @@ TSI_INLINE TsiLine* tsi_room_pop(const TsiSpace* s, TsiRoom* r, const TsiClass* 
         if (looks == TSI_ROOM_LOOKS / 2) least = lower;
         if (tsi_load_relaxed(&l->avail) != 0 || free == 0 || *n >= least) { /* 0: a list that is wrong */
             tsi_store_relaxed(&l->flags, tsi_load_relaxed(&l->flags) & (uint8_t)~TSI_LINE_LISTED);
-            if (l->link != 0) __builtin_prefetch(tsi_line(s, l->link - 1), 1); /* it has not been touched for long */
+            if (l->link != 0) __builtin_prefetch(tsi_line(s, l->link - 1), 1); /* not touched for long */
             return l;
         }
         l->link = r->back[cls];

@@ -1,15 +1,15 @@
 /*
- * search.c - a look for room: what goes back, and how long a request waits for memory that others give back.
+ * search.c - looks for room: which memory goes back, and how long a request waits for memory that others give back.
  */
 #include "heap/search.h"
 
 #include "account/charge.h"
 #include "heap/trim.h"
 
-enum { WAITS = 20000 /* mostly naps of tsi_os_yield: a second and more */, LOOKS = 64 };
+enum { WAITS = 20000 /* yields, most of them naps: a second and more */, LOOKS = 64 };
 
-/* Returns what can go back for a request that had this outcome: everything; where max_bytes is in the way, what makes
- * room; else the empty slabs of the epoch. True if others were inside of some. */
+/* Gives back what can go for a request with outcome `o`: everything; where max_bytes is in the way, what makes room;
+ * else the empty slabs of the epoch. Returns true if others were inside of some. */
 static bool give_back(TsiBinding* b, TsiOutcome o, const TsiBudgetEvents* e) {
     TsiArena* a = b->arena;
     if (o == TSI_NO_MEMORY) return tsi_trim_all(a, b);
@@ -17,9 +17,9 @@ static bool give_back(TsiBinding* b, TsiOutcome o, const TsiBudgetEvents* e) {
     return tsi_trim_inc(a, b, tsi_inc(&a->phases, tsi_ref_index(e->ref)));
 }
 
-/* Waits until as many threads have given memory back as were at it after the look, or, for those that were inside of a
- * slab, longer after each look. Returns false if the request has waited enough, for a thread may be stopped there. One
- * that gives is not waited for again before some memory goes. */
+/* Waits until as many threads have given memory back as were at it after the look, or, for threads inside of a slab,
+ * longer after each look. Returns false if the request has waited enough: a thread may be stopped there. A giver is not
+ * waited for again before some memory goes. */
 static bool wait_for_others(TsiArena* a, TsiSearch* search) {
     uint64_t giving = tsi_space_giving(&a->space);
     bool gives = search->givers != 0, stood = gives && giving == tsi_load_relaxed(&a->stood);
@@ -36,7 +36,7 @@ static bool wait_for_others(TsiArena* a, TsiSearch* search) {
     return true;
 }
 
-/* Returns true if the request is to be tried again; see search.h. */
+/* Looks for room; returns true if the request must be tried again. */
 static bool find_room(TsiBinding* b, TsiOutcome o, const TsiBudgetEvents* e, TsiSearch* search) {
     TsiArena* a = b->arena;
     if (search->looked && !search->left && search->givers == 0) return false;
@@ -54,7 +54,7 @@ static bool find_room(TsiBinding* b, TsiOutcome o, const TsiBudgetEvents* e, Tsi
 bool tsi_search(TsiBinding* b, TsiOutcome o, const TsiBudgetEvents* e, TsiSearch* search) {
     TsiArena* a = b->arena;
     unsigned hard = o == TSI_OVER ? e->hard & ~search->told : 0;
-    if (hard != 0) search->looked = false; /* another one than before */
+    if (hard != 0) search->looked = false; /* another budget than before */
     bool again = (o == TSI_OVER || o == TSI_NO_MEMORY) && find_room(b, o, e, search);
     if ((e->soft | hard) != 0) tsi_budget_tell(a, e, hard);
     search->told |= hard;

@@ -1,36 +1,36 @@
 /*
- * search.h - what an allocation does between two tries: memory that no object needs goes back, wherever it is, and
- * functions of budgets are called.
+ * search.h - the work of an allocation between two tries: memory that no object needs goes back, and functions of
+ * budgets are called.
  *
- * A look returns that memory, and notes whether others have what the request wants: threads inside of it, and threads
- * that give memory back meanwhile. A request is tried again after the first look, and as long as a look has found that
- * others have some. So it is refused when all that no object needed was where a look finds it and the try after that
- * look failed, or when it has waited enough: a thread may be stopped where memory is in its hands.
+ * A look gives that memory back, and notes whether others have what the request wants: threads inside of a heap, and
+ * threads that give memory back meanwhile. A request is tried again after the first look, and as long as the last look
+ * found that others have some. So a request is refused if a look found everything that no object needed and the next
+ * try failed, or if it has waited enough: a thread may be stopped with memory in its hands.
  *
- * Slabs that another thread's sweep has are off the charges before anybody can miss them (tsi_sweep_uncharge): under a
- * budget nobody waits for threads that give memory back.
+ * Slabs in the hands of another thread's sweep are off the charges before anybody can miss them (tsi_sweep_uncharge),
+ * so under a budget nobody waits for threads that give memory back.
  */
 #ifndef TSI_HEAP_SEARCH_H
 #define TSI_HEAP_SEARCH_H
 
 #include "state/arena.h"
 
-/* How an allocation in one incarnation ends. AGAIN: what it was tried in has changed meanwhile. */
+/* The result of an allocation in one incarnation. AGAIN: what it was tried in has changed. OVER: a budget is in the
+ * way. */
 typedef enum TsiOutcome { TSI_GOT, TSI_AGAIN, TSI_STALE, TSI_NO_MEMORY, TSI_OVER } TsiOutcome;
 
-/* What an allocation has done to find room since it was first refused. */
+/* The efforts of an allocation to find room since it was first refused. */
 typedef struct TsiSearch {
     bool looked;     /* everywhere, since the last try but one */
     bool left;       /* others were inside of what it wanted */
-    uint32_t givers; /* of memory, after the look */
-    uint32_t gone;   /* how often some had gone by then */
+    uint32_t givers; /* threads that gave memory back, after the look */
+    uint32_t gone;   /* how often memory had gone by then */
     unsigned turn, waits, looks;
     unsigned told; /* hard budgets whose functions were called */
 } TsiSearch;
 
-/* Looks for room where the request has found no memory or was over the budgets in e->hard; and calls the functions of
- * the budgets in `e`, that of a hard one once in a search. Returns true if the request is to be tried again.
- * [no bracket, no lock] */
+/* Looks for room after outcome `o`: no memory, or over the budgets in e->hard. Calls the functions of the budgets in
+ * `e`, of a hard one once in a search. Returns true if the request should be tried again. [no lock, no bracket] */
 bool tsi_search(TsiBinding* b, TsiOutcome o, const TsiBudgetEvents* e, TsiSearch* search);
 
 #endif

@@ -1,13 +1,13 @@
 /*
  * settle.c - claims, totals and return of single slabs.
  *
- * A slab is returned by whoever moves its tag to PURGING by compare-exchange; the same exchange
- * raises seq. Then the remote words are exchanged for fresh ones under the new seq: a racing free
- * either got its bit in before that exchange (it counts as freed) or fails its compare-exchange
- * (it is refused). Words are reset only when the slab is taken again.
+ * The thread that moves a slab's tag to PURGING by compare-exchange returns the slab; the same exchange raises seq.
+ * Then it exchanges the remote words for fresh ones under the new seq: a racing free either got its bit in before that
+ * (it counts as freed) or fails its compare-exchange (it is refused). Words are reset only when the slab is taken
+ * again.
  *
- * Orphans are chained on their incarnation under the stripe. A freer that completes one claims it
- * first and unlinks it under the stripe; a sweep that meets a claimed slab leaves it alone.
+ * Orphans are chained on their incarnation under the stripe. A freer that completes an orphan claims it first and
+ * unlinks it under the stripe; a sweep that meets a claimed slab leaves it alone.
  */
 #include "heap/settle.h"
 
@@ -25,9 +25,10 @@
 #include "mem/region.h"
 #include "mem/stock.h"
 
-/* ---- claims ---- */
+/* ---- claims: [stripe held] unless stated ---- */
 
-/* Handles of the incarnation that ends must never match again: the base passes every count used. */
+/* Raises the slab's base of generations above every count used, so that handles of the ended incarnation never match
+ * again. */
 static void raise_generations(TsiArena* a, unsigned cls, uint32_t slab_id, uint32_t old_seq) {
     TsiSpace* s = &a->space;
     const TsiClass* c = &s->classes->c[cls];
@@ -48,14 +49,15 @@ static void raise_generations(TsiArena* a, unsigned cls, uint32_t slab_id, uint3
     tsi_store_relaxed(&b->gen_base, base < TSI_GEN_LIMIT ? (uint32_t)base : TSI_GEN_LIMIT);
 }
 
-/* Returns the tag of a slab that has left the incarnation of tag `old` and is being returned. It keeps the flag of
+/* Returns the tag of a slab that has left the incarnation of tag `old` and is being returned. The tag keeps the flag of
  * handles until their generations are raised (names.h, N1). */
 static uint64_t purging(uint64_t old) {
     uint64_t handled = old & TSI_SLAB_HANDLED;
     return tsi_tag(tsi_seq_next(tsi_tag_seq(old)), tsi_tag_index(old), TSI_SLAB_PURGING) | handled;
 }
 
-/* Moves the tag to PURGING under the next seq if it is in `state`; *old is the tag it had. */
+/* Claims a slab in `state`: moves its tag to PURGING under the next seq. Returns false if it is not. *old: its tag
+ * before. */
 static bool claim(TsiSpace* s, uint32_t slab_id, unsigned state, uint64_t* old) {
     _Atomic uint64_t* tag = &tsi_slab(s, slab_id)->tag;
     *old = tsi_load_seq(tag);
@@ -64,7 +66,8 @@ static bool claim(TsiSpace* s, uint32_t slab_id, unsigned state, uint64_t* old) 
     return false;
 }
 
-/* The slab leaves its heap: from now on the owner's frees look at the tag. The heap is SEIZED, or DEAD and skipped. */
+/* Takes the slab from its heap: from now on the owner's frees look at the tag. The heap is SEIZED, or DEAD and
+ * skipped. */
 static void end_plain_frees(TsiSpace* s, unsigned cls, uint32_t slab_id) {
     const TsiClass* c = &s->classes->c[cls];
     bool region = tsi_class_is_region(cls);
@@ -75,7 +78,7 @@ static void end_plain_frees(TsiSpace* s, unsigned cls, uint32_t slab_id) {
     }
 }
 
-/* A claimed slab's remote words get the new seq; what was live at that instant is summed. */
+/* Gives a claimed slab's remote words the new seq. Returns the sum of what was live at that instant. */
 static TsiSlabSum renew_words(TsiSweep* w, unsigned cls, uint32_t slab_id, uint64_t old) {
     TsiSpace* s = &w->arena->space;
     const TsiClass* c = &s->classes->c[cls];
@@ -136,7 +139,7 @@ bool tsi_settle_if_empty(TsiSweep* w, uint32_t slab_id) {
 
 /* ---- orphans ---- */
 
-/* The tag goes from OWNED to ORPHAN of the incarnation; *sum is what the slab holds after that. */
+/* Makes an OWNED slab an ORPHAN of the incarnation; *sum is what it holds after that. Returns its tag before. */
 static uint64_t make_orphan(TsiArena* a, TsiInc* i, unsigned cls, uint32_t slab_id, TsiSlabSum* sum) {
     TsiSpace* s = &a->space;
     _Atomic uint64_t* tag = &tsi_slab(s, slab_id)->tag;
@@ -147,8 +150,8 @@ static uint64_t make_orphan(TsiArena* a, TsiInc* i, unsigned cls, uint32_t slab_
         /* seq_cst, then the words: a freer sets its bit, then looks at the tag; one of us sees both */
     } while (!tsi_cas_seq(tag, &old, tsi_tag(tsi_tag_seq(old), i->index, TSI_SLAB_ORPHAN) | flags));
     *sum = tsi_slab_sum(s, cls, slab_id);
-    /* Whoever frees the last object may have ended the region's life since. What it has issued stands until the slab
-     * is unlinked, under the stripe. */
+    /* The freer of the last object may have ended the region's life since. The issued sum stands until the slab is
+     * unlinked, under the stripe. */
     if (tsi_class_is_region(cls)) sum->issued = tsi_region_told(tsi_region_issued(s, slab_id)).issued;
     tsi_totals_add(&i->allocated, sum->issued);
     return old;
@@ -178,7 +181,8 @@ void tsi_settle_drain(TsiSweep* w, uint32_t slab_id) {
     if (!w->puts_off) tsi_partial_claim(w, cls, slab_id); /* else with all orphans: tsi_settle_orphan_pages */
 }
 
-/* Other slabs are looked at in their heaps, and once; a large object is an orphan from birth. True the first time. */
+/* Counts a large object, an orphan from birth, as looked at; returns true the first time. Other slabs are looked at in
+ * their heaps, and once. */
 static bool look_at_large(TsiSweep* w, unsigned cls, uint32_t slab_id) {
     _Atomic uint32_t* looked = &tsi_slab(&w->arena->space, slab_id)->gone;
     if (cls != TSI_CLASS_LARGE || (tsi_load_relaxed(looked) & TSI_LARGE_LOOKED) != 0) return false;
@@ -238,12 +242,14 @@ bool tsi_settle_complete(TsiSweep* w, uint32_t slab_id, uint64_t tag) {
     uint32_t seq = tsi_tag_seq(tag);
     tsi_space_give_begin(&a->space);
     w->gives = true;
+
     do { /* again if only the mark of an issued handle was added meanwhile */
         if (tsi_tag_state(tag) != TSI_SLAB_ORPHAN || tsi_tag_seq(tag) != seq) {
             tsi_space_give_end(&a->space);
             return false;
         }
     } while (!tsi_cas_seq(&tsi_slab(&a->space, slab_id)->tag, &tag, purging(tag)));
+
     /* The claim keeps the incarnation's record: it counts this slab until we unlink it. */
     TsiSlabSum sum = renew_words(w, cls, slab_id, tag);
     tsi_inc_take(w->inc);
@@ -275,7 +281,7 @@ void tsi_return_claimed(TsiArena* a, uint32_t slab_id) {
     TsiSpace* s = &a->space;
     unsigned cls = tsi_class_of_slab(s, slab_id);
     uint64_t tag = tsi_load_relaxed(&tsi_slab(s, slab_id)->tag);
-    /* Perhaps for a second time, both: the thread that claimed it may have vanished before or after. */
+    /* both perhaps for a second time: the claimer may have vanished before or after */
     if (tsi_class_is_region(cls)) (void)tsi_region_end(s, slab_id);
     if ((tag & TSI_SLAB_HANDLED) != 0) raise_generations(a, cls, slab_id, tsi_seq_before(tsi_tag_seq(tag)));
     if (cls == TSI_CLASS_LARGE) (void)tsi_space_give_large(s, slab_id, false);

@@ -1,8 +1,8 @@
 /*
- * sweep.c - taking heaps from their owners and returning their slabs.
+ * sweep.c - takes heaps from their owners and returns their slabs.
  *
- * A sweep works in two holds of the incarnation's stripe, with one membarrier between them if
- * other threads own heaps there:
+ * A sweep works in two holds of the incarnation's stripe, with one membarrier between them if other threads own heaps
+ * there:
  *
  *   1  set the state; others' LIVE and RETIRE heaps -> REVOKED, stamped with this sweep's ticket
  *   -  membarrier: from here on no owner enters a bracket on a revoked heap
@@ -14,16 +14,16 @@
  *   S1  A slab is settled once: by the walk of its heap, or, when skipped, by the owner in handover.
  *   S2  What a walk does (trim, drain, release) follows the state read under the stripe, so a later,
  *       stronger close that finds a heap revoked by an earlier sweep need not wait for it.
- *   S3  Another thread's heap that another sweep has revoked is left to that sweep, by ticket: its busy has to be read
- *       after a barrier that followed the revocation. A sweep that looks at everything takes over, by its own ticket
- *       and barrier, what one in passing has revoked (S5): that one may stop before it comes there. The sweeping
- *       thread's own heaps it takes whoever revoked them: it is inside no bracket. So it does with the heaps of banks
- *       that it holds (bank.h). A sweep whose membarrier has failed takes heaps of fenced owners only (bracket.h) and
- *       gives its ticket back for the others: then they are any later sweep's, or their owner's.
+ *   S3  A sweep leaves another thread's heap that another sweep has revoked to that sweep, by ticket: the owner's busy
+ *       must be read after a barrier that followed the revocation. A sweep that looks at everything takes over, by its
+ *       own ticket and barrier, heaps that one in passing has revoked (S5), for that may stop before it comes there.
+ *       The sweeping thread takes its own heaps whoever revoked them, for it is inside no bracket, and likewise heaps
+ *       of banks that it holds (bank.h). A sweep whose membarrier has failed takes heaps of fenced owners only
+ *       (bracket.h) and gives its ticket back for the others: then they are any later sweep's, or their owner's.
  *   S4  A record is reused only when it has drained and nothing pins it; a sweep pins it.
- *   S5  A sweep that is a thread's own business, an end, a trim or the handover of its own heaps, looks at everything.
- *       Any other that a thread does in passing, in an allocation or a free, stops after TSI_PIECE_BYTES. A heap of
- *       which slabs are left is put back as a trim puts it: nobody's, or its owner's to let go of. The incarnation is
+ *   S5  A sweep that is a thread's own business (an end, a trim, the handover of its own heaps) looks at everything.
+ *       Any other, which a thread does in passing, in an allocation or a free, stops after TSI_PIECE_BYTES. A heap that
+ *       still has slabs then is put back as a trim puts it: nobody's, or its owner's to let go of. The incarnation is
  *       on the list of those that wait (finish.h).
  * Freers wait for a walk only if they empty a slab of an incarnation of the same stripe that has ended.
  */
@@ -45,7 +45,7 @@ enum {
 _Atomic bool tsi_barrier_failed;
 
 bool tsi_barrier(void) {
-    if (!tsi_os.has_membarrier) return false; /* then all are fenced */
+    if (!tsi_os.has_membarrier) return false; /* all are fenced */
     if (tsi_os.membarrier()) return true;
     tsi_store_seq(&tsi_barrier_failed, true); /* pairs with binding_make */
     return false;
@@ -61,6 +61,7 @@ static bool has_owner(uint64_t word) {
     return state == TSI_HEAP_LIVE || state == TSI_HEAP_RETIRE || state == TSI_HEAP_REVOKED;
 }
 
+/* Does the first hold: revokes heaps of others, recalls lent ones. */
 static void revoke_locked(TsiSweep* w, TsiBinding* only) {
     TSI_HOLDS(tsi_inc_lock(w->inc));
     TsiArena* a = w->arena;
@@ -92,8 +93,8 @@ static void heap_leave_inc_locked(TsiArena* a, TsiInc* i, TsiHeap* h) {
     i->slow += tsi_load_relaxed(&h->slow);
 }
 
-/* Settles every slab of a SEIZED heap, or of one that the caller is letting go of, but `skip`, as the incarnation's
- * state asks; TSI_INC_ACTIVE: only the empty ones go. */
+/* Settles every slab but `skip` of a SEIZED heap, or of one that the caller is letting go of, as `state` asks;
+ * TSI_INC_ACTIVE: only the empty ones go. */
 static void walk_locked(TsiSweep* w, TsiHeap* h, unsigned state, uint32_t skip) {
     TSI_HOLDS(tsi_inc_lock(w->inc));
     TsiSpace* s = &w->arena->space;
@@ -101,12 +102,14 @@ static void walk_locked(TsiSweep* w, TsiHeap* h, unsigned state, uint32_t skip) 
     tsi_store_seq(&h->emptied, 0);
     tsi_store_seq(&h->roomy, 0);
     uint64_t roomy = 0;
+
     w->closing = state != TSI_INC_ACTIVE;
     TsiRegion* region = tsi_load_relaxed(&h->region);
     uint32_t kept = 0, kept_count = 0, kept_regions = 0;
     uint32_t current = region != &tsi_no_region ? tsi_region_id(s, region) + 1 : 0;
     uint64_t kept_bytes = 0;
     bool goes_on = false;
+
     uint32_t at = tsi_load_relaxed(&h->slabs), rest_count = tsi_load_relaxed(&h->slab_count), rest_regions = h->regions;
     uint64_t rest_bytes = tsi_load_relaxed(&h->slab_bytes);
     for (uint32_t next; at != 0 && (!w->closing || !tsi_sweep_is_through(w)); at = next) {
@@ -134,6 +137,7 @@ static void walk_locked(TsiSweep* w, TsiHeap* h, unsigned state, uint32_t skip) 
             if (asks && tsi_slab_has_room(s, cls, at - 1)) roomy |= tsi_class_bit(cls);
         }
     }
+
     if (at != 0) { /* S5 */
         kept = at;
         kept_count = rest_count;
@@ -141,6 +145,7 @@ static void walk_locked(TsiSweep* w, TsiHeap* h, unsigned state, uint32_t skip) 
         kept_regions = rest_regions;
         w->more = true;
     }
+
     if (roomy != 0) (void)tsi_or_seq(&h->roomy, roomy);
     tsi_store_relaxed(&h->slabs, kept);
     h->spare = h->looked = h->alone = 0;
@@ -151,13 +156,12 @@ static void walk_locked(TsiSweep* w, TsiHeap* h, unsigned state, uint32_t skip) 
     tsi_store_relaxed(&h->slab_bytes, kept_bytes);
 }
 
-/* The heap is nobody's, and has been walked: what was emptied meanwhile goes, and searches find its room. */
 void tsi_sweep_ownerless_locked(TsiSweep* w, TsiHeap* h) {
     TSI_HOLDS(tsi_inc_lock(w->inc));
     uint64_t word = tsi_detached_word(), seized = tsi_heap_word(TSI_BINDINGS_MAX, TSI_HEAP_SEIZED);
     /* O1: seq_cst, after the word was stored */
     while (tsi_ownerless_is_due(h, tsi_load_seq(&h->emptied))) {
-        if (!tsi_cas_seq(&h->word, &word, seized)) return; /* somebody else was first */
+        if (!tsi_cas_seq(&h->word, &word, seized)) return; /* another was first */
         walk_locked(w, h, TSI_INC_ACTIVE, 0);
         tsi_store_seq(&h->word, word);
     }
@@ -170,8 +174,8 @@ void tsi_sweep_ownerless_locked(TsiSweep* w, TsiHeap* h) {
     (void)tsi_or_seq(&w->inc->roomy, tsi_load_seq(&h->roomy)); /* O2 */
 }
 
-/* Takes a heap nobody is inside of, except on the slab `skip`. `word` is REVOKED or DETACHED, or LIVE or RETIRE
- * for the caller's own. */
+/* Takes a heap that nobody is inside of, except on the slab `skip`, and walks it. `word` is REVOKED or DETACHED, or
+ * LIVE or RETIRE for the caller's own. */
 static void seize_locked(TsiSweep* w, TsiHeap* h, uint64_t word, uint32_t skip) {
     TSI_HOLDS(tsi_inc_lock(w->inc));
     TsiArena* a = w->arena;
@@ -179,14 +183,17 @@ static void seize_locked(TsiSweep* w, TsiHeap* h, uint64_t word, uint32_t skip) 
     bool active = tsi_inc_state(w->inc) == TSI_INC_ACTIVE;
     TsiBinding* owner = detached ? NULL : tsi_binding_at(a, word);
     if (!tsi_cas_seq(&h->word, &word, tsi_heap_word(tsi_heap_binding(word), TSI_HEAP_SEIZED))) return;
-    TsiBinding* learns = mine ? owner : w->b; /* whose next phase of the label it is likely to be */
+
+    TsiBinding* learns = mine ? owner : w->b; /* likely to have the label's next phase */
     bool teaches = !active && learns != NULL && h->ranked;
     uint64_t pinned = w->inc->pinned_slabs;
     if (teaches) tsi_bump_learn(learns, h, tsi_inc_label(w->inc));
     if (!active) h->ranked = false; /* once, if the walk stops and goes on later */
+
     walk_locked(w, h, tsi_inc_state(w->inc), skip);
     if (teaches && w->inc->pinned_slabs != pinned) tsi_bump_outlived(learns, tsi_inc_label(w->inc));
-    if (active || h->slabs != 0) { /* a trim: the heap goes on, its room has to be made anew; or S5 */
+
+    if (active || h->slabs != 0) { /* a trim: the heap goes on and needs a new room; or S5 */
         if (mine) {
             tsi_store_seq(&h->word, tsi_heap_word(owner->index, TSI_HEAP_RETIRE));
             tsi_heap_detach_locked(owner, h);
@@ -197,6 +204,7 @@ static void seize_locked(TsiSweep* w, TsiHeap* h, uint64_t word, uint32_t skip) 
         if (active && (mine || detached)) tsi_sweep_ownerless_locked(w, h);
         return;
     }
+
     heap_leave_inc_locked(a, w->inc, h);
     if (detached) {
         tsi_sub_relaxed(&w->inc->detached, 1);
@@ -221,7 +229,7 @@ TsiHeap* tsi_busy_heap(TsiArena* a, uint64_t busy, uint32_t* slab_id) {
              chunk = region ? tsi_slab_chunk(named) : tsi_line_chunk(line_id);
     unsigned cls = tsi_chunk_class(s, chunk);
     if (cls == 0 || cls == TSI_CLASS_LARGE || cls == TSI_CLASS_CONT || tsi_class_is_region(cls) != region) return NULL;
-    /* The chunk may have changed class since the line was found: it need not be one of this class's. */
+    /* The chunk may have changed class since the line was found: the line need not be one of this class's. */
     uint32_t slab = region ? tsi_slab_number(named) : tsi_line_number(line_id) >> s->classes->c[cls].lines_log2;
     if (slab >= tsi_chunk_slab_count(s, cls)) return NULL;
     *slab_id = tsi_slab_id(chunk, slab);
@@ -239,8 +247,8 @@ void tsi_bracket_missed(TsiBinding* b) {
     if (h != NULL && tsi_heap_binding(word) == b->index && tsi_heap_state(word) != TSI_HEAP_LIVE) tsi_handover(b, h);
 }
 
-/* What the owner of a heap with our ticket is inside of: 0 nothing of it, a slab of it (id + 1), or UINT32_MAX for
- * all. */
+/* Returns 0 if the owner of a heap with our ticket is inside nothing of it, id + 1 if inside a slab of it, or
+ * UINT32_MAX if inside all of it. */
 static uint32_t busy_in(TsiArena* a, TsiHeap* h, TsiBinding* owner) {
     /* acquire: pairs with the releases in bracket.h; after our membarrier it names what the owner is in.
      * seq_cst for the fenced form. */
@@ -254,6 +262,7 @@ static uint32_t busy_in(TsiArena* a, TsiHeap* h, TsiBinding* owner) {
     return tsi_busy_heap(a, busy, &slab_id) == h ? slab_id + 1 : 0;
 }
 
+/* Does the second hold: seizes heaps that are ours to take. */
 static void seize_all_locked(TsiSweep* w) {
     TSI_HOLDS(tsi_inc_lock(w->inc));
     TsiArena* a = w->arena;
@@ -263,19 +272,22 @@ static void seize_all_locked(TsiSweep* w) {
         next = h->inc_next;
         uint64_t word = tsi_load_seq(&h->word);
         unsigned state = tsi_heap_state(word);
+
         uint32_t skip = 0;
         bool mine = state != TSI_HEAP_DETACHED && is_mine(w, word), revoked = state == TSI_HEAP_REVOKED && !mine;
         bool ours = state == TSI_HEAP_DETACHED || mine || (revoked && h->revoker == w->ticket); /* S3 */
         if (ours && revoked) {
             bool unseen = !w->proven && !tsi_binding_is_fenced(tsi_binding_at(a, word));
-            if (unseen) h->revoker = TSI_NO_TICKET; /* somebody may be inside whom we cannot see */
+            if (unseen) h->revoker = TSI_NO_TICKET; /* a thread may be inside unseen */
             skip = unseen ? UINT32_MAX : busy_in(a, h, tsi_binding_at(a, word));
         }
+
         if (ours && tsi_sweep_is_through(w)) { /* S5 */
             if (revoked) h->revoker = TSI_NO_TICKET;
             w->more = true;
             continue;
         }
+
         if (!ours || skip == UINT32_MAX || ((active || w->most != 0) && skip != 0)) {
             if (revoked) {
                 uint32_t slabs = tsi_load_relaxed(&h->slab_count);
@@ -312,8 +324,8 @@ void tsi_sweep_own_locked(TsiSweep* w, TsiHeap* h) {
     seize_locked(w, h, tsi_heap_word(w->b->index, TSI_HEAP_LIVE), 0);
 }
 
-/* What is empty of a heap goes as its thread lets go of it: where the thread leaves, and where it has had little, since
- * whoever has a heap there does not use its regions, so they might stay for as long as the epoch. */
+/* Returns true if a heap's empty slabs must go as its thread lets go of it: where the thread leaves, and where it has
+ * had little there, since the next owner does not use its regions, so they might stay for as long as the epoch. */
 static bool is_walked(const TsiSweep* w, const TsiHeap* h) {
     bool little = h->bumps && h->ring && tsi_load_relaxed(&h->slab_count) <= LITTLE;
     return w->leaves || (little && tsi_inc_state(w->inc) == TSI_INC_ACTIVE);
@@ -321,17 +333,20 @@ static bool is_walked(const TsiSweep* w, const TsiHeap* h) {
 
 void tsi_sweep_handed_locked(TsiSweep* w, TsiBinding* b) {
     TSI_HOLDS(tsi_inc_lock(w->inc));
-    /* All heaps of a binding in an incarnation share a room: they go together. */
+
+    /* all heaps of a binding in an incarnation share a room, so they go together */
     bool asked = false;
     for (uint32_t at = w->inc->heaps; at != 0 && !asked; at = tsi_heap(w->arena, at - 1)->inc_next) {
         uint64_t word = tsi_load_seq(&tsi_heap(w->arena, at - 1)->word);
         asked = tsi_heap_binding(word) == b->index &&
                 (tsi_heap_state(word) == TSI_HEAP_RETIRE || tsi_heap_state(word) == TSI_HEAP_REVOKED);
     }
+
     for (uint32_t at = w->inc->heaps; at != 0 && asked; at = tsi_heap(w->arena, at - 1)->inc_next) {
         uint64_t live = tsi_heap_word(b->index, TSI_HEAP_LIVE);
         (void)tsi_cas_seq(&tsi_heap(w->arena, at - 1)->word, &live, tsi_heap_word(b->index, TSI_HEAP_RETIRE));
     }
+
     for (uint32_t at = w->inc->heaps, next; at != 0; at = next) {
         TsiHeap* h = tsi_heap(w->arena, at - 1);
         next = h->inc_next;

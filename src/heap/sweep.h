@@ -6,18 +6,19 @@
 
 #include "heap/taken.h"
 
-/* Both holds of the stripe, which is held on entry and on return; of one binding's heaps only when `only` is not NULL.
- * The incarnation is pinned. What was taken waits for tsi_sweep_finish. */
+/* ---- below: [stripe of w->inc held] ---- */
+
+/* Takes the pinned incarnation's heaps, or only those of the binding `only`, in two holds of the stripe, and settles
+ * their slabs, which then wait for tsi_sweep_finish. [stripe given meanwhile] */
 void tsi_sweep_locked(TsiSweep* w, TsiBinding* only);
-/* Settles the only heap of an incarnation that has just been released; it is the caller's, which is inside no bracket.
- * Stripe held. */
+/* Settles the caller's heap h, the only one of an incarnation that has just been released. [stripe held, no bracket] */
 void tsi_sweep_own_locked(TsiSweep* w, TsiHeap* h);
-/* What handover does for each heap of the calling thread that somebody has asked for. Stripe held. */
+/* Hands over each heap of the calling thread, b's, in the incarnation that somebody has asked for. */
 void tsi_sweep_handed_locked(TsiSweep* w, TsiBinding* b);
-/* Takes what freers have emptied of a heap without an owner since it was walked, and tells its incarnation which
- * classes have room there; a heap without slabs is freed. Stripe held. */
+/* Takes the slabs that freers have emptied in a heap without an owner since it was walked, and tells its incarnation
+ * which classes have room there. Frees a heap without slabs. */
 void tsi_sweep_ownerless_locked(TsiSweep* w, TsiHeap* h);
-/* The slab that a sweep left to this thread, b's: in `h`, or in a heap that h's room serves as well. Stripe held. */
+/* Settles the slab that a sweep left to this thread, b's, in its heaps in the incarnation of `ref`. */
 void tsi_sweep_skipped_locked(TsiSweep* w, TsiBinding* b, TsiRef ref);
 
 #endif

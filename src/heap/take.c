@@ -14,7 +14,7 @@
 
 /* ---- slabs ---- */
 
-/* A line of an owned slab of a class comes with its first refill, unless there is a profile. */
+/* Makes the words of a line. In an owned slab of a class it comes with its first refill, unless there is a profile. */
 static void line_init(TsiSpace* s, const TsiClass* c, uint32_t line_id, uint32_t seq, uint32_t heap_at,
                       uint64_t ready) {
     TsiLine* l = tsi_line(s, line_id);
@@ -33,8 +33,8 @@ static void line_init(TsiSpace* s, const TsiClass* c, uint32_t line_id, uint32_t
     tsi_store_relaxed(&tsi_remote(s, line_id)[1], tsi_remote_fresh(1, seq));
 }
 
-/* Words of a slab that only the caller holds, and its new tag. False for a region that cannot be used yet (region.h,
- * R2): the caller lets it rest. */
+/* Opens a slab that only the caller holds: its words, and its new tag. Returns false for a region that cannot be used
+ * yet (region.h, R2): the caller lets it rest. */
 static bool slab_open(TsiSpace* s, unsigned cls, uint32_t slab_id, uint32_t index, unsigned state, bool ready) {
     const TsiClass* c = &s->classes->c[cls];
     uint32_t heap_at = state == TSI_SLAB_OWNED ? index * (uint32_t)sizeof(TsiHeap) : 0;
@@ -52,12 +52,12 @@ static bool slab_open(TsiSpace* s, unsigned cls, uint32_t slab_id, uint32_t inde
 
 unsigned tsi_column_of(TsiArena* a, TsiInc* i) { return tsi_label_column(&a->phases.labels, tsi_inc_label(i)); }
 
-/* The space gave nothing: was it max_bytes? */
+/* Notes that max_bytes is in the way, if that is why. */
 static void note_over(TsiBinding* b, uint32_t why) {
     if (why == TSI_SPACE_OVER) b->budget.hard = TSI_BUDGET_SPACE;
 }
 
-/* An open slab joins the heap. */
+/* Adds an open slab to the heap. [owner, in bracket] */
 static void join(TsiBinding* b, TsiHeap* h, unsigned cls, uint32_t slab_id) {
     TsiSpace* s = &b->arena->space;
     tsi_count(&b->counters[tsi_class_row(cls)].new_slab);
@@ -77,9 +77,11 @@ bool tsi_slab_take(TsiBinding* b, TsiHeap* h, unsigned cls, uint32_t* slab_id) {
     TsiCharge charge;
     *slab_id = 0;
     if (!tsi_charge(b, i, bytes, &charge)) return false;
+
     bool ready = cls <= TSI_SMALL_CLASSES && b->profile_mean == 0, warm;
     unsigned column = tsi_column_of(b->arena, i);
     TsiClassCounters* counters = &b->counters[tsi_class_row(cls)];
+
     tsi_rest_look(s);
     for (;;) {
         warm = tsi_warm_take(b, cls, slab_id);
@@ -95,6 +97,7 @@ bool tsi_slab_take(TsiBinding* b, TsiHeap* h, unsigned cls, uint32_t* slab_id) {
         if (slab_open(s, cls, *slab_id, h->index, TSI_SLAB_OWNED, ready)) break;
         tsi_rest(s, *slab_id);
     }
+
     if (warm) tsi_count(&counters->recycled);
     else tsi_stock_grown(s);
     tsi_charge_keep(b, i, &charge);
@@ -107,12 +110,13 @@ bool tsi_huge_take(TsiBinding* b, TsiHeap* h, uint32_t slab_ids[2]) {
     TsiInc* i = tsi_heap_inc(b->arena, h);
     size_t bytes = 2 * (size_t)s->classes->c[TSI_CLASS_HUGE].slab_bytes;
     TsiCharge charge;
-    TsiBudgetEvents was = b->budget; /* what has no room for so much has some for less */
+    TsiBudgetEvents was = b->budget; /* a smaller region may still fit */
     slab_ids[0] = 0;
     if (!tsi_charge(b, i, bytes, &charge)) {
         b->budget = was;
         return false;
     }
+
     tsi_rest_look(s);
     bool taken = tsi_space_take_huge(s, tsi_column_of(b->arena, i), slab_ids);
     bool open[2] = {false, false};
@@ -121,6 +125,7 @@ bool tsi_huge_take(TsiBinding* b, TsiHeap* h, uint32_t slab_ids[2]) {
         if (open[n]) join(b, h, TSI_CLASS_HUGE, slab_ids[n]);
         else tsi_rest(s, slab_ids[n]);
     }
+
     if (!open[0] || !open[1]) tsi_charge_undo(b->arena, b, i, !open[0] && !open[1] ? bytes : bytes / 2);
     if (!open[0]) slab_ids[0] = slab_ids[1];
     if (!open[0] && !open[1]) return false;
@@ -141,10 +146,12 @@ void* tsi_large_alloc(TsiBinding* b, TsiRef ref, size_t size, size_t align, TsiI
         if (tsi_space_is_over(s, size)) note_over(b, TSI_SPACE_OVER);
         return NULL;
     }
+
     size_t bytes = tsi_align_up(size, tsi_os.page_bytes);
     bool grows = align == TSI_ALIGN_GROWS;
     TsiCharge charge;
     if (!tsi_charge(b, i, bytes, &charge)) return NULL;
+
     tsi_rest_look(s);
     bool taken = tsi_space_take_large(s, size, align, grows, tsi_column_of(a, i), &slab_id);
     if (!taken && slab_id == TSI_SPACE_OVER && tsi_stock_give_back(s, bytes) != 0)
@@ -154,9 +161,11 @@ void* tsi_large_alloc(TsiBinding* b, TsiRef ref, size_t size, size_t align, TsiI
         note_over(b, slab_id);
         return NULL;
     }
+
     TsiPlace at = tsi_large_place(slab_id);
     bool named = issue == NULL || (tsi_space_commit_counts(s, tsi_slab_chunk(slab_id)) &&
                                    tsi_load_relaxed(&tsi_slab(s, slab_id)->gen_base) < TSI_GEN_LIMIT);
+
     tsi_inc_take(i);
     bool active = named && tsi_ref_is_active(&a->phases, ref); /* issue.h, I1 */
     if (active) {
@@ -170,12 +179,14 @@ void* tsi_large_alloc(TsiBinding* b, TsiRef ref, size_t size, size_t align, TsiI
         i->allocated.bytes += one.bytes;
         if (issue != NULL) (void)tsi_handle_issue_held(a, &at, issue);
     }
+
     tsi_inc_give(i);
     if (!active) {
         tsi_charge_undo(a, b, i, bytes);
         (void)tsi_space_give_large(s, slab_id, false);
         return NULL;
     }
+
     tsi_stock_grown(s);
     tsi_count(&b->counters[TSI_CLASS_LARGE].new_slab);
     tsi_charge_keep(b, i, &charge);

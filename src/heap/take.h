@@ -8,18 +8,20 @@
 #include "heap/fast.h"
 #include "heap/issue.h"
 
-/* A slab for the heap, charged to its incarnation and in its chain; false without memory or against a budget (b->budget
- * says). In the owner's bracket. */
+/* ---- below: [owner, in bracket] unless stated ---- */
+
+/* Takes a slab for the heap, charged to its incarnation, into its chain. Returns false without memory or against a
+ * budget (b->budget says). */
 bool tsi_slab_take(TsiBinding* b, TsiHeap* h, unsigned cls, uint32_t* slab_id);
-/* The same of two regions that are the halves of a huge page. */
+/* Takes two regions likewise that are the halves of a huge page. */
 bool tsi_huge_take(TsiBinding* b, TsiHeap* h, uint32_t slab_ids[2]);
-/* A large object in an incarnation; NULL without memory, against a budget, or when ref is not ACTIVE any more. The
- * caller keeps the record from being reused; no stripe is held. */
+/* Allocates a large object in an incarnation. Returns NULL without memory, against a budget, or if ref is not ACTIVE
+ * any more. The caller keeps the record from being reused. [own thread, no stripe] */
 void* tsi_large_alloc(TsiBinding* b, TsiRef ref, size_t size, size_t align, TsiIssue* issue);
-/* Which of a class's counters by label an incarnation counts in. */
+/* Returns which of a class's counters by label the incarnation counts in. */
 unsigned tsi_column_of(TsiArena* a, TsiInc* i);
 
-/* An allocation that left the fast path, and why. As tsi_slab_take. */
+/* Counts an allocation that left the fast path, by its cause. */
 TSI_INLINE void tsi_count_slow(TsiBinding* b, TsiHeap* h, unsigned cls, unsigned cause) {
     TsiClassCounters* n = &b->counters[cls];
     tsi_count(&n->slow);

@@ -1,12 +1,12 @@
 /*
- * taken.h - what a sweep has taken from an incarnation, and what it counts.
+ * taken.h - the slabs that a sweep has taken from an incarnation, and the figures that it counts.
  */
 #ifndef TSI_HEAP_TAKEN_H
 #define TSI_HEAP_TAKEN_H
 
 #include "state/living.h"
 
-/* What a sweep has taken and must give back once it holds no lock. Chains of slab id + 1. */
+/* The state of a sweep, with what it has taken and must give back once it holds no lock. Chains of slab id + 1. */
 typedef struct TsiSweep {
     TsiArena* arena;
     TsiBinding* b; /* the sweeping thread's, or NULL */
@@ -14,13 +14,13 @@ typedef struct TsiSweep {
     uint64_t ticket;
     bool others;      /* other threads own heaps here */
     unsigned banks;   /* shared mode: bits of the banks that the sweeping thread holds */
-    bool proven;      /* whoever is inside of a bracket is seen; else fenced owners only */
+    bool proven;      /* threads inside of a bracket are seen; else fenced owners only */
     bool closing;     /* not a trim */
     bool at_once;     /* the program has chosen this moment: nothing is kept */
     bool puts_off;    /* the end of a scope: few pages of slabs that stay do not go now (put_off.h) */
     uint32_t put_off; /* bytes of these */
     bool lends;       /* what was emptied stays for a while: the phase goes on (decay.h) */
-    bool learns;      /* the end of a scope: what goes for want of budget may have gone in vain */
+    bool learns;      /* the end of a scope: memory that goes for want of budget may be missed soon */
     uint64_t most;    /* bytes of slabs to look at, at least one; 0: all of them */
     uint64_t looked;  /* bytes of slabs, counted against `most` */
     bool gives;       /* it has begun to give memory back (tsi_space_give_begin) */
@@ -44,20 +44,20 @@ enum { TSI_PIECE_BYTES = 256 << 10 };
 /* Returns true if the sweep has looked at as much as it may. */
 TSI_INLINE bool tsi_sweep_is_through(const TsiSweep* w) { return w->most != 0 && w->looked >= w->most; }
 
-/* Adds n for the class in a field of TsiClassCounters. */
+/* Adds n for the class in the field of TsiClassCounters at offset `field`. */
 void tsi_sweep_count(TsiSweep* w, size_t field, unsigned cls, uint64_t n);
 /* Notes bytes that the system is given back, for the class in the close log. */
 void tsi_sweep_purged(TsiSweep* w, unsigned cls, size_t bytes);
-/* An end has looked at a slab of the class. Stripe held. */
+/* Counts a slab of the class that an end has looked at. [stripe held] */
 void tsi_sweep_look(TsiSweep* w, unsigned cls);
-/* Takes the slabs that the sweep has in its hands off the charges. Stripe held, in which they left the incarnation: or
- * a thread that looks for room under a budget would find neither the slabs nor their room. */
+/* Takes the slabs in the sweep's hands off the charges, in the hold in which they left the incarnation: or a thread
+ * that looks for room under a budget would find neither the slabs nor their room. [stripe held] */
 void tsi_sweep_uncharge(TsiSweep* w);
-/* What the phase was, as it ends; live: what escapes. Stripe held. */
+/* Fills in what the phase was, as it ends; `live`: what escapes. [stripe held] */
 void tsi_receipt_fill_locked(TsiInc* i, TsiTotals live, EpochReceipt* r);
-/* What the sweep has returned and left. */
-/* That of an end that has met nothing. */
+/* Fills in the receipt of an end that has met nothing. */
 void tsi_receipt_blank(EpochReceipt* r, EpochId id, uint64_t era, const char label[TSI_LABEL_BYTES]);
+/* Fills in what the sweep has returned and left. */
 void tsi_receipt_returned(const TsiSweep* w, EpochReceipt* r);
 
 #endif

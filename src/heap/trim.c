@@ -9,10 +9,11 @@
 #include "heap/sweep.h"
 #include "heap/warm.h"
 
-enum { BANKS_LEAST = 16 /* lines: less is not worth a trim */ };
+enum { BANKS_LEAST = 16 /* lines that were freed in: fewer are not worth a trim */ };
 
 /* ---- handover ---- */
 
+/* Hands over heaps of h's incarnation; `leaves`: for long. [own thread, no bracket] */
 static void hand_over(TsiBinding* b, TsiHeap* h, bool leaves) {
     TsiArena* a = b->arena;
     TsiRef ref = tsi_load_relaxed(&h->ref);
@@ -38,7 +39,7 @@ static void hand_over(TsiBinding* b, TsiHeap* h, bool leaves) {
 void tsi_handover(TsiBinding* b, TsiHeap* h) { hand_over(b, h, false); }
 void tsi_handover_last(TsiBinding* b, TsiHeap* h) { hand_over(b, h, true); }
 
-/* A heap of the thread that somebody has asked for; NULL when there is none. */
+/* Returns a heap of the thread that somebody has asked for, or NULL. */
 static TsiHeap* asked_for(TsiBinding* b) {
     for (uint32_t at = b->own_heaps; at != 0; at = tsi_heap(b->arena, at - 1)->own_next) {
         unsigned state = tsi_heap_state(tsi_load_seq(&tsi_heap(b->arena, at - 1)->word));
@@ -47,8 +48,8 @@ static TsiHeap* asked_for(TsiBinding* b) {
     return NULL;
 }
 
-/* Also lets go of what sweeps have left to the thread because they could not see it: it might never use those heaps
- * again. */
+/* Fences the thread's brackets. Hands over heaps that sweeps have left to it because they could not see it, too: it
+ * might never use those again. */
 void tsi_binding_fence(TsiBinding* b) {
     if (b->live_word == TSI_FENCED) return;
     b->live_word = TSI_FENCED;
@@ -59,10 +60,11 @@ void tsi_binding_fence(TsiBinding* b) {
 
 /* ---- trim ---- */
 
-/* A phase that is another thread's alone is left to that. Under its stripe: the record may be about to be opened. */
+/* Returns true if the phase is another thread's alone, and so left to that. Asked under its stripe, since the record
+ * may be about to be opened. */
 static bool is_anothers_locked(TsiInc* i) {
     TSI_HOLDS(tsi_inc_lock(i));
-    if (tsi_inc_state(i) != TSI_INC_ACTIVE) return false; /* first: who sees it open sees its owner */
+    if (tsi_inc_state(i) != TSI_INC_ACTIVE) return false; /* first: a thread that sees it open sees its owner */
     uint32_t owner = tsi_load_relaxed(&i->owner);
     return TSI_UNLIKELY(owner != 0) && (tsi_tls.thread == NULL || owner != tsi_tls.thread->index + 1);
 }
@@ -137,7 +139,7 @@ bool tsi_trim_for_room(TsiArena* a, TsiBinding* b) {
         TsiRef ref = tsi_load_relaxed(&tsi_heap(a, n)->ref);
         if (ref == 0) continue;
         TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
-        if (tsi_load_relaxed(&i->room_look) == look) continue; /* it has several heaps */
+        if (tsi_load_relaxed(&i->room_look) == look) continue; /* another of its heaps */
         tsi_store_relaxed(&i->room_look, look);
         left |= trim_inc(a, b, i, NULL, true);
     }

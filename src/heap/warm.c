@@ -15,10 +15,10 @@ enum {
     LOOK = 4 * FLUSH_BATCH
 };
 
-/* Asks the arena for room for `need` more bytes. */
+/* Reserves `need` more bytes of the budget; returns false if there is no room. [store locked] */
 static bool grant(TsiArena* a, TsiWarm* w, size_t need) {
-    /* At most half of the budget to one thread, so that the next one finds some. What the budget has learned on top
-     * is no thread's to take. */
+    /* At most half of the initial budget to one thread, so that the next one finds some; what the budget has learned on
+     * top is no thread's to take. */
     if (w->quota + tsi_load_relaxed(&w->lent) + need > a->space.stock.start / 2) return false;
     uint64_t got = tsi_stock_reserve(&a->space, need > GRANT_BYTES ? need : GRANT_BYTES, 1);
     if (got < need) {
@@ -29,11 +29,13 @@ static bool grant(TsiArena* a, TsiWarm* w, size_t need) {
     return true;
 }
 
-/* Keeps what fits of a chain; the rest, chained, and the bytes that there was no room for. */
+/* Keeps the slabs of a chain that fit. Returns the others, chained, and in *rest_bytes the bytes that lacked room.
+ * [store locked] */
 static uint32_t keep(TsiArena* a, TsiWarm* w, uint32_t chain, size_t* rest_bytes) {
     TsiSpace* s = &a->space;
     uint32_t rest = 0;
     uint64_t bytes = tsi_load_relaxed(&w->bytes);
+
     *rest_bytes = 0;
     while (chain != 0) {
         uint32_t at = chain, id = at - 1;
@@ -53,12 +55,13 @@ static uint32_t keep(TsiArena* a, TsiWarm* w, uint32_t chain, size_t* rest_bytes
         slab->next = w->head[cls];
         w->head[cls] = at;
     }
+
     tsi_store_relaxed(&w->bytes, bytes);
     return rest;
 }
 
-/* Takes slabs from the far half of a list, where the oldest are; returns how many. Of a long list, the far half of
- * what is looked at: a large store must not be walked through for each phase that ends. */
+/* Takes up to `max` slabs from the far half of a list, where the oldest are, into `ids`; returns how many. Only the
+ * list's first LOOK slabs count: a large store must not be walked through for each phase that ends. [store locked] */
 static unsigned cut(TsiSpace* s, TsiWarm* w, unsigned cls, uint32_t* ids, unsigned max) {
     unsigned length = 0, n = 0;
     for (uint32_t at = w->head[cls]; at != 0 && length < LOOK; at = tsi_slab(s, at - 1)->next) length++;
@@ -72,7 +75,7 @@ static unsigned cut(TsiSpace* s, TsiWarm* w, unsigned cls, uint32_t* ids, unsign
     return n;
 }
 
-/* Slabs of a store, to the stock if there is room. */
+/* Moves slabs of a store to the system, or with `keep` to the stock if there is room. */
 static void move_out(TsiArena* a, uint32_t* ids, unsigned n, bool keep, bool learn) {
     TsiSpace* s = &a->space;
     if (!keep) {
@@ -85,11 +88,11 @@ static void move_out(TsiArena* a, uint32_t* ids, unsigned n, bool keep, bool lea
         if (!tsi_parts_share(s, cls)) tsi_add_relaxed(&a->overflowed[tsi_class_row(cls)], 1);
     }
     size_t shared = tsi_space_leave(s, ids + kept, n - kept, learn);
-    tsi_add_relaxed(&a->overflowed[TSI_CLASS_REGION], shared / tsi_os.page_bytes); /* a page that is shared is one */
+    tsi_add_relaxed(&a->overflowed[TSI_CLASS_REGION], shared / tsi_os.page_bytes); /* a shared page counts as one */
     if (kept != 0) tsi_space_keep(s, ids, kept);
 }
 
-/* Some of the coldest slabs leave at once; false when there are none. */
+/* Moves some of the coldest slabs out; returns false if there are none. [store locked] */
 static bool evict(TsiArena* a, TsiWarm* w, bool learn) {
     uint32_t ids[FLUSH_BATCH];
     unsigned n = 0;
@@ -109,12 +112,12 @@ static bool evict(TsiArena* a, TsiWarm* w, bool learn) {
 }
 
 uint32_t tsi_warm_put(TsiArena* a, TsiBinding* b, uint32_t chain, bool learn) {
-    /* Who allocates there: a thread of its own takes no slabs. acquire: pairs with tsi_bank_enter; NULL before that */
+    /* in shared mode banks allocate; acquire: pairs with tsi_bank_enter; NULL before that */
     if (a->options.shared) b = tsi_load_acquire(&a->bank[0].binding);
     if (chain == 0 || b == NULL || !tsi_warm_lock(&b->warm)) return chain;
     size_t rest_bytes;
     uint32_t rest = keep(a, &b->warm, chain, &rest_bytes);
-    /* A full store sees each small phase's slabs: a system call for each would cost more than what it gives back. */
+    /* a full store sees each small phase's slabs: a system call for each would cost more than it gives back */
     if (rest_bytes != 0 && rest_bytes < EVICT_BYTES && evict(a, &b->warm, learn))
         rest = keep(a, &b->warm, rest, &rest_bytes);
     tsi_store_relaxed(&b->warm.used, true);
@@ -155,7 +158,7 @@ bool tsi_warm_take(TsiBinding* b, unsigned cls, uint32_t* slab_id) {
 /* ---- of heaps that wait ---- */
 
 void tsi_warm_call_in(TsiArena* a, TsiBinding* b) {
-    uint64_t lent = tsi_swap_seq(&b->warm.lent, 0); /* decides who returns it */
+    uint64_t lent = tsi_swap_seq(&b->warm.lent, 0); /* decides which thread returns it */
     if (lent != 0) tsi_stock_unreserve(&a->space, lent);
 }
 
@@ -164,7 +167,7 @@ static bool waits(uint32_t binding, uint64_t word) {
 }
 
 uint64_t tsi_ready_bytes(const TsiArena* a, uint32_t binding) {
-    /* It may be made just now: nothing but atomics is read of it. */
+    /* Another thread may be making the binding, so only atomics are read of it. */
     TsiBinding* b = tsi_table_at(&a->bindings, binding);
     uint64_t bytes = 0;
     for (unsigned rank = 0; rank < TSI_READY_RANKS; rank++) {
@@ -187,7 +190,7 @@ uint32_t tsi_ready_seize(TsiBinding* b, TsiHeap* h) {
 
 void tsi_ready_flush(TsiArena* a, TsiBinding* b) {
     tsi_space_give_begin(&a->space);
-    tsi_warm_call_in(a, b); /* be it nothing: an end that had asked before the last call may keep a heap after it */
+    tsi_warm_call_in(a, b); /* even of nothing: an end that asked before the last call may keep a heap after it */
     for (unsigned rank = 0; rank < TSI_READY_RANKS; rank++) {
         uint32_t ids[TSI_READY_HEAPS];
         unsigned n = 0;
@@ -203,19 +206,22 @@ void tsi_ready_flush(TsiArena* a, TsiBinding* b) {
 
 /* ---- giving back ---- */
 
-/* The binding's thread may have gone meanwhile, and its record's page: then all of it reads as 0, and the store is
- * empty. While the store is locked the page stays (registry.c). */
+/* Empties a store, into the stock with `keep`; returns false if it is busy. The binding's thread may have gone
+ * meanwhile, and its record's page: then all of it reads as 0. While the store is locked the page stays
+ * (registry.c). */
 static bool empty_store(TsiArena* a, TsiBinding* b, bool keep) {
     TsiWarm* w = &b->warm;
     uint32_t ids[FLUSH_BATCH];
     tsi_ready_flush(a, b); /* and what is lent */
     if (!tsi_warm_lock(w)) return false;
+
     tsi_space_give_begin(&a->space);
     uint64_t bytes = tsi_load_relaxed(&w->bytes);
     if (bytes < w->quota) {
         tsi_stock_unreserve(&a->space, w->quota - bytes);
         w->quota = bytes;
     }
+
     for (unsigned cls = 1; cls < TSI_CLASSES && bytes != 0; cls++) {
         while (w->head[cls] != 0) {
             unsigned n = 0;
@@ -227,6 +233,7 @@ static bool empty_store(TsiArena* a, TsiBinding* b, bool keep) {
             move_out(a, ids, n, keep, keep);
         }
     }
+
     tsi_store_relaxed(&w->bytes, 0);
     w->quota = 0;
     tsi_space_give_end(&a->space);
@@ -237,14 +244,14 @@ static bool empty_store(TsiArena* a, TsiBinding* b, bool keep) {
 bool tsi_warm_flush(TsiArena* a, TsiBinding* b) { return empty_store(a, b, false); }
 void tsi_warm_leave(TsiBinding* b) {
     unsigned turn = 0;
-    /* Another thread may be emptying it. The record's page may go back soon, and with it what that thread has not
-     * seen yet. */
+    /* Another thread may be emptying it. The record's page may go back soon, with whatever that thread has not seen
+     * yet. */
     TsiArena* a = b->arena;
     while (!empty_store(a, b, tsi_stock_learns(&a->space))) tsi_os_yield(&turn);
 }
 
-/* All stores; or those that were not used since the last look, and all as long as more is kept than the budget
- * allows. */
+/* Empties all stores; or those not used since the last look, and all of them while more is kept than the budget allows.
+ * Returns false if one was busy. */
 static bool flush_stores(TsiArena* a, bool all) {
     bool whole = true;
     for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
@@ -264,7 +271,7 @@ bool tsi_warm_give_up(TsiArena* a) {
     return whole;
 }
 
-/* What tables of records have learned. */
+/* Lowers what tables of records have learned. */
 static void look_at_records(TsiArena* a, uint64_t ns) {
     TsiTable* const tables[] = {&a->phases.incs, &a->heaps, &a->domains};
     bool learned = false;
@@ -273,7 +280,7 @@ static void look_at_records(TsiArena* a, uint64_t ns) {
         tsi_table_tidy(tables[n]);
         learned |= tsi_load_relaxed(&tables[n]->learned) != 0;
     }
-    if (!learned) tsi_store_relaxed(&a->records_learned, false); /* the next record that is given sees to it */
+    if (!learned) tsi_store_relaxed(&a->records_learned, false); /* the next record given sets it again */
 }
 
 static void look_now(TsiArena* a, bool stores) {
