@@ -92,7 +92,7 @@ def verdict(run):
 
 
 def shape(run):
-    one = f"{run['seconds'] // 60} minutes" if run["seconds"] % 60 == 0 else f"{run['seconds']} seconds"
+    one = "1 minute" if run["seconds"] == 60 else f"{run['seconds'] // 60} minutes" if run["seconds"] % 60 == 0 else f"{run['seconds']} seconds"
     calm, burst = (sum(int(n * run["scale"]) for n, _ in groups) for groups in (measure.CALM, measure.BURST))
     more = "all servers at once, their bursts one after the other" if run["together"] else "one server after the other"
     turns = f", {run['turns']} turns, medians" if run["turns"] > 1 else ""
