@@ -7,7 +7,7 @@ SCALE ?= 20
 
 FOR ?= demo test
 
-.PHONY: help deps demo server test test-all check bench programs drainability tslab build install install-lib uninstall dist packages soak fuzz mutants clean
+.PHONY: help deps demo server quick test test-all check bench programs drainability tslab build install install-lib uninstall dist packages soak fuzz mutants clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -25,6 +25,11 @@ server: ## build the HTTP server demo and load it under glibc, jemalloc, mimallo
 	@scripts/get-peers.sh jemalloc mimalloc
 	@scripts/build.sh server
 	@demo/server/measure.py --json build/server/server.json $(ARGS)
+
+quick: ## the law, and unit and contract tests but for the long ones: a minute after a small change; installs nothing
+	@cmake --preset gcc-release >/dev/null
+	@cmake --build --preset gcc-release --target temporal_slab temporal_slab_preload unit_programs contract_programs
+	@TSLAB_TEST_SCALE=0.25 ctest --preset gcc-release -L '^(law|unit|contract)$$' -E 'test_(between|ended_steps|lent|stepped|stopped)$$|/(address_space|close_race)$$'
 
 test: ## build and run the library's own tests with gcc; needs compilers and libraries only (VERBOSE=1 shows each test)
 	@scripts/run-tests.sh core
