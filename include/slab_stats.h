@@ -42,8 +42,8 @@ typedef struct SlabGlobalStats {
      * of budget. */
     uint64_t warm_budget_bytes, warm_bytes, warm_stock_bytes, warm_regretted_bytes;
     /* The nearest limit on the bytes of epochs: max_bytes, the reservation, or the rest of RLIMIT_DATA. limit_name
-     * names it, limit_used_bytes count against it, limit_ns is the time to it at the pace of growth; 0: more than a
-     * year. */
+     * names it, limit_used_bytes count against it, limit_ns is the time to it at the pace at which what grows is
+     * committed; 0: more than a year. */
     uint64_t limit_bytes, limit_used_bytes, limit_ns;
     char limit_name[32];
     /* Growth of live bytes between two stretches of readings, each taken at its least, and the time between the two; 0
