@@ -33,7 +33,9 @@ answers() { # EXPECTED(extended regular expression) COMMAND
         [ $SECONDS -lt $until ] || { complain "$2: status $status, no $1 in: $(head -c 1500 said errors)"; return 1; }
         sleep 0.3
     done
-    [ $status -le 1 ] && [ ! -s errors ] || complain "$2: status $status, $(cat errors)"
+    # profile says so where libraries are stripped, or keep no frame pointers: which ones is the machine's business.
+    grep -vE ' (has|have) no names, for it is stripped: | keeps? no frame pointers, so callers are missing: ' errors >wrong
+    [ $status -le 1 ] && [ ! -s wrong ] || complain "$2: status $status, $(cat wrong)"
 }
 tasks() { # PROGRAM LABEL FUNCTION
     mapfile -t asked < <(commands "$1" "$2")

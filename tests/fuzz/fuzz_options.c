@@ -18,7 +18,7 @@
 
 #define UNSAID (UINT64_MAX - 1) /* no number that the input can say in so few digits */
 
-enum { TEXT_MOST = 2048, FIELDS = 22, STRUCT_MOST = 4096, VALUE_MOST = 23, WARM = 3, WARM_LIMIT = 17 };
+enum { TEXT_MOST = 2048, FIELDS = 23, STRUCT_MOST = 4096, VALUE_MOST = 23, WARM = 3, WARM_LIMIT = 17 };
 
 typedef unsigned __int128 Wide; /* no product of a 64-bit number and a suffix overflows it */
 
