@@ -38,10 +38,11 @@ static void sum_orphans_locked(TsiArena* a, TsiInc* i, TsiTotals* live) {
     }
 }
 
-/* Adds what has escaped to the label, and with escape_stacks to the stacks that made it. */
+/* Adds what has escaped to the label, and with escape_stacks to the stacks that made it. live: what the label counts,
+ * without objects in deferred slabs, which the profile has. */
 static void post_escapes_locked(TsiSweep* w, TsiTotals live) {
     TSI_HOLDS(tsi_inc_lock(w->inc));
-    tsi_post_escapes(w->arena, w->inc, live);
+    if (live.objects != 0) tsi_post_escapes(w->arena, w->inc, live);
     if (w->arena->profile.escapes) tsi_profile_escaped(w->arena, tsi_ref(tsi_inc_era(w->inc), w->inc->index));
 }
 
@@ -63,7 +64,7 @@ static void end_swept(TsiSweep* w, unsigned state, EpochReceipt* out, uint64_t n
     TsiTotals live = {0, 0};
     sum_orphans_locked(w->arena, i, &live);
     if (drains) w->escaped = live;
-    if (drains && live.objects != 0) post_escapes_locked(w, live);
+    if (drains && (live.objects | w->deferred) != 0) post_escapes_locked(w, live);
     tsi_receipt_fill_locked(i, live, out);
     tsi_late_note_locked(w->arena, i);
 

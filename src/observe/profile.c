@@ -249,6 +249,24 @@ static bool is_of_ring(TsiArena* a, TsiRef ref) {
     return (tsi_load_relaxed(&tsi_inc(&a->phases, tsi_ref_index(ref))->id) & TSI_DOMAIN_ID_BIT) == 0;
 }
 
+/* Returns true if what escapes the phase was counted: since the object was taken, and it lived then, since the program
+ * does not have it yet. */
+static bool is_told_locked(TsiArena* a, TsiRef ref) {
+    TSI_HOLDS(&a->profile.lock);
+    /* acquire: before the era, so that it is not of the phase that has the record next */
+    return tsi_load_acquire(&tsi_inc(&a->phases, tsi_ref_index(ref))->told) && tsi_ref_is_current(&a->phases, ref);
+}
+
+/* Counts a sample whose object lived as its phase was drained for its stack. */
+static void escaped_locked(TsiProfile* p, TsiProfileLive* l) {
+    TSI_HOLDS(&p->lock);
+    TsiProfileStack* s = &p->stacks[l->stack];
+    double weight = tsi_profile_weight(l->bytes, p->mean);
+    if (!l->gain) s->escaped_objects += weight;
+    s->escaped_bytes += weight * (double)l->bytes;
+    l->escaped = true;
+}
+
 void tsi_profile_record(TsiBinding* b, const void* object, uint64_t gained, TsiRef ref, uint32_t maker,
                         TsiCaller from) {
     TsiArena* a = b->arena;
@@ -276,6 +294,7 @@ void tsi_profile_record(TsiBinding* b, const void* object, uint64_t gained, TsiR
         s->objects += weight;
         s->bytes += weight * (double)bytes;
         live.stack = (uint32_t)(s - p->stacks);
+        if (TSI_UNLIKELY(is_told_locked(a, ref))) escaped_locked(p, &live);
         if (lives && live_room_locked(a)) p->live[p->live_count++] = live;
         else p->lost_live += lives;
         if (p->live_count > p->live_high) p->live_high = p->live_count;
@@ -293,15 +312,12 @@ void tsi_profile_escaped(TsiArena* a, TsiRef ref) {
         TsiProfileLive* l = &p->live[n];
         if (l->era == era) {
             if (!is_live(a, l)) continue;
-            TsiProfileStack* s = &p->stacks[l->stack];
-            double weight = tsi_profile_weight(l->bytes, p->mean);
-            if (!l->gain) s->escaped_objects += weight;
-            s->escaped_bytes += weight * (double)l->bytes;
-            l->escaped = true;
+            escaped_locked(p, l);
         }
         p->live[kept++] = *l;
     }
     p->live_count = kept;
+    tsi_store_release(&tsi_inc(&a->phases, tsi_ref_index(ref))->told, true); /* pairs with is_told_locked */
     tsi_lock_give(&p->lock);
 }
 

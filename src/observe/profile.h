@@ -21,10 +21,11 @@
  * have, which rises with each life while there is a profile. Samples whose object has ended are dropped when the table
  * is full or somebody reads it.
  *
- * Escapes. With the option `escape_stacks` a drain that leaves objects alive looks which samples of its phase live,
- * and counts them for their stacks: each once, since one end of a phase tells of escapes. Alone, without a mean, each
- * object is sampled (mean 1), and what is made in epochs of the ring is not kept: such a profile is of phases that end,
- * and the table has room for what lives in them.
+ * Escapes. With the option `escape_stacks` a drain that leaves objects alive, or slabs to threads that are inside,
+ * looks which samples of its phase live, and counts them for their stacks: each once, since one end of a phase tells of
+ * escapes. A sample is recorded after its object was taken, so a thread that was between the two finds that the phase
+ * was counted (`told`), and counts its own. Alone, without a mean, each object is sampled (mean 1), and what is made in
+ * epochs of the ring is not kept: such a profile is of phases that end, and the table has room for what lives in them.
  *
  * Memory is bounded; a stack or a live sample that finds no room is counted as lost.
  */
@@ -56,8 +57,8 @@ void tsi_profile_record(TsiBinding* b, const void* object, uint64_t gained, uint
                         TsiCaller from);
 /* The callers of an allocation, innermost first: at most `most`, 1 at least. Returns how many. Own thread. */
 unsigned tsi_profile_frames(TsiBinding* b, TsiCaller from, uintptr_t* frames, unsigned most);
-/* Counts the samples of the phase that live for their stacks, and drops those that do not. `ref` was drained just now
- * and objects of it live. [stripe] */
+/* Counts the samples of the phase that live for their stacks, and drops those that do not. `ref` was drained just now,
+ * and objects of it live or slabs are deferred. [stripe] */
 void tsi_profile_escaped(TsiArena* a, TsiRef ref);
 /* Returns the number of objects that a sampled one of `bytes` bytes stands for. */
 double tsi_profile_weight(uint64_t bytes, uint64_t mean);

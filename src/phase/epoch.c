@@ -71,6 +71,7 @@ void tsi_phases_destroy(TsiPhases* p) {
 void tsi_inc_reset(TsiInc* i) {
     i->heaps = i->orphans = i->ends = i->thin_next = 0;
     i->drained = i->escapes_posted = false;
+    tsi_store_relaxed(&i->told, false);
     tsi_store_relaxed(&i->heap_count, 0);
     tsi_store_relaxed(&i->detached, 0);
     tsi_store_relaxed(&i->roomy, 0);

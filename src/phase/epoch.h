@@ -66,11 +66,12 @@ typedef struct TsiInc {
     _Atomic uint32_t heap_count; /* written under the stripe, read without it */
     bool clean;                  /* ended as it was opened: all fields that tsi_inc_reset sets are 0 */
     bool drained;
-    bool escapes_posted;                /* its first close that drains has posted them */
-    bool named;                         /* a domain refers to it; used only in a fork child */
-    _Atomic bool unswept;               /* ring lock; frees look without it: a hint */
-    bool owned;                         /* `owner` is set: checked as the stripe is first taken */
-    _Atomic uint32_t heap_at;           /* heap found last, as in a line or region, 0: none; a hint, see heap/own.h */
+    bool escapes_posted;      /* its first close that drains has posted them */
+    bool named;               /* a domain refers to it; used only in a fork child */
+    _Atomic bool unswept;     /* ring lock; frees look without it: a hint */
+    bool owned;               /* `owner` is set: checked as the stripe is first taken */
+    _Atomic bool told;        /* set under the profile's lock: it has counted what escapes, see observe/profile.h */
+    _Atomic uint32_t heap_at; /* heap found last, as in a line or region, 0: none; a hint, see heap/own.h */
     _Atomic uint64_t open_since_ns;     /* 0: not yet; TSI_UNTIMED: not timed */
     uint64_t lock_fast, lock_contended; /* counted like `allocated` */
     _Atomic uint64_t late_bytes;        /* pages of orphans that late frees have left without a live slot */

@@ -691,6 +691,53 @@ static void escapes_are_sampled(void) {
     }
 }
 
+typedef struct Inside {
+    SlabAllocator* a;
+    _Atomic uint64_t id;
+    _Atomic unsigned objects;
+    _Atomic bool over;
+} Inside;
+
+static void* allocate_inside(void* arg) {
+    Inside* in = arg;
+    for (uint64_t id, last = 0; !atomic_load(&in->over); last = id) {
+        id = atomic_load(&in->id);
+        if (id == last) (void)sched_yield();
+        for (unsigned n = 0; id != last && n < 120 && slab_malloc_epoch(in->a, 48, (EpochId)id) != NULL; n++) atomic_fetch_add(&in->objects, 1);
+    }
+    return NULL;
+}
+
+/* A drain under threads that allocate: each object escapes, whether the drain has seen its sample, has left its slab to a thread that
+ * was inside, or has come between the object and its sample. */
+static void what_threads_allocate_meanwhile_escapes(void) {
+    enum { PHASES = 120, THREADS = 2 };
+    epoch_domain_t* d[PHASES];
+    for (unsigned kind = 0; kind < 3; kind++) {
+        SlabOptions o = {.struct_size = sizeof o, .escape_stacks = 1, .shared = kind == 1, .bump = kind == 2 ? 2 : 0};
+        Inside in = {.a = kit_create_with(&o)};
+        pthread_t t[THREADS];
+        for (unsigned n = 0; n < THREADS; n++) REQUIRE(pthread_create(&t[n], NULL, allocate_inside, &in) == 0);
+        for (unsigned n = 0; n < PHASES; n++) {
+            REQUIRE((d[n] = epoch_domain_create_labeled(in.a, "shared")) != NULL);
+            unsigned before = atomic_load(&in.objects);
+            atomic_store(&in.id, d[n]->epoch_id);
+            while (atomic_load(&in.objects) - before < 20) (void)sched_yield();
+            CHECK(epoch_close_ex(in.a, d[n]->epoch_id, EPOCH_DRAIN, NULL));
+        }
+        atomic_store(&in.over, true);
+        for (unsigned n = 0; n < THREADS; n++) (void)pthread_join(t[n], NULL);
+        Profile p = profile_of(in.a);
+        Sums s = label_of(&p, "shared");
+        CHECK_EQ(s.v[0], atomic_load(&in.objects));
+        CHECK_EQ(s.v[4], s.v[0]);
+        CHECK_EQ(s.v[5], s.v[1]);
+        CHECK_EQ(s.ended, s.live_samples);
+        for (unsigned n = 0; n < PHASES; n++) epoch_domain_destroy(d[n]);
+        slab_allocator_free(in.a);
+    }
+}
+
 static const CheckCase cases[] = {
     CHECK_CASE(sums_are_unbiased_by_label),
     CHECK_CASE(short_phases_and_large_objects), CHECK_CASE(regions_are_unbiased), CHECK_CASE(what_grows_is_seen),
@@ -698,7 +745,7 @@ static const CheckCase cases[] = {
     CHECK_CASE(samples_end_with_their_objects),
     CHECK_CASE(other_calls_and_timed_samples),
     CHECK_CASE(what_is_made_outside_has_a_maker), CHECK_CASE(makers_at_the_edges),
-    CHECK_CASE(what_escapes_is_counted_by_stack), CHECK_CASE(escapes_are_sampled),
+    CHECK_CASE(what_escapes_is_counted_by_stack), CHECK_CASE(what_threads_allocate_meanwhile_escapes), CHECK_CASE(escapes_are_sampled),
     CHECK_CASE(tables_are_bounded),
     CHECK_CASE(threads_and_readers),
     CHECK_CASE(off_and_refused),
