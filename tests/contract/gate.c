@@ -1,6 +1,8 @@
 /* gate.c - slab_gate: what it lets pass, what it does not, and what it says of it. */
 #include "kit/fixture.h"
 
+#include "os/os.h"
+
 #include <errno.h>
 #include <slab_diagnostics.h>
 
@@ -98,6 +100,81 @@ static void so_much_may_stay(void) {
     CHECK(!gate(&w, o, why));
 }
 
+/* A limit of all there is stands for none. */
+static void either_may_be_any_number(void) {
+    char why[256];
+    SlabGateOptions o = {.warm_up = 4, .objects = UINT64_MAX, .bytes = 1 << 20};
+    Work w = {.leaks_from = 1, .objects = 3};
+    CHECK(gate(&w, o, why));
+    w = (Work){.leaks_from = 5, .objects = 40000};
+    CHECK(!gate(&w, o, why));
+    o = (SlabGateOptions){.warm_up = 4, .objects = 10, .bytes = UINT64_MAX};
+    w = (Work){.leaks_from = 1, .objects = 3};
+    CHECK(gate(&w, o, why));
+    w = (Work){.leaks_from = 1, .objects = 30};
+    CHECK(!gate(&w, o, why));
+}
+
+/* One label retains more objects of fewer bytes with each round, the other one a lot more bytes. */
+static void more_and_less(void* ctx) {
+    static void* large;
+    Work* w = ctx;
+    for (unsigned n = 0; n < 2; n++) {
+        epoch_domain_t* d = epoch_domain_begin(a, n == 0 ? "less" : "more");
+        REQUIRE(d != NULL);
+        if (n == 0) {
+            slab_free(a, large);
+            REQUIRE((large = slab_malloc(a, 200000 - 20000 * (size_t)w->round)) != NULL);
+            REQUIRE(slab_malloc(a, 16) != NULL);
+        } else if (w->round >= 4) {
+            REQUIRE(slab_malloc(a, 5000) != NULL);
+        }
+        REQUIRE(epoch_domain_drain(d, NULL));
+    }
+    w->round++;
+}
+
+static void the_worst_is_told(void) {
+    char why[256];
+    Work w = {0};
+    SlabGateOptions o = {.struct_size = sizeof o, .warm_up = 4};
+    a = kit_create();
+    CHECK(!slab_gate(a, &o, more_and_less, &w, why, sizeof why));
+    CHECK_HAS(why, "more retains 1 objects");
+    slab_allocator_free(a);
+}
+
+static void* (*reserve)(size_t bytes);
+static void* no_room(size_t bytes) {
+    (void)bytes;
+    errno = ENOMEM;
+    return NULL;
+}
+
+/* Ends the memory for figures in its round, and leaks. */
+static void starve(void* ctx) {
+    unsigned* round = ctx;
+    REQUIRE(slab_malloc(a, 100) != NULL);
+    if (--*round == 0) tsi_os.reserve = no_room;
+}
+
+/* Who cannot look does not pass. */
+static void without_figures_nothing_passes(void) {
+    char why[256];
+    SlabGateOptions o = {.struct_size = sizeof o, .warm_up = 3, .objects = UINT64_MAX, .bytes = UINT64_MAX};
+    for (unsigned last = 3; last < 5; last++) {
+        unsigned round = last;
+        a = kit_create();
+        reserve = tsi_os.reserve;
+        errno = 0;
+        CHECK(!slab_gate(a, &o, starve, &round, why, sizeof why));
+        CHECK_EQ(errno, ENOMEM);
+        CHECK_HAS(why, "no memory");
+        tsi_os.reserve = reserve;
+        slab_allocator_free(a);
+    }
+}
+
 static void refusals(void) {
     char why[64];
     Work w = {.label = "GET"};
@@ -126,6 +203,9 @@ static const CheckCase cases[] = {
     CHECK_CASE(what_is_kept_passes),
     CHECK_CASE(a_leak_does_not),
     CHECK_CASE(so_much_may_stay),
+    CHECK_CASE(either_may_be_any_number),
+    CHECK_CASE(the_worst_is_told),
+    CHECK_CASE(without_figures_nothing_passes),
     CHECK_CASE(refusals),
 };
 CHECK_MAIN(cases)
