@@ -237,6 +237,7 @@ unsigned tsi_profile_frames(TsiBinding* b, TsiCaller from, uintptr_t* frames, un
     frames[0] = from.pc;
     unsigned count = 1 + tsi_stack_walk(from.fp, here, b->stack_high, frames + 1, most - 1);
     if (TSI_LIKELY(b->past == 0) || count < PAST || most <= PAST) return count;
+    if (count > PAST && frames[PAST] == b->past) return count; /* in a build with frame pointers it does keep one */
     if (count < most) count++;
     memmove(&frames[PAST + 1], &frames[PAST], (count - PAST - 1) * sizeof *frames);
     frames[PAST] = b->past;

@@ -6,6 +6,8 @@
  */
 #include "kit/inside.h"
 
+#include "observe/profile.h"
+#include "observe/profile.h"
 #include "os/stack.h"
 
 #include <sys/mman.h>
@@ -60,7 +62,36 @@ static void what_was_above_the_stack_is_gone(void) {
     REQUIRE_EQ(munmap(at, HALF), 0);
 }
 
+/* The caller of the third function, which is noted because that one keeps no frame, comes behind it: once, also where it
+ * keeps one, and where there is room. */
+static void who_called_without_a_frame_is_told_once(void) {
+    tsi_process_init();
+    static TsiBinding b;
+    uintptr_t out[FRAMES];
+#if defined(__x86_64__) || defined(__aarch64__)
+    Frame chain[4];
+    for (unsigned n = 0; n < 4; n++) chain[n] = (Frame){n < 3 ? (uintptr_t)&chain[n + 1] : 0, 101 + n};
+    TsiCaller from = {100, (uintptr_t)&chain[0]};
+    REQUIRE_EQ(tsi_profile_frames(&b, from, out, FRAMES), 5);
+    b.past = 77;
+    REQUIRE_EQ(tsi_profile_frames(&b, from, out, FRAMES), 6);
+    REQUIRE(out[2] == 102 && out[3] == 77 && out[4] == 103 && out[5] == 104);
+    REQUIRE_EQ(tsi_profile_frames(&b, from, out, 5), 5);
+    REQUIRE(out[3] == 77 && out[4] == 103);
+    REQUIRE_EQ(tsi_profile_frames(&b, from, out, 3), 3);
+    b.past = 103;
+    REQUIRE_EQ(tsi_profile_frames(&b, from, out, FRAMES), 5);
+    REQUIRE(out[3] == 103 && out[4] == 104);
+    chain[1].up = 0;
+    REQUIRE_EQ(tsi_profile_frames(&b, from, out, FRAMES), 4);
+    REQUIRE_EQ(out[3], 103);
+#else
+    REQUIRE_EQ(tsi_profile_frames(&b, (TsiCaller){100, 0}, out, FRAMES), 1);
+#endif
+}
+
 int main(int argc, char** argv) {
-    const CheckCase tests[] = {CHECK_CASE(what_was_above_the_stack_is_gone)};
+    const CheckCase tests[] = {CHECK_CASE(what_was_above_the_stack_is_gone),
+                               CHECK_CASE(who_called_without_a_frame_is_told_once)};
     return CHECK_RUN(argc, argv, tests);
 }
