@@ -19,8 +19,6 @@ enum {
 #define NS_PER_MS 1000000ull
 #define LOOKING UINT64_MAX /* in place of the time of the next look */
 
-static bool is_on(const TsiArena* a) { return a->options.decay_ms != 0 && tsi_space_gives_back(&a->space); }
-
 /* Notes which threads have counted since the last look. The others do not mind whose their heaps are. */
 static void note_idle(TsiArena* a) {
     for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
@@ -61,7 +59,7 @@ static void look(TsiArena* a, TsiBinding* b) {
 
 void tsi_decay_look(TsiArena* a, TsiBinding* b) {
     uint64_t due = tsi_load_relaxed(&a->decay_due_ns);
-    if (!is_on(a) || tsi_os.coarse_ns() < due) return;
+    if (!tsi_decay_is_on(a) || tsi_os.coarse_ns() < due) return;
     /* relaxed: picks one of the threads that come together; the walks take the locks that they need */
     if (!atomic_compare_exchange_strong_explicit(&a->decay_due_ns, &due, LOOKING, memory_order_relaxed,
                                                  memory_order_relaxed))
@@ -76,7 +74,7 @@ void tsi_decay_look(TsiArena* a, TsiBinding* b) {
 void tsi_decay_now(TsiBinding* b) {
     TsiArena* a = b->arena;
     tsi_store_relaxed(&b->looks, tsi_load_relaxed(&b->looks) + 1);
-    if (!is_on(a)) return; /* until it has counted all the way down again */
+    if (!tsi_decay_is_on(a)) return; /* until it has counted all the way down again */
     uint64_t now = tsi_os.coarse_ns();
     tsi_store_relaxed(&b->look_in, now - b->looked_ns < HURRY_NS ? STEPS : AGAIN);
     b->looked_ns = now;

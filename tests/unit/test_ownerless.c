@@ -97,11 +97,12 @@ static void only_room_is_taken_over(void) {
 }
 
 /* Where looks give back what is empty, a thread that only frees takes its heap again after a trim; else nobody does. */
-static void free_after_a_trim(uint64_t decay_ms, unsigned state) {
+static void free_after_a_trim(uint64_t decay_ms, uint32_t purge_policy, unsigned state) {
     SlabOptions o = kit_options();
     o.bump = TSI_BUMP_OFF;
     o.shared = 0;
     o.decay_ms = decay_ms;
+    o.purge_policy = purge_policy;
     a = kit_create_with(&o);
     (void)leave_all((void*)(uintptr_t)N);
     TsiHeap* h = heap_of(left[0]);
@@ -118,8 +119,9 @@ static void free_after_a_trim(uint64_t decay_ms, unsigned state) {
     close_it();
 }
 static void who_only_frees_has_its_heap_again(void) {
-    free_after_a_trim(3600000, TSI_HEAP_LIVE);
-    free_after_a_trim(0, TSI_HEAP_DETACHED);
+    free_after_a_trim(3600000, SLAB_PURGE_DONTNEED, TSI_HEAP_LIVE);
+    free_after_a_trim(0, SLAB_PURGE_DONTNEED, TSI_HEAP_DETACHED);
+    free_after_a_trim(3600000, SLAB_PURGE_NEVER, TSI_HEAP_DETACHED); /* nothing goes back, so there are no looks */
 }
 
 /* The first thread's binding has the number 0, as any other has one of its own: no word of a heap that is nobody's
