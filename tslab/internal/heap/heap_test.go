@@ -7,6 +7,7 @@ import (
 	"os"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -323,7 +324,7 @@ func TestEscapes(t *testing.T) {
 		t.Fatal(err)
 	}
 	again, err := Parse(&b)
-	if err != nil || !Has(again, EscapedSpace) || again.DropFrames != ours {
+	if err != nil || !Has(again, EscapedSpace) || again.DropFrames != public {
 		t.Fatalf("%v", err)
 	}
 	if Has(of(raw(), always), EscapedObjects) {
@@ -333,6 +334,45 @@ func TestEscapes(t *testing.T) {
 		"slab_cache_refill": false, "my_slab_malloc": false, "malloc_hook": false, "epoch_domain_handler": false, "tsl_new": false} {
 		if isOurs.MatchString(name) != is {
 			t.Errorf("%s is ours: %v", name, !is)
+		}
+	}
+}
+
+// Functions of the program may have names like those within the library: they are left out on top alone, and where the library has no
+// file of its own.
+func TestTrimNames(t *testing.T) {
+	for _, c := range []struct {
+		own, name string
+		want      []string
+	}{{"/usr/lib/libtemporal_slab.so.0.3", "tsp_solve", []string{"tsp_solve", "handle"}}, {"/usr/lib/libtemporal_slab.so.0.3", "slab_strdup", []string{"handle"}},
+		{"/usr/bin/other", "tsi_text_copy", []string{"handle"}}, {"/usr/bin/other", "slab_strdup", []string{"handle"}}} {
+		for _, inner := range []string{"", "make_page"} { // what it calls
+			r := raw()
+			r.Mappings = append(r.Mappings, segment.Mapping{Low: 0x9000, High: 0xa000, Path: c.own})
+			r.Stacks = []segment.Stack{{Label: "a", Objects: 1, Bytes: 10, Frames: []uint64{0x9001, 0x1001, 0x1101, 0x2001}}}
+			r.Live = nil
+			p := of(r, always)
+			for n, name := range map[uint64]string{0x9000: "slab_malloc", 0x1000: inner, 0x1100: c.name, 0x2000: "handle"} {
+				for _, l := range p.Location {
+					if l.Address == n && name != "" {
+						l.Line = []profile.Line{{Function: &profile.Function{ID: n, Name: name}}}
+					}
+				}
+			}
+			want := c.want
+			if inner == "" { // nothing is between
+				p.Sample[0].Location = slices.Delete(p.Sample[0].Location, 1, 2)
+			} else {
+				want = []string{inner, c.name, "handle"}
+			}
+			Trim(p)
+			var got []string
+			for _, l := range p.Sample[0].Location {
+				got = append(got, namesOf(l)[0])
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%s, %q called by %s: %q", c.own, inner, c.name, got)
+			}
 		}
 	}
 }
