@@ -242,7 +242,8 @@ static void* slab_alloc(TsiBinding* b, TsiHeap* h, size_t size, unsigned cls, si
 /* Returns true if the heap has grown by a part and full lines as large were freed in: an empty slab has no full line.
  * After a look that found little, the next waits for twice as much growth. */
 static bool is_emptied(TsiBinding* b, const TsiHeap* h, uint32_t slabs) {
-    if (h->takes % EMPTIED_LOOKS != 0 || h->takes >> b->patience <= slabs / EMPTIED_PART) return false;
+    uint32_t takes = tsi_load_relaxed(&h->takes);
+    if (takes % EMPTIED_LOOKS != 0 || takes >> b->patience <= slabs / EMPTIED_PART) return false;
     uint64_t opened = 0;
     for (unsigned cls = 1; cls <= TSI_SMALL_CLASSES; cls++)
         opened += tsi_load_relaxed(&b->counters[cls].unparked) << b->classes->c[cls].line_shift;
@@ -257,9 +258,10 @@ static bool is_emptied(TsiBinding* b, const TsiHeap* h, uint32_t slabs) {
 static TSI_NOINLINE bool scavenges(TsiBinding* b, TsiHeap* h) {
     uint32_t slabs = tsi_load_relaxed(&h->slab_count) + h->adopted;
     bool large = slabs > SCAVENGE_LEAST && tsi_load_relaxed(&h->slab_bytes) >= LARGE_HEAP;
-    bool many = h->takes > slabs / 2 || (large && !b->arena->options.shared && is_emptied(b, h, slabs));
-    if (!many && b->arena->options.shared) many = h->takes > slabs / 8 && tsi_bank_is_emptied(b, slabs);
-    if (many) h->takes = 0;
+    uint32_t takes = tsi_load_relaxed(&h->takes);
+    bool many = takes > slabs / 2 || (large && !b->arena->options.shared && is_emptied(b, h, slabs));
+    if (!many && b->arena->options.shared) many = takes > slabs / 8 && tsi_bank_is_emptied(b, slabs);
+    if (many) tsi_store_relaxed(&h->takes, 0);
     return many && slabs > SCAVENGE_LEAST;
 }
 
@@ -272,7 +274,7 @@ static TSI_NOINLINE void look_for_empty(TsiBinding* b, TsiHeap* h) {
 
 /* Ends a bracket of the whole heap in which something was allocated. [owner] */
 static void leave(TsiBinding* b, TsiHeap* h) {
-    bool scavenge = TSI_UNLIKELY(h->takes > 64) && scavenges(b, h);
+    bool scavenge = TSI_UNLIKELY(tsi_load_relaxed(&h->takes) > 64) && scavenges(b, h);
     tsi_bracket_leave(b, h);
     if (scavenge) look_for_empty(b, h);
 }

@@ -273,7 +273,7 @@ static bool next_region(TsiBinding* b, TsiHeap* h, size_t bytes) {
     TsiRegion* r = tsi_load_relaxed(&h->region);
     uint32_t rel = tsi_load_relaxed(&r->rel);
     h->bumped += rel;
-    uint32_t takes = h->takes;
+    uint32_t takes = tsi_load_relaxed(&h->takes);
     bool suits = suits_classes(h, r);
     bool stop = goes_over(b, h);
     bool again = !stop && use_again(b, h, bytes, &stop) && tsi_region_room(tsi_load_relaxed(&h->region)) >= bytes;
@@ -288,7 +288,7 @@ static bool next_region(TsiBinding* b, TsiHeap* h, size_t bytes) {
         if (tsi_load_relaxed(&h->region) == r) h->bumped -= rel;
         return false;
     }
-    tsi_count_slow(b, h, TSI_CLASS_REGION, h->takes == takes ? TSI_SLOW_FULL : TSI_SLOW_MISS);
+    tsi_count_slow(b, h, TSI_CLASS_REGION, tsi_load_relaxed(&h->takes) == takes ? TSI_SLOW_FULL : TSI_SLOW_MISS);
     return true;
 }
 
@@ -424,7 +424,7 @@ bool tsi_bump_spare(TsiBinding* b, TsiHeap* h, TsiRegion* r) {
         r->spare = true;
         not_alone(h, r);
     } else if (!mine) { /* stays empty until a scavenge */
-        tsi_heap(b->arena, h->primary)->takes++;
+        tsi_count(&tsi_heap(b->arena, h->primary)->takes);
     }
     tsi_bracket_leave(b, h);
     tsi_changed(b->arena);

@@ -117,7 +117,8 @@ TsiHeap* tsi_heap_birth_locked(TsiArena* a, TsiInc* i, TsiRef ref, uint32_t inde
     tsi_store_relaxed(&h->slab_count, 0);
     tsi_store_relaxed(&h->slab_bytes, 0);
     h->primary = index;
-    h->takes = h->adopted = 0;
+    tsi_store_relaxed(&h->takes, 0);
+    h->adopted = 0;
     h->skip = 0;
     h->revoker = 0;
     tsi_store_relaxed(&h->slow, 0);

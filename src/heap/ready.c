@@ -35,7 +35,7 @@ TSI_INLINE void enter_locked(TsiBinding* b, TsiInc* i, TsiHeap* h, TsiRef ref) {
     TsiRegion* r = tsi_load_relaxed(&h->region);
     TsiSlab* slab = tsi_slab(&b->arena->space, tsi_load_relaxed(&h->slabs) - 1);
     TSI_ASSERT(!h->ring); /* heaps wait for domains, and come from them */
-    TSI_ASSERT(h->bumps && h->ranked && h->takes == 1 && h->revoker == 0);
+    TSI_ASSERT(h->bumps && h->ranked && tsi_load_relaxed(&h->takes) == 1 && h->revoker == 0);
     TSI_ASSERT((h->spare | h->looked | h->skip | h->alone | h->inc_next | h->inc_prev) == 0);
     h->bumped = h->again = 0; /* thin_at is 0: it bumps */
     h->born = ++b->begun;

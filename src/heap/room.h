@@ -42,7 +42,7 @@ TSI_INLINE void tsi_line_freed_in(TsiBinding* b, const TsiHeap* h, TsiLine* l, u
     TsiRoom* room = h->room;
     if (TSI_UNLIKELY(h->primary != h->index)) {
         TsiHeap* primary = tsi_heap(a, h->primary);
-        primary->takes++;
+        tsi_count(&primary->takes);
         room = primary->room;
     }
     unsigned cls = tsi_class_of_line(&a->space, tsi_line_id(&a->space, l));

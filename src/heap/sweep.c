@@ -150,7 +150,7 @@ static void walk_locked(TsiSweep* w, TsiHeap* h, unsigned state, uint32_t skip) 
     tsi_store_relaxed(&h->slabs, kept);
     h->spare = h->looked = h->alone = 0;
     if (!goes_on) tsi_bump_drop(w->b != NULL && w->b->heap == h ? w->b : NULL, h);
-    h->takes = 0;
+    tsi_store_relaxed(&h->takes, 0);
     h->regions = kept_regions;
     tsi_store_relaxed(&h->slab_count, kept_count);
     tsi_store_relaxed(&h->slab_bytes, kept_bytes);

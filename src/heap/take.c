@@ -67,7 +67,7 @@ static void join(TsiBinding* b, TsiHeap* h, unsigned cls, uint32_t slab_id) {
     tsi_store_release(&h->slabs, slab_id + 1);
     tsi_store_relaxed(&h->slab_count, tsi_load_relaxed(&h->slab_count) + 1);
     tsi_store_relaxed(&h->slab_bytes, tsi_load_relaxed(&h->slab_bytes) + s->classes->c[cls].slab_bytes);
-    h->takes++;
+    tsi_count(&h->takes);
 }
 
 bool tsi_slab_take(TsiBinding* b, TsiHeap* h, unsigned cls, uint32_t* slab_id) {

@@ -108,8 +108,9 @@ typedef struct TsiHeap {
 
     uint32_t inc_next, inc_prev; /* [stripe] heap index + 1 */
     uint32_t own_next, own_prev; /* the owner's chain; only its thread */
-    uint32_t takes;              /* [own] of a primary: slabs taken, and lines and regions of adopted heaps that the
-                                  * owner has begun to free or emptied, since the last scavenge */
+    _Atomic uint32_t takes;      /* [own] of a primary: slabs taken, and lines and regions of adopted heaps that the
+                                  * owner has begun to free or emptied, since the last scavenge. A sweep resets it, also
+                                  * while the owner is inside of another of its heaps: a hint */
     uint32_t spare;              /* [own] its empty regions, slab id + 1, by `prev` */
     uint32_t regions;            /* [own] taken and not given back */
     uint32_t alone;              /* [own] regions of a single object, see bump.h */

@@ -41,7 +41,7 @@ static void growth_alone_looks_for_nothing(void) {
     uint32_t takes = 0;
     for (unsigned i = 0; i < N; i++) {
         REQUIRE(slab_malloc(a, 64) != NULL);
-        uint32_t now = h->takes;
+        uint32_t now = tsi_load_relaxed(&h->takes);
         if (now > takes) takes = now;
         if (now < takes) break; /* a look has begun it anew */
     }
