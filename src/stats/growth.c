@@ -98,6 +98,10 @@ void tsi_growth_tell_locked(TsiArena* a, uint64_t now, SlabGlobalStats* g) {
     uint64_t used = g->committed_bytes > g->warm_bytes ? g->committed_bytes - g->warm_bytes : 0, limit;
     const char* name = nearest(a, used, g->warm_bytes, &limit);
     double most = g->committed_pace_10s < g->committed_pace_100s ? g->committed_pace_10s : g->committed_pace_100s;
+    /* Committed bytes include those that are kept warm, which no limit counts. No more than all that it counts has come
+     * within the span. */
+    double all = g->pace_100s_ns != 0 ? (double)used * 1e9 / (double)g->pace_100s_ns : most;
+    if (all < most) most = all;
     TsiGrown held = tsi_growth_held(grown, g->live_pace_10s, g->committed_pace_10s, most);
     TsiLimit l = tsi_growth_limit(limit, used, &held, now - a->born_ns);
     memcpy(g->limit_name, name, strlen(name) + 1);

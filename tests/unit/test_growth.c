@@ -187,6 +187,27 @@ static void a_limit_is_told_before_it_is_reached(void) {
     }
 }
 
+/* Pages that are kept warm as a program begins are committed once, and no limit counts them: a leak beside them is as far from its
+ * limit as it is. */
+static void what_is_kept_warm_does_not_count(void) {
+    SlabOptions o = {.struct_size = sizeof o, .max_bytes = 256 << 20};
+    SlabAllocator* a = kit_create_with(&o);
+    for (int seconds = 0; seconds < 8; seconds++) {
+        epoch_domain_t* d = epoch_domain_begin(a, "burst");
+        for (int n = 0; n < 1000; n++) REQUIRE(slab_malloc(a, 4000) != NULL);
+        for (int n = 0; n < 50; n++) REQUIRE(slab_malloc_outside(a, 200) != NULL);
+        REQUIRE(epoch_domain_end(d));
+        pass_seconds(1);
+        (void)doctor(a);
+    }
+    SlabGlobalStats g;
+    slab_stats_global(a, &g);
+    REQUIRE(g.warm_bytes > 512 << 10 && g.growth_per_second > 5000 && g.committed_pace_10s > 5 * g.growth_per_second);
+    double left = (double)(g.limit_bytes - g.limit_used_bytes) / g.growth_per_second, told = (double)g.limit_ns / 1e9;
+    REQUIRE(told > left / 2 && told < left * 1.1);
+    slab_allocator_free(a);
+}
+
 /* Small objects that escape hold a page each: the limit counts pages, and the time to it is of these. */
 static void pages_that_escapes_hold_reach_the_limit(void) {
     SlabOptions o = {.struct_size = sizeof o, .max_bytes = 32 << 20};
@@ -274,6 +295,7 @@ int main(int argc, char** argv) {
         TEST(what_is_held_grows_faster),
         TEST(the_nearer_limit),
         TEST(a_limit_is_told_before_it_is_reached),
+        TEST(what_is_kept_warm_does_not_count),
         TEST(pages_that_escapes_hold_reach_the_limit),
         TEST(the_first_reading_near_a_limit),
         TEST(what_is_made_outside_has_a_name),
