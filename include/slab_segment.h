@@ -23,7 +23,9 @@ extern "C" {
 #define SLAB_SEGMENT_MAGIC "TSLABSEG" /* 8 bytes, no 0 */
 #define SLAB_SEGMENT_ENDIAN 0x01020304u
 #define SLAB_SEGMENT_MAJOR 1u /* another: do not read */
-#define SLAB_SEGMENT_MINOR 3u /* larger: tables and rows may be longer, everything here is where it was */
+/* Larger: tables and rows may be longer, and everything here is where it was, but for the upper half of the size_class
+ * of a profile's sample, which is `escaped` from 3 on. */
+#define SLAB_SEGMENT_MINOR 3u
 
 enum {
     SLAB_SEGMENT_HEADER_BYTES = 256,

@@ -9,11 +9,8 @@ Exit status: 0; 1 the page differs; 2 for wrong arguments.
 """
 import json
 import os
-import platform
 import statistics
-import subprocess
 import sys
-import time
 
 sys.dont_write_bytecode = True
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -26,19 +23,8 @@ NINE = [p.name for p in run.PROGRAMS]
 QUIET = 0.5  # load, above which times are not judged
 
 
-def commit():
-    done = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=False)
-    return done.stdout.strip() or "?"
-
-
-def processor():
-    with open("/proc/cpuinfo", encoding="utf-8") as lines:
-        return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), "?")
-
-
 def together(paths):
-    out = {"commit": commit(), "date": time.strftime("%Y-%m-%d", time.gmtime()), "kernel": platform.release(), "libc": " ".join(platform.libc_ver()),
-           "processor": processor(), "cpus": os.cpu_count(), "loads": [], "left_out": [], "failures": [], "results": {}}
+    out = {**run.machine(), "loads": [], "left_out": [], "failures": [], "results": {}}
     for path in paths:
         with open(path, encoding="utf-8") as text:
             one = json.load(text)

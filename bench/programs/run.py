@@ -27,6 +27,7 @@ import shutil
 import statistics
 import subprocess
 import sys
+import time
 
 import servers
 
@@ -409,6 +410,15 @@ def verdict(all_results):
         missed |= bad
         lines.append(f"redis at rest: {row['idle'] / 2 ** 20:.1f} MiB, at most {IDLE_LIMIT >> 20}: {'MISSED' if bad else 'reached'}")
     return lines, missed
+
+
+def machine():
+    """What pages of results say of a run: the commit, the day and the machine."""
+    done = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=False)
+    with open("/proc/cpuinfo", encoding="utf-8") as lines:
+        processor = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), "?")
+    return {"commit": done.stdout.strip() or "?", "date": time.strftime("%Y-%m-%d", time.gmtime()), "kernel": platform.release(),
+            "libc": " ".join(platform.libc_ver()), "processor": processor, "cpus": os.cpu_count()}
 
 
 def main():

@@ -14,7 +14,6 @@ Exit status: 0; 1 a server failed, refused or lost requests; 2 wrong arguments, 
 import argparse
 import json
 import os
-import platform
 import shutil
 import signal
 import subprocess
@@ -258,16 +257,6 @@ def turn(names, found, options, seed, place):
     return results, failures
 
 
-def commit():
-    done = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=False)
-    return done.stdout.strip() or "?"
-
-
-def processor():
-    with open("/proc/cpuinfo", encoding="utf-8") as lines:
-        return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), "?")
-
-
 def percentiles(parts, at=(50, 99, 99.9, 100)):
     """Milliseconds, of latencies that several runs of wrk have left: the largest 200 of each run are exact."""
     pairs = sorted(pair for part in parts for pair in part["latency"])
@@ -316,8 +305,7 @@ def main():
         programs.library = lambda: options.preload or beside
     found = allocators(options.allocator)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(130))
-    data = {"commit": commit(), "date": time.strftime("%Y-%m-%d", time.gmtime()), "kernel": platform.release(), "libc": " ".join(platform.libc_ver()),
-            "processor": processor(), "cpus": os.cpu_count(), "load": os.getloadavg()[0], "seconds": options.seconds, "cycle": options.cycle,
+    data = {**programs.machine(), "load": os.getloadavg()[0], "seconds": options.seconds, "cycle": options.cycle,
             "rest": options.rest, "turns": options.turns, "together": options.together, "scale": options.scale, "loops": options.loops,
             "results": [], "failures": []}
     names = list(found)
