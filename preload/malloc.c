@@ -179,7 +179,7 @@ static TSI_NOINLINE void free_more(void* p) {
 __asm__(".globl tsp_free\n.hidden tsp_free\n.set tsp_free, free\n");
 extern void tsp_free(void* p) __attribute__((visibility("hidden")));
 static TSI_NOINLINE void free_look(void* p) {
-    tsi_malloc_look();
+    tsi_malloc_poll();
     tsp_free(p); /* counts once more */
 }
 

@@ -463,7 +463,7 @@ static void tell(TsiArena* a, const TsiBudgetEvents* e, unsigned whose, bool har
     if (fn != NULL) fn(a->owner, e->id, now, hard, ctx);
 }
 
-void tsi_budget_tell(TsiArena* a, const TsiBudgetEvents* e, unsigned hard) {
+void tsi_budget_notify(TsiArena* a, const TsiBudgetEvents* e, unsigned hard) {
     if ((tsi_tls.telling & TSI_TELLS_BUDGET) != 0) return;
     tsi_tls.telling |= TSI_TELLS_BUDGET;
     for (unsigned whose = TSI_BUDGET_PHASE; whose <= TSI_BUDGET_LABEL; whose *= 2) {

@@ -85,7 +85,7 @@ void tsi_post_end_locked(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t now_ns)
 void tsi_post_escapes(TsiArena* a, TsiInc* i, TsiTotals live);
 
 /* Calls the functions of the budgets in *e; for hard ones only those in the bits `hard`. [no lock, no bracket] */
-void tsi_budget_tell(TsiArena* a, const TsiBudgetEvents* e, unsigned hard);
+void tsi_budget_notify(TsiArena* a, const TsiBudgetEvents* e, unsigned hard);
 
 /* Returns the index of the label that p is for; it must be for one. */
 TSI_INLINE uint32_t tsi_pending_label(const TsiPending* p) { return (uint32_t)tsi_load_relaxed(&p->whose) - 1; }

@@ -3,7 +3,7 @@
 
 #include "base/probes.h"
 #include "threads/bank.h"
-#include "state/living.h"
+#include "state/liveness.h"
 #include "observe/stand_in.h"
 
 #include <errno.h>

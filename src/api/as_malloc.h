@@ -10,7 +10,7 @@
 #ifndef TSI_API_AS_MALLOC_H
 #define TSI_API_AS_MALLOC_H
 
-#include "api/there.h"
+#include "api/alloc_paths.h"
 #include "heap/decay.h"
 #include "heap/free.h"
 #include "observe/sheets.h"
@@ -33,7 +33,7 @@ TSI_INLINE void* tsi_malloc_quick(SlabAllocator* s, size_t size, TsiMallocMore* 
     bool bumps = r != NULL && tsi_bump_fits(r, bytes, &rel);
     TsiFast f = bumps ? tsi_bump_fast(b, h, r, rel, bytes, &p) : tsi_alloc_fast(b, h, b->cur, tsi_class_near(size), &p);
     if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
-    return f == TSI_FAST_LEFT ? tsi_alloc_left(b, h, p) : more(size, b);
+    return f == TSI_FAST_HANDOVER ? tsi_alloc_left(b, h, p) : more(size, b);
 }
 
 /* Allocates like slab_malloc after tsi_malloc_quick, for `more`. size is not 0. */
@@ -58,9 +58,9 @@ TSI_INLINE void tsi_malloc_leave(TsiBinding* b) { tsi_fast_leave(b, b->heap); }
 bool tsi_free_at_entry(TsiBinding* b, void* p, uint32_t entry);
 
 /* Reads the clock, and searches for empty slabs if that is due; for after tsi_free_quick has counted down to 0. */
-TSI_INLINE void tsi_malloc_look(void) { tsi_decay_now(tsi_tls.binding); }
+TSI_INLINE void tsi_malloc_poll(void) { tsi_decay_now(tsi_tls.binding); }
 
-/* Frees an object of s, or calls `more`. Calls `look`, which calls tsi_malloc_look and frees, in its place from time to
+/* Frees an object of s, or calls `more`. Calls `look`, which calls tsi_malloc_poll and frees, in its place from time to
  * time. */
 TSI_INLINE void tsi_free_quick(SlabAllocator* s, void* p, TsiFreeMore* more, TsiFreeMore* look) {
     if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, s))) {
@@ -76,9 +76,9 @@ TSI_INLINE void tsi_free_quick(SlabAllocator* s, void* p, TsiFreeMore* more, Tsi
     unsigned at;
     TsiFast f = tsi_free_fast(b, p, &h, &at);
     if (TSI_LIKELY(f == TSI_FAST_DONE)) return;
-    if (f == TSI_FAST_BUMPED) (void)tsi_free_at_entry(b, p, at);
+    if (f == TSI_FAST_IS_REGION) (void)tsi_free_at_entry(b, p, at);
     else if (f == TSI_FAST_MISSED) (void)tsi_free_missed(b, p);
-    else if (f == TSI_FAST_LEFT) (void)tsi_free_left(b, h);
+    else if (f == TSI_FAST_HANDOVER) (void)tsi_free_left(b, h);
     else more(p);
 }
 

@@ -14,12 +14,11 @@
 #include "base/probes.h"
 #include "account/charge.h"
 #include "heap/close.h"
-#include "account/close_tell.h"
-#include "heap/own.h"
-#include "heap/pin.h"
+#include "account/close_probes.h"
+#include "heap/thread_heaps.h"
 #include "heap/ready.h"
 #include "heap/records.h"
-#include "heap/taken.h"
+#include "heap/sweep_totals.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -34,9 +33,9 @@ static TSI_NOINLINE void open_special(TsiArena* a, TsiBinding* b, const TsiDomai
     tsi_inc_open(&a->phases, index, era, id, d->label_at, d->label, owner);
     if (d->untimed) tsi_store_relaxed(&i->open_since_ns, TSI_UNTIMED);
     if ((d->soft_bytes | d->hard_bytes) == 0) return;
-    tsi_inc_take(i); /* counted: a phase with a budget does not begin straight (ready.c) */
+    tsi_phase_lock(i); /* counted: a phase with a budget does not begin straight (ready.c) */
     tsi_budget_write(&i->budget, d->soft_bytes, d->hard_bytes, d->budget_fn, d->budget_ctx);
-    tsi_inc_give(i);
+    tsi_phase_unlock(i);
 }
 
 TSI_INLINE bool open_own(TsiArena* a, TsiBinding* b, TsiDomain* d) {

@@ -12,7 +12,7 @@
 #include "api/domain.h"
 
 #include "heap/close.h"
-#include "heap/taken.h"
+#include "heap/sweep_totals.h"
 
 #include <string.h>
 

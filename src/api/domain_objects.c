@@ -2,11 +2,11 @@
  * domain_objects.c - objects outside of the thread's ambient phase: in a named domain, or outside of every scope.
  */
 #include "api/domain.h"
-#include "api/there.h"
+#include "api/alloc_paths.h"
 
 #include "account/charge.h"
-#include "heap/own.h"
-#include "heap/pin.h"
+#include "heap/thread_heaps.h"
+#include "heap/records.h"
 #include "heap/ready.h"
 #include "threads/registry.h"
 

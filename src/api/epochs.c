@@ -3,11 +3,10 @@
 
 #include "account/charge.h"
 #include "heap/close.h"
-#include "heap/late.h"
+#include "heap/late_frees.h"
 #include "phase/draining.h"
 #include "stats/snapshot.h"
 #include "heap/finish.h"
-#include "heap/pin.h"
 #include "heap/records.h"
 
 TsiRef tsi_resolve(TsiArena* a, EpochId id) {
@@ -119,12 +118,12 @@ void slab_epoch_set_label(SlabAllocator* s, EpochId id, const char* label) {
     if (i == NULL) return;
     tsi_label_copy(name, label);
     HeldWalk w = {.ref = n.ref};
-    tsi_inc_take(i);
+    tsi_phase_lock(i);
     if (tsi_inc_era(i) == tsi_ref_era(n.ref)) {
         if (i->heaps != 0 || i->orphans != 0) tsi_snapshot_slabs(n.a, add_held, &w);
         if (tsi_relabel_locked(n.a, tsi_binding_get(n.a, false), i, name, &w.held)) tsi_late_note_locked(n.a, i);
     }
-    tsi_inc_give(i);
+    tsi_phase_unlock(i);
 }
 
 static void refcount_add(SlabAllocator* s, EpochId id, bool up) {
@@ -134,7 +133,7 @@ static void refcount_add(SlabAllocator* s, EpochId id, bool up) {
     uint64_t refs = tsi_load_relaxed(&n.inc->user_refs);
     if (tsi_inc_era(n.inc) == tsi_ref_era(n.ref) && (up || refs != 0))
         tsi_store_relaxed(&n.inc->user_refs, up ? refs + 1 : refs - 1);
-    tsi_inc_give(n.inc);
+    tsi_phase_unlock(n.inc);
 }
 
 void slab_epoch_inc_refcount(SlabAllocator* s, EpochId id) { refcount_add(s, id, true); }
@@ -153,10 +152,10 @@ bool slab_epoch_set_budget(SlabAllocator* s, EpochId id, size_t soft, size_t har
     Named n = named(s, id);
     if (n.a == NULL) return tsi_error_set(EINVAL), false;
     if (n.inc == NULL || !budget_fits(soft, hard)) return false;
-    tsi_inc_take(n.inc);
+    tsi_phase_lock(n.inc);
     bool ok = tsi_inc_era(n.inc) == tsi_ref_era(n.ref);
     if (ok) tsi_budget_write(&n.inc->budget, soft, hard, fn, ctx);
-    tsi_inc_give(n.inc);
+    tsi_phase_unlock(n.inc);
     if (!ok) tsi_error_set(ESTALE);
     return ok;
 }

@@ -15,7 +15,7 @@ static bool free_obj_in(TsiArena* a, SlabHandle h) { return a != NULL && h != 0 
 /* Frees after a fast path has ended with f, but not DONE. h: the heap if f is LEFT. */
 static TSI_NOINLINE bool free_obj_more(TsiBinding* b, SlabHandle handle, TsiFast f, TsiHeap* h) {
     TsiArena* a = b->arena;
-    if (f == TSI_FAST_LEFT) return tsi_free_left(b, h);
+    if (f == TSI_FAST_HANDOVER) return tsi_free_left(b, h);
     if (f == TSI_FAST_MISSED) tsi_bracket_missed(b);
     else b->covered = tsi_load_acquire(&a->space.covered); /* as in free_never: the next one finds its entry */
     return free_obj_in(a, handle);
@@ -86,7 +86,7 @@ TSI_NOINLINE bool tsi_free_at_entry(TsiBinding* b, void* p, uint32_t entry) {
     TsiFast f = tsi_bump_free(b, p, entry, false, 0, &h, &r);
     if (TSI_LIKELY(f == TSI_FAST_DONE)) return true;
     if (f == TSI_FAST_MISSED) return tsi_free_bumped(b, p);
-    return f == TSI_FAST_LEFT ? tsi_free_left(b, h) : tsi_bump_spare(b, h, r);
+    return f == TSI_FAST_HANDOVER ? tsi_free_left(b, h) : tsi_bump_keep_empty(b, h, r);
 }
 
 static TSI_NOINLINE bool free_never(TsiBinding* b, void* p) {
@@ -99,9 +99,9 @@ TSI_INLINE bool free_inline(TsiBinding* b, void* p) {
     unsigned at;
     TsiFast f = tsi_free_fast(b, p, &h, &at);
     if (TSI_LIKELY(f == TSI_FAST_DONE)) return true;
-    if (f == TSI_FAST_BUMPED) return tsi_free_at_entry(b, p, at);
+    if (f == TSI_FAST_IS_REGION) return tsi_free_at_entry(b, p, at);
     if (f == TSI_FAST_MISSED) return tsi_free_missed(b, p);
-    return f == TSI_FAST_LEFT ? tsi_free_left(b, h) : free_never(b, p);
+    return f == TSI_FAST_HANDOVER ? tsi_free_left(b, h) : free_never(b, p);
 }
 
 /* Frees through the thread's bank, which may own the object, if that is not held; otherwise like another thread. */
@@ -169,7 +169,7 @@ TSI_INLINE bool free_near_sized(TsiBinding* b, void* p, size_t size) {
     TsiFast f = tsi_bump_free(b, p, entry, true, size, &h, &r);
     if (TSI_LIKELY(f == TSI_FAST_DONE)) return true;
     if (f == TSI_FAST_MISSED) return free_sized_missed(b, p, size);
-    return f == TSI_FAST_LEFT ? tsi_free_left(b, h) : tsi_bump_spare(b, h, r);
+    return f == TSI_FAST_HANDOVER ? tsi_free_left(b, h) : tsi_bump_keep_empty(b, h, r);
 }
 
 static TSI_NOINLINE bool free_sized_whole(SlabAllocator* s, void* p, size_t size) {

@@ -2,8 +2,8 @@
  * lane.c - lanes: a phase as one thread allocates in it. The fast path is in slab_lane.h, inlined in the program; the
  * rest is here.
  *
- * A lane leads to a heap like a domain does (own.h, H1), and to its thread's binding. The inlined path is tsi_bump_fast
- * with the same words, names, orders and checks, so it has the invariants of bracket.h and these:
+ * A lane leads to a heap like a domain does (thread_heaps.h, H1), and to its thread's binding. The inlined path is
+ * tsi_bump_fast with the same words, names, orders and checks, so it has the invariants of bracket.h and these:
  *
  *   Y1  Only the thread whose number the lane carries names anything in the binding's `busy`. Numbers of threads are
  *       never used again, and a thread keeps its binding for as long as it and the allocator live. A thread that is
@@ -18,9 +18,9 @@
 #include "slab_lane.h"
 
 #include "api/domain.h"
-#include "api/there.h"
+#include "api/alloc_paths.h"
 
-#include "heap/own.h"
+#include "heap/thread_heaps.h"
 
 #define SAME(public_, its, type, own)                                            \
     _Static_assert(offsetof(struct public_, its) == offsetof(type, own) &&       \

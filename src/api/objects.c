@@ -2,7 +2,7 @@
  * objects.c - allocate, by pointer and by handle. The fast paths are inlined into the entry points, which leave them
  * only by tail calls, so that they need no stack frame.
  */
-#include "api/there.h"
+#include "api/alloc_paths.h"
 
 #include "base/sanitize.h"
 #include "heap/alloc.h"
@@ -39,7 +39,7 @@ static TSI_COLD void* refuse_size(TsiArena* a, int error) {
 /* Returns the class of an object that has grown and may grow again, where no region takes it: half its size is left
  * behind it, but nothing under a limit. 0: a large object, which has room. */
 static unsigned grown_class(TsiArena* a, size_t size, TsiRef ref) {
-    if (size > TSI_ALONE_MAX) return 0;
+    if (size > TSI_SOLO_MAX) return 0;
     return tsi_class_of(tsi_meets_limit(a, ref) ? size : size + size / 2);
 }
 
@@ -252,12 +252,12 @@ TSI_INLINE void* obj(SlabAllocator* s, size_t size, TsiRef ref, SlabHandle* out)
     if (tsi_bump_fits(r, bytes, &rel) && tsi_load_relaxed(&r->heap_at) == 0) {
         TsiFast f = tsi_bump_handle_fast(b, h, r, rel, bytes, &p, out);
         if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
-        return f == TSI_FAST_LEFT ? tsi_alloc_left(b, h, p) : tsi_leave_and_alloc(b, size, ref, false, h, out);
+        return f == TSI_FAST_HANDOVER ? tsi_alloc_left(b, h, p) : tsi_leave_and_alloc(b, size, ref, false, h, out);
     }
 
     TsiFast f = tsi_obj_fast(b, h, ref != 0 ? tsi_cur_of(h) : b->cur, tsi_class_near(size), &p, out);
     if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
-    return f == TSI_FAST_LEFT ? tsi_alloc_left(b, h, p) : tsi_alloc_missed(b, size, ref, false, h, out);
+    return f == TSI_FAST_HANDOVER ? tsi_alloc_left(b, h, p) : tsi_alloc_missed(b, size, ref, false, h, out);
 }
 
 TSI_NOINLINE void* tsi_alloc_obj(SlabAllocator* s, size_t size, TsiRef ref, SlabHandle* out) {

@@ -1,7 +1,7 @@
 /*
  * resize.c - resizing and moving of blocks, and questions about a block.
  */
-#include "api/there.h"
+#include "api/alloc_paths.h"
 
 #include "base/sanitize.h"
 #include "heap/alloc.h"
@@ -85,7 +85,7 @@ static TsiBinding* grown_large(TsiArena* a, const TsiPlace* at, size_t size, boo
     if (TSI_UNLIKELY(b->budget.soft != 0)) {
         TsiBudgetEvents e = b->budget; /* the function may allocate */
         uint64_t seq = tsi_tag_seq(tsi_load_seq(&tsi_slab(&a->space, at->slab_id)->tag)), tag;
-        tsi_budget_tell(a, &e, 0);
+        tsi_budget_notify(a, &e, 0);
         *lost = !tsi_place_is_live(a, at, &tag) || tsi_tag_seq(tag) != seq;
     }
     return b;
@@ -186,7 +186,7 @@ static TSI_NOINLINE void* tsi_resize_missed(TsiBinding* b, SlabAllocator* s, voi
     TsiHeap* h;
     TsiFast f = tsi_bump_grow_missed(b, p, size, &h);
     if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
-    if (f == TSI_FAST_LEFT) return tsi_alloc_left(b, h, p);
+    if (f == TSI_FAST_HANDOVER) return tsi_alloc_left(b, h, p);
     tsi_bracket_missed(b);
     return tsi_resize(s, p, size, 0);
 }
@@ -196,7 +196,7 @@ static TSI_NOINLINE void* tsi_resize_any(TsiBinding* b, SlabAllocator* s, void* 
     TsiHeap* h;
     TsiFast f = tsi_bump_grow_fast(b, p, size, &h);
     if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
-    if (f == TSI_FAST_LEFT) return tsi_alloc_left(b, h, p);
+    if (f == TSI_FAST_HANDOVER) return tsi_alloc_left(b, h, p);
     return f == TSI_FAST_MISSED ? tsi_resize_missed(b, s, p, size) : tsi_resize(s, p, size, 0);
 }
 
@@ -208,7 +208,7 @@ void* slab_realloc(SlabAllocator* s, void* p, size_t size) {
         return tsi_resize_any(b, s, p, size);
     TsiFast f = tsi_bump_grow_last(b, h, p, size);
     if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
-    return f == TSI_FAST_LEFT ? tsi_alloc_left(b, h, p) : tsi_resize_missed(b, s, p, size);
+    return f == TSI_FAST_HANDOVER ? tsi_alloc_left(b, h, p) : tsi_resize_missed(b, s, p, size);
 }
 
 void* slab_realloc_epoch(SlabAllocator* s, void* p, size_t size, EpochId epoch) {

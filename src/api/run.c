@@ -25,10 +25,10 @@
 #include "slab_lane.h"
 
 #include "api/domain.h"
-#include "api/there.h"
+#include "api/alloc_paths.h"
 
 #include "state/bracket.h"
-#include "heap/own.h"
+#include "heap/thread_heaps.h"
 #include "mem/region.h"
 
 _Static_assert(TSI_GRANULE == 16 && TSI_BUMP_MAX == 4096, "slab_lane.h knows them");
@@ -76,10 +76,10 @@ static void unclaim(SlabRun* run, TsiDomain* d, TsiRef ref) {
     uintptr_t at = run->at_ - (uintptr_t)tsi_load_relaxed(&r->base);
 
     bool live = tsi_bracket_enter(b, h, tsi_busy_region(r)); /* Z4 */
-    if (!live) tsi_inc_take(i);
+    if (!live) tsi_phase_lock(i);
     tsi_region_unclaim(r, run->from_, (uint32_t)at, (uint32_t)run->count_);
     if (live) tsi_bracket_leave(b, h);
-    else tsi_inc_give(i);
+    else tsi_phase_unlock(i);
 
     run->region_ = NULL;
     run->at_ = run->end_ = 0;

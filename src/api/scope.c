@@ -9,7 +9,7 @@
 
 #include "heap/fork.h"
 #include "heap/heap.h"
-#include "heap/pin.h"
+#include "heap/records.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -65,9 +65,9 @@ void tsi_scopes_add(TsiArena* a, TsiDomain* d, int n) {
     TsiRef ref = tsi_load_acquire(&d->phase.ref); /* pairs with wrap */
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
     if (ref == 0) return;
-    tsi_inc_take(i);
+    tsi_phase_lock(i);
     if (tsi_inc_era(i) == tsi_ref_era(ref)) tsi_add_relaxed(&i->scopes, (uint32_t)n);
-    tsi_inc_give(i);
+    tsi_phase_unlock(i);
 }
 
 static bool domain_enter(epoch_domain_t* p) {

@@ -36,7 +36,7 @@ typedef struct TsiProcess {
     bool stopped; /* by a signal or a tracer */
 } TsiProcess;
 /* Reads a process from /proc to *out. Returns false if there is no such process. */
-bool tsi_process_look(uint32_t pid, TsiProcess* out);
+bool tsi_process_poll(uint32_t pid, TsiProcess* out);
 
 /* Returns true if `mount` may be on a machine that does not answer, by a process's list of mounts: it is of such a
  * kind, or neither in the list nor `memory`, the mount of memory. -1: not known. */

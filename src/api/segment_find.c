@@ -25,7 +25,7 @@
 #define F_SEAL_SHRINK 2
 #endif
 
-bool tsi_process_look(uint32_t pid, TsiProcess* out) {
+bool tsi_process_poll(uint32_t pid, TsiProcess* out) {
     char path[64], text[4096];
     struct stat st;
     *out = (TsiProcess){.pid = pid, .inner_pid = pid};
@@ -164,7 +164,7 @@ static int find(SlabSegment* s, const TsiProcess* p, DIR* links) {
 static int open_of(SlabSegment* s, uint32_t pid) {
     TsiProcess p;
     char path[64];
-    if (!tsi_process_look(pid, &p)) return refuse(ESRCH, "there is no process %u", pid);
+    if (!tsi_process_poll(pid, &p)) return refuse(ESRCH, "there is no process %u", pid);
     if (p.uid != geteuid() && geteuid() != 0) return refuse(EACCES, "process %u is another user's", pid);
     (void)snprintf(path, sizeof path, "/proc/%u/fd", pid);
     DIR* links = opendir(path);
@@ -200,7 +200,7 @@ void slab_segment_close(SlabSegment* s) {
 
 SlabProcessState slab_segment_process(const SlabSegment* s) {
     TsiProcess p;
-    if (s == NULL || !tsi_process_look(s->pid, &p) || p.start_time != s->header.start_time) return SLAB_PROCESS_ENDED;
+    if (s == NULL || !tsi_process_poll(s->pid, &p) || p.start_time != s->header.start_time) return SLAB_PROCESS_ENDED;
     return p.stopped ? SLAB_PROCESS_STOPPED : SLAB_PROCESS_RUNNING;
 }
 

@@ -21,7 +21,7 @@ static TsiArena* begin(SlabAllocator* s, void* out, size_t bytes) {
 /* Begins like `begin` for a walk over everything: first searches for empty slabs of open phases, if that is due. */
 static TsiArena* begin_walk(SlabAllocator* s, void* out, size_t bytes) {
     TsiArena* a = begin(s, out, bytes);
-    if (a != NULL) tsi_decay_look(a, tsi_binding_get(a, false));
+    if (a != NULL) tsi_decay_poll(a, tsi_binding_get(a, false));
     return a;
 }
 
@@ -91,7 +91,7 @@ void slab_stats_epoch(SlabAllocator* s, uint32_t index, EpochId epoch, SlabEpoch
     out->class_index = index;
     out->object_size = tsi_class_object_size(a, cls);
     out->epoch_id = epoch;
-    tsi_inc_take(i);
+    tsi_phase_lock(i);
     out->epoch_era = tsi_ref_era(ref);
     out->state = tsi_ref_is_active(&a->phases, ref) ? EPOCH_ACTIVE : EPOCH_CLOSING;
     uint64_t since = tsi_load_relaxed(&i->open_since_ns);
@@ -99,7 +99,7 @@ void slab_stats_epoch(SlabAllocator* s, uint32_t index, EpochId epoch, SlabEpoch
     out->rss_before_close = i->rss_before;
     out->rss_after_close = i->rss_after;
     memcpy(out->label, i->label, sizeof out->label);
-    tsi_inc_give(i);
+    tsi_phase_unlock(i);
     tsi_snapshot_slabs(a, add_epoch, &(Walk){a, out, cls, ref});
 }
 
@@ -113,7 +113,7 @@ static size_t copy_rows(SlabAllocator* s, TsiSection section, void* out, size_t 
     TsiArena* a = tsi_arena(s);
     TsiReport r;
     if (a == NULL) return 0;
-    tsi_decay_look(a, tsi_binding_get(a, false));
+    tsi_decay_poll(a, tsi_binding_get(a, false));
     if (!tsi_report_take(a, &r)) return 0;
     TsiRows rows = tsi_report_rows(&r, section);
     size_t n = capacity < rows.count ? capacity : rows.count;
@@ -169,7 +169,7 @@ static bool write_report(SlabAllocator* s, TsiWriteFn write, void* ctx, int each
     TsiArena* a = tsi_arena(s);
     TsiReport r;
     if (a == NULL || write == NULL) return tsi_error_set(EINVAL), false;
-    tsi_decay_look(a, tsi_binding_get(a, false));
+    tsi_decay_poll(a, tsi_binding_get(a, false));
     if (!tsi_report_take_rows(a, each, &r)) return false;
     bool whole = text(&r, write, ctx);
     tsi_report_drop(&r);
@@ -190,7 +190,7 @@ bool slab_stats_prometheus(SlabAllocator* s, bool (*write)(void* ctx, const char
 
 bool slab_stats_publish(SlabAllocator* s) {
     TsiArena* a = tsi_arena(s);
-    if (a != NULL) tsi_decay_look(a, tsi_binding_get(a, false));
+    if (a != NULL) tsi_decay_poll(a, tsi_binding_get(a, false));
     return a != NULL && tsi_segment_publish(a);
 }
 

@@ -10,7 +10,7 @@
  * static or thread-local variable) would be more than tools can read.
  *
  * Probes of a phase's end have semaphores: they are reached only while a tool is attached, because normally they alone
- * need the clock to be read for the time that the end took (account/close_tell.h).
+ * need the clock to be read for the time that the end took (account/close_probes.h).
  *
  * Addresses: `allocator` is the program's SlabAllocator*, `label` 32 bytes that end with a 0. `class` is the index that
  * the statistics have. Numbers are 4 or 8 bytes. epoch_open, slow_path, purge and refusals of late double frees may
@@ -28,7 +28,7 @@
 #if defined(__has_include) && !defined(TSI_NO_USDT)
 #if __has_include(<sys/sdt.h>)
 #define TSI_USDT 1
-#ifdef TSI_PROBE_SEMAPHORES /* defined by the only file whose probes have them: account/close_tell.c */
+#ifdef TSI_PROBE_SEMAPHORES /* defined by the only file whose probes have them: account/close_probes.c */
 #define _SDT_HAS_SEMAPHORES 1
 #endif
 #include <sys/sdt.h>

@@ -19,11 +19,10 @@
 #include "heap/free.h"
 #include "heap/handles.h"
 #include "heap/heap.h"
-#include "heap/issue.h"
 #include "threads/bank.h"
 #include "heap/leave.h"
 #include "heap/line.h"
-#include "state/living.h"
+#include "state/liveness.h"
 #include "observe/profile.h"
 #include "heap/ready.h"
 #include "account/refuse.h"
@@ -49,11 +48,11 @@ enum {
 };
 
 /* The result of one try. */
-typedef struct TsiGot {
+typedef struct TsiAllocResult {
     void* p;
     TsiIssue issue;          /* where the request asks for a handle */
     TsiBudgetEvents budgets; /* those passed or in the way */
-} TsiGot;
+} TsiAllocResult;
 
 /* ---- lines: [owner, in bracket] ---- */
 
@@ -281,7 +280,7 @@ static void leave(TsiBinding* b, TsiHeap* h) {
 
 /* Allocates in h in one bracket. A cleanup in a handover may have freed h and reused its record for another phase:
  * hence the test of `ref`. [no bracket] */
-static TsiOutcome alloc_in_heap(TsiBinding* b, TsiHeap* h, TsiRef ref, const TsiRequest* q, TsiGot* got) {
+static TsiOutcome alloc_in_heap(TsiBinding* b, TsiHeap* h, TsiRef ref, const TsiRequest* q, TsiAllocResult* got) {
     unsigned cls = q->cls;
     TsiIssue* issue = q->handle != NULL ? &got->issue : NULL;
     if (!tsi_bracket_enter(b, h, tsi_busy_all(h))) return TSI_AGAIN;
@@ -312,7 +311,7 @@ static TsiOutcome alloc_in_heap(TsiBinding* b, TsiHeap* h, TsiRef ref, const Tsi
     got->p = p;
     if (p != NULL) return TSI_GOT;
     if (nameless && issue->spent) return TSI_AGAIN; /* another line has generations left */
-    return got->budgets.hard != 0 ? TSI_OVER : TSI_NO_MEMORY;
+    return got->budgets.hard != 0 ? TSI_OVER_BUDGET : TSI_NO_MEMORY;
 }
 
 /* Returns true if a budget's function, called by this thread, has released the phase of the allocation, and so the
@@ -349,7 +348,7 @@ static void* alloc_more(TsiBinding* b, TsiHeap* h, size_t size, unsigned cls) {
     if (tell) e = b->budget;
     leave(b, h);
     if (!tell) return p;
-    tsi_budget_tell(b->arena, &e, 0);
+    tsi_budget_notify(b->arena, &e, 0);
     return is_released(b->arena, e.ref) ? NULL : p;
 }
 
@@ -366,7 +365,8 @@ void* tsi_alloc_nearby(TsiBinding* b, TsiHeap* h, size_t size, SlabHandle* handl
 
 /* Allocates in the binding's heap of the phase `target`; `ambient`: the thread's next allocations go there. [no
  * bracket] */
-TSI_INLINE TsiOutcome alloc_owned(TsiBinding* b, TsiRef target, bool ambient, const TsiRequest* q, TsiGot* got) {
+TSI_INLINE TsiOutcome alloc_owned(TsiBinding* b, TsiRef target, bool ambient, const TsiRequest* q,
+                                  TsiAllocResult* got) {
     TsiHeap* h;
     TsiBirth birth = tsi_ready_heap(b, target, q->size <= TSI_BUMP_MAX && q->align <= TSI_BUMP_ALIGN_MAX, &h);
     if (birth != TSI_BIRTH_OK) return birth == TSI_BIRTH_STALE ? TSI_STALE : TSI_NO_MEMORY;
@@ -390,7 +390,7 @@ TSI_INLINE void* take_ready(TsiBinding* b, TsiHeap* h, uint32_t bytes, unsigned 
                 : handle != NULL        ? tsi_obj_fast(b, h, tsi_cur_of(h), cls, &p, handle)
                                         : tsi_alloc_fast(b, h, tsi_cur_of(h), cls, &p);
     if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
-    if (f == TSI_FAST_LEFT) return tsi_alloc_left(b, h, p);
+    if (f == TSI_FAST_HANDOVER) return tsi_alloc_left(b, h, p);
     tsi_fast_leave(b, h);
     return NULL;
 }
@@ -415,12 +415,12 @@ void* tsi_alloc_ready(TsiBinding* own, size_t size, TsiRef ref, SlabHandle* hand
 }
 
 /* Allocates in a bank, as the thread whose bank it is. [no bracket] */
-static TsiOutcome alloc_in_bank(TsiBinding* own, TsiRef target, const TsiRequest* q, TsiGot* got) {
+static TsiOutcome alloc_in_bank(TsiBinding* own, TsiRef target, const TsiRequest* q, TsiAllocResult* got) {
     TsiArena* a = own->arena;
     TsiBank* bank = tsi_bank_enter(own, tsi_class_row(counted_as(q)), target);
     if (bank == NULL) return TSI_NO_MEMORY;
     TsiBinding* b = tsi_bank_binding(bank);
-    tsi_binding_heed(b);
+    tsi_binding_apply_fence(b);
     tsi_inbox_drain(b);
     tsi_sweep_piece(a, b);
     TsiOutcome o = alloc_owned(b, target, false, q, got);
@@ -469,13 +469,13 @@ static void* alloc_untimed(TsiArena* a, TsiRequest* q) {
     TsiSearch search = {.looked = false};
     bool lost = false;
     for (;;) {
-        TsiGot got = {.p = NULL};
+        TsiAllocResult got = {.p = NULL};
         TsiBinding* b = tsi_binding_get(a, true);
         if (b == NULL) return refused(a, ENOMEM);
-        tsi_binding_heed(b);
+        tsi_binding_apply_fence(b);
         tsi_inbox_drain(b);
         tsi_sweep_piece(a, b);
-        tsi_warm_look(a);
+        tsi_warm_poll(a);
 
         TsiRef target = target_of(b, q->ref);
         if (tsi_ref_is_anothers(&a->phases, target, b->thread->index + 1)) return refused_to_others(a);
@@ -500,7 +500,7 @@ static void* alloc_untimed(TsiArena* a, TsiRequest* q) {
             tsi_decay_step(b);
             return got.p;
         }
-        if (o == TSI_OVER && !again) return refused(a, EDQUOT);
+        if (o == TSI_OVER_BUDGET && !again) return refused(a, EDQUOT);
         if (o == TSI_NO_MEMORY && !again) return refused(a, ENOMEM);
     }
 }

@@ -39,7 +39,7 @@ TSI_INLINE TsiFast tsi_alloc_fast(TsiBinding* b, TsiHeap* h, TsiLine* const* cur
     tsi_store_relaxed(&l->avail, avail & (avail - 1));
     *out = l->base + (tsi_ctz64_wide(avail) << l->shift);
     tsi_bracket_clear(b);
-    return TSI_LIKELY(tsi_word_is(&h->word, live)) ? TSI_FAST_DONE : TSI_FAST_LEFT;
+    return TSI_LIKELY(tsi_word_is(&h->word, live)) ? TSI_FAST_DONE : TSI_FAST_HANDOVER;
 }
 
 /* Returns the heap's current lines, by class. [owner] */

@@ -29,9 +29,9 @@ enum {
 
 /* ---- regions of a heap: [owner, in bracket] ---- */
 
-static void not_alone(TsiHeap* h, TsiRegion* r) {
-    if (r->alone && h->alone != 0) h->alone--; /* a trim has forgotten how many there are */
-    r->alone = false;
+static void not_solo(TsiHeap* h, TsiRegion* r) {
+    if (r->solo && h->solo != 0) h->solo--; /* a trim has forgotten how many there are */
+    r->solo = false;
 }
 
 /* Returns true if the region has used up its generations of handles: it issues no more. */
@@ -47,7 +47,7 @@ static bool begin_again(TsiBinding* b, TsiHeap* h, uint32_t slab_id) {
     TsiSlab* slab = tsi_slab(s, slab_id);
     TsiRegion* r = tsi_region(s, slab_id);
     if (!tsi_region_is_empty(s, slab_id)) return false;
-    not_alone(h, r);
+    not_solo(h, r);
     /* seq_cst: pairs with tsi_handle_flag_slab, as the look after the renewal does */
     bool handled = (tsi_load_seq(&slab->tag) & TSI_SLAB_HANDLED) != 0;
     if (is_spent(s, r)) return false;
@@ -60,14 +60,14 @@ static bool begin_again(TsiBinding* b, TsiHeap* h, uint32_t slab_id) {
     }
 
     TsiInc* i = tsi_heap_inc(a, h);
-    tsi_inc_take(i);
+    tsi_phase_lock(i);
     TsiRegionSum ended;
     bool open = tsi_region_renew(s, slab_id, handled ? 0 : tsi_heap_at(h), &ended);
     /* seq_cst: another thread may have asked for a handle since, and cleared heap_at before it was set (names.c) */
     if (!handled && (tsi_load_seq(&slab->tag) & TSI_SLAB_HANDLED) != 0) tsi_store_seq(&r->heap_at, 0);
     i->allocated.objects += ended.issued;
     i->allocated.bytes += ended.issued_bytes;
-    tsi_inc_give(i);
+    tsi_phase_unlock(i);
 
     for (; ended.twice != 0; ended.twice--) tsi_refuse_count(a, TSI_REFUSED_LATE);
     if (!open && tsi_load_relaxed(&h->region) == r) tsi_heap_set_region(b, h, &tsi_no_region);
@@ -81,12 +81,12 @@ static bool renew(TsiBinding* b, TsiHeap* h, uint32_t slab_id) {
     return open;
 }
 
-static bool use_spare(TsiBinding* b, TsiHeap* h) {
+static bool use_empty_region(TsiBinding* b, TsiHeap* h) {
     TsiSpace* s = &b->arena->space;
-    while (h->spare != 0) {
-        uint32_t slab_id = h->spare - 1;
-        h->spare = tsi_slab(s, slab_id)->prev;
-        tsi_region(s, slab_id)->spare = false;
+    while (h->empty_regions != 0) {
+        uint32_t slab_id = h->empty_regions - 1;
+        h->empty_regions = tsi_slab(s, slab_id)->prev;
+        tsi_region(s, slab_id)->in_empties = false;
         if (renew(b, h, slab_id)) return true;
     }
     return false;
@@ -191,7 +191,7 @@ static unsigned first_rank(TsiBinding* b, TsiHeap* h) {
 }
 
 /* Takes two regions that fill a huge page, if the phase is known to need them: it has bumped much, or the last one of
- * its label has. The second is a spare region until the first is used up. Both go back together. */
+ * its label has. The second is an empty region until the first is used up. Both go back together. */
 static bool take_huge(TsiBinding* b, TsiHeap* h) {
     TsiSpace* s = &b->arena->space;
     uint32_t ids[2];
@@ -199,9 +199,9 @@ static bool take_huge(TsiBinding* b, TsiHeap* h) {
     if (h->bumped < TSI_BIG_BYTES && (learned_of(b, h).traits & TSI_LEARNED_BIG) == 0) return false;
     if (!tsi_huge_take(b, h, ids)) return false;
     if (ids[1] != ids[0]) {
-        tsi_slab(s, ids[1])->prev = h->spare;
-        h->spare = ids[1] + 1;
-        tsi_region(s, ids[1])->spare = true;
+        tsi_slab(s, ids[1])->prev = h->empty_regions;
+        h->empty_regions = ids[1] + 1;
+        tsi_region(s, ids[1])->in_empties = true;
     }
     tsi_heap_set_region(b, h, tsi_region(s, ids[0]));
     return true;
@@ -241,8 +241,8 @@ static bool take_region(TsiBinding* b, TsiHeap* h, size_t bytes) {
     return true;
 }
 
-/* Uses an empty region again: the current one, a spare one, or one that others have emptied. A phase that allocates and
- * frees in a small region takes a new one instead: changing regions would be most of the cost. */
+/* Uses an empty region again: the current one, one kept empty, or one that others have emptied. A phase that allocates
+ * and frees in a small region takes a new one instead: changing regions would be most of the cost. */
 static bool use_again(TsiBinding* b, TsiHeap* h, size_t bytes, bool* stop) {
     TsiSpace* s = &b->arena->space;
     TsiRegion* r = tsi_load_relaxed(&h->region);
@@ -253,7 +253,7 @@ static bool use_again(TsiBinding* b, TsiHeap* h, size_t bytes, bool* stop) {
         if (small && tsi_region_is_empty(s, slab_id) && take_region(b, h, bytes)) return true;
         if (renew(b, h, slab_id)) return true;
     }
-    return use_spare(b, h) || use_emptied(b, h, stop);
+    return use_empty_region(b, h) || use_emptied(b, h, stop);
 }
 
 /* Returns true if a heap of an epoch of the ring has as many regions as it may. */
@@ -313,7 +313,7 @@ void tsi_bump_thin(TsiBinding* b, TsiHeap* h) {
         unsigned cls = tsi_class_of_slab(s, slab_id);
         if (!tsi_class_is_region(cls)) continue;
         const TsiRegion* r = tsi_region(s, slab_id);
-        found = !r->alone && !tsi_load_relaxed(&r->claimed) && is_sparse(r);
+        found = !r->solo && !tsi_load_relaxed(&r->claimed) && is_sparse(r);
         if (found) tsi_partial_thin(s, cls, slab_id);
     }
     h->looked = at;
@@ -346,10 +346,10 @@ static TSI_COLD void* take_marked(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint3
     return p;
 }
 
-/* Begins a spare region of at least `bytes` again and returns it, or NULL. */
-static TsiRegion* spare_of(TsiBinding* b, TsiHeap* h, size_t bytes) {
+/* Begins an empty region of at least `bytes` again and returns it, or NULL. */
+static TsiRegion* empty_region_of(TsiBinding* b, TsiHeap* h, size_t bytes) {
     TsiSpace* s = &b->arena->space;
-    uint32_t* at = &h->spare;
+    uint32_t* at = &h->empty_regions;
     for (unsigned looks = 0; *at != 0 && looks < LOOK; looks++) {
         uint32_t slab_id = *at - 1;
         TsiRegion* r = tsi_region(s, slab_id);
@@ -358,7 +358,7 @@ static TsiRegion* spare_of(TsiBinding* b, TsiHeap* h, size_t bytes) {
             continue;
         }
         *at = tsi_slab(s, slab_id)->prev;
-        r->spare = false;
+        r->in_empties = false;
         if (begin_again(b, h, slab_id)) return r;
     }
     return NULL;
@@ -366,14 +366,14 @@ static TsiRegion* spare_of(TsiBinding* b, TsiHeap* h, size_t bytes) {
 
 /* Gives a large object that grows a region alone, which does not become current. So it stays the last object there,
  * whatever else is bumped, even where the heap allocates by size class by now. */
-static void* alloc_alone(TsiBinding* b, TsiHeap* h, size_t size) {
+static void* alloc_solo(TsiBinding* b, TsiHeap* h, size_t size) {
     TsiSpace* s = &b->arena->space;
     size_t want = size + size / 4;
     const SlabOptions* o = &b->arena->options; /* in a bank nobody grows what is in a region */
     bool bumps = !h->ring && o->bump != TSI_BUMP_OFF && o->shared == 0;
-    if (!bumps || size > TSI_ALONE_MAX || h->alone == ALONE) return NULL;
+    if (!bumps || size > TSI_SOLO_MAX || h->solo == ALONE) return NULL;
 
-    TsiRegion* r = spare_of(b, h, want);
+    TsiRegion* r = empty_region_of(b, h, want);
     unsigned rank, least = TSI_RANK_PAGE;
     while (s->classes->c[tsi_region_class(least)].slab_bytes < size) least++;
     for (rank = least; s->classes->c[tsi_region_class(rank)].slab_bytes < want;) rank++;
@@ -382,18 +382,18 @@ static void* alloc_alone(TsiBinding* b, TsiHeap* h, size_t size) {
         else if (rank == least) return NULL;
     }
 
-    r->alone = true;
-    h->alone++;
+    r->solo = true;
+    h->solo++;
     uint32_t bytes = tsi_bump_bytes(size);
     h->bumped += bytes; /* so the next phase may have room for it */
     void* p = tsi_bump_take(r, tsi_load_relaxed(&r->rel), bytes);
-    if (TSI_UNLIKELY(b->profile_mean != 0)) tsi_profile_alone(b, r, bytes);
+    if (TSI_UNLIKELY(b->profile_mean != 0)) tsi_profile_solo(b, r, bytes);
     tsi_count_slow(b, h, TSI_CLASS_REGION, TSI_SLOW_MISS);
     return p;
 }
 
 void* tsi_bump_alloc(TsiBinding* b, TsiHeap* h, size_t size, size_t align, bool named) {
-    if (size > TSI_BUMP_MAX) return align == TSI_ALIGN_GROWS ? alloc_alone(b, h, size) : NULL;
+    if (size > TSI_BUMP_MAX) return align == TSI_ALIGN_GROWS ? alloc_solo(b, h, size) : NULL;
     if (!h->bumps || align > TSI_BUMP_ALIGN_MAX) return NULL;
     if (align < TSI_GRANULE) align = TSI_GRANULE;
     uint32_t bytes = tsi_bump_bytes(size);
@@ -413,16 +413,16 @@ void* tsi_bump_alloc(TsiBinding* b, TsiHeap* h, size_t size, size_t align, bool 
     return p;
 }
 
-bool tsi_bump_spare(TsiBinding* b, TsiHeap* h, TsiRegion* r) {
+bool tsi_bump_keep_empty(TsiBinding* b, TsiHeap* h, TsiRegion* r) {
     TsiSpace* s = &b->arena->space;
     uint32_t slab_id = tsi_region_id(s, r);
     if (!tsi_bracket_enter(b, h, tsi_busy_all(h))) return true;
-    bool mine = tsi_load_relaxed(&r->heap_at) == tsi_heap_at(h) && h->primary == h->index && (h->bumps || r->alone);
-    if (mine && r != tsi_load_relaxed(&h->region) && !r->spare) {
-        tsi_slab(s, slab_id)->prev = h->spare;
-        h->spare = slab_id + 1;
-        r->spare = true;
-        not_alone(h, r);
+    bool mine = tsi_load_relaxed(&r->heap_at) == tsi_heap_at(h) && h->primary == h->index && (h->bumps || r->solo);
+    if (mine && r != tsi_load_relaxed(&h->region) && !r->in_empties) {
+        tsi_slab(s, slab_id)->prev = h->empty_regions;
+        h->empty_regions = slab_id + 1;
+        r->in_empties = true;
+        not_solo(h, r);
     } else if (!mine) { /* stays empty until a scavenge */
         tsi_count(&tsi_heap(b->arena, h->primary)->takes);
     }
@@ -461,7 +461,7 @@ TsiFast tsi_bump_grow_missed(TsiBinding* b, const void* p, size_t size, TsiHeap*
 
     tsi_bracket_clear(b);
     *out = h;
-    return TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word) ? TSI_FAST_DONE : TSI_FAST_LEFT;
+    return TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word) ? TSI_FAST_DONE : TSI_FAST_HANDOVER;
 }
 
 bool tsi_bump_grow(TsiBinding* b, const TsiPlace* at, size_t size) {
@@ -477,7 +477,7 @@ bool tsi_bump_grow(TsiBinding* b, const TsiPlace* at, size_t size) {
     bool current = tsi_load_relaxed(&h->region) == r;
     uint32_t start = tsi_region_granule(s, at) << TSI_GRANULE_SHIFT, rel = tsi_load_relaxed(&r->rel);
     uint32_t end = start + ((uint32_t)size + TSI_GRANULE - 1) / TSI_GRANULE * TSI_GRANULE;
-    bool last = tsi_load_relaxed(tag_word) == tag && (current || r->alone) && end > rel &&
+    bool last = tsi_load_relaxed(tag_word) == tag && (current || r->solo) && end > rel &&
                 tsi_granule_check(s, at) == TSI_FREE_OK &&
                 start + tsi_region_size_at(s, at->slab_id, start >> TSI_GRANULE_SHIFT) == rel;
     bool profiled = b->profile_mean != 0;
@@ -499,4 +499,13 @@ int tsi_bump_free_shared(TsiArena* a, const TsiPlace* at, uint32_t seq, uint32_t
     TsiSpace* s = &a->space;
     return tsi_bump_free_in_life(tsi_slab(s, at->slab_id), tsi_region(s, at->slab_id), tsi_place_address(s, at),
                                  tsi_tag(seq, 0, 0), generation, tag);
+}
+
+TsiRegion tsi_no_region;
+
+void tsi_bump_drop(TsiBinding* b, TsiHeap* h) {
+    TsiRegion* r = tsi_load_relaxed(&h->region);
+    h->bumped += tsi_load_relaxed(&r->rel);
+    h->empty_regions = h->looked = h->solo = 0;
+    tsi_heap_set_region(b, h, &tsi_no_region);
 }

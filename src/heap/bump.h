@@ -32,18 +32,30 @@
 #ifndef TSI_HEAP_BUMP_H
 #define TSI_HEAP_BUMP_H
 
-#include "heap/current.h"
 #include "heap/fast.h"
-#include "state/living.h"
+#include "state/liveness.h"
 #include "mem/handle.h"
 #include "mem/region.h"
+#include "state/arena.h"
+
+/* ---- the region in which a heap bumps ---- */
+
+/* Makes the heap bump in r; tsi_no_region: in none. b as in tsi_bump_drop. [owner, or heap seized] */
+TSI_INLINE void tsi_heap_set_region(TsiBinding* b, TsiHeap* h, TsiRegion* r) {
+    tsi_store_relaxed(&h->region, r);
+    tsi_store_relaxed(&h->last, NULL);
+    if (b != NULL && b->heap == h) b->region = r != &tsi_no_region ? r : NULL;
+}
+/* Makes the heap bump in no region, until it takes one. b: the owner, or NULL if that is not the caller. [owner, or
+ * heap seized] */
+void tsi_bump_drop(TsiBinding* b, TsiHeap* h);
 
 enum {
     TSI_BUMP_MAX = 4096, /* largest object that is bumped */
     TSI_BUMP_ALIGN_MAX = 1024,
     TSI_RING_BYTES = 12 << 10, /* bytes of regions that a heap of an epoch of the ring has at most */
     TSI_BIG_BYTES = 4 << 20,   /* bytes: a phase that needs more is worth huge pages */
-    TSI_ALONE_MAX = 128 << 10  /* bytes of the largest growing object that gets a region alone */
+    TSI_SOLO_MAX = 128 << 10   /* bytes of the largest growing object that gets a region alone */
 };
 
 /* Returns the region's name for `busy`. [any thread] */
@@ -74,7 +86,7 @@ TSI_INLINE TsiFast tsi_bump_fast(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32
     if (TSI_UNLIKELY(!tsi_word_is(&h->word, live))) return TSI_FAST_MISSED;
     *out = tsi_bump_take(r, rel, bytes);
     tsi_bracket_clear(b);
-    return TSI_LIKELY(tsi_word_is(&h->word, live)) ? TSI_FAST_DONE : TSI_FAST_LEFT;
+    return TSI_LIKELY(tsi_word_is(&h->word, live)) ? TSI_FAST_DONE : TSI_FAST_HANDOVER;
 }
 
 /* Returns true if the object at byte `at` of its region, which starts at *byte of the map, has at least `size` bytes;
@@ -109,8 +121,8 @@ TSI_INLINE TsiFast tsi_bump_free(TsiBinding* b, const void* p, uint32_t entry, b
     tsi_bracket_clear(b);
     *out = h;
     *of = r;
-    if (TSI_UNLIKELY(!tsi_word_is(&h->word, live))) return TSI_FAST_LEFT;
-    return TSI_UNLIKELY(empty) && r != tsi_load_relaxed(&h->region) ? TSI_FAST_SPECIAL : TSI_FAST_DONE;
+    if (TSI_UNLIKELY(!tsi_word_is(&h->word, live))) return TSI_FAST_HANDOVER;
+    return TSI_UNLIKELY(empty) && r != tsi_load_relaxed(&h->region) ? TSI_FAST_REGION_EMPTY : TSI_FAST_DONE;
 }
 
 /* Makes the last object of region r, from `start` to `rel`, `size` bytes long, up to *end. Returns false, changing
@@ -138,15 +150,15 @@ TSI_INLINE TsiFast tsi_bump_grow_last(TsiBinding* b, TsiHeap* h, const void* p, 
     if (TSI_UNLIKELY(!tsi_bump_extend(r, start, rel, size, &end))) return TSI_FAST_MISSED;
     tsi_store_relaxed(&h->last_end, end);
     tsi_bracket_clear(b);
-    return TSI_LIKELY(tsi_word_is(&h->word, live)) ? TSI_FAST_DONE : TSI_FAST_LEFT;
+    return TSI_LIKELY(tsi_word_is(&h->word, live)) ? TSI_FAST_DONE : TSI_FAST_HANDOVER;
 }
 /* Grows like tsi_bump_grow_last, but in any heap *out of the thread's, and also an object that has a region alone.
  * Returns NEVER if no bracket was entered. */
 TSI_INLINE TsiFast tsi_bump_grow_fast(TsiBinding* b, const void* p, size_t size, TsiHeap** out) {
     uint64_t off = (uint64_t)((uintptr_t)p - (uintptr_t)b->base), live = b->live_word;
-    if (TSI_UNLIKELY(off >= b->covered || size - 1 >= TSI_SMALL_MAX)) return TSI_FAST_NEVER;
+    if (TSI_UNLIKELY(off >= b->covered || size - 1 >= TSI_SMALL_MAX)) return TSI_FAST_NOT_FOUND;
     uint32_t entry = tsi_load_acquire(&b->entries[off >> TSI_LINE_MIN_SHIFT]), end; /* as in tsi_free_fast */
-    if (TSI_UNLIKELY((entry & TSI_ENTRY_REGION) == 0)) return TSI_FAST_NEVER;
+    if (TSI_UNLIKELY((entry & TSI_ENTRY_REGION) == 0)) return TSI_FAST_NOT_FOUND;
     TsiRegion* r = (TsiRegion*)(void*)b->words + (entry & ~TSI_ENTRY_REGION);
     tsi_bracket_name(b, tsi_busy_region(r));
     TsiHeap* h = (TsiHeap*)(void*)((uint8_t*)b->heaps_base + tsi_load_relaxed(&r->heap_at));
@@ -154,12 +166,12 @@ TSI_INLINE TsiFast tsi_bump_grow_fast(TsiBinding* b, const void* p, size_t size,
     uint32_t start = (uint32_t)((uintptr_t)p - (uintptr_t)tsi_load_relaxed(&r->base)), rel = tsi_load_relaxed(&r->rel);
     /* if so, the region is current */
     bool current = p == tsi_load_relaxed(&h->last) && rel == tsi_load_relaxed(&h->last_end);
-    if (TSI_UNLIKELY(!current && (start != 0 || !r->alone))) return TSI_FAST_MISSED;
+    if (TSI_UNLIKELY(!current && (start != 0 || !r->solo))) return TSI_FAST_MISSED;
     if (TSI_UNLIKELY(!tsi_bump_extend(r, start, rel, size, &end))) return TSI_FAST_MISSED;
     if (current) tsi_store_relaxed(&h->last_end, end);
     tsi_bracket_clear(b);
     *out = h;
-    return TSI_LIKELY(tsi_word_is(&h->word, live)) ? TSI_FAST_DONE : TSI_FAST_LEFT;
+    return TSI_LIKELY(tsi_word_is(&h->word, live)) ? TSI_FAST_DONE : TSI_FAST_HANDOVER;
 }
 
 /* Allocates like tsi_bump_fast, with *handle. Returns MISSED also if the region has issued none in this life, or can
@@ -180,7 +192,7 @@ TSI_INLINE TsiFast tsi_bump_handle_fast(TsiBinding* b, TsiHeap* h, TsiRegion* r,
     *handle =
         tsi_handle_make(b->secret, (uint32_t)((uint64_t)((uint8_t*)*out - b->base) >> TSI_GRANULE_SHIFT), generation);
     tsi_bracket_clear(b);
-    return TSI_LIKELY(tsi_word_is(&h->word, live)) ? TSI_FAST_DONE : TSI_FAST_LEFT;
+    return TSI_LIKELY(tsi_word_is(&h->word, live)) ? TSI_FAST_DONE : TSI_FAST_HANDOVER;
 }
 
 /* Returns true if the handle's place is in a chunk of regions: a hint. [any thread] */
@@ -205,16 +217,16 @@ TSI_INLINE TsiFast tsi_bump_handle_free(TsiBinding* b, SlabHandle handle, TsiHea
     uint64_t live = b->live_word;
     uint32_t place = tsi_handle_place_of(handle);
     uint64_t off = (uint64_t)place << TSI_GRANULE_SHIFT;
-    if (TSI_UNLIKELY((handle & 3) != TSI_HANDLE_VERSION || off >= b->covered)) return TSI_FAST_NEVER;
+    if (TSI_UNLIKELY((handle & 3) != TSI_HANDLE_VERSION || off >= b->covered)) return TSI_FAST_NOT_FOUND;
     uint32_t entry = tsi_load_acquire(&b->entries[off >> TSI_LINE_MIN_SHIFT]); /* as in tsi_free_fast */
-    if (TSI_UNLIKELY((entry & TSI_ENTRY_REGION) == 0)) return TSI_FAST_NEVER;
+    if (TSI_UNLIKELY((entry & TSI_ENTRY_REGION) == 0)) return TSI_FAST_NOT_FOUND;
     TsiRegion* r = (TsiRegion*)(void*)b->words + (entry & ~TSI_ENTRY_REGION);
     const TsiSpace* s = &b->arena->space;
     TsiSlab* slab = tsi_slab(s, tsi_region_id(s, r));
     uint64_t tag = tsi_load_relaxed(&slab->tag);
     TsiHeap* h = b->heaps_base + tsi_tag_index(tag);
     bool handled = (tag & (TSI_SLAB_STATE | TSI_SLAB_HANDLED)) == (TSI_SLAB_OWNED | TSI_SLAB_HANDLED);
-    if (TSI_UNLIKELY(!handled || tsi_heap_binding(tsi_load_relaxed(&h->word)) != b->index)) return TSI_FAST_BUMPED;
+    if (TSI_UNLIKELY(!handled || tsi_heap_binding(tsi_load_relaxed(&h->word)) != b->index)) return TSI_FAST_IS_REGION;
     tsi_bracket_name(b, tsi_busy_region(r));
     if (TSI_UNLIKELY(!tsi_word_is(&h->word, live))) return TSI_FAST_MISSED;
     uint32_t generation = tsi_load_relaxed(&slab->gen_base);
@@ -229,7 +241,7 @@ TSI_INLINE TsiFast tsi_bump_handle_free(TsiBinding* b, SlabHandle handle, TsiHea
     tsi_store_release(&r->freed, tsi_load_relaxed(&r->freed) + 1); /* pairs with tsi_region_sum */
     tsi_bracket_clear(b);
     *out = h;
-    return TSI_LIKELY(tsi_word_is(&h->word, live)) ? TSI_FAST_DONE : TSI_FAST_LEFT;
+    return TSI_LIKELY(tsi_word_is(&h->word, live)) ? TSI_FAST_DONE : TSI_FAST_HANDOVER;
 }
 
 /* Allocates in the current region, or another where that is used up. Returns NULL if the heap does not bump, the object
@@ -239,8 +251,8 @@ void* tsi_bump_alloc(TsiBinding* b, TsiHeap* h, size_t size, size_t align, bool 
 /* Gives back, as a class takes a slab, pages without an object of the next region with few objects that the classes
  * have taken over from. Looks at O(1) regions; at all again once the heap has grown by a quarter. */
 void tsi_bump_thin(TsiBinding* b, TsiHeap* h);
-/* Keeps a region that tsi_bump_free has called SPECIAL as a spare. Returns true. [no bracket] */
-bool tsi_bump_spare(TsiBinding* b, TsiHeap* h, TsiRegion* r);
+/* Keeps an empty region that tsi_bump_free has reported (TSI_FAST_REGION_EMPTY). Returns true. [no bracket] */
+bool tsi_bump_keep_empty(TsiBinding* b, TsiHeap* h, TsiRegion* r);
 /* Returns the rank of the region that a phase of this label begins with on this thread. [own thread] */
 TSI_INLINE unsigned tsi_bump_first_rank(const TsiBinding* b, uint32_t label) {
     const TsiLearned* l = &b->learned[label % TSI_LEARNED];

@@ -3,18 +3,17 @@
  *
  * An end sets the state under the stripe, sweeps, and fills the receipt before it gives the stripe back; what the
  * sweep has taken goes back after that. Invariants S2 and S4 of sweep.c are kept here: the state is set before the
- * sweep reads it, and a record is pinned from before the sweep until tsi_inc_unpin (pin.h), which runs the cleanups of
- * an incarnation that has drained, with no lock held, and reuses its record.
+ * sweep reads it, and a record is pinned from before the sweep until tsi_inc_unpin (records.h), which runs the cleanups
+ * of an incarnation that has drained, with no lock held, and reuses its record.
  */
 #include "heap/close.h"
 
 #include "base/probes.h"
 #include "account/charge.h"
-#include "account/close_tell.h"
+#include "account/close_probes.h"
 #include "heap/finish.h"
 #include "threads/bank.h"
-#include "heap/late.h"
-#include "heap/pin.h"
+#include "heap/late_frees.h"
 #include "observe/profile.h"
 #include "heap/ready.h"
 #include "heap/records.h"
@@ -69,7 +68,7 @@ static void end_swept(TsiSweep* w, unsigned state, EpochReceipt* out, uint64_t n
     tsi_late_note_locked(w->arena, i);
 
     tsi_sweep_uncharge(w);
-    tsi_inc_give(i);
+    tsi_phase_unlock(i);
     tsi_banks_give(w->arena, w->banks);
     tsi_sweep_finish(w);
 }
@@ -134,9 +133,9 @@ bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, TsiEnding how, 
     if (out == NULL) out = &unwanted;
     if (rss_before != 0) memset(w.tally = &tally, 0, sizeof tally);
     w.banks = tsi_banks_take(a);
-    tsi_inc_take(i);
+    tsi_phase_lock(i);
     if (ref == 0 || tsi_inc_era(i) != tsi_ref_era(ref)) {
-        tsi_inc_give(i);
+        tsi_phase_unlock(i);
         tsi_banks_give(a, w.banks);
         return false;
     }
@@ -269,7 +268,7 @@ EpochId tsi_epoch_advance(TsiArena* a, TsiRef from) {
     if (gone != NULL && tsi_inc_peak(gone) != 0) tsi_eras_add(p, gone->index); /* E1; else nothing lives there */
     /* none of its heaps may be LIVE as its id goes to another: slab_malloc_epoch asks the heaps alone */
     if (gone != NULL) {
-        tsi_inc_take(gone);
+        tsi_phase_lock(gone);
         ask_locked(a, gone);
     }
 
@@ -277,17 +276,17 @@ EpochId tsi_epoch_advance(TsiArena* a, TsiRef from) {
     if (gone != NULL) {
         if (moved) retire_locked(a, gone, TSI_INC_CLOSED);
         unpin = moved && gone->heaps == 0;
-        tsi_inc_give(gone);
+        tsi_phase_unlock(gone);
     }
 
     EpochId now = tsi_load_relaxed(&p->current);
     char label[TSI_LABEL_BYTES]; /* of the one that was current */
     if (moved) {
         TsiInc* old = tsi_inc(p, tsi_ref_index(was));
-        tsi_inc_take(old);
+        tsi_phase_lock(old);
         retire_locked(a, old, TSI_INC_ADVANCED);
         memcpy(label, old->label, sizeof label);
-        tsi_inc_give(old);
+        tsi_phase_unlock(old);
     }
 
     TsiRef ref = tsi_load_relaxed(&p->ring[now]);

@@ -4,7 +4,7 @@
 #ifndef TSI_HEAP_CLOSE_H
 #define TSI_HEAP_CLOSE_H
 
-#include "account/close_tell.h"
+#include "account/close_probes.h"
 #include "heap/ready.h"
 
 /* SCOPE: a scope ends. OWN: likewise, and the caller's pin goes with it. ASKED: the program asks for it by the epoch's

@@ -57,7 +57,7 @@ static void look(TsiArena* a, TsiBinding* b) {
     tsi_stock_looked(&a->space);
 }
 
-void tsi_decay_look(TsiArena* a, TsiBinding* b) {
+void tsi_decay_poll(TsiArena* a, TsiBinding* b) {
     uint64_t due = tsi_load_relaxed(&a->decay_due_ns);
     if (!tsi_decay_is_on(a) || tsi_os.coarse_ns() < due) return;
     /* relaxed: picks one of the threads that come together; the walks take the locks that they need */
@@ -78,5 +78,5 @@ void tsi_decay_now(TsiBinding* b) {
     uint64_t now = tsi_os.coarse_ns();
     tsi_store_relaxed(&b->look_in, now - b->looked_ns < HURRY_NS ? STEPS : AGAIN);
     b->looked_ns = now;
-    if (TSI_UNLIKELY(now >= tsi_load_relaxed(&a->decay_due_ns)) && !tsi_tls.exiting) tsi_decay_look(a, b);
+    if (TSI_UNLIKELY(now >= tsi_load_relaxed(&a->decay_due_ns)) && !tsi_tls.exiting) tsi_decay_poll(a, b);
 }

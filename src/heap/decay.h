@@ -38,6 +38,6 @@ TSI_INLINE void tsi_decay_step(TsiBinding* b) {
     if (TSI_UNLIKELY(tsi_count_down(&b->look_in))) tsi_decay_now(b);
 }
 /* Looks if that is due. b may be NULL. [any thread, no bracket, no lock] */
-void tsi_decay_look(TsiArena* a, TsiBinding* b);
+void tsi_decay_poll(TsiArena* a, TsiBinding* b);
 
 #endif

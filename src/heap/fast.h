@@ -12,11 +12,11 @@ enum { TSI_ALIGN_GROWS = 0 };
 /* The way a fast path has ended. */
 typedef enum TsiFast {
     TSI_FAST_DONE,
-    TSI_FAST_LEFT,    /* done; the caller tail-calls what hands over */
-    TSI_FAST_MISSED,  /* busy still names the line: the caller tail-calls what starts with tsi_bracket_missed */
-    TSI_FAST_NEVER,   /* nothing was entered */
-    TSI_FAST_SPECIAL, /* done; the region looks empty, see bump.h */
-    TSI_FAST_BUMPED   /* nothing was entered; it is a region's, see bump.h */
+    TSI_FAST_HANDOVER,     /* done; the caller tail-calls what hands over */
+    TSI_FAST_MISSED,       /* busy still names the line: the caller tail-calls what starts with tsi_bracket_missed */
+    TSI_FAST_NOT_FOUND,    /* nothing was entered */
+    TSI_FAST_REGION_EMPTY, /* done; the region looks empty, see bump.h */
+    TSI_FAST_IS_REGION     /* nothing was entered; it is a region's, see bump.h */
 } TsiFast;
 
 /* Hands over h after a successful allocation. Returns p. [own thread, no bracket] */

@@ -3,10 +3,9 @@
 
 #include "account/charge.h"
 #include "threads/bank.h"
-#include "heap/late.h"
-#include "heap/orphan.h"
+#include "heap/late_frees.h"
 #include "heap/partial.h"
-#include "heap/pin.h"
+#include "heap/records.h"
 #include "heap/put_off.h"
 #include "heap/settle.h"
 #include "heap/sweep.h"
@@ -48,7 +47,7 @@ static void give_slabs(TsiSweep* w, uint32_t* ids, unsigned n) {
     }
     unsigned kept = w->at_once ? 0 : tsi_stock_choose(s, ids, n, w->learns);
     for (unsigned i = kept; i < n; i++) count_gone(w, ids[i]);
-    size_t shared = w->at_once ? tsi_space_purge(s, ids, n) : tsi_space_leave(s, ids + kept, n - kept, w->learns);
+    size_t shared = w->at_once ? tsi_space_purge(s, ids, n) : tsi_space_release(s, ids + kept, n - kept, w->learns);
     if (shared != 0) {
         tsi_add_relaxed(&w->arena->overflowed[TSI_CLASS_REGION], shared / tsi_os.page_bytes);
         count_bytes(w, TSI_CLASS_PART, shared);
@@ -119,7 +118,7 @@ void tsi_sweep_finish(TsiSweep* w) {
     uint32_t ids[BATCH];
     unsigned n = 0, halves = BATCH; /* halves of huge pages from the end on */
     tsi_sweep_uncharge(w);
-    tsi_warm_look(a);
+    tsi_warm_poll(a);
 
     /* lent slabs are anybody's: a store would keep them for its classes */
     if (!w->at_once && !w->lends) w->out = tsi_warm_put(a, w->b, w->out, w->learns);
@@ -190,7 +189,7 @@ void tsi_sweep_whole(TsiSweep* w, TsiBinding* only) {
         tsi_late_note_locked(w->arena, i);
         tsi_sweep_uncharge(w);
     }
-    tsi_inc_give(i);
+    tsi_phase_unlock(i);
     tsi_banks_give(w->arena, w->banks);
     if (!any) return;
     tsi_sweep_finish(w);
@@ -200,16 +199,16 @@ void tsi_sweep_whole(TsiSweep* w, TsiBinding* only) {
 
 unsigned tsi_inc_sweep(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t era, uint64_t most) {
     TsiSweep w = {.arena = a, .b = b, .inc = i, .most = most};
-    tsi_inc_take(i);
+    tsi_phase_lock(i);
     bool ended = tsi_inc_era(i) == era && era != 0 && tsi_inc_state(i) != TSI_INC_ACTIVE;
     if (ended) tsi_sweep_whole(&w, NULL);
-    else tsi_inc_give(i);
+    else tsi_phase_unlock(i);
     return w.interrupts;
 }
 
 void tsi_inc_thin(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t era, uint64_t most) {
     TsiSweep w = {.arena = a, .b = b, .inc = i, .most = most};
-    tsi_inc_take(i);
+    tsi_phase_lock(i);
     unsigned state = tsi_inc_state(i);
     bool drains =
         tsi_inc_era(i) == era && era != 0 && (state == TSI_INC_ADVANCED || state == TSI_INC_CLOSED) && i->orphans != 0;
@@ -217,7 +216,7 @@ void tsi_inc_thin(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t era, uint64_t 
         i->pins++;
         tsi_settle_orphan_pages(&w);
     }
-    tsi_inc_give(i);
+    tsi_phase_unlock(i);
     if (!drains) return;
     tsi_sweep_finish(&w);
     tsi_inc_unpin(a, b, i);

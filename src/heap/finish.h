@@ -4,7 +4,7 @@
 #ifndef TSI_HEAP_FINISH_H
 #define TSI_HEAP_FINISH_H
 
-#include "heap/taken.h"
+#include "heap/sweep_totals.h"
 
 /* ---- below: [no lock, no bracket] unless stated ---- */
 

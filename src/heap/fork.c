@@ -35,13 +35,12 @@
 #include "state/bracket.h"
 #include "account/charge.h"
 #include "heap/close.h"
-#include "heap/current.h"
+#include "heap/bump.h"
 #include "heap/finish.h"
 #include "threads/bank.h"
-#include "heap/late.h"
+#include "heap/late_frees.h"
 #include "heap/line.h"
-#include "heap/orphan.h"
-#include "heap/pin.h"
+#include "heap/records.h"
 #include "heap/ready.h"
 #include "threads/registry.h"
 #include "heap/settle.h"
@@ -115,7 +114,7 @@ static void child_heaps(TsiArena* a) {
             continue;
         }
 
-        bool ready = state == TSI_HEAP_READY || state == TSI_HEAP_BARE;
+        bool ready = state == TSI_HEAP_STANDBY || state == TSI_HEAP_STANDBY_EMPTY;
         if (ready) tsi_ready_child(a, h, tsi_binding_at(a, word)->thread == tsi_tls.thread);
         bool lent = state == TSI_HEAP_LENT;
         if (!lent && state != TSI_HEAP_LIVE && state != TSI_HEAP_RETIRE && state != TSI_HEAP_REVOKED &&
@@ -248,9 +247,9 @@ static void child_sweep(TsiArena* a) {
         uint64_t era = tsi_inc_era(i);
         bool domain = (tsi_load_relaxed(&i->id) & TSI_DOMAIN_ID_BIT) != 0;
         if (era != 0 && tsi_inc_state(i) >= TSI_INC_CLOSED) {
-            tsi_inc_take(i);
+            tsi_phase_lock(i);
             i->pins++;
-            tsi_inc_give(i);
+            tsi_phase_unlock(i);
             (void)tsi_inc_sweep(a, b, i, era, 0);
             tsi_inc_unpin(a, b, i);                   /* it may have drained; its cleanups' thread is gone */
         } else if (era != 0 && domain && !i->named) { /* its domain's thread vanished while making or ending it */

@@ -15,7 +15,7 @@
 #include "heap/bump.h"
 #include "heap/decay.h"
 #include "heap/finish.h"
-#include "heap/late.h"
+#include "heap/late_frees.h"
 #include "heap/line.h"
 #include "state/names.h"
 #include "heap/ownerless.h"
@@ -360,7 +360,7 @@ TSI_INLINE bool neighbour_is_bumped(const TsiSpace* s, const TsiRegion* r, uint3
 }
 
 /* Completes a free in a region; `tag`, read after the free, is of the same incarnation. Returns true. */
-static TSI_NOINLINE bool freed_bumped_alone(TsiBinding* b, const TsiRegion* r, const void* p, uint64_t tag) {
+static TSI_NOINLINE bool freed_bumped_solo(TsiBinding* b, const TsiRegion* r, const void* p, uint64_t tag) {
     TsiArena* a = b->arena;
     TsiPlace at;
     bool found = tsi_space_locate(&a->space, p, &at) == TSI_PLACE_OK && tsi_class_is_region(at.cls);
@@ -374,7 +374,7 @@ static TSI_NOINLINE bool freed_bumped(TsiBinding* b, const TsiRegion* r, const v
     TsiArena* a = b->arena;
     uint32_t slab_id = tsi_region_id(&a->space, r);
     if (tsi_tag_state(tag) != TSI_SLAB_ORPHAN || !neighbour_is_bumped(&a->space, r, slab_id))
-        return freed_bumped_alone(b, r, p, tag);
+        return freed_bumped_solo(b, r, p, tag);
     tsi_late_mark(a, slab_id);
     return true;
 }

@@ -5,7 +5,7 @@
 #define TSI_HEAP_FREE_H
 
 #include "heap/fast.h"
-#include "state/living.h"
+#include "state/liveness.h"
 
 /* Frees the object at *at. `seq` is the slab incarnation it must belong to, 0 for the present one. `handled`: the
  * caller has won the slot's count. Returns TSI_FREE_OK or a SlabMisuse. b may be NULL. [no lock, no bracket] */
@@ -32,10 +32,10 @@ SlabMisuse tsi_misuse_of(const TsiArena* a, TsiPlaceResult r, const TsiPlace* at
  */
 TSI_INLINE TsiFast tsi_free_fast(TsiBinding* b, const void* p, TsiHeap** out, unsigned* at) {
     uint64_t off = (uint64_t)((uintptr_t)p - (uintptr_t)b->base);
-    if (TSI_UNLIKELY(off >= b->covered)) return TSI_FAST_NEVER;
+    if (TSI_UNLIKELY(off >= b->covered)) return TSI_FAST_NOT_FOUND;
     uint32_t entry = tsi_load_acquire(&b->entries[off >> TSI_LINE_MIN_SHIFT]); /* pairs with entries_set */
     *at = entry;
-    if (TSI_UNLIKELY((entry & TSI_ENTRY_REGION) != 0)) return TSI_FAST_BUMPED;
+    if (TSI_UNLIKELY((entry & TSI_ENTRY_REGION) != 0)) return TSI_FAST_IS_REGION;
     uint64_t live = b->live_word;
     TsiLine* l = (TsiLine*)(void*)b->words + entry;
     tsi_bracket_name(b, tsi_busy_line(l));
@@ -49,7 +49,7 @@ TSI_INLINE TsiFast tsi_free_fast(TsiBinding* b, const void* p, TsiHeap** out, un
     tsi_store_relaxed(&l->freed, freed | 1ull << slot);
     tsi_bracket_clear(b);
     *out = h;
-    return TSI_LIKELY(tsi_word_is(&h->word, live)) ? TSI_FAST_DONE : TSI_FAST_LEFT;
+    return TSI_LIKELY(tsi_word_is(&h->word, live)) ? TSI_FAST_DONE : TSI_FAST_HANDOVER;
 }
 
 /* Frees a pointer that tsi_free_fast missed: the line is the thread's, and this is its first free since it was parked,

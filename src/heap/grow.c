@@ -11,7 +11,7 @@
 
 #include "account/charge.h"
 #include "heap/finish.h"
-#include "heap/late.h"
+#include "heap/late_frees.h"
 #include "heap/partial.h"
 #include "observe/profile.h"
 #include "mem/large.h"
@@ -55,7 +55,7 @@ static void large_let_go(TsiBinding* b, TsiInc* i, uint32_t slab_id) {
     TsiArena* a = b->arena;
     /* before the stripe is given: a sweep that met the claim would pass the object by */
     uint64_t tag = tsi_partial_let_go(&a->space, slab_id);
-    tsi_inc_give(i);
+    tsi_phase_unlock(i);
     if (tsi_slab_is_empty(&a->space, TSI_CLASS_LARGE, slab_id)) tsi_slab_complete(a, b, slab_id, tag);
 }
 
@@ -66,12 +66,12 @@ bool tsi_large_grow(TsiBinding* b, const TsiPlace* at, size_t size) {
     TsiInc* i = tsi_inc(&a->phases, tsi_tag_index(tag));
     size_t bytes = tsi_align_up(size, tsi_os.page_bytes);
     b->budget.soft = b->budget.hard = 0;
-    tsi_inc_take(i);
+    tsi_phase_lock(i);
     bool claimed = large_claim_locked(a, i, at);
     size_t had = claimed ? tsi_slab_bytes(&a->space, TSI_CLASS_LARGE, at->slab_id) : 0;
     bool grown = claimed && bytes > had && large_grow_locked(b, i, at->slab_id, bytes);
     if (claimed) large_let_go(b, i, at->slab_id);
-    else tsi_inc_give(i);
+    else tsi_phase_unlock(i);
     if (!grown) return false;
     tsi_stock_grown(&a->space);
     tsi_profile_one(b, bytes - had);
@@ -90,9 +90,9 @@ size_t tsi_large_move(TsiBinding* b, const TsiPlace* at, void* to, size_t bytes)
     bytes &= ~(tsi_os.page_bytes - 1);
     do {
         size_t piece = bytes - done < PIECE ? bytes - done : PIECE;
-        tsi_inc_take(i);
+        tsi_phase_lock(i);
         if (!large_claim_locked(b->arena, i, at)) {
-            tsi_inc_give(i);
+            tsi_phase_unlock(i);
             break;
         }
         moved = tsi_os.move((uint8_t*)to + done, from + done, piece);

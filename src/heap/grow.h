@@ -4,7 +4,7 @@
 #ifndef TSI_HEAP_GROW_H
 #define TSI_HEAP_GROW_H
 
-#include "state/living.h"
+#include "state/liveness.h"
 
 /* Grows, in place, a live large object of a phase that goes on. Returns false, changing nothing, if room is short, or a
  * budget or the system is in the way. b->budget.soft says which soft budgets were passed. O(1), and O(units) of the

@@ -54,7 +54,7 @@ TSI_INLINE TsiFast tsi_obj_fast(TsiBinding* b, TsiHeap* h, TsiLine* const* cur, 
     tsi_store_relaxed(&l->avail, avail & (avail - 1));
     *out = l->base + tsi_class_offset(c, slot);
     tsi_bracket_clear(b);
-    return TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word) ? TSI_FAST_DONE : TSI_FAST_LEFT;
+    return TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word) ? TSI_FAST_DONE : TSI_FAST_HANDOVER;
 }
 
 /* Frees by handle in the owner's line, like tsi_free_fast: looks at the same places in the same order. [owner, opens
@@ -64,12 +64,12 @@ TSI_INLINE TsiFast tsi_free_handle_fast(TsiBinding* b, SlabHandle handle, TsiHea
     uint32_t chunk = tsi_line_chunk(id), line = tsi_line_number(id);
     unsigned slot = tsi_place_slot(place);
     if (TSI_UNLIKELY((handle & 3) != TSI_HANDLE_VERSION || (uint64_t)chunk << TSI_CHUNK_SHIFT >= b->payload_bytes))
-        return TSI_FAST_NEVER;
+        return TSI_FAST_NOT_FOUND;
     uint32_t key = tsi_load_acquire(&b->keys[chunk]); /* pairs with set_class */
-    if (TSI_UNLIKELY((key & TSI_KEY_REGION) != 0)) return TSI_FAST_NEVER;
+    if (TSI_UNLIKELY((key & TSI_KEY_REGION) != 0)) return TSI_FAST_NOT_FOUND;
     const TsiClass* c = tsi_key_class(b->classes, key);
     if (TSI_UNLIKELY(line >= (1u << TSI_CHUNK_SHIFT) >> tsi_key_line_shift(key) || (c->full >> slot & 1) == 0))
-        return TSI_FAST_NEVER;
+        return TSI_FAST_NOT_FOUND;
     TsiLine* l = b->lines + (size_t)chunk * TSI_META_STRIDE + line;
     tsi_bracket_name(b, tsi_busy_line(l));
     TsiHeap* h = tsi_line_heap(b, l);
@@ -91,7 +91,7 @@ TSI_INLINE TsiFast tsi_free_handle_fast(TsiBinding* b, SlabHandle handle, TsiHea
     tsi_store_release(&l->freed, tsi_load_relaxed(&l->freed) | 1ull << slot);
     tsi_bracket_clear(b);
     *out = h;
-    return TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word) ? TSI_FAST_DONE : TSI_FAST_LEFT;
+    return TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word) ? TSI_FAST_DONE : TSI_FAST_HANDOVER;
 }
 
 #endif

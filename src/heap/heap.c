@@ -101,7 +101,7 @@ TsiHeap* tsi_heap_birth_locked(TsiArena* a, TsiInc* i, TsiRef ref, uint32_t inde
     h->index = index;
     h->room = NULL;
     tsi_store_relaxed(&h->region, &tsi_no_region);
-    h->spare = h->looked = h->alone = 0;
+    h->empty_regions = h->looked = h->solo = 0;
     h->bumped = 0;
     h->ranked = false;
 
@@ -159,18 +159,18 @@ TsiBirth tsi_heap_make(TsiBinding* b, TsiRef ref, TsiHeap** out) {
     uint64_t now = tsi_inc_opening_ns(i, ref), live = tsi_heap_word(b->index, TSI_HEAP_LIVE);
     bool born = false, adopted = false, active;
     for (TsiHeap* asked = NULL;;) {
-        tsi_inc_take(i);
+        tsi_phase_lock(i);
         active = tsi_ref_is_active(&a->phases, ref);
         if (active) *out = find_own_locked(b, i, &asked);
         if (active && *out == NULL && asked != NULL) { /* B5 */
-            tsi_inc_give(i);
+            tsi_phase_unlock(i);
             tsi_handover(b, asked);
             continue;
         }
         if (active && *out == NULL) adopted = (*out = adopt_locked(b, i, 0)) != NULL;
         if (active && *out == NULL) born = (*out = tsi_heap_birth_locked(a, i, ref, index, live)) != NULL;
         if (active) tsi_inc_opened_locked(i, now);
-        tsi_inc_give(i);
+        tsi_phase_unlock(i);
         break;
     }
 
@@ -199,11 +199,11 @@ bool tsi_heap_adopt_more(TsiBinding* b, TsiHeap* h, unsigned cls) {
     TsiInc* i = tsi_heap_inc(a, h);
     if (TSI_LIKELY((tsi_load_relaxed(&i->roomy) & tsi_class_bit(cls)) == 0)) return false;
     if (!tsi_heap_ensure_room(b, h)) return false;
-    tsi_inc_take(i);
+    tsi_phase_lock(i);
     (void)tsi_and_seq(&i->roomy, ~tsi_class_bit(cls)); /* O2: before the heaps are looked at */
     TsiHeap* more = tsi_ref_is_active(&a->phases, tsi_load_relaxed(&h->ref)) ? adopt_locked(b, i, cls) : NULL;
     if (more != NULL) (void)tsi_or_seq(&i->roomy, tsi_class_bit(cls)); /* there may be others */
-    tsi_inc_give(i);
+    tsi_phase_unlock(i);
     if (more == NULL) return false;
     h->adopted += tsi_load_relaxed(&more->slab_count);
     tsi_own_link(b, more);

@@ -29,7 +29,6 @@
 #include "state/names.h"
 #include "observe/profile.h"
 #include "heap/room.h"
-#include "heap/token.h"
 
 void tsi_room_turn(const TsiSpace* s, TsiRoom* r, unsigned cls) {
     for (uint32_t at = r->back[cls], next; at != 0; at = next) {

@@ -4,9 +4,9 @@
 #include "heap/decay.h"
 #include "heap/finish.h"
 #include "heap/heap.h"
-#include "heap/late.h"
-#include "heap/own.h"
-#include "heap/pin.h"
+#include "heap/late_frees.h"
+#include "heap/thread_heaps.h"
+#include "heap/records.h"
 #include "heap/sweep.h"
 #include "threads/registry.h"
 
@@ -16,7 +16,7 @@ enum { TAKES = 64 /* frees in heaps that are nobody's, for each attempt to adopt
 static void take_empty(TsiArena* a, TsiBinding* b, TsiHeap* h, TsiRef ref) {
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
     TsiSweep w = {.arena = a, .b = b, .inc = i, .learns = true};
-    tsi_inc_take(i);
+    tsi_phase_lock(i);
     bool here = tsi_ref_is_active(&a->phases, ref) && tsi_load_relaxed(&h->ref) == ref;
     if (here) {
         i->pins++;
@@ -24,7 +24,7 @@ static void take_empty(TsiArena* a, TsiBinding* b, TsiHeap* h, TsiRef ref) {
         tsi_sweep_ownerless_locked(&w, h);
         tsi_sweep_uncharge(&w);
     }
-    tsi_inc_give(i);
+    tsi_phase_unlock(i);
     if (!here) return;
     tsi_sweep_finish(&w);
     tsi_inc_unpin(a, b, i);

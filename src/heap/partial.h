@@ -4,7 +4,7 @@
 #ifndef TSI_HEAP_PARTIAL_H
 #define TSI_HEAP_PARTIAL_H
 
-#include "heap/taken.h"
+#include "heap/sweep_totals.h"
 
 /* Claims an orphan for the sweep if it has such pages; otherwise does nothing. [stripe held] */
 void tsi_partial_claim(TsiSweep* w, unsigned cls, uint32_t slab_id);

@@ -21,7 +21,7 @@
 #ifndef TSI_HEAP_PUT_OFF_H
 #define TSI_HEAP_PUT_OFF_H
 
-#include "heap/taken.h"
+#include "heap/sweep_totals.h"
 
 enum { TSI_PUT_OFF_PHASE_BYTES = 128 << 10, TSI_PUT_OFF_BYTES = 256 << 10 };
 

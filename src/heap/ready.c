@@ -18,7 +18,7 @@
 #include <string.h>
 
 static uint64_t ready_word(const TsiBinding* b, uint32_t slab_id) {
-    return (uint64_t)slab_id << TSI_READY_SLAB_SHIFT | tsi_heap_word(b->index, TSI_HEAP_READY);
+    return (uint64_t)slab_id << TSI_READY_SLAB_SHIFT | tsi_heap_word(b->index, TSI_HEAP_STANDBY);
 }
 
 /* ---- a phase begins ---- */
@@ -36,7 +36,7 @@ TSI_INLINE void enter_locked(TsiBinding* b, TsiInc* i, TsiHeap* h, TsiRef ref) {
     TsiSlab* slab = tsi_slab(&b->arena->space, tsi_load_relaxed(&h->slabs) - 1);
     TSI_ASSERT(!h->ring); /* heaps wait for domains, and come from them */
     TSI_ASSERT(h->bumps && h->ranked && tsi_load_relaxed(&h->takes) == 1 && h->revoker == 0);
-    TSI_ASSERT((h->spare | h->looked | h->skip | h->alone | h->inc_next | h->inc_prev) == 0);
+    TSI_ASSERT((h->empty_regions | h->looked | h->skip | h->solo | h->inc_next | h->inc_prev) == 0);
     h->bumped = h->again = 0; /* thin_at is 0: it bumps */
     h->born = ++b->begun;
     tsi_store_relaxed(&h->last, NULL); /* it grew in another life */
@@ -63,8 +63,8 @@ TSI_INLINE void count_begun(TsiBinding* b) {
 static TSI_NOINLINE TsiHeap* not_taken(TsiBinding* b, TsiInc* i, TsiHeap* h, unsigned rank, uint64_t seen,
                                        bool charged) {
     if (charged) tsi_uncharge_all_locked(b->arena, b, i);
-    tsi_inc_give(i);
-    if (!charged || tsi_heap_state(seen) != TSI_HEAP_BARE) return NULL;
+    tsi_phase_unlock(i);
+    if (!charged || tsi_heap_state(seen) != TSI_HEAP_STANDBY_EMPTY) return NULL;
     tsi_store_relaxed(&b->ready[rank][--b->ready_count[rank]], 0);
     drop_bare(b, h, rank);
     return NULL;
@@ -95,7 +95,7 @@ TSI_INLINE TsiHeap* take(TsiBinding* b, TsiRef ref) {
     size_t bytes = b->ready_size[rank];
     uint64_t now = tsi_inc_opening_ns(i, ref), seen = ready_word(b, tsi_load_relaxed(&h->slabs) - 1);
 
-    tsi_inc_take(i);
+    tsi_phase_lock(i);
     /* The first to take the stripe: nobody has closed the phase, and it has no heap, slab or budget. */
     bool first = tsi_load_relaxed(&i->word) == (tsi_ref_era(ref) << 2 | TSI_INC_ACTIVE) &&
                  ((i->lock_fast ^ 1) | i->lock_contended) == 0 && !is_anothers_locked(i);
@@ -106,7 +106,7 @@ TSI_INLINE TsiHeap* take(TsiBinding* b, TsiRef ref) {
 
     enter_locked(b, i, h, ref);
     tsi_inc_opened_locked(i, now);
-    tsi_inc_give(i);
+    tsi_phase_unlock(i);
     tsi_store_relaxed(at, 0);
     b->ready_count[rank] = count - 1;
     b->ready_bytes -= bytes;
@@ -123,7 +123,7 @@ TsiBirth tsi_ready_heap(TsiBinding* b, TsiRef ref, bool bumps, TsiHeap** out) {
 }
 
 void* tsi_ready_first(TsiBinding* b, TsiRef ref, uint32_t bytes) {
-    /* All that a slow path must do before it allocates, except tsi_warm_look, which ends do, too. */
+    /* All that a slow path must do before it allocates, except tsi_warm_poll, which ends do, too. */
     bool waiting = tsi_load_relaxed(&b->inbox) != TSI_INBOX_EMPTY || tsi_load_relaxed(&b->arena->has_unswept) ||
                    tsi_load_relaxed(&b->dead_heaps) != 0 || tsi_load_relaxed(&tsi_barrier_failed);
     if (waiting || b->watched || tsi_tls.exiting) return NULL;
@@ -133,7 +133,7 @@ void* tsi_ready_first(TsiBinding* b, TsiRef ref, uint32_t bytes) {
     TsiFast f =
         tsi_bump_fast(b, h, tsi_load_relaxed(&h->region), 0, bytes, &p); /* it fits: all of the region is free */
     if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
-    if (f == TSI_FAST_LEFT) return tsi_alloc_left(b, h, p);
+    if (f == TSI_FAST_HANDOVER) return tsi_alloc_left(b, h, p);
     tsi_fast_leave(b, h);
     return NULL;
 }
@@ -275,7 +275,7 @@ TSI_INLINE uint64_t end_ns(TsiInc* i, const EpochReceipt* out) {
 static TSI_NOINLINE bool end_without_heap(TsiBinding* b, TsiInc* i, TsiHeap* h, EpochReceipt* out) {
     TSI_HOLDS(tsi_inc_lock(i));
     if (tsi_load_relaxed(&h->slab_count) == 0) { /* and none has gone: peak is 0 (is_untouched_locked) */
-        tsi_inc_give(i);
+        tsi_phase_unlock(i);
         return false;
     }
 
@@ -294,7 +294,7 @@ static TSI_NOINLINE bool end_without_heap(TsiBinding* b, TsiInc* i, TsiHeap* h, 
     w.uncharged = 0; /* with the post */
     tsi_store_relaxed(&i->charge, tsi_load_relaxed(&i->charge) & ~TSI_CHARGE_MASK);
 
-    tsi_inc_give(i);
+    tsi_phase_unlock(i);
     tsi_sweep_finish(&w);
     if (out == NULL) return true;
     tsi_receipt_returned(&w, out);
@@ -317,7 +317,7 @@ TSI_INLINE bool end_with_heap(TsiBinding* b, TsiInc* i, TsiHeap* h, unsigned ran
     if (TSI_UNLIKELY(!renew_region(a, r, slab, &e.sum))) {
         i->allocated = (TsiTotals){e.sum.issued, e.sum.issued_bytes};
         i->released = (TsiTotals){e.sum.live, e.sum.live_bytes};
-        tsi_inc_give(i);
+        tsi_phase_unlock(i);
         return false;
     }
 
@@ -330,7 +330,7 @@ TSI_INLINE bool end_with_heap(TsiBinding* b, TsiInc* i, TsiHeap* h, unsigned ran
     clean_locked(i, label);
     tsi_count(&b->counters[TSI_CLASS_REGION].straight_ended);
     put(b, h, rank, count, bytes);
-    tsi_inc_give(i);
+    tsi_phase_unlock(i);
 
     if (TSI_LIKELY(out == NULL)) return true;
     out->slabs_returned = out->regions_returned = 1;
@@ -343,10 +343,10 @@ bool tsi_ready_end(TsiBinding* b, TsiRef ref, EpochReceipt* out) {
     TsiArena* a = b->arena;
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
     if (tsi_load_relaxed(&i->heap_count) != 1) return false; /* a hint */
-    tsi_inc_take(i); /* before reading anything of the heap's owner: a trim may be at it */
+    tsi_phase_lock(i); /* before reading anything of the heap's owner: a trim may be at it */
     TsiHeap* h = b->heaps_base + (i->heaps - (i->heaps != 0)); /* record 0 is nobody's */
     if (TSI_UNLIKELY(!is_untouched_locked(b, i, ref, h))) {
-        tsi_inc_give(i);
+        tsi_phase_unlock(i);
         return false;
     }
     unsigned rank = waits_at(b, h);
@@ -354,7 +354,7 @@ bool tsi_ready_end(TsiBinding* b, TsiRef ref, EpochReceipt* out) {
         if (!end_without_heap(b, i, h, out)) return false;
     } else if (TSI_UNLIKELY(!end_with_heap(b, i, h, rank, out))) return false;
     tsi_record_give_inc(a, b, i->index);
-    tsi_warm_look(a);
+    tsi_warm_poll(a);
     return true;
 }
 
@@ -365,5 +365,5 @@ void tsi_ready_child(TsiArena* a, TsiHeap* h, bool own) {
     tsi_store_relaxed(&h->slabs, 0);
     tsi_store_relaxed(&h->region, &tsi_no_region);
     /* another thread's stays unused */
-    tsi_store_relaxed(&h->word, own ? tsi_heap_word(b->index, TSI_HEAP_BARE) : TSI_HEAP_FREE);
+    tsi_store_relaxed(&h->word, own ? tsi_heap_word(b->index, TSI_HEAP_STANDBY_EMPTY) : TSI_HEAP_FREE);
 }

@@ -16,9 +16,9 @@
  *
  * A phase that only its own thread touches ends by a short way, the straight end, however it began. Its stripe has been
  * taken twice then: as its heap entered, and as it ends. Every other change of a phase under its stripe takes the
- * stripe through tsi_inc_take, which counts. A new way to change an incarnation must do so, too, or is_untouched_locked
- * must test for it. (Reading, an end that finds nothing, which changes the word, and slab_epoch_inc_refcount are not
- * counted.)
+ * stripe through tsi_phase_lock, which counts. A new way to change an incarnation must do so, too, or
+ * is_untouched_locked must test for it. (Reading, an end that finds nothing, which changes the word, and
+ * slab_epoch_inc_refcount are not counted.)
  *
  * Models: tests/models/ready.pml, straight_end.pml.
  *

@@ -75,4 +75,10 @@ TSI_INLINE uint64_t tsi_era_next(TsiBinding* b, uint32_t index) {
 /* Returns the open or draining incarnation that has the era, or 0. [any thread, no lock] */
 TsiRef tsi_era_find(TsiArena* a, uint64_t era);
 
+/* Lets go of a record. If it has drained, runs its cleanups; the record is reused once nothing pins it. [no lock, no
+ * bracket] */
+void tsi_inc_unpin(TsiArena* a, TsiBinding* b, TsiInc* i);
+/* Registers a cleanup. Returns false if the incarnation is closed or memory is short. [no lock] */
+bool tsi_inc_on_end(TsiArena* a, TsiRef ref, void (*fn)(void*), void* arg);
+
 #endif

@@ -53,11 +53,11 @@ static bool find_room(TsiBinding* b, TsiOutcome o, const TsiBudgetEvents* e, Tsi
 
 bool tsi_search(TsiBinding* b, TsiOutcome o, const TsiBudgetEvents* e, TsiSearch* search) {
     TsiArena* a = b->arena;
-    unsigned hard = o == TSI_OVER ? e->hard & ~search->told : 0;
+    unsigned hard = o == TSI_OVER_BUDGET ? e->hard & ~search->told : 0;
     if (hard != 0) search->looked = false; /* another budget than before */
-    bool again = (o == TSI_OVER || o == TSI_NO_MEMORY) && find_room(b, o, e, search);
-    if ((e->soft | hard) != 0) tsi_budget_tell(a, e, hard);
+    bool again = (o == TSI_OVER_BUDGET || o == TSI_NO_MEMORY) && find_room(b, o, e, search);
+    if ((e->soft | hard) != 0) tsi_budget_notify(a, e, hard);
     search->told |= hard;
-    if (o == TSI_OVER && !again) tsi_add_relaxed(&tsi_label(&a->phases.labels, e->label)->over, 1);
+    if (o == TSI_OVER_BUDGET && !again) tsi_add_relaxed(&tsi_label(&a->phases.labels, e->label)->over, 1);
     return again;
 }

@@ -17,7 +17,7 @@
 
 /* The result of an allocation in one incarnation. AGAIN: what it was tried in has changed. OVER: a budget is in the
  * way. */
-typedef enum TsiOutcome { TSI_GOT, TSI_AGAIN, TSI_STALE, TSI_NO_MEMORY, TSI_OVER } TsiOutcome;
+typedef enum TsiOutcome { TSI_GOT, TSI_AGAIN, TSI_STALE, TSI_NO_MEMORY, TSI_OVER_BUDGET } TsiOutcome;
 
 /* The efforts of an allocation to find room since it was first refused. */
 typedef struct TsiSearch {

@@ -4,7 +4,8 @@
 #ifndef TSI_HEAP_SETTLE_H
 #define TSI_HEAP_SETTLE_H
 
-#include "heap/taken.h"
+#include "heap/sweep_totals.h"
+#include "state/liveness.h"
 
 /* Claim a slab of a SEIZED heap: with all that lives in it (release), or if nothing does, and else make it an orphan
  * (drain). [stripe held] */
@@ -24,5 +25,17 @@ void tsi_return_claimed(TsiArena* a, uint32_t slab_id);
 /* Claims an ORPHAN slab with this tag that a freer found complete, or a sweep found released, and pins the incarnation.
  * Returns false, and does nothing, if another thread was first. [no lock] */
 bool tsi_settle_complete(TsiSweep* w, uint32_t slab_id, uint64_t tag);
+
+/* ---- slabs that no heap has ---- */
+
+/* Puts an orphan on its incarnation's list and adds `sum`, what it holds, to the figures of orphans. [stripe held] */
+void tsi_orphan_link_locked(TsiArena* a, TsiInc* i, uint32_t slab_id, const TsiSlabSum* sum);
+
+/* Takes an orphan off the list; `issued`: what it was counted with. [stripe held] */
+void tsi_orphan_unlink_locked(TsiArena* a, TsiInc* i, uint32_t slab_id, TsiTotals issued);
+/* Adds the slab to those that a sweep has left to their owner, or with n = -1 takes it away. [stripe held] */
+void tsi_skipped_add_locked(TsiArena* a, TsiInc* i, uint32_t slab_id, int n);
+/* Retires a slab of no epoch: never used again, its pages go back. */
+void tsi_slab_retire(TsiArena* a, uint32_t slab_id);
 
 #endif

@@ -33,7 +33,6 @@
 #include "heap/bump.h"
 #include "heap/heap.h"
 #include "threads/bank.h"
-#include "heap/orphan.h"
 #include "heap/settle.h"
 #include "mem/stock.h"
 
@@ -120,7 +119,7 @@ static void walk_locked(TsiSweep* w, TsiHeap* h, unsigned state, uint32_t skip) 
         rest_count--;
         rest_bytes -= bytes;
         rest_regions -= tsi_class_is_region(cls);
-        if (w->closing) tsi_sweep_look(w, cls);
+        if (w->closing) tsi_sweep_poll(w, cls);
         if (at == skip) continue;
         if (state == TSI_INC_RELEASED) {
             tsi_settle_release(w, at - 1);
@@ -148,7 +147,7 @@ static void walk_locked(TsiSweep* w, TsiHeap* h, unsigned state, uint32_t skip) 
 
     if (roomy != 0) (void)tsi_or_seq(&h->roomy, roomy);
     tsi_store_relaxed(&h->slabs, kept);
-    h->spare = h->looked = h->alone = 0;
+    h->empty_regions = h->looked = h->solo = 0;
     if (!goes_on) tsi_bump_drop(w->b != NULL && w->b->heap == h ? w->b : NULL, h);
     tsi_store_relaxed(&h->takes, 0);
     h->regions = kept_regions;

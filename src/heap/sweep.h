@@ -4,7 +4,7 @@
 #ifndef TSI_HEAP_SWEEP_H
 #define TSI_HEAP_SWEEP_H
 
-#include "heap/taken.h"
+#include "heap/sweep_totals.h"
 
 /* ---- below: [stripe of w->inc held] ---- */
 

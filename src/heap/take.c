@@ -2,8 +2,7 @@
 #include "heap/take.h"
 
 #include "account/charge.h"
-#include "heap/issue.h"
-#include "heap/orphan.h"
+#include "heap/settle.h"
 #include "observe/profile.h"
 #include "heap/warm.h"
 #include "mem/large.h"
@@ -82,7 +81,7 @@ bool tsi_slab_take(TsiBinding* b, TsiHeap* h, unsigned cls, uint32_t* slab_id) {
     unsigned column = tsi_column_of(b->arena, i);
     TsiClassCounters* counters = &b->counters[tsi_class_row(cls)];
 
-    tsi_rest_look(s);
+    tsi_rest_poll(s);
     for (;;) {
         warm = tsi_warm_take(b, cls, slab_id);
         TsiTaken taken = warm ? TSI_TAKEN_KEPT : tsi_space_take(s, cls, column, slab_id);
@@ -117,7 +116,7 @@ bool tsi_huge_take(TsiBinding* b, TsiHeap* h, uint32_t slab_ids[2]) {
         return false;
     }
 
-    tsi_rest_look(s);
+    tsi_rest_poll(s);
     bool taken = tsi_space_take_huge(s, tsi_column_of(b->arena, i), slab_ids);
     bool open[2] = {false, false};
     for (unsigned n = 0; taken && n < 2; n++) {
@@ -152,7 +151,7 @@ void* tsi_large_alloc(TsiBinding* b, TsiRef ref, size_t size, size_t align, TsiI
     TsiCharge charge;
     if (!tsi_charge(b, i, bytes, &charge)) return NULL;
 
-    tsi_rest_look(s);
+    tsi_rest_poll(s);
     bool taken = tsi_space_take_large(s, size, align, grows, tsi_column_of(a, i), &slab_id);
     if (!taken && slab_id == TSI_SPACE_OVER && tsi_stock_give_back(s, bytes) != 0)
         taken = tsi_space_take_large(s, size, align, grows, tsi_column_of(a, i), &slab_id);
@@ -166,8 +165,8 @@ void* tsi_large_alloc(TsiBinding* b, TsiRef ref, size_t size, size_t align, TsiI
     bool named = issue == NULL || (tsi_space_commit_counts(s, tsi_slab_chunk(slab_id)) &&
                                    tsi_load_relaxed(&tsi_slab(s, slab_id)->gen_base) < TSI_GEN_LIMIT);
 
-    tsi_inc_take(i);
-    bool active = named && tsi_ref_is_active(&a->phases, ref); /* issue.h, I1 */
+    tsi_phase_lock(i);
+    bool active = named && tsi_ref_is_active(&a->phases, ref); /* take.h, I1 */
     if (active) {
         (void)slab_open(s, TSI_CLASS_LARGE, slab_id, i->index, TSI_SLAB_ORPHAN, false);
         TsiLine* l = tsi_line(s, at.line_id);
@@ -180,7 +179,7 @@ void* tsi_large_alloc(TsiBinding* b, TsiRef ref, size_t size, size_t align, TsiI
         if (issue != NULL) (void)tsi_handle_issue_held(a, &at, issue);
     }
 
-    tsi_inc_give(i);
+    tsi_phase_unlock(i);
     if (!active) {
         tsi_charge_undo(a, b, i, bytes);
         (void)tsi_space_give_large(s, slab_id, false);
@@ -192,4 +191,31 @@ void* tsi_large_alloc(TsiBinding* b, TsiRef ref, size_t size, size_t align, TsiI
     tsi_charge_keep(b, i, &charge);
     tsi_profile_one(b, bytes);
     return tsi_place_address(s, &at);
+}
+
+bool tsi_handle_issue_held(TsiArena* a, const TsiPlace* at, TsiIssue* out) {
+    TsiSpace* s = &a->space;
+    uint64_t generation, word;
+    *out = (TsiIssue){.tried = true};
+    _Atomic uint64_t* tag_word = &tsi_slab(s, at->slab_id)->tag;
+    bool region = tsi_class_is_region(at->cls);
+    if (!region && !tsi_space_commit_counts(s, tsi_line_chunk(at->line_id))) return false;
+    if (!tsi_handle_flag_slab(s, at->slab_id, tsi_tag_seq(tsi_load_relaxed(tag_word)))) return false;
+
+    if (region) /* frees by handle and by pointer meet in the map byte */
+        tsi_store_relaxed(&tsi_region(s, at->slab_id)->heap_at, 0);
+    else tsi_line_mark_handled(tsi_line(s, at->line_id));
+
+    if (!tsi_generation_of(a, at, tsi_load_seq(tag_word), &generation, &word)) return false;
+    out->spent = generation >= TSI_GEN_LIMIT;
+    if (!out->spent)
+        out->handle = tsi_handle_make(a->secret, tsi_handle_place(at->line_id, at->slot), (uint32_t)generation);
+    return !out->spent;
+}
+
+void tsi_line_retire(TsiArena* a, TsiHeap* h, TsiLine* l, unsigned cls) {
+    TsiRoom* room = tsi_heap(a, h->primary)->room;
+    if (room != NULL && room->cur[cls] == l) room->cur[cls] = tsi_no_cur[0];
+    tsi_store_relaxed(&l->flags, tsi_load_relaxed(&l->flags) | TSI_LINE_PARKED | TSI_LINE_RETIRED);
+    tsi_store_relaxed(&l->heap_at, 0);
 }

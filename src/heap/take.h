@@ -1,12 +1,25 @@
 /*
- * take.h - what a heap takes from the space: slabs, regions among them, and large objects.
+ * take.h - what a heap takes from the space: slabs, regions among them, and large objects; and the first handle of an
+ * object that is being made, by the rules of handles.h.
+ *
+ * Invariant
+ *   I1  A call that asks for a handle and gets none leaves no trace of an object: the handle is there before the object
+ *       is taken. So it is in a line, where the slot stays ready; a large object goes back before it is linked; a
+ *       region whose generations are used up is passed over.
  */
 #ifndef TSI_HEAP_TAKE_H
 #define TSI_HEAP_TAKE_H
 
 #include "base/probes.h"
 #include "heap/fast.h"
-#include "heap/issue.h"
+#include "state/names.h"
+
+/* The first handle of an object. */
+typedef struct TsiIssue {
+    SlabHandle handle; /* 0: its generations ran out (spent), or there is no memory for counts */
+    bool spent;
+    bool tried; /* the object was there, or about to be: only its handle was lacking */
+} TsiIssue;
 
 /* ---- below: [owner, in bracket] unless stated ---- */
 
@@ -29,5 +42,11 @@ TSI_INLINE void tsi_count_slow(TsiBinding* b, TsiHeap* h, unsigned cls, unsigned
     tsi_count(&n->slow_by[cause]);
     tsi_probe_slow_path(b->arena->owner, cls - 1, b->classes->c[cls].size, cause);
 }
+
+/* Issues the handle of the object at *at, which is being made, or of a slot that is ready and about to be taken. Nobody
+ * can end it meanwhile. Returns false if there is none. [owner, in bracket, or stripe held] */
+bool tsi_handle_issue_held(TsiArena* a, const TsiPlace* at, TsiIssue* out);
+/* Sets aside a line whose generations are used up: it hands out no more slots. [owner, in bracket] */
+void tsi_line_retire(TsiArena* a, TsiHeap* h, TsiLine* l, unsigned cls);
 
 #endif

@@ -4,8 +4,8 @@
 #include "state/bracket.h"
 #include "heap/finish.h"
 #include "threads/bank.h"
-#include "heap/late.h"
-#include "heap/pin.h"
+#include "heap/late_frees.h"
+#include "heap/records.h"
 #include "heap/sweep.h"
 #include "heap/warm.h"
 
@@ -17,11 +17,11 @@ enum { BANKS_LEAST = 16 /* lines that were freed in: fewer are not worth a trim 
 static void hand_over(TsiBinding* b, TsiHeap* h, bool leaves) {
     TsiArena* a = b->arena;
     TsiRef ref = tsi_load_relaxed(&h->ref);
-    tsi_binding_heed(b);
+    tsi_binding_apply_fence(b);
     if (ref == 0 || h == &tsi_no_heap) return;
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
     TsiSweep w = {.arena = a, .b = b, .inc = i, .leaves = leaves, .learns = leaves};
-    tsi_inc_take(i);
+    tsi_phase_lock(i);
     bool current = tsi_inc_era(i) == tsi_ref_era(ref);
     if (current) {
         i->pins++;
@@ -30,7 +30,7 @@ static void hand_over(TsiBinding* b, TsiHeap* h, bool leaves) {
         tsi_late_note_locked(a, i);
         tsi_sweep_uncharge(&w);
     }
-    tsi_inc_give(i);
+    tsi_phase_unlock(i);
     if (!current) return;
     tsi_sweep_finish(&w);
     tsi_inc_unpin(a, b, i);
@@ -70,7 +70,7 @@ static bool is_anothers_locked(TsiInc* i) {
 }
 
 static bool pass_by(TsiArena* a, TsiInc* i, unsigned banks) {
-    tsi_inc_give(i);
+    tsi_phase_unlock(i);
     tsi_banks_give(a, banks);
     return false;
 }
@@ -78,7 +78,7 @@ static bool pass_by(TsiArena* a, TsiInc* i, unsigned banks) {
 static bool trim_inc(TsiArena* a, TsiBinding* b, TsiInc* i, TsiBinding* only, bool at_once) {
     TsiSweep w = {.arena = a, .b = b, .inc = i, .at_once = at_once};
     w.banks = only == NULL ? tsi_banks_take(a) : 0;
-    tsi_inc_take(i);
+    tsi_phase_lock(i);
     if (only == NULL && is_anothers_locked(i)) return pass_by(a, i, w.banks);
     tsi_sweep_whole(&w, only);
     return w.deferred_bytes != 0;
@@ -89,7 +89,7 @@ bool tsi_trim_inc(TsiArena* a, TsiBinding* b, TsiInc* i) { return trim_inc(a, b,
 void tsi_trim_idle(TsiArena* a, TsiBinding* b, TsiInc* i) {
     TsiSweep w = {.arena = a, .b = b, .inc = i, .idle = true, .lends = true, .learns = true};
     w.banks = tsi_banks_take(a);
-    tsi_inc_take(i);
+    tsi_phase_lock(i);
     if (is_anothers_locked(i)) (void)pass_by(a, i, w.banks);
     else tsi_sweep_whole(&w, NULL);
 }
@@ -108,7 +108,7 @@ bool tsi_trim(TsiArena* a, TsiBinding* b, TsiBinding* only) {
 void tsi_heap_scavenge(TsiBinding* b, TsiHeap* h) {
     TsiArena* a = b->arena;
     TsiSweep w = {.arena = a, .b = b, .inc = tsi_heap_inc(a, h), .lends = a->options.decay_ms != 0};
-    tsi_inc_take(w.inc);
+    tsi_phase_lock(w.inc);
     tsi_sweep_whole(&w, b);
 }
 
@@ -117,10 +117,10 @@ void tsi_trim_banks(TsiArena* a, TsiBinding* b) {
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
     uint64_t opened = tsi_banks_opened(a), before = tsi_load_relaxed(&a->opened), slabs = 0;
     if (opened - before < BANKS_LEAST) return;
-    tsi_inc_take(i);
+    tsi_phase_lock(i);
     for (uint32_t at = tsi_inc_era(i) == tsi_ref_era(ref) ? i->heaps : 0; at != 0; at = tsi_heap(a, at - 1)->inc_next)
         slabs += tsi_load_relaxed(&tsi_heap(a, at - 1)->slab_count);
-    tsi_inc_give(i);
+    tsi_phase_unlock(i);
     if (opened - before <= slabs / 2) return;
     tsi_store_relaxed(&a->opened, opened);
     (void)trim_inc(a, b, i, NULL, false);

@@ -87,7 +87,7 @@ static void move_out(TsiArena* a, uint32_t* ids, unsigned n, bool keep, bool lea
         unsigned cls = tsi_class_of_slab(s, ids[i]);
         if (!tsi_parts_share(s, cls)) tsi_add_relaxed(&a->overflowed[tsi_class_row(cls)], 1);
     }
-    size_t shared = tsi_space_leave(s, ids + kept, n - kept, learn);
+    size_t shared = tsi_space_release(s, ids + kept, n - kept, learn);
     tsi_add_relaxed(&a->overflowed[TSI_CLASS_REGION], shared / tsi_os.page_bytes); /* a shared page counts as one */
     if (kept != 0) tsi_space_keep(s, ids, kept);
 }
@@ -163,7 +163,7 @@ void tsi_warm_call_in(TsiArena* a, TsiBinding* b) {
 }
 
 static bool waits(uint32_t binding, uint64_t word) {
-    return tsi_heap_binding(word) == binding && tsi_heap_state(word) == TSI_HEAP_READY;
+    return tsi_heap_binding(word) == binding && tsi_heap_state(word) == TSI_HEAP_STANDBY;
 }
 
 uint64_t tsi_ready_bytes(const TsiArena* a, uint32_t binding) {
@@ -184,7 +184,7 @@ uint32_t tsi_ready_seize(TsiBinding* b, TsiHeap* h) {
     uint64_t word = tsi_load_acquire(&h->word); /* pairs with put in ready.c */
     if (!waits(b->index, word)) return 0;
     /* seq_cst: decides between those who flush and the heap's thread; the word says which region it is */
-    bool ours = tsi_cas_seq(&h->word, &word, tsi_heap_word(b->index, TSI_HEAP_BARE));
+    bool ours = tsi_cas_seq(&h->word, &word, tsi_heap_word(b->index, TSI_HEAP_STANDBY_EMPTY));
     return ours ? (uint32_t)(word >> TSI_READY_SLAB_SHIFT) + 1 : 0;
 }
 
@@ -266,7 +266,7 @@ static bool flush_stores(TsiArena* a, bool all) {
 
 bool tsi_warm_give_up(TsiArena* a) {
     bool whole = flush_stores(a, true);
-    tsi_rest_look(&a->space);
+    tsi_rest_poll(&a->space);
     (void)tsi_stock_give_back(&a->space, UINT64_MAX);
     return whole;
 }
@@ -276,7 +276,7 @@ static void look_at_records(TsiArena* a, uint64_t ns) {
     TsiTable* const tables[] = {&a->phases.incs, &a->heaps, &a->domains};
     bool learned = false;
     for (unsigned n = 0; n < sizeof tables / sizeof *tables; n++) {
-        tsi_table_look(tables[n], ns);
+        tsi_table_poll(tables[n], ns);
         tsi_table_tidy(tables[n]);
         learned |= tsi_load_relaxed(&tables[n]->learned) != 0;
     }
@@ -287,7 +287,7 @@ static void look_now(TsiArena* a, bool stores) {
     TsiStock* k = &a->space.stock;
     bool risen = tsi_load_relaxed(&k->budget) > k->start;
     uint64_t ns = tsi_os.coarse_ns(), looked = tsi_load_relaxed(&a->warm_look_ns);
-    if (risen) tsi_stock_look(&a->space, ns);
+    if (risen) tsi_stock_poll(&a->space, ns);
     if (ns < looked + TSI_STOCK_SECOND && tsi_load_relaxed(&k->left) >= 0) return;
     if (!atomic_compare_exchange_strong_explicit(&a->warm_look_ns, &looked, ns, memory_order_relaxed,
                                                  memory_order_relaxed))

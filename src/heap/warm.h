@@ -38,7 +38,7 @@ void tsi_warm_leave(TsiBinding* b);
  * second it was not needed, and stores that nobody has used go back. Called at ends, slow paths and statistics. [any
  * thread, no bracket, no lock] */
 void tsi_warm_look_now(TsiArena* a);
-TSI_INLINE void tsi_warm_look(TsiArena* a) {
+TSI_INLINE void tsi_warm_poll(TsiArena* a) {
     bool risen = tsi_load_relaxed(&a->space.stock.budget) > a->space.stock.start;
     if (TSI_UNLIKELY(risen || tsi_load_relaxed(&a->records_learned))) tsi_warm_look_now(a);
 }

@@ -142,7 +142,7 @@ void tsi_chunk_give_words(TsiSpace* s, uint32_t chunk) {
     s->words_kept += k->meta_kept;
     if (k->meta_kept) return;
     if (!tsi_chunk_has_stock(k)) tsi_space_mark_gone(k);
-    tsi_chunk_leave(s, chunk);
+    tsi_chunk_release_metadata(s, chunk);
 }
 
 void tsi_chunk_hold_locked(TsiSpace* s, uint32_t chunk) {
@@ -212,7 +212,7 @@ void tsi_chunks_leave(TsiSpace* s, uint32_t most) {
             tsi_lock_take(&s->lock);
             bool unused = !tsi_chunk_is_used(s, chunk) && !tsi_chunk_has_stock(k);
             n += unused && turn == 0;
-            if (unused && turn == 1) tsi_chunk_leave(s, chunk);
+            if (unused && turn == 1) tsi_chunk_release_metadata(s, chunk);
             tsi_lock_give(&s->lock);
         }
     }

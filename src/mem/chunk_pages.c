@@ -136,7 +136,7 @@ static void leave_regions(TsiSpace* s, uint32_t chunk) {
 
 /* ---- all ---- */
 
-void tsi_chunk_leave(TsiSpace* s, uint32_t chunk) {
+void tsi_chunk_release_metadata(TsiSpace* s, uint32_t chunk) {
     TsiChunk* k = &s->chunks[chunk];
     if (!tsi_space_gives_back(s)) return;
     if (tsi_load_relaxed(&k->meta_pages) != 0) leave_meta(s, chunk);

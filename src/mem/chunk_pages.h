@@ -21,6 +21,6 @@ void tsi_written_counts(TsiSpace* s, uint32_t slab_id);
 size_t tsi_written_bytes(const TsiSpace* s, uint32_t chunk);
 /* Gives back the bookkeeping of a chunk without a class, all of whose slabs are in the pool. Pages that cannot go now
  * go at the next call, or at a trim. [pool lock] */
-void tsi_chunk_leave(TsiSpace* s, uint32_t chunk);
+void tsi_chunk_release_metadata(TsiSpace* s, uint32_t chunk);
 
 #endif

@@ -171,7 +171,7 @@ static size_t leave(TsiSpace* s, uint32_t* slab_ids, unsigned n, TsiPartsHow how
 }
 
 size_t tsi_space_purge(TsiSpace* s, uint32_t* slab_ids, unsigned n) { return leave(s, slab_ids, n, TSI_PARTS_GO); }
-size_t tsi_space_leave(TsiSpace* s, uint32_t* slab_ids, unsigned n, bool learn) {
+size_t tsi_space_release(TsiSpace* s, uint32_t* slab_ids, unsigned n, bool learn) {
     return leave(s, slab_ids, n, learn ? TSI_PARTS_LEARN : TSI_PARTS_KEEP);
 }
 

@@ -23,7 +23,7 @@ void tsi_space_keep(TsiSpace* s, const uint32_t* slab_ids, unsigned n);
  * Sorts the ids. Returns how many bytes went of pages that slabs shared. */
 size_t tsi_space_purge(TsiSpace* s, uint32_t* slab_ids, unsigned n);
 /* Purges slabs that tsi_stock_choose has not let stay, but may keep pages that they share; `learn` as there. */
-size_t tsi_space_leave(TsiSpace* s, uint32_t* slab_ids, unsigned n, bool learn);
+size_t tsi_space_release(TsiSpace* s, uint32_t* slab_ids, unsigned n, bool learn);
 /* Recomputes sums from the tags, and lists if a vanished thread held slabs tagged POOL, or pages of a chunk, which come
  * back. Otherwise the lists are whole, and their pages the parent's. [fork child] */
 void tsi_space_rebuild(TsiSpace* s);

@@ -95,7 +95,7 @@ TSI_INLINE _Atomic uint8_t* tsi_region_map(const TsiRegion* r) {
     return map != NULL ? map : tsi_no_map;
 }
 /* Returns the bytes that objects may use: all, in half of a huge page a granule less, so that counts have 16 bits
- * (heap/late.c). */
+ * (heap/late_frees.c). */
 TSI_INLINE uint32_t tsi_region_room(const TsiRegion* r) {
     uint32_t bytes = 1u << r->size_log2;
     return bytes < 1u << TSI_CHUNK_SHIFT ? bytes : bytes - TSI_GRANULE;
@@ -135,7 +135,7 @@ TSI_INLINE void tsi_region_count_nothing(TsiRegion* r) {
 /* Starts the next life. [owner, or only holder] */
 TSI_INLINE void tsi_region_start(TsiRegion* r, unsigned gen, uint32_t heap_at) {
     r->gen = (uint8_t)gen;
-    r->spare = r->alone = false;
+    r->in_empties = r->solo = false;
     tsi_store_relaxed(&r->claimed, false);
     tsi_region_count_nothing(r);
     tsi_store_relaxed(&r->gone, 0);
@@ -221,5 +221,12 @@ void tsi_region_recount(TsiSpace* s, uint32_t slab_id, bool holds);
 /* Prepares the regions of a chunk for class cls. Returns false without memory, or while a freer sleeps in one of
  * another class. [pool lock] */
 bool tsi_regions_prepare(TsiSpace* s, uint32_t chunk, unsigned cls);
+
+/* Returns the slab whose record r is. [any thread] */
+TSI_INLINE uint32_t tsi_region_id(const TsiSpace* s, const TsiRegion* r) {
+    size_t at = (size_t)((const uint8_t*)r - s->regions);
+    uint32_t in_chunk = (uint32_t)(at & ((1u << TSI_REGIONS_SHIFT) - 1)) - TSI_REGIONS_MAP;
+    return tsi_slab_id((uint32_t)(at >> TSI_REGIONS_SHIFT), in_chunk / (uint32_t)sizeof(TsiRegion));
+}
 
 #endif

@@ -27,7 +27,7 @@
 void tsi_rest(TsiSpace* s, uint32_t slab_id);
 /* Gives resting regions that can be used now to the pool, and their pages to the system. [no pool lock] */
 void tsi_rest_look_slow(TsiSpace* s);
-TSI_INLINE void tsi_rest_look(TsiSpace* s) {
+TSI_INLINE void tsi_rest_poll(TsiSpace* s) {
     if (TSI_UNLIKELY(tsi_load_relaxed(&s->resting) != 0)) tsi_rest_look_slow(s);
 }
 

@@ -98,7 +98,7 @@ typedef struct TsiRegion {
     _Atomic uint32_t issued; /* owner: starts, gaps included */
     _Atomic uint32_t freed;  /* owner: starts that it has freed, gaps included */
     _Atomic uint32_t rel;    /* owner: bytes used */
-    /* owner: bytes that the fast path may use; in an orphan, the count for it, see late.c */
+    /* owner: bytes that the fast path may use; in an orphan, the count for it, see late_frees.c */
     _Atomic uint32_t lim;
     /* payload; written with the map as the region is opened, and read by snapshots that come late */
     _Atomic(uint8_t*) base;
@@ -109,8 +109,8 @@ typedef struct TsiRegion {
     _Atomic uint32_t late;               /* freers that sleep in a life that has ended */
     uint8_t gen;                         /* owner: generation of this life */
     uint8_t size_log2;
-    bool spare : 1;       /* owner: empty, in its heap's list of spares */
-    bool alone : 1;       /* owner: this life begins with one object alone, which may grow */
+    bool in_empties : 1;  /* owner: empty, in its heap's list of empty regions */
+    bool solo : 1;        /* owner: this life begins with one object alone, which may grow */
     _Atomic bool claimed; /* owner: a run has the rest of it, see region.h */
 } TsiRegion;              /* 64 bytes */
 

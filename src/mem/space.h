@@ -85,7 +85,7 @@ typedef struct TsiChunk {
     uint8_t asked_node;                        /* node that its memory was last asked of, + 1 */
     _Atomic uint32_t meta_pages, region_pages; /* bits of chunk_pages.h, a page each */
     _Atomic uint64_t counts_pages[2];
-    _Atomic uint64_t late;                /* marks of heap/late.h */
+    _Atomic uint64_t late;                /* marks of heap/late_frees.h */
     uint64_t stock[TSI_STOCK_UNITS / 64]; /* kept pages of no slab, see stock.h */
     uint64_t parts[TSI_CHUNK_SLABS / 64]; /* slabs that share pages: those in the pool, see parts.h */
     uint32_t stock_tick;                  /* when pages last joined or left the stock */

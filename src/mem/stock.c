@@ -313,7 +313,7 @@ void tsi_stock_note_gone(TsiSpace* s, uint64_t bytes) {
     tsi_lock_give(&s->lock);
 }
 
-void tsi_stock_look(TsiSpace* s, uint64_t ns) {
+void tsi_stock_poll(TsiSpace* s, uint64_t ns) {
     TsiStock* k = &s->stock;
     uint64_t used = tsi_load_relaxed(&k->used_ns);
     if (tsi_load_relaxed(&k->budget) <= k->start || ns < used + TSI_STOCK_SECOND) return;

@@ -52,7 +52,7 @@ TSI_INLINE void tsi_stock_unreserve(TsiSpace* s, uint64_t bytes) {
     (void)tsi_add_relaxed(&s->stock.left, (int64_t)bytes);
 }
 /* Sorts the slabs and takes room for those that may stay, the first ones. Returns how many; the others must go, with
- * `learn` for want of budget, except those that share pages, which tsi_space_leave decides on. */
+ * `learn` for want of budget, except those that share pages, which tsi_space_release decides on. */
 unsigned tsi_stock_choose(TsiSpace* s, uint32_t* slab_ids, unsigned n, bool learn);
 /* Takes room for `bytes`, or for less, in pages; with `learn`, first evicts pages that were not used for long. Returns
  * how many bytes it got. */
@@ -60,7 +60,7 @@ uint64_t tsi_stock_room(TsiSpace* s, uint64_t bytes, bool learn);
 /* Records that ends give `bytes` back for want of budget. */
 void tsi_stock_note_gone(TsiSpace* s, uint64_t bytes);
 /* Lets the budget fall for each second it was not used, and gives back pages beyond it. */
-void tsi_stock_look(TsiSpace* s, uint64_t now_ns);
+void tsi_stock_poll(TsiSpace* s, uint64_t now_ns);
 /* Lends room, up to the limit of the budget, for `bytes` that phases which go on have emptied. O(1) */
 void tsi_stock_lend(TsiSpace* s, uint64_t bytes);
 /* Gives kept pages back if more is committed than when room was last lent. Called after pages were taken from the

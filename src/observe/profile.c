@@ -118,7 +118,7 @@ void tsi_profile_bumped(TsiBinding* b, TsiHeap* h, uint32_t bytes, bool fresh) {
     limit(r, h->mark);
 }
 
-void tsi_profile_alone(TsiBinding* b, TsiRegion* r, uint32_t bytes) {
+void tsi_profile_solo(TsiBinding* b, TsiRegion* r, uint32_t bytes) {
     tsi_profile_one(b, bytes);
     limit(r, mark_in(b, bytes, tsi_region_room(r)));
 }

@@ -46,7 +46,7 @@ uint64_t tsi_profile_cut(TsiBinding* b, TsiLine* l, uint32_t bytes, uint64_t rea
  * the next mark. fresh: the region's life has begun with it. There is a profile. */
 void tsi_profile_bumped(TsiBinding* b, TsiHeap* h, uint32_t bytes, bool fresh);
 /* Like tsi_profile_bumped, for an object that has a region alone. */
-void tsi_profile_alone(TsiBinding* b, TsiRegion* r, uint32_t bytes);
+void tsi_profile_solo(TsiBinding* b, TsiRegion* r, uint32_t bytes);
 /* The last object of a region is about to reach to `end`: b->profile_hit when what it gains is sampled. */
 void tsi_profile_grown(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32_t end);
 /* Counts an allocation that no refill has counted: sets b->profile_hit if it is sampled. */

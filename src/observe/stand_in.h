@@ -28,7 +28,7 @@
 #define TSI_OBSERVE_STAND_IN_H
 
 #include "state/arena.h"
-#include "state/living.h"
+#include "state/liveness.h"
 #include "observe/sheets.h"
 
 /* Values of SlabOptions.by_malloc; 0: if a tool is present. */

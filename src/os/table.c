@@ -364,7 +364,7 @@ void tsi_table_tidy_slow(TsiTable* t, bool all) {
     }
 }
 
-void tsi_table_look(TsiTable* t, uint64_t now_ns) {
+void tsi_table_poll(TsiTable* t, uint64_t now_ns) {
     if (tsi_load_relaxed(&t->learned) == 0) return;
     tsi_lock_take(&t->lock);
     uint64_t seconds = now_ns < t->learned_used_ns ? 0 : (now_ns - t->learned_used_ns) / SECOND_NS;

@@ -25,7 +25,7 @@
  *
  * A table that is allowed to learns how many more to keep: a record that is filled again within a tenth of a second
  * after pages went back should have been kept. The learned number falls by half for each second in which less than half
- * of it was needed (tsi_table_look).
+ * of it was needed (tsi_table_poll).
  */
 #ifndef TSI_OS_TABLE_H
 #define TSI_OS_TABLE_H
@@ -103,7 +103,7 @@ TSI_INLINE void tsi_table_tidy(TsiTable* t) {
     if (TSI_UNLIKELY(tsi_load_relaxed(&t->surplus))) tsi_table_tidy_slow(t, false);
 }
 /* Lets the learned number fall; tidying is due afterwards. now_ns: coarse clock. [any thread] */
-void tsi_table_look(TsiTable* t, uint64_t now_ns);
+void tsi_table_poll(TsiTable* t, uint64_t now_ns);
 
 /* Returns the records taken, thread stores included. [any thread] */
 uint32_t tsi_table_taken(TsiTable* t);

@@ -71,7 +71,7 @@ typedef struct TsiInc {
     _Atomic bool unswept;     /* ring lock; frees look without it: a hint */
     bool owned;               /* `owner` is set: checked as the stripe is first taken */
     _Atomic bool told;        /* set under the profile's lock: it has counted what escapes, see observe/profile.h */
-    _Atomic uint32_t heap_at; /* heap found last, as in a line or region, 0: none; a hint, see heap/own.h */
+    _Atomic uint32_t heap_at; /* heap found last, as in a line or region, 0: none; a hint, see heap/thread_heaps.h */
     _Atomic uint64_t open_since_ns;     /* 0: not yet; TSI_UNTIMED: not timed */
     uint64_t lock_fast, lock_contended; /* counted like `allocated` */
     _Atomic uint64_t late_bytes;        /* pages of orphans that late frees have left without a live slot */
@@ -161,12 +161,12 @@ TSI_INLINE uint64_t tsi_inc_peak(TsiInc* i) {
     uint64_t peak = tsi_load_relaxed(&i->peak);
     return now > peak ? now : peak;
 }
-TSI_INLINE void tsi_inc_give(TsiInc* i) { tsi_lock_give_probed(tsi_inc_lock(i)); }
+TSI_INLINE void tsi_phase_unlock(TsiInc* i) { tsi_lock_give_probed(tsi_inc_lock(i)); }
 /* Returns the record's era, 0 if nobody has it. */
 TSI_INLINE uint64_t tsi_inc_era(TsiInc* i) { return tsi_load_acquire(&i->word) >> 2; }
 /* Takes the stripe, and counts that in the record unless it is not open: then it belongs to the thread that opens it
  * next, which sets the counts without the lock. Returns true if the lock was free at once. */
-TSI_INLINE bool tsi_inc_take(TsiInc* i) {
+TSI_INLINE bool tsi_phase_lock(TsiInc* i) {
     bool fast = tsi_lock_take_probed(tsi_inc_lock(i));
     if (tsi_inc_era(i) == 0) return fast;
     if (TSI_LIKELY(fast)) i->lock_fast++;

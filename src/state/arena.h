@@ -22,7 +22,7 @@
  *   REVOKED   a sweeper wants it; the thread enters no bracket on it any more
  *   SEIZED    a sweeper has it, holding the stripe lock
  *   DETACHED  nobody's; an ACTIVE incarnation's may be adopted
- *   LENT      nobody's as well, and its last owner takes it back without a lock (own.h)
+ *   LENT      nobody's as well, and its last owner takes it back without a lock (thread_heaps.h)
  *   DEAD      swept, waiting for its binding to unlink it
  *   READY     in no incarnation, kept by its binding for the next phase with a region; BARE without it (ready.h)
  *
@@ -48,8 +48,8 @@ enum {
     TSI_HEAP_SEIZED = 4,
     TSI_HEAP_DETACHED = 5,
     TSI_HEAP_DEAD = 6,
-    TSI_HEAP_READY = 7,
-    TSI_HEAP_BARE = 8,
+    TSI_HEAP_STANDBY = 7,
+    TSI_HEAP_STANDBY_EMPTY = 8,
     TSI_HEAP_LENT = 9
 };
 enum {
@@ -111,9 +111,9 @@ typedef struct TsiHeap {
     _Atomic uint32_t takes;      /* [own] of a primary: slabs taken, and lines and regions of adopted heaps that the
                                   * owner has begun to free or emptied, since the last scavenge. A sweep resets it, also
                                   * while the owner is inside of another of its heaps: a hint */
-    uint32_t spare;              /* [own] its empty regions, slab id + 1, by `prev` */
+    uint32_t empty_regions;      /* [own] its empty regions, slab id + 1, by `prev` */
     uint32_t regions;            /* [own] taken and not given back */
-    uint32_t alone;              /* [own] regions of a single object, see bump.h */
+    uint32_t solo;               /* [own] regions of a single object, see bump.h */
     uint64_t bumped;             /* [own] bytes used of regions before the current one */
     _Atomic uint64_t slow;       /* allocations that left the fast path; owner writes */
     _Atomic(const void*) last;   /* the object that grew last in the current region, or NULL; the last object while rel
@@ -446,7 +446,7 @@ TSI_INLINE uint64_t tsi_heap_word(uint32_t binding, unsigned state) { return (ui
 TSI_INLINE unsigned tsi_heap_state(uint64_t word) { return (unsigned)word & 0xff; }
 TSI_INLINE uint32_t tsi_heap_binding(uint64_t word) { return (uint32_t)(word >> 8); }
 /* Returns the word of a heap that the binding has lent. Its owner field has a binding that no thread has, so that no
- * thread takes the heap for its own by that; see H3 in own.h. */
+ * thread takes the heap for its own by that; see H3 in thread_heaps.h. */
 TSI_INLINE uint64_t tsi_lent_word(uint32_t binding) {
     return (uint64_t)binding << TSI_LENDER_SHIFT | tsi_heap_word(TSI_BINDINGS_MAX, TSI_HEAP_LENT);
 }

@@ -60,7 +60,7 @@ bool tsi_barrier(void);
  * [own thread, no lock, no bracket] */
 TSI_COLD void tsi_binding_fence(TsiBinding* b);
 /* Fences the binding's brackets from here on if a membarrier has failed. [own thread, no lock, no bracket] */
-TSI_INLINE void tsi_binding_heed(TsiBinding* b) {
+TSI_INLINE void tsi_binding_apply_fence(TsiBinding* b) {
     if (TSI_UNLIKELY(tsi_load_relaxed(&tsi_barrier_failed))) tsi_binding_fence(b);
 }
 /* Returns true if the binding's brackets are fenced. acquire: pairs with tsi_binding_fence: its unfenced brackets are

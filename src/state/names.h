@@ -11,7 +11,7 @@
 #ifndef TSI_STATE_NAMES_H
 #define TSI_STATE_NAMES_H
 
-#include "state/living.h"
+#include "state/liveness.h"
 #include "mem/handle.h"
 
 /* Returns a count word as it reads in the incarnation seq: 0 if it was written in another. */

@@ -16,11 +16,11 @@
 
 #include "base/check.h"
 #include "account/charge.h"
-#include "heap/late.h"
-#include "state/living.h"
+#include "heap/late_frees.h"
+#include "state/liveness.h"
 #include "state/names.h"
 #include "heap/put_off.h"
-#include "heap/token.h"
+#include "heap/line.h"
 #include "mem/stock.h"
 #include "mem/large.h"
 #include "mem/parts.h"
@@ -129,7 +129,7 @@ static void check_region(Check* k, uint32_t id, unsigned cls, uint32_t heap_at) 
         other += (byte & TSI_MARK_OTHER) != 0;
     }
 
-    if (r->alone && (starts != 1 || tsi_load_relaxed(&r->rel) == 0))
+    if (r->solo && (starts != 1 || tsi_load_relaxed(&r->rel) == 0))
         fail(k, "region %u: %u objects are alone", id, starts);
     if (tsi_load_relaxed(&r->claimed)) check_claimed(k, id, starts); /* R5 */
     else check_count(k, "region", id, "starts", starts, tsi_load_relaxed(&r->issued));

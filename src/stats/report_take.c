@@ -14,7 +14,7 @@
  */
 #include "stats/report.h"
 
-#include "heap/late.h"
+#include "heap/late_frees.h"
 #include "threads/registry.h"
 #include "os/clock.h"
 #include "stats/report_walk.h"

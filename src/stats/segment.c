@@ -313,7 +313,7 @@ static TSI_COLD bool publish(TsiArena* a, bool waits) {
 
 bool tsi_segment_publish(TsiArena* a) { return a->options.segment != 0 && publish(a, true); }
 
-TSI_COLD void tsi_segment_look(TsiArena* a) {
+TSI_COLD void tsi_segment_poll(TsiArena* a) {
     uint64_t now = tsi_os.coarse_ns();
     bool due = now >= tsi_load_relaxed(&a->seat.due_ns) && now >= tsi_load_relaxed(&seg.due_ns);
     if (!due || !publish(a, false)) tsi_changed(a);

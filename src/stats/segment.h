@@ -21,11 +21,11 @@ void tsi_segment_end(TsiArena* a);
  * [no lock, no bracket] */
 bool tsi_segment_publish(TsiArena* a);
 /* Does the work of tsi_segment_tick. [no lock, no bracket] */
-void tsi_segment_look(TsiArena* a);
+void tsi_segment_poll(TsiArena* a);
 /* If the option is set, publishes when it is time, and otherwise tells readers that something has changed. Preserves
  * errno. [no lock, no bracket] */
 TSI_INLINE void tsi_segment_tick(TsiArena* a) {
-    if (TSI_UNLIKELY(a->options.segment != 0)) tsi_segment_look(a);
+    if (TSI_UNLIKELY(a->options.segment != 0)) tsi_segment_poll(a);
 }
 
 /* The state of an allocator's publications. */

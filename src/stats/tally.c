@@ -64,7 +64,7 @@ static void count_repairs(TsiArena* a, SlabGlobalStats* out) {
 }
 
 void tsi_tally_global_begin(TsiArena* a, SlabGlobalStats* out) {
-    tsi_warm_look(a);
+    tsi_warm_poll(a);
     memset(out, 0, sizeof *out);
     out->version = SLAB_STATS_VERSION;
     out->current_epoch = tsi_load_acquire(&a->phases.current); /* pairs with tsi_phases_step_locked */

@@ -1,5 +1,5 @@
 /*
- * handed_out.pml - a snapshot's count of frees beside the threads that allocate (living.c: tsi_line_handed_out,
+ * handed_out.pml - a snapshot's count of frees beside the threads that allocate (liveness.c: tsi_line_handed_out,
  * tsi_line_sum; line.h: tsi_line_hand_out; bump.h: tsi_bump_take).  One line of two slots.
  *
  * Nobody counts frees.  A snapshot, which holds no lock that an allocation takes, says: freed singly is what was ever

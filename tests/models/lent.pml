@@ -1,5 +1,5 @@
 /*
- * lent.pml - a heap that its thread has lent at a detach, and takes back at an attach (heap/own.h), against an end, a walk that looks for memory,
+ * lent.pml - a heap that its thread has lent at a detach, and takes back at an attach (heap/thread_heaps.h), against an end, a walk that looks for memory,
  * and another thread that takes it over.
  *
  * Heap word   state | binding<<3

@@ -690,7 +690,7 @@ inline owner_free_handle()
 #endif
 
 #ifdef GONE
-/* tsi_chunk_leave: all reads as 0 afterwards, but for what is in the chunk's floors. */
+/* tsi_chunk_release_metadata: all reads as 0 afterwards, but for what is in the chunk's floors. */
 inline leave_chunk()
 {
 	d_step { seq_floor = TSEQ(tag); gen_floor = mem[L_BASE] }
@@ -803,7 +803,7 @@ inline take()
 	}
 }
 
-/* tsi_rest_look, by whoever takes a slab or trims. */
+/* tsi_rest_poll, by whoever takes a slab or trims. */
 inline look_at_resting()
 {
 	d_step {

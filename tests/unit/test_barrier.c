@@ -9,7 +9,7 @@
 #include "kit/one.h"
 
 #include "state/bracket.h"
-#include "heap/own.h"
+#include "heap/thread_heaps.h"
 #include "os/lock.h"
 
 enum { SIZE = 1024, SLOTS = 16, SLAB = SLOTS * SIZE, OBJECTS = 2 * SLOTS };

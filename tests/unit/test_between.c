@@ -14,7 +14,7 @@
 
 #include "account/charge.h"
 #include "heap/close.h"
-#include "heap/late.h"
+#include "heap/late_frees.h"
 #include "threads/registry.h"
 #include "heap/settle.h"
 #include "stats/report_walk.h"

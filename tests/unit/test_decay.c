@@ -222,7 +222,7 @@ static void busy_threads_are_left_alone(void) {
         kit_worker_run(&w, fill_and_empty, NULL);
         pass_ms(MS);
         uint64_t before = tsi_load_relaxed(&arena->barriers);
-        tsi_decay_look(arena, NULL);
+        tsi_decay_poll(arena, NULL);
         REQUIRE_EQ(tsi_load_relaxed(&arena->barriers), before);
     }
     kit_worker_stop(&w);

@@ -258,14 +258,14 @@ static void an_id_names_the_new_era_at_once(void) {
     for (unsigned n = 0; n < 2; n++)
         REQUIRE(slab_ptr_epoch(s, slab_malloc_epoch(s, 64, next), NULL, &old)); /* at hand by its id */
     TsiInc* was = tsi_inc(p, tsi_ref_index(tsi_load_relaxed(&p->ring[now])));
-    tsi_inc_take(was);                  /* the advance waits here, once the ring has moved */
+    tsi_phase_lock(was);                  /* the advance waits here, once the ring has moved */
     tsi_lock_disown(tsi_inc_lock(was)); /* as another thread would have it: this one takes others meanwhile */
     REQUIRE_EQ(pthread_create(&t, NULL, advance_thread, s), 0);
     for (unsigned turn = 0; epoch_current(s) != next;) tsi_os_yield(&turn);
     uint64_t named = tsi_ref_era(tsi_load_relaxed(&p->ring[next]));
     void* q = slab_malloc_epoch(s, 64, next);
     tsi_lock_own(tsi_inc_lock(was));
-    tsi_inc_give(was);
+    tsi_phase_unlock(was);
     REQUIRE_EQ(pthread_join(t, NULL), 0);
     REQUIRE(slab_ptr_epoch(s, q, NULL, &era));
     REQUIRE_EQ(era, named);

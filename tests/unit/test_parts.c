@@ -378,11 +378,11 @@ static void a_page_is_kept_with_its_second_half(void) {
     for (unsigned n = 0; n < 8; n++) part[n] = take();
     fake_os_clear();
     two[0] = part[0], two[1] = part[2];
-    REQUIRE_EQ(tsi_space_leave(space, two, 2, true), 0);
+    REQUIRE_EQ(tsi_space_release(space, two, 2, true), 0);
     REQUIRE_EQ(tsi_load_relaxed(&space->stock.bytes), 0); /* the other halves are used */
     REQUIRE_EQ(kit_committed_now(a), 6 * PART);
     two[0] = part[3], two[1] = part[1];
-    REQUIRE_EQ(tsi_space_leave(space, two, 2, true), 0);
+    REQUIRE_EQ(tsi_space_release(space, two, 2, true), 0);
     REQUIRE_EQ(tsi_load_relaxed(&space->stock.bytes), 2 * PAGE);
     REQUIRE_EQ(tsi_load_relaxed(&space->stock.left), (int64_t)start - 2 * PAGE);
     REQUIRE_EQ(kit_committed_now(a), 2 * PAGE + 4 * PART);
@@ -395,18 +395,18 @@ static void a_page_is_kept_with_its_second_half(void) {
     uint64_t all = tsi_stock_reserve(space, UINT64_MAX / 2, 1);
     REQUIRE(all > 0);
     two[0] = again, two[1] = other;
-    REQUIRE_EQ(tsi_space_leave(space, two, 2, false), PAGE);
+    REQUIRE_EQ(tsi_space_release(space, two, 2, false), PAGE);
     REQUIRE_EQ(space->stock.gone_sum, 0);
     REQUIRE_EQ(tsi_load_relaxed(&space->stock.bytes), PAGE);
     two[0] = part[4], two[1] = part[5];
-    REQUIRE_EQ(tsi_space_leave(space, two, 2, true), 0); /* the page that was there makes room for it */
+    REQUIRE_EQ(tsi_space_release(space, two, 2, true), 0); /* the page that was there makes room for it */
     REQUIRE_EQ(tsi_load_relaxed(&space->stock.bytes), PAGE);
     REQUIRE_EQ(space->stock.gone_sum, PAGE);
     REQUIRE_EQ(purged(), 2 * PAGE);
     tsi_stock_unreserve(space, all);
     tsi_parts_retire(space, part[6]);
     uint64_t kept = tsi_load_relaxed(&space->stock.bytes);
-    REQUIRE_EQ(tsi_space_leave(space, &part[7], 1, true), PAGE);
+    REQUIRE_EQ(tsi_space_release(space, &part[7], 1, true), PAGE);
     REQUIRE_EQ(tsi_load_relaxed(&space->stock.bytes), kept);
     (void)tsi_stock_give_back(space, UINT64_MAX);
     REQUIRE_EQ(kit_committed_now(a), 0);
@@ -422,7 +422,7 @@ static void no_page_is_kept_over_the_limit(void) {
     slab_allocator_free(a);
     open_with(o);
     for (unsigned n = 0; n < 2; n++) two[n] = take();
-    REQUIRE_EQ(tsi_space_leave(space, &two[0], 1, true), 0);
+    REQUIRE_EQ(tsi_space_release(space, &two[0], 1, true), 0);
     while (kit_committed_now(a) + (64 << 10) <= LIMIT)
         REQUIRE(tsi_space_take(space, tsi_region_class(3), 0, &others[n_others++]));
     while (kit_committed_now(a) + PAGE <= LIMIT)
@@ -431,11 +431,11 @@ static void no_page_is_kept_over_the_limit(void) {
     uint32_t more = take(); /* of the same page */
     REQUIRE_EQ(more, two[0]);
     REQUIRE_EQ(kit_committed_now(a), LIMIT);
-    REQUIRE_EQ(tsi_space_leave(space, &two[1], 1, true), 0);
+    REQUIRE_EQ(tsi_space_release(space, &two[1], 1, true), 0);
     uint32_t third = take();
     REQUIRE_EQ(third, two[1]);
     tsi_add_relaxed(&space->committed_bytes, PART); /* as if another thread had taken it meanwhile */
-    REQUIRE_EQ(tsi_space_leave(space, two, 2, true), PAGE);
+    REQUIRE_EQ(tsi_space_release(space, two, 2, true), PAGE);
     REQUIRE_EQ(tsi_load_relaxed(&space->stock.bytes), 0);
     tsi_sub_relaxed(&space->committed_bytes, PART);
     (void)tsi_space_purge(space, others, n_others);

@@ -299,7 +299,7 @@ static void a_request_waits_for_what_has_rested(void) {
     REQUIRE(tsi_space_take(space, cls, 0, &id) != TSI_TAKEN_NOT);
     tsi_rest(space, id);
     fake_os_interrupt_call(FAKE_PURGE, want_meanwhile, NULL);
-    tsi_rest_look(space);
+    tsi_rest_poll(space);
     pthread_join(wanting, NULL);
     REQUIRE(got != NULL);
 }

@@ -155,10 +155,10 @@ static void half_of_a_huge_page_rests(void) {
     (void)tsi_region_end(space, ids[0]);
     REQUIRE(!tsi_region_open(space, TSI_CLASS_HUGE, ids[0], 0));
     tsi_rest(space, ids[0]);
-    tsi_rest_look(space);
+    tsi_rest_poll(space);
     REQUIRE_EQ(state_of(ids[0]), TSI_SLAB_WARM);
     tsi_store_relaxed(&r->late, 0);
-    tsi_rest_look(space);
+    tsi_rest_poll(space);
     REQUIRE_EQ(tsi_load_relaxed(&space->resting), 0);
     REQUIRE_EQ(tsi_chunk_class(space, tsi_slab_chunk(ids[0])), 0);
     REQUIRE(!space->chunks[tsi_slab_chunk(ids[0])].huge);
@@ -429,8 +429,8 @@ static void spare_regions_are_used_first(void) {
     fill(p, ALL);
     uint64_t committed = kit_committed_now(a);
     give(p, FIRST + SECOND);
-    REQUIRE(region_of(p[0])->spare && region_of(p[FIRST])->spare);
-    REQUIRE(!(region_of(p[ALL - 1])->spare));
+    REQUIRE(region_of(p[0])->in_empties && region_of(p[FIRST])->in_empties);
+    REQUIRE(!(region_of(p[ALL - 1])->in_empties));
     kit_check(a);
     fill(p + ALL, SECOND);
     REQUIRE_EQ(p[ALL], p[FIRST]); /* the last one that fell empty */

@@ -116,7 +116,7 @@ static void a_large_one_grows_alone(void) {
     (void)grow(r, 448, true);
     q = grow(grow(r, 464, true), 5000, false);
     TsiRegion* first = region_of(q);
-    REQUIRE(first->alone && first != region_of(small));
+    REQUIRE(first->solo && first != region_of(small));
     REQUIRE_EQ(first->size_log2, 14);
     REQUIRE_EQ(region_of(make(16)), region_of(small));
     REQUIRE_NULL(slab_realloc(a, q + 1, 6000));
@@ -126,7 +126,7 @@ static void a_large_one_grows_alone(void) {
     r = grow(q, 16385, false);
     REQUIRE_EQ(region_of(r)->size_log2, 16);
     refused(q, SLAB_MISUSE_DOUBLE_FREE);
-    REQUIRE(first->spare);
+    REQUIRE(first->in_empties);
     q = grow(make(16), 4097, false); /* in what the other has left */
     REQUIRE_EQ(region_of(q), first);
     refused(q + 4096, SLAB_MISUSE_INTERIOR_POINTER);
@@ -156,7 +156,7 @@ static void so_many_are_alone(void) {
     void* q[ALONE + 1];
     for (unsigned lap = 0; lap < 3; lap++) {
         for (unsigned i = 0; i < ALONE + 1; i++) q[i] = not_last();
-        for (unsigned i = 0; i < ALONE; i++) REQUIRE(region_of(q[i])->alone);
+        for (unsigned i = 0; i < ALONE; i++) REQUIRE(region_of(q[i])->solo);
         REQUIRE_EQ(kit_place(a, q[ALONE]).cls, tsi_class_of(5000 + 5000 / 2));
         for (unsigned i = 0; lap == 1 && i < 4 * ALL; i++) { /* much of it is freed, and no region empty */
             p[i] = make(SIZE);
@@ -173,7 +173,7 @@ static void so_many_are_alone(void) {
     REQUIRE_EQ(kit_place(a, q[0]).cls, tsi_class_of(5000 + 5000 / 2)); /* nobody has looked */
     slab_trim(a);
     q[0] = not_last();
-    REQUIRE(region_of(q[0])->alone);
+    REQUIRE(region_of(q[0])->solo);
 }
 
 /* Where a budget leaves less room, the region is smaller; then it is a class's turn. */
@@ -241,7 +241,7 @@ static void growth_where_the_thread_is(void) {
     REQUIRE_NULL(slab_realloc(a, r, 1500));
     REQUIRE_EQ(errno, EINVAL);
     r = grow(grow(grow(make(200), 300, true), 400, true), 8000, false);
-    REQUIRE(region_of(r)->alone);
+    REQUIRE(region_of(r)->solo);
     r = grow(make(16), 32, true);
     REQUIRE_EQ(grow(r, 600, true), r);
     uint8_t* less = kit_hide(slab_realloc(a, r, 100)); /* moves down */

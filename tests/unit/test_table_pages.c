@@ -198,17 +198,17 @@ static void what_goes_in_vain_is_kept(void) {
     REQUIRE_EQ(purges(), calls);
     uint32_t learned = tsi_load_relaxed(&table.learned);
     told_ns += 999999999;
-    tsi_table_look(&table, told_ns);
+    tsi_table_poll(&table, told_ns);
     REQUIRE_EQ(tsi_load_relaxed(&table.learned), learned);
     burst(n); /* it is needed */
     told_ns += 2500000000;
-    tsi_table_look(&table, told_ns);
-    tsi_table_look(&table, told_ns);
+    tsi_table_poll(&table, told_ns);
+    tsi_table_poll(&table, told_ns);
     REQUIRE_EQ(tsi_load_relaxed(&table.learned), learned / 4);
     tsi_table_tidy(&table);
     REQUIRE(table.filled <= learned / 4 + table.keep);
     told_ns += 13000000000;
-    tsi_table_look(&table, told_ns);
+    tsi_table_poll(&table, told_ns);
     REQUIRE_EQ(tsi_load_relaxed(&table.learned), 0);
     tsi_table_tidy(&table);
     REQUIRE(table.filled <= table.keep);

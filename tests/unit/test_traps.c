@@ -364,7 +364,7 @@ static void a_chunk_changes_class_under_a_stale_free(void) {
     enum { FAR = (768 << 10) + 128, NEAR = (96 << 10) + 128, COUNT = 40000, CHUNK = (1 << TSI_CHUNK_SHIFT) - 1 };
     static void *p[COUNT], *q;
     TsiSpace* s = &tsi_arena(a)->space;
-    Stale f = {NULL, TSI_FAST_NEVER, true};
+    Stale f = {NULL, TSI_FAST_NOT_FOUND, true};
     KitWorker w;
     for (unsigned n = 0; n < COUNT; n++) {
         REQUIRE((p[n] = slab_malloc(a, 128)) != NULL);

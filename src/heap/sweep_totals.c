@@ -1,5 +1,5 @@
-/* taken.c - see taken.h. */
-#include "heap/taken.h"
+/* sweep_totals.c - see sweep_totals.h. */
+#include "heap/sweep_totals.h"
 
 #include "account/charge.h"
 
@@ -14,7 +14,7 @@ void tsi_sweep_purged(TsiSweep* w, unsigned cls, size_t bytes) {
     if (w->tally != NULL && tsi_space_gives_back(&w->arena->space)) w->tally->c[tsi_class_row(cls)].bytes += bytes;
 }
 
-void tsi_sweep_look(TsiSweep* w, unsigned cls) {
+void tsi_sweep_poll(TsiSweep* w, unsigned cls) {
     tsi_sweep_count(w, offsetof(TsiClassCounters, close_scanned), cls, 1);
     if (w->tally != NULL) w->tally->c[tsi_class_row(cls)].scanned++;
     w->inc->closed_slabs++;

@@ -1,8 +1,8 @@
-/* late.c - see late.h. */
-#include "heap/late.h"
+/* late_frees.c - see late_frees.h. */
+#include "heap/late_frees.h"
 
 #include "account/charge.h"
-#include "state/living.h"
+#include "state/liveness.h"
 #include "mem/region.h"
 #include "phase/draining.h"
 

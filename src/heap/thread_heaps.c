@@ -1,5 +1,5 @@
-/* own.c - see own.h. */
-#include "heap/own.h"
+/* thread_heaps.c - see thread_heaps.h. */
+#include "heap/thread_heaps.h"
 
 #include "base/check.h"
 

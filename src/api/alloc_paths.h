@@ -1,14 +1,14 @@
 /*
- * there.h - the ways of an allocation: the fast paths of a heap, which entry points inline and leave by tail calls
- * only, and the slow paths behind them, in the order in which they are tried.
+ * alloc_paths.h - the ways of an allocation: the fast paths of a heap, which entry points inline and leave by tail
+ * calls only, and the slow paths behind them, in the order in which they are tried.
  *
  *   tsi_alloc_in                      the next bytes of the region, or a slot of the line (heap/bump.h, heap/alloc.h)
  *   tsi_alloc_missed                  the line again, then another one, a region or a slab of this heap
  *   tsi_alloc_first                   the phase's first object: a heap that waits for a phase (heap/ready.h)
  *   tsi_alloc_any                     all cases: tsi_alloc_slow of heap/alloc.c
  */
-#ifndef TSI_API_THERE_H
-#define TSI_API_THERE_H
+#ifndef TSI_API_ALLOC_PATHS_H
+#define TSI_API_ALLOC_PATHS_H
 
 #include "api/internal.h"
 #include "heap/alloc.h"
@@ -37,7 +37,7 @@ TSI_INLINE void* tsi_bump_there(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32_
     void* p;
     TsiFast f = tsi_bump_fast(b, h, r, rel, tsi_bump_bytes(size), &p);
     if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
-    return f == TSI_FAST_LEFT ? tsi_alloc_left(b, h, p) : tsi_leave_and_alloc(b, size, ref, prefer, h, NULL);
+    return f == TSI_FAST_HANDOVER ? tsi_alloc_left(b, h, p) : tsi_leave_and_alloc(b, size, ref, prefer, h, NULL);
 }
 
 /* Allocates from the heap's current line of the class. [owner] */
@@ -46,7 +46,7 @@ TSI_INLINE void* tsi_line_there(TsiBinding* b, TsiHeap* h, TsiLine* const* cur, 
     void* p;
     TsiFast f = tsi_alloc_fast(b, h, cur, cls, &p);
     if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
-    return f == TSI_FAST_LEFT ? tsi_alloc_left(b, h, p) : tsi_alloc_missed(b, size, ref, prefer, h, NULL);
+    return f == TSI_FAST_HANDOVER ? tsi_alloc_left(b, h, p) : tsi_alloc_missed(b, size, ref, prefer, h, NULL);
 }
 
 /* Allocates in a heap of the thread, from the region or the line. size <= TSI_LUT_MAX. [owner] */

@@ -1,5 +1,5 @@
-/* living.c - see living.h. */
-#include "state/living.h"
+/* liveness.c - see liveness.h. */
+#include "state/liveness.h"
 
 #include "mem/handle.h"
 

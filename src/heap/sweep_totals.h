@@ -1,10 +1,10 @@
 /*
- * taken.h - the slabs that a sweep has taken from an incarnation, and the figures that it counts.
+ * sweep_totals.h - the slabs that a sweep has taken from an incarnation, and the figures that it counts.
  */
-#ifndef TSI_HEAP_TAKEN_H
-#define TSI_HEAP_TAKEN_H
+#ifndef TSI_HEAP_SWEEP_TOTALS_H
+#define TSI_HEAP_SWEEP_TOTALS_H
 
-#include "state/living.h"
+#include "state/liveness.h"
 
 /* The state of a sweep, with what it has taken and must give back once it holds no lock. Chains of slab id + 1. */
 typedef struct TsiSweep {
@@ -49,7 +49,7 @@ void tsi_sweep_count(TsiSweep* w, size_t field, unsigned cls, uint64_t n);
 /* Notes bytes that the system is given back, for the class in the close log. */
 void tsi_sweep_purged(TsiSweep* w, unsigned cls, size_t bytes);
 /* Counts a slab of the class that an end has looked at. [stripe held] */
-void tsi_sweep_look(TsiSweep* w, unsigned cls);
+void tsi_sweep_poll(TsiSweep* w, unsigned cls);
 /* Takes the slabs in the sweep's hands off the charges, in the hold in which they left the incarnation: or a thread
  * that looks for room under a budget would find neither the slabs nor their room. [stripe held] */
 void tsi_sweep_uncharge(TsiSweep* w);

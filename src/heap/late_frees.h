@@ -1,5 +1,5 @@
 /*
- * late.h - counts the objects that live in slabs of ended phases, without a count in any free.
+ * late_frees.h - counts the objects that live in slabs of ended phases, without a count in any free.
  *
  * An orphan is counted when it joins its incarnation's list, and leaves with that count. In between only late frees
  * change it. A late free sets a mark by its slab's chunk, one for a few slabs, normally there already; a thread that
@@ -13,8 +13,8 @@
  * tsi_late_count are exact but for frees that are under way, and cost in proportion to slabs in which something was
  * freed late since.
  */
-#ifndef TSI_HEAP_LATE_H
-#define TSI_HEAP_LATE_H
+#ifndef TSI_HEAP_LATE_FREES_H
+#define TSI_HEAP_LATE_FREES_H
 
 #include "state/arena.h"
 

@@ -1,12 +1,12 @@
 /*
- * close_tell.h - the probes of a phase's end, which fire only if a tool listens.
+ * close_probes.h - the probes of a phase's end, which fire only if a tool listens.
  *
  * These alone have semaphores, words that a tool raises while it is attached (src/base/probes.h): they report how long
  * the end took, and reading a clock costs a tenth of the end of a small phase. All places where they fire are in one
  * file, because tools take the first place's semaphore for all.
  */
-#ifndef TSI_ACCOUNT_CLOSE_TELL_H
-#define TSI_ACCOUNT_CLOSE_TELL_H
+#ifndef TSI_ACCOUNT_CLOSE_PROBES_H
+#define TSI_ACCOUNT_CLOSE_PROBES_H
 
 #include "base/probes.h"
 #include "state/arena.h"

@@ -1,8 +1,8 @@
-/* close_tell.c - see close_tell.h. */
+/* close_probes.c - see close_probes.h. */
 #define TSI_PROBE_SEMAPHORES
 #include "base/probes.h"
 
-#include "account/close_tell.h"
+#include "account/close_probes.h"
 
 #ifdef TSI_USDT
 /* The names that <sys/sdt.h> puts into the notes; other files know them by ours. */

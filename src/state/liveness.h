@@ -1,9 +1,9 @@
 /*
- * living.h - which objects live: at a place, in a line, in a slab, and in which phase. All of it only reads.
+ * liveness.h - which objects live: at a place, in a line, in a slab, and in which phase. All of it only reads.
  * [any thread]
  */
-#ifndef TSI_STATE_LIVING_H
-#define TSI_STATE_LIVING_H
+#ifndef TSI_STATE_LIVENESS_H
+#define TSI_STATE_LIVENESS_H
 
 #include "state/arena.h"
 #include "mem/region.h"

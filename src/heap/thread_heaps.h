@@ -1,5 +1,5 @@
 /*
- * own.h - the heaps that a thread has, how it finds them, and the few records and rooms that it keeps for itself.
+ * thread_heaps.h - the heaps that a thread has, how it finds them, and the few records and rooms that it keeps.
  *
  * A phase remembers ("leads to") the heap that was found there last: in the domain, and in the incarnation for calls
  * that know its reference or id. So a thread may have any number of phases open. Where several threads have heaps in a
@@ -22,8 +22,8 @@
  *
  * Model: tests/models/lent.pml.
  */
-#ifndef TSI_HEAP_OWN_H
-#define TSI_HEAP_OWN_H
+#ifndef TSI_HEAP_THREAD_HEAPS_H
+#define TSI_HEAP_THREAD_HEAPS_H
 
 #include "state/arena.h"
 
