@@ -54,7 +54,7 @@ TSI_INLINE void tsi_malloc_past(uintptr_t pc) {
 /* Closes b's bracket without allocating, in place of tsi_malloc_missed. */
 TSI_INLINE void tsi_malloc_leave(TsiBinding* b) { tsi_fast_leave(b, b->heap); }
 
-/* Frees an object in a region, after tsi_free_fast said BUMPED. Returns like tsi_free_pointer. */
+/* Frees an object in a region, after tsi_free_fast said IS_REGION. Returns like tsi_free_pointer. */
 bool tsi_free_at_entry(TsiBinding* b, void* p, uint32_t entry);
 
 /* Reads the clock, and searches for empty slabs if that is due; for after tsi_free_quick has counted down to 0. */

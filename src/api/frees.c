@@ -12,7 +12,7 @@
 /* ---- by handle ---- */
 
 static bool free_obj_in(TsiArena* a, SlabHandle h) { return a != NULL && h != 0 && tsi_free_handle(a, h); }
-/* Frees after a fast path has ended with f, but not DONE. h: the heap if f is LEFT. */
+/* Frees after a fast path has ended with f, but not DONE. h: the heap if f is HANDOVER. */
 static TSI_NOINLINE bool free_obj_more(TsiBinding* b, SlabHandle handle, TsiFast f, TsiHeap* h) {
     TsiArena* a = b->arena;
     if (f == TSI_FAST_HANDOVER) return tsi_free_left(b, h);

@@ -99,8 +99,8 @@ TSI_INLINE bool tsi_bump_holds(const TsiRegion* r, const _Atomic uint8_t* byte, 
 bool tsi_bump_holds_any(const TsiRegion* r, uint64_t at, size_t size, uint8_t gen);
 /* Frees an object in a region; `entry` is the one that tsi_free_fast has read, and heap_at is read as there. Returns
  * MISSED if nothing was done, with the bracket open; with `sized` also if the object has fewer than `least` bytes or
- * least > TSI_SIZED_MAX. Returns LEFT or SPECIAL, with the heap in *out, if the object is freed and the bracket closed;
- * SPECIAL: its region *of, which is not the current one, looks empty. */
+ * least > TSI_SIZED_MAX. Returns HANDOVER or REGION_EMPTY, with the heap in *out, if the object is freed and the
+ * bracket closed; REGION_EMPTY: its region *of, which is not the current one, looks empty. */
 TSI_INLINE TsiFast tsi_bump_free(TsiBinding* b, const void* p, uint32_t entry, bool sized, size_t least, TsiHeap** out,
                                  TsiRegion** of) {
     uint64_t live = b->live_word;
@@ -138,7 +138,7 @@ TSI_INLINE bool tsi_bump_extend(TsiRegion* r, uint32_t start, uint32_t rel, size
     return true;
 }
 /* Grows, in place, the object that has grown last in the ambient heap h, to `size` bytes. 1 <= size <= TSI_SMALL_MAX.
- * Returns DONE; LEFT: done, and the caller hands over; MISSED: nothing done, the bracket is open. */
+ * Returns DONE; HANDOVER: done, and the caller hands over; MISSED: nothing done, the bracket is open. */
 TSI_INLINE TsiFast tsi_bump_grow_last(TsiBinding* b, TsiHeap* h, const void* p, size_t size) {
     uint64_t live = b->live_word;
     TsiRegion* r = tsi_load_relaxed(&h->region);
@@ -153,7 +153,7 @@ TSI_INLINE TsiFast tsi_bump_grow_last(TsiBinding* b, TsiHeap* h, const void* p, 
     return TSI_LIKELY(tsi_word_is(&h->word, live)) ? TSI_FAST_DONE : TSI_FAST_HANDOVER;
 }
 /* Grows like tsi_bump_grow_last, but in any heap *out of the thread's, and also an object that has a region alone.
- * Returns NEVER if no bracket was entered. */
+ * Returns NOT_FOUND if no bracket was entered. */
 TSI_INLINE TsiFast tsi_bump_grow_fast(TsiBinding* b, const void* p, size_t size, TsiHeap** out) {
     uint64_t off = (uint64_t)((uintptr_t)p - (uintptr_t)b->base), live = b->live_word;
     if (TSI_UNLIKELY(off >= b->covered || size - 1 >= TSI_SMALL_MAX)) return TSI_FAST_NOT_FOUND;
@@ -210,8 +210,8 @@ TSI_INLINE bool tsi_handle_is_bumped(const TsiBinding* b, SlabHandle handle) {
  * call. Its generation and its life stand still then: this thread alone renews them. The generation is compared first,
  * since the byte of a renewed life may be the start of another object.
  *
- * A region that it empties is found when the heap looks for its next. Returns BUMPED if the region is in no heap of the
- * thread's; NEVER if it may be no region at all. Both enter no bracket.
+ * A region that it empties is found when the heap looks for its next. Returns IS_REGION if the region is in no heap of
+ * the thread's; NOT_FOUND if it may be no region at all. Both enter no bracket.
  */
 TSI_INLINE TsiFast tsi_bump_handle_free(TsiBinding* b, SlabHandle handle, TsiHeap** out) {
     uint64_t live = b->live_word;
@@ -271,7 +271,7 @@ TSI_INLINE bool tsi_bump_teaches(const TsiBinding* b, const TsiHeap* h, uint32_t
  * thread] */
 void tsi_bump_outlived(TsiBinding* b, uint32_t label);
 /* Grows an object that tsi_bump_grow_fast has missed, normally because it has not grown before or is large enough.
- * Returns like that, but never NEVER. [in the open bracket] */
+ * Returns like that, but never NOT_FOUND. [in the open bracket] */
 TsiFast tsi_bump_grow_missed(TsiBinding* b, const void* p, size_t size, TsiHeap** out);
 /* Makes the last object of one of the thread's regions larger where it is. Returns false, changing nothing, if it is
  * not the last or there is no room. Sets b->profile_hit if the growth must be recorded. [no bracket] */

@@ -22,8 +22,8 @@ bool tsi_free_pointer(TsiArena* a, void* p, size_t least);
  * place. [any thread] */
 SlabMisuse tsi_misuse_of(const TsiArena* a, TsiPlaceResult r, const TsiPlace* at);
 /*
- * Frees a slot of an ordinary line of the owner's. Returns LEFT: *out is the heap; BUMPED: p is in a region, *at the
- * entry; MISSED: the bracket is open; NEVER: p is not in the payload. [owner, opens the bracket]
+ * Frees a slot of an ordinary line of the owner's. Returns HANDOVER: *out is the heap; IS_REGION: p is in a region,
+ * *at the entry; MISSED: the bracket is open; NOT_FOUND: p is not in the payload. [owner, opens the bracket]
  *
  * heap_at is read inside the bracket, before the heap's word. A slab that has left heap h has its heap_at cleared
  * before h's word leaves SEIZED or DEAD, and only this thread makes the word LIVE for itself again. So "heap_at names
@@ -56,7 +56,7 @@ TSI_INLINE TsiFast tsi_free_fast(TsiBinding* b, const void* p, TsiHeap** out, un
  * or it has issued handles; or the slab is another thread's, or nobody's. Returns false if refused. [own thread, in the
  * open bracket] */
 bool tsi_free_missed(TsiBinding* b, void* p);
-/* Hands over h after a free in it that ended with LEFT. Returns true. [own thread, no bracket] */
+/* Hands over h after a free in it that ended with HANDOVER. Returns true. [own thread, no bracket] */
 bool tsi_free_left(TsiBinding* b, TsiHeap* h);
 
 /* Frees like tsi_free_pointer, for a thread without a binding, which has no heap and only frees. [no lock, no

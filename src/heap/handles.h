@@ -37,8 +37,8 @@ TSI_INLINE SlabHandle tsi_handle_here(const TsiBinding* b, const TsiClass* c, co
     return tsi_handle_make(b->secret, place, generation);
 }
 
-/* Allocates like tsi_alloc_fast, with *handle, which stays 0 unless DONE or LEFT. A line that has not issued handles
- * yet is a miss. [owner, opens the bracket] */
+/* Allocates like tsi_alloc_fast, with *handle, which stays 0 unless DONE or HANDOVER. A line that has not issued
+ * handles yet is a miss. [owner, opens the bracket] */
 TSI_INLINE TsiFast tsi_obj_fast(TsiBinding* b, TsiHeap* h, TsiLine* const* cur, unsigned cls, void** out,
                                 SlabHandle* handle) {
     TsiLine* l = cur[cls];

@@ -38,7 +38,8 @@ bool tsi_heap_ensure_room(TsiBinding* b, TsiHeap* h);
 /* Lets go of all heaps of an exiting thread: none has this owner afterwards. [own thread, no bracket] */
 void tsi_heaps_detach_all(TsiBinding* b);
 /* Lends the binding's primary in the incarnation of the domain, if it has one that may be lent (H3 in thread_heaps.h).
- * Returns false, changing nothing, if not, or if the heap was asked for. label: the phase's. [own thread, no bracket] */
+ * Returns false, changing nothing, if not, or if the heap was asked for. label: the phase's. [own thread, no
+ * bracket] */
 bool tsi_heap_lend(TsiBinding* b, TsiPhaseWords* w, TsiRef ref, uint32_t label);
 /* Lets go of the binding's heap in an incarnation, if it has one: any thread may adopt it. [own thread, no bracket] */
 void tsi_heap_let_go(TsiBinding* b, TsiRef ref);

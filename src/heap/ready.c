@@ -18,7 +18,7 @@
 #include <string.h>
 
 static uint64_t ready_word(const TsiBinding* b, uint32_t slab_id) {
-    return (uint64_t)slab_id << TSI_READY_SLAB_SHIFT | tsi_heap_word(b->index, TSI_HEAP_STANDBY);
+    return (uint64_t)slab_id << TSI_STANDBY_SLAB_SHIFT | tsi_heap_word(b->index, TSI_HEAP_STANDBY);
 }
 
 /* ---- a phase begins ---- */

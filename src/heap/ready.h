@@ -5,14 +5,14 @@
  * together: the region's next life has begun, its tag says WARM, the heap is in no incarnation and stays in its
  * thread's chain. The first allocation of a phase puts both into its incarnation.
  *
- *   READY(b)  -> LIVE(b)            by b's thread, under the stripe of the phase that begins
+ *   STANDBY(b) -> LIVE(b)            by b's thread, under the stripe of the phase that begins
  *      ^  |         |
- *      |  |         +-> READY(b)    by b's thread, under the stripe of the phase that ends; it has the phase alone
- *      |  +-> BARE(b)               by anybody who wants the memory: the region goes back, the heap stays without
- *   BARE(b) -> FREE                 by b's thread, as it meets it
+ *      |  |         +-> STANDBY(b)   by b's thread, under the stripe of the phase that ends, which only it has touched
+ *      |  +-> STANDBY_EMPTY(b)       by any thread that wants the memory: the region goes back, the heap stays
+ *   STANDBY_EMPTY(b) -> FREE         by b's thread, when it meets the heap
  *
- * A READY word names the region, so the compare-exchange that changes the word decides who gets which; nobody waits. A
- * thread that looks at another thread's list may find old entries: the words of their heaps tell.
+ * A STANDBY word names the region, so the compare-exchange that changes the word decides who gets which; nobody waits.
+ * A thread that looks at another thread's list may find old entries: the words of their heaps tell.
  *
  * A phase that only its own thread touches ends by a short way, the straight end, however it began. Its stripe has been
  * taken twice then: as its heap entered, and as it ends. Every other change of a phase under its stripe takes the

@@ -185,7 +185,7 @@ uint32_t tsi_ready_seize(TsiBinding* b, TsiHeap* h) {
     if (!waits(b->index, word)) return 0;
     /* seq_cst: decides between those who flush and the heap's thread; the word says which region it is */
     bool ours = tsi_cas_seq(&h->word, &word, tsi_heap_word(b->index, TSI_HEAP_STANDBY_EMPTY));
-    return ours ? (uint32_t)(word >> TSI_READY_SLAB_SHIFT) + 1 : 0;
+    return ours ? (uint32_t)(word >> TSI_STANDBY_SLAB_SHIFT) + 1 : 0;
 }
 
 void tsi_ready_flush(TsiArena* a, TsiBinding* b) {

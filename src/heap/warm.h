@@ -14,9 +14,9 @@
 
 #include "state/arena.h"
 
-enum { TSI_READY_SLAB_SHIFT = 40 }; /* of a READY word: its region's slab, whose ids have 24 bits */
-_Static_assert((uint64_t)TSI_BINDINGS_MAX << 8 <= 1ull << TSI_READY_SLAB_SHIFT, "the binding lies below the slab");
-_Static_assert((uint64_t)TSI_CHUNKS_MAX* TSI_CHUNK_SLABS <= 1ull << (64 - TSI_READY_SLAB_SHIFT), "every slab fits");
+enum { TSI_STANDBY_SLAB_SHIFT = 40 }; /* of a STANDBY word: its region's slab, whose ids have 24 bits */
+_Static_assert((uint64_t)TSI_BINDINGS_MAX << 8 <= 1ull << TSI_STANDBY_SLAB_SHIFT, "the binding lies below the slab");
+_Static_assert((uint64_t)TSI_CHUNKS_MAX* TSI_CHUNK_SLABS <= 1ull << (64 - TSI_STANDBY_SLAB_SHIFT), "every slab fits");
 
 /* ---- below: [any thread] unless stated ---- */
 
@@ -53,7 +53,8 @@ uint64_t tsi_warm_bytes(TsiArena* a);
 uint64_t tsi_ready_bytes(const TsiArena* a, uint32_t binding);
 /* Gives that memory back. */
 void tsi_ready_flush(TsiArena* a, TsiBinding* b);
-/* Takes the region of a heap that waits, which is BARE then. Returns its slab id + 1, or 0 if the heap had none. */
+/* Takes the region of a heap that waits, which is STANDBY_EMPTY then. Returns its slab id + 1, or 0 if the heap had
+ * none. */
 uint32_t tsi_ready_seize(TsiBinding* b, TsiHeap* h);
 /* Returns all that is lent to the budget. */
 void tsi_warm_call_in(TsiArena* a, TsiBinding* b);

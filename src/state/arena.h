@@ -24,7 +24,8 @@
  *   DETACHED  nobody's; an ACTIVE incarnation's may be adopted
  *   LENT      nobody's as well, and its last owner takes it back without a lock (thread_heaps.h)
  *   DEAD      swept, waiting for its binding to unlink it
- *   READY     in no incarnation, kept by its binding for the next phase with a region; BARE without it (ready.h)
+ *   STANDBY   in no incarnation, kept by its binding for the next phase with a region; STANDBY_EMPTY without it
+ *             (ready.h)
  *
  * Locks: registry (registry.h), ring, stripe, pool, table. Fields say who may touch them:
  * [own] the binding's thread, or a sweeper that has SEIZED the heap; [stripe] under the
@@ -97,7 +98,7 @@ typedef struct TsiRoom {
 typedef struct TsiHeap {
     uint32_t index;
     _Atomic uint32_t slab_count;
-    _Atomic uint64_t word;      /* binding << 8 | state; of READY, LENT: see tsi_lent_word */
+    _Atomic uint64_t word;      /* binding << 8 | state; of STANDBY, LENT: see tsi_lent_word */
     _Atomic TsiRef key;         /* [own] of a primary: its incarnation; 0: in the thread's other heaps there */
     _Atomic TsiRef ref;         /* incarnation; 0 while free */
     TsiRoom* room;              /* [own] NULL until the first slab of a class */

@@ -1,15 +1,15 @@
 /*
  * ready.pml - a heap that waits for a phase with its region (ready.h, ready.c), and who may have the region.
  *
- * Word     state, region. READY(r) -> LIVE by the owner, READY(r) -> BARE by who flushes, both by compare-exchange of
- *          the whole word; the owner stores READY(r) when a phase ends, and frees the heap when it meets BARE: the record
- *          comes back to it, as another heap with another region.
+ * Word     state, region. STANDBY(r) -> LIVE by the owner, STANDBY(r) -> STANDBY_EMPTY by who flushes, both by
+ *          compare-exchange of the whole word; the owner stores STANDBY(r) when a phase ends, and frees the heap when
+ *          it meets STANDBY_EMPTY: the record comes back to it, as another heap with another region.
  * Life     the owner ends one by an exchange of the region's word, then looks whether the slab's tag has the flag of
  *          handles, raises the base if so, and stores the next tag (buffered until its next exchange). Who asks for a
  *          handle sets the flag by compare-exchange of the tag, then looks at the word, then at the tag again.
  *
- * Checked: a region that was flushed is in no phase, and is given back once; a handle that was issued names a base that no later
- * life of the region has.
+ * Checked: a region that was flushed is in no phase, and is given back once; a handle that was issued names a base
+ * that no later life of the region has.
  *
  * Not covered: frees of others (region.pml), charges, the stripe, which makes an end one step for other ends.
  */
@@ -20,16 +20,16 @@
 #define NASK 2      /* handles asked for, one after the other */
 #endif
 
-#define BARE  0
+#define STANDBY_EMPTY  0
 #define LIVE  1
-#define READY 2
+#define STANDBY 2
 #define WORD(s, r) ((s) | ((r) << 2))
 #define ST(w)      ((w) & 3)
 #define REG(w)     ((w) >> 2)
 #define FLAG 1
 #define TAG(q) ((q) << 1)
 
-byte word = WORD(READY, 0);
+byte word = WORD(STANDBY, 0);
 byte region_of = 0;     /* h->region */
 byte owner_of[2];       /* ghost: 0 the system's, 1 a heap's that waits, 2 a phase's */
 byte gen = 1;           /* of region 0, like all below */
@@ -76,13 +76,13 @@ proctype owner()
 	do
 	:: n < NOPS ->
 		n++;
-		atomic { /* READY -> LIVE, or BARE: the heap is freed and born again with another region */
+		atomic { /* STANDBY -> LIVE, or STANDBY_EMPTY: the heap is freed and born again with another region */
 			w = word;
 			if
-			:: ST(w) == READY && REG(w) == region_of -> word = WORD(LIVE, 0);
+			:: ST(w) == STANDBY && REG(w) == region_of -> word = WORD(LIVE, 0);
 				assert(owner_of[region_of] == 1); owner_of[region_of] = 2
 			:: else ->
-				assert(ST(w) == BARE);
+				assert(ST(w) == STANDBY_EMPTY);
 				word = WORD(LIVE, 0);
 				if
 				:: owner_of[0] == 0 -> region_of = 0
@@ -100,7 +100,7 @@ proctype owner()
 		:: else
 		fi;
 		drain_buffer();         /* released with the word, at the latest */
-		atomic { owner_of[region_of] = 1; word = WORD(READY, region_of) }
+		atomic { owner_of[region_of] = 1; word = WORD(STANDBY, region_of) }
 	:: else -> break
 	od;
 	done = 1
@@ -114,17 +114,17 @@ proctype flusher()
 	:: else ->
 		w = word;
 		if
-		:: ST(w) == READY ->
+		:: ST(w) == STANDBY ->
 #ifdef MUTANT_REGION_READ_APART
 			r = region_of;
 			atomic {
 				if
-				:: ST(word) == READY -> word = WORD(BARE, 0);
+				:: ST(word) == STANDBY -> word = WORD(STANDBY_EMPTY, 0);
 #else
 			r = REG(w);
 			atomic {
 				if
-				:: word == w -> word = WORD(BARE, 0);
+				:: word == w -> word = WORD(STANDBY_EMPTY, 0);
 #endif
 					assert(owner_of[r] == 1); owner_of[r] = 0
 				:: else
