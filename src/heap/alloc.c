@@ -150,6 +150,7 @@ static TSI_NOINLINE void* class_search(TsiBinding* b, TsiHeap* h, unsigned cls, 
                                        TsiIssue* issue) {
     const TsiClass* c = &b->classes->c[cls];
     TsiRoom* room = h->room;
+
     for (;; looked = false) {
         TsiLine* l = room->cur[cls];
         if (l != tsi_no_cur[0]) {
@@ -402,6 +403,7 @@ void* tsi_alloc_ready(TsiBinding* own, size_t size, TsiRef ref, SlabHandle* hand
     bool waiting = tsi_load_relaxed(&own->arena->has_unswept) || own->watched || tsi_tls.exiting ||
                    tsi_ref_is_anothers(&own->arena->phases, target, own->thread->index + 1);
     if (TSI_UNLIKELY(waiting) || !tsi_bank_try(own, &bank)) return NULL;
+
     TsiBinding* b = tsi_bank_binding(bank);
     TsiHeap* h = tsi_heap_cached(b, target);
     void* p = NULL;
@@ -562,6 +564,7 @@ void* tsi_alloc_slow(TsiArena* a, TsiRequest* q) {
         if (sheets != NULL && p != slot && tsi_tls.binding == b) note_callers(b, sheets, p, from);
         return p;
     }
+
     (void)tsi_free_pointer(a, slot, 0);
     if (q->handle != NULL) *q->handle = 0;
     return refused(a, ENOMEM);

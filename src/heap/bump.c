@@ -98,6 +98,7 @@ static bool use_emptied(TsiBinding* b, TsiHeap* h, bool* stop) {
     TsiSpace* s = &b->arena->space;
     uint64_t issued = 0, freed = 0;
     uint32_t first = 0;
+
     for (unsigned steps = 0, looks = 0; steps < STEPS && looks < LOOK; steps++) {
         uint32_t at = h->looked != 0 ? h->looked : tsi_load_relaxed(&h->slabs);
         if (at == 0 || at == first) break;
@@ -111,6 +112,7 @@ static bool use_emptied(TsiBinding* b, TsiHeap* h, bool* stop) {
         issued += tsi_load_relaxed(&r->issued) - gaps;
         freed += tsi_load_relaxed(&r->freed) - gaps + tsi_region_objects(tsi_load_relaxed(&r->word));
     }
+
     *stop = h->bumped >= SETTLED_BYTES && freed * 4 > issued;
     return false;
 }
@@ -150,6 +152,7 @@ void tsi_bump_learn(TsiBinding* b, const TsiHeap* h, uint32_t label) {
     if (known && l->rank == TSI_RANK_PART + 1 && l->traits == 0 && bytes <= TSI_PART_BYTES) return; /* nothing new */
     unsigned rank = TSI_RANK_PAGE, small = known ? l->small : 0;
     unsigned outlived = known && l->traits >= TSI_LEARNED_OUTLIVED ? l->traits / TSI_LEARNED_OUTLIVED - 1u : 0;
+
     while (rank < FIRST_RANK_MAX && (uint64_t)TSI_REGION_MIN << 2 * (rank - TSI_RANK_PAGE) < bytes) rank++;
     if (bytes > TSI_PART_BYTES || !tsi_parts_allowed(&b->arena->space)) small = 0;
     else if (small < SMALL_PHASES) small++;
@@ -227,13 +230,16 @@ static bool take_region(TsiBinding* b, TsiHeap* h, size_t bytes) {
     unsigned rank = next_rank(b, h, bytes);
     unsigned least = rank == TSI_RANK_PART ? TSI_RANK_PART : TSI_RANK_PAGE;
     if (TSI_UNLIKELY(h->bumped >= HUGE_AFTER) && take_huge(b, h)) return true;
+
     while (s->classes->c[tsi_region_class(least)].slab_bytes < bytes) least++;
     if (rank < least) rank = least;
     uint32_t slab_id;
+
     while (!tsi_slab_take(b, h, tsi_region_class(rank), &slab_id)) {
         if (rank == least) return false;
         rank--;
     }
+
     h->regions++;
     h->ranked = !h->ring; /* a heap of the ring teaches nothing */
     h->rank = (uint8_t)(rank + 1 < TSI_RANK_HUGE ? rank + 1 : rank);
@@ -283,11 +289,13 @@ static bool next_region(TsiBinding* b, TsiHeap* h, size_t bytes) {
         tsi_heap_set_region(b, h, &tsi_no_region);
         return false;
     }
+
     if (again && suits) h->again += rel;
     if (!again && !take_region(b, h, bytes)) {
         if (tsi_load_relaxed(&h->region) == r) h->bumped -= rel;
         return false;
     }
+
     tsi_count_slow(b, h, TSI_CLASS_REGION, tsi_load_relaxed(&h->takes) == takes ? TSI_SLOW_FULL : TSI_SLOW_MISS);
     return true;
 }
@@ -404,6 +412,7 @@ void* tsi_bump_alloc(TsiBinding* b, TsiHeap* h, size_t size, size_t align, bool 
     bool profiled = b->profile_mean != 0;
     void* p = TSI_UNLIKELY(profiled) ? take_marked(b, h, r, bytes, align) : take_aligned(r, bytes, align);
     if (p != NULL) return p;
+
     do { /* each turn takes another region: reused ones have generations left */
         if (!next_region(b, h, bytes)) return NULL;
         r = tsi_load_relaxed(&h->region);

@@ -108,10 +108,12 @@ TSI_INLINE TsiFast tsi_bump_free(TsiBinding* b, const void* p, uint32_t entry, b
     tsi_bracket_name(b, tsi_busy_region(r));
     TsiHeap* h = (TsiHeap*)(void*)((uint8_t*)b->heaps_base + tsi_load_relaxed(&r->heap_at));
     if (TSI_UNLIKELY(!tsi_word_is(&h->word, live))) return TSI_FAST_MISSED;
+
     uint8_t gen = r->gen;
     uint64_t at = (uint64_t)((uintptr_t)p - (uintptr_t)tsi_load_relaxed(&r->base));
     _Atomic uint8_t* byte = tsi_load_relaxed(&r->map) + (at >> TSI_GRANULE_SHIFT);
     if (TSI_UNLIKELY(tsi_load_relaxed(byte) != gen || (at & (TSI_GRANULE - 1)) != 0)) return TSI_FAST_MISSED;
+
     if (sized && TSI_UNLIKELY(least - 1 >= TSI_SIZED_MAX || !tsi_bump_holds(r, byte, at, least, gen)))
         return TSI_FAST_MISSED;
     tsi_store_relaxed(byte, (uint8_t)(gen | TSI_MARK_OWN));
@@ -159,15 +161,18 @@ TSI_INLINE TsiFast tsi_bump_grow_fast(TsiBinding* b, const void* p, size_t size,
     if (TSI_UNLIKELY(off >= b->covered || size - 1 >= TSI_SMALL_MAX)) return TSI_FAST_NOT_FOUND;
     uint32_t entry = tsi_load_acquire(&b->entries[off >> TSI_LINE_MIN_SHIFT]), end; /* as in tsi_free_fast */
     if (TSI_UNLIKELY((entry & TSI_ENTRY_REGION) == 0)) return TSI_FAST_NOT_FOUND;
+
     TsiRegion* r = (TsiRegion*)(void*)b->words + (entry & ~TSI_ENTRY_REGION);
     tsi_bracket_name(b, tsi_busy_region(r));
     TsiHeap* h = (TsiHeap*)(void*)((uint8_t*)b->heaps_base + tsi_load_relaxed(&r->heap_at));
     if (TSI_UNLIKELY(!tsi_word_is(&h->word, live))) return TSI_FAST_MISSED;
+
     uint32_t start = (uint32_t)((uintptr_t)p - (uintptr_t)tsi_load_relaxed(&r->base)), rel = tsi_load_relaxed(&r->rel);
     /* if so, the region is current */
     bool current = p == tsi_load_relaxed(&h->last) && rel == tsi_load_relaxed(&h->last_end);
     if (TSI_UNLIKELY(!current && (start != 0 || !r->solo))) return TSI_FAST_MISSED;
     if (TSI_UNLIKELY(!tsi_bump_extend(r, start, rel, size, &end))) return TSI_FAST_MISSED;
+
     if (current) tsi_store_relaxed(&h->last_end, end);
     tsi_bracket_clear(b);
     *out = h;
@@ -218,6 +223,7 @@ TSI_INLINE TsiFast tsi_bump_handle_free(TsiBinding* b, SlabHandle handle, TsiHea
     uint32_t place = tsi_handle_place_of(handle);
     uint64_t off = (uint64_t)place << TSI_GRANULE_SHIFT;
     if (TSI_UNLIKELY((handle & 3) != TSI_HANDLE_VERSION || off >= b->covered)) return TSI_FAST_NOT_FOUND;
+
     uint32_t entry = tsi_load_acquire(&b->entries[off >> TSI_LINE_MIN_SHIFT]); /* as in tsi_free_fast */
     if (TSI_UNLIKELY((entry & TSI_ENTRY_REGION) == 0)) return TSI_FAST_NOT_FOUND;
     TsiRegion* r = (TsiRegion*)(void*)b->words + (entry & ~TSI_ENTRY_REGION);
@@ -227,11 +233,13 @@ TSI_INLINE TsiFast tsi_bump_handle_free(TsiBinding* b, SlabHandle handle, TsiHea
     TsiHeap* h = b->heaps_base + tsi_tag_index(tag);
     bool handled = (tag & (TSI_SLAB_STATE | TSI_SLAB_HANDLED)) == (TSI_SLAB_OWNED | TSI_SLAB_HANDLED);
     if (TSI_UNLIKELY(!handled || tsi_heap_binding(tsi_load_relaxed(&h->word)) != b->index)) return TSI_FAST_IS_REGION;
+
     tsi_bracket_name(b, tsi_busy_region(r));
     if (TSI_UNLIKELY(!tsi_word_is(&h->word, live))) return TSI_FAST_MISSED;
     uint32_t generation = tsi_load_relaxed(&slab->gen_base);
     bool its = tsi_handle_stamp(b->secret, place, generation) == tsi_handle_stamp_of(handle);
     if (TSI_UNLIKELY(!its || generation >= TSI_GEN_LIMIT)) return TSI_FAST_MISSED;
+
     uint8_t gen = r->gen, byte = gen;
     uint64_t at = off - (uint64_t)(tsi_load_relaxed(&r->base) - b->base);
     /* seq_cst: decides among racing frees, as in tsi_bump_free_shared */
@@ -330,6 +338,7 @@ TSI_INLINE int tsi_bump_free_in_life(TsiSlab* slab, TsiRegion* r, const void* p,
             counted = TSI_REGION_OBJECT + granules;
         else result = SLAB_MISUSE_DOUBLE_FREE;
     }
+
     /* The life has ended: the changed byte may be an object of the next one. */
     if (TSI_UNLIKELY(!tsi_bump_leave(r, gen, counted))) return SLAB_MISUSE_STALE_FREE;
     /* seq_cst, after the count: pairs with make_orphan, which changes the tag, then reads the counts */

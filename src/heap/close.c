@@ -181,6 +181,7 @@ bool tsi_inc_end_empty(TsiArena* a, TsiBinding* b, TsiRef ref, EpochId* id, char
         if ((word & TSI_INC_STATE) == TSI_INC_ACTIVE) tsi_post_end_locked(a, b, i, 0);
         tsi_store_release(&i->word, TSI_INC_RELEASED); /* era 0: matches no reference */
     }
+
     tsi_lock_give(tsi_inc_lock(i));
     if (!empty) return false;
     if (TSI_UNLIKELY(tsi_closes_are_watched())) /* the record is still ours */

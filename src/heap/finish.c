@@ -189,6 +189,7 @@ void tsi_sweep_whole(TsiSweep* w, TsiBinding* only) {
         tsi_late_note_locked(w->arena, i);
         tsi_sweep_uncharge(w);
     }
+
     tsi_phase_unlock(i);
     tsi_banks_give(w->arena, w->banks);
     if (!any) return;

@@ -199,6 +199,7 @@ static void child_slabs(TsiArena* a) {
     TsiSpace* s = &a->space;
     for (uint32_t n = 1; n < tsi_table_used(&a->phases.incs); n++) tsi_unlink_claimed(a, tsi_inc(&a->phases, n));
     tsi_parts_child(s);
+
     for (uint32_t chunk = 0; chunk < tsi_load_relaxed(&s->chunk_high); chunk++) {
         unsigned cls = tsi_chunk_class(s, chunk);
         if (cls == 0 || cls == TSI_CLASS_CONT) continue;
@@ -220,6 +221,7 @@ static void child_slabs(TsiArena* a) {
             if (tsi_chunk_class(s, chunk) != cls) break; /* that was its last slab */
         }
     }
+
     tsi_space_rebuild(s);
 }
 
@@ -266,6 +268,7 @@ static void child_repair(void) {
         bool held = tsi_tls.thread != NULL && tsi_tls.thread->held == a;
         tsi_store_relaxed(&a->exiting, held ? 1u : 0u);
     }
+
     if (tsi_fork_drop_scopes != NULL) tsi_fork_drop_scopes();
     for (uint32_t at = 0; (a = tsi_registry_next(&at)) != NULL;) {
         child_heaps(a);
@@ -275,6 +278,7 @@ static void child_repair(void) {
         child_charges(a);
         tsi_late_child(a);
     }
+
     tsi_registry_child();
     for (uint32_t at = 0; (a = tsi_registry_next(&at)) != NULL;) child_sweep(a);
 }

@@ -326,10 +326,12 @@ bool tsi_free_missed(TsiBinding* b, void* p) {
     TsiHeap* h = tsi_line_heap(b, l); /* as in tsi_free_fast, where it is the thread's */
     uint64_t owner = tsi_load_relaxed(&h->word), tag, word;
     if (owner == b->live_word) return free_own(b, h, l, p);
+
     Spot x;
     /* By `home`: where that is not this thread's, no sweep has left the line to it, and it has not taken the line
      * since. */
     if (TSI_UNLIKELY(owner != 0 && tsi_heap_binding(owner) == b->index)) return free_missed(b, p);
+
     uint64_t off = (uint64_t)((uintptr_t)p - (uintptr_t)b->base);
     if (TSI_UNLIKELY(!spot_find((uint8_t*)b->lines - TSI_META_LINES, b->keys, b->classes, off, &x)))
         return free_missed(b, p);
@@ -392,9 +394,11 @@ bool tsi_free_bumped(TsiBinding* b, void* p) {
     bool others =
         orphan || (tsi_tag_state(tag) == TSI_SLAB_OWNED && tsi_heap_binding(tsi_load_relaxed(&h->word)) != b->index);
     if (TSI_UNLIKELY(!others || ((uintptr_t)p & (TSI_GRANULE - 1)) != 0)) return free_missed(b, p);
+
     tsi_bracket_clear(b);
     int result = tsi_bump_free_in_life(slab, r, p, tag, UINT32_MAX, &now);
     if (TSI_UNLIKELY(result != TSI_FREE_OK)) return tsi_free_pointer(b->arena, p, 0);
+
     tsi_count_word(&b->counters[TSI_CLASS_REGION].free_tries);
     /* see free_spot */
     if (TSI_UNLIKELY(now != tag)) return tsi_tag_seq(now) != tsi_tag_seq(tag) || freed_bumped(b, r, p, now);
@@ -415,6 +419,7 @@ int tsi_free_place(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_t seq,
         if (bad != TSI_FREE_OK) return bad;
         if (!tsi_count_move(&tsi_counts(s, at->line_id)[at->slot], seq, word)) return SLAB_MISUSE_DOUBLE_FREE;
     }
+
     int result;
     if (tsi_tag_state(tag) == TSI_SLAB_OWNED && b != NULL && free_as_owner(a, b, at, tag, &result)) return result;
     return free_as_other(a, b, at, seq);
@@ -443,6 +448,7 @@ bool tsi_free_pointer(TsiArena* a, void* p, size_t least) {
         if (small && tsi_place_is_live(a, &at, &now) && tsi_tag_seq(now) == tsi_tag_seq(tag))
             bad = SLAB_MISUSE_SIZE_MISMATCH;
     }
+
     if (bad == TSI_FREE_OK) bad = tsi_free_place(a, tsi_binding_get(a, false), &at, 0, false);
     if (bad != TSI_FREE_OK) tsi_refuse(a, tsi_stand_in_misuse(a, p, (SlabMisuse)bad), p);
     else if (TSI_UNLIKELY(slot != p)) tsi_stand_in_drop(a, p, slot);

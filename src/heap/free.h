@@ -36,14 +36,17 @@ TSI_INLINE TsiFast tsi_free_fast(TsiBinding* b, const void* p, TsiHeap** out, un
     uint32_t entry = tsi_load_acquire(&b->entries[off >> TSI_LINE_MIN_SHIFT]); /* pairs with entries_set */
     *at = entry;
     if (TSI_UNLIKELY((entry & TSI_ENTRY_REGION) != 0)) return TSI_FAST_IS_REGION;
+
     uint64_t live = b->live_word;
     TsiLine* l = (TsiLine*)(void*)b->words + entry;
     tsi_bracket_name(b, tsi_busy_line(l));
     TsiHeap* h = (TsiHeap*)(void*)((uint8_t*)b->heaps_base + tsi_load_relaxed(&l->heap_at));
     if (TSI_UNLIKELY(!tsi_word_is(&h->word, live))) return TSI_FAST_MISSED;
+
     /* An interior pointer's low bits are turned to the top. */
     uint64_t slot = tsi_rotate_right((uint64_t)((uintptr_t)p - (uintptr_t)l->base), l->shift);
     if (TSI_UNLIKELY(slot >= TSI_LINE_SLOTS)) return TSI_FAST_MISSED;
+
     uint64_t freed = tsi_load_relaxed(&l->freed), gone = tsi_or_word(freed, &l->avail) | tsi_remote_seen(l);
     if (TSI_UNLIKELY(gone >> slot & 1)) return TSI_FAST_MISSED;
     tsi_store_relaxed(&l->freed, freed | 1ull << slot);

@@ -44,6 +44,7 @@ static bool large_grow_locked(TsiBinding* b, TsiInc* i, uint32_t slab_id, size_t
         tsi_charge_undo(a, b, i, more);
         return false;
     }
+
     i->orphaned.bytes += more;
     i->allocated.bytes += more;
     tsi_charge_keep(b, i, &charge);
@@ -63,6 +64,7 @@ bool tsi_large_grow(TsiBinding* b, const TsiPlace* at, size_t size) {
     TsiArena* a = b->arena;
     uint64_t tag = tsi_load_seq(&tsi_slab(&a->space, at->slab_id)->tag);
     if (tsi_tag_state(tag) != TSI_SLAB_ORPHAN || size > a->space.payload_bytes) return false;
+
     TsiInc* i = tsi_inc(&a->phases, tsi_tag_index(tag));
     size_t bytes = tsi_align_up(size, tsi_os.page_bytes);
     b->budget.soft = b->budget.hard = 0;

@@ -67,6 +67,7 @@ TSI_INLINE TsiFast tsi_free_handle_fast(TsiBinding* b, SlabHandle handle, TsiHea
         return TSI_FAST_NOT_FOUND;
     uint32_t key = tsi_load_acquire(&b->keys[chunk]); /* pairs with set_class */
     if (TSI_UNLIKELY((key & TSI_KEY_REGION) != 0)) return TSI_FAST_NOT_FOUND;
+
     const TsiClass* c = tsi_key_class(b->classes, key);
     if (TSI_UNLIKELY(line >= (1u << TSI_CHUNK_SHIFT) >> tsi_key_line_shift(key) || (c->full >> slot & 1) == 0))
         return TSI_FAST_NOT_FOUND;
@@ -75,6 +76,7 @@ TSI_INLINE TsiFast tsi_free_handle_fast(TsiBinding* b, SlabHandle handle, TsiHea
     TsiHeap* h = tsi_line_heap(b, l);
     bool counts = tsi_line_is_handled(l) && (tsi_load_relaxed(&l->flags) & TSI_LINE_PARKED) == 0;
     if (TSI_UNLIKELY(tsi_load_relaxed(&h->word) != b->live_word || !counts)) return TSI_FAST_MISSED;
+
     uint64_t gone = tsi_load_relaxed(&l->avail) | tsi_load_relaxed(&l->freed) | tsi_remote_seen(l);
     if (TSI_UNLIKELY(gone >> slot & 1)) return TSI_FAST_MISSED;
     uint32_t seq = tsi_remote_seq(0, tsi_load_relaxed(&l->remote[0]));
@@ -87,6 +89,7 @@ TSI_INLINE TsiFast tsi_free_handle_fast(TsiBinding* b, SlabHandle handle, TsiHea
         return TSI_FAST_MISSED;
     /* decides among racing frees, as tsi_count_move, which the slow path asks when it fails */
     if (TSI_UNLIKELY((now & 1) != 0 || !tsi_cas_seq(at, &word, now + 1))) return TSI_FAST_MISSED;
+
     /* pairs with the acquire in tsi_slot_check */
     tsi_store_release(&l->freed, tsi_load_relaxed(&l->freed) | 1ull << slot);
     tsi_bracket_clear(b);

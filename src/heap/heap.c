@@ -49,6 +49,7 @@ void tsi_heap_rebuild_room(TsiBinding* b, TsiHeap* h) {
     TsiArena* a = b->arena;
     const TsiSpace* s = &a->space;
     TsiRoom* room = tsi_heap(a, h->primary)->room;
+
     for (uint32_t at = tsi_load_relaxed(&h->slabs); at != 0; at = tsi_slab(s, at - 1)->next) {
         uint32_t id = at - 1;
         unsigned cls = tsi_class_of_slab(s, id);
@@ -133,6 +134,7 @@ TsiHeap* tsi_heap_birth_locked(TsiArena* a, TsiInc* i, TsiRef ref, uint32_t inde
 static TsiHeap* find_own_locked(TsiBinding* b, TsiInc* i, TsiHeap** asked) {
     TSI_HOLDS(tsi_inc_lock(i));
     *asked = NULL;
+
     for (uint32_t at = i->heaps; at != 0;) {
         TsiHeap* h = tsi_heap(b->arena, at - 1);
         uint64_t word = tsi_load_relaxed(&h->word);
@@ -146,6 +148,7 @@ static TsiHeap* find_own_locked(TsiBinding* b, TsiInc* i, TsiHeap** asked) {
         if (live && h->primary == h->index) return h;
         if (!live) *asked = h;
     }
+
     return NULL;
 }
 
@@ -199,12 +202,14 @@ bool tsi_heap_adopt_more(TsiBinding* b, TsiHeap* h, unsigned cls) {
     TsiInc* i = tsi_heap_inc(a, h);
     if (TSI_LIKELY((tsi_load_relaxed(&i->roomy) & tsi_class_bit(cls)) == 0)) return false;
     if (!tsi_heap_ensure_room(b, h)) return false;
+
     tsi_phase_lock(i);
     (void)tsi_and_seq(&i->roomy, ~tsi_class_bit(cls)); /* O2: before the heaps are looked at */
     TsiHeap* more = tsi_ref_is_active(&a->phases, tsi_load_relaxed(&h->ref)) ? adopt_locked(b, i, cls) : NULL;
     if (more != NULL) (void)tsi_or_seq(&i->roomy, tsi_class_bit(cls)); /* there may be others */
     tsi_phase_unlock(i);
     if (more == NULL) return false;
+
     h->adopted += tsi_load_relaxed(&more->slab_count);
     tsi_own_link(b, more);
     more->born = b->begun;
@@ -242,6 +247,7 @@ bool tsi_heap_lend(TsiBinding* b, TsiPhaseWords* w, TsiRef ref, uint32_t label) 
         tsi_handover(b, h);
         return false;
     }
+
     if (TSI_UNLIKELY(!lends)) return false;
     tsi_own_unlink(b, h); /* before the exchange: after that another thread may have the chain's links */
     /* seq_cst: publishes the owner's plain stores to the taker; decides between us and a sweep */

@@ -58,6 +58,7 @@ static bool leave_arenas(TsiThread* t) {
         tsi_registry_unhold(a);
         if (t->scope_count != 0 || t->owns) break; /* by a cleanup: must end before its binding goes */
     }
+
     return any;
 }
 

@@ -90,12 +90,14 @@ unsigned tsi_line_refill(TsiBinding* b, TsiLine* l, const TsiClass* c, unsigned 
         freed = take_remote(b, l, l->remote);
         n = tsi_popcount(freed & c->full);
     }
+
     uint64_t out = freed & c->full;
     if (TSI_UNLIKELY(n > tsi_line_batch(l, c))) out = tsi_lowest_bits(out, n = c->batch);
     if (TSI_UNLIKELY(b->profile_mean != 0)) {
         out = tsi_profile_cut(b, l, c->size, out);
         n = tsi_popcount(out);
     }
+
     /* seq_cst, after the remote bits were taken: a mark set before a free that did not see it is seen here */
     if (TSI_UNLIKELY(tsi_load_seq(&s->counted))) tsi_line_counts_even(s, l, c, out);
     tsi_line_hand_out(l, out, freed & ~out, n);
@@ -114,10 +116,12 @@ bool tsi_line_leave(TsiBinding* b, unsigned cls, TsiLine* l) {
         (void)tsi_line_arm(&a->space, id, tsi_tag_seq(tsi_load_relaxed(&tsi_slab(&a->space, tsi_slab_at(c, id))->tag)));
         free = tsi_line_free_bits(&a->space, l, id); /* T4: slots may have been freed while we armed */
     }
+
     if (free == 0) {
         tsi_line_park(b, cls, l);
         return true;
     }
+
     if (tsi_popcount(free) >= c->threshold) return false;
     tsi_room_push(a, tsi_heap(a, tsi_line_heap(b, l)->primary)->room, cls, l, false);
     return true;
@@ -164,6 +168,7 @@ static bool line_deliver(TsiArena* a, uint32_t line_id, uint32_t slab_id, uint32
     TsiSpace* s = &a->space;
     unsigned threshold = tsi_slab_class(s, slab_id)->threshold;
     bool others = false;
+
     while (tsi_line_disarm(s, line_id, seq, threshold)) {
         uint64_t tag = tsi_load_seq(&tsi_slab(s, slab_id)->tag);
         /* Nobody allocates here any more. */
@@ -181,6 +186,7 @@ static bool line_deliver(TsiArena* a, uint32_t line_id, uint32_t slab_id, uint32
         if (p == PUSH_CLOSED && nobody_to_tell(a, tsi_load_seq(heap_word))) return others;
         if (p == PUSH_CLOSED) others = true;
     }
+
     return others;
 }
 

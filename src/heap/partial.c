@@ -21,6 +21,7 @@ static uint64_t dead_pages(const TsiSpace* s, unsigned cls, uint32_t slab_id, si
     if (cls == TSI_CLASS_LARGE || pages < 2 || pages > 32 || !tsi_space_gives_back(s)) return 0;
     uint32_t live_pages = 0, first = tsi_first_line(c, slab_id);
     unsigned shift = tsi_log2(page);
+
     for (uint32_t i = 0; i < 1u << c->lines_log2; i++) {
         uint64_t live = tsi_line_live(s, cls, first + i);
         while (live != 0) { /* a live slot answers for all of its page */
@@ -30,6 +31,7 @@ static uint64_t dead_pages(const TsiSpace* s, unsigned cls, uint32_t slab_id, si
             live &= ~(tsi_partial_slots(c, slot) | 1ull << slot);
         }
     }
+
     uint32_t all = pages == 32 ? ~0u : (1u << pages) - 1;
     return all & ~live_pages & ~tsi_load_relaxed(&tsi_slab(s, slab_id)->gone);
 }
@@ -172,15 +174,18 @@ bool tsi_partial_page_freed(TsiArena* a, const TsiPlace* at, uint64_t tag, TsiIn
     TsiSpace* s = &a->space;
     const TsiClass* c = &s->classes->c[at->cls];
     if (c->slab_bytes <= tsi_os.page_bytes) return false; /* goes as a whole */
+
     size_t part, size = tsi_place_bytes(s, at);
     if (size == 0 || !page_may_be_dead(s, at, size)) return false;
     uint64_t dead = dead_pages(s, at->cls, at->slab_id, &part);
     if (dead == 0) return false;
+
     size_t from =
         ((size_t)(at->line_id - tsi_first_line(c, at->slab_id)) << c->line_shift) + tsi_class_offset(c, at->slot);
     uint64_t reached = ((2ull << (from + size - 1) / part) - 1) & ~((1ull << from / part) - 1);
     unsigned parts = tsi_popcount(dead & reached);
     if (parts == 0) return false;
+
     TsiInc* i = *inc = tsi_inc(&a->phases, tsi_tag_index(tag));
     *era = tsi_inc_era(i);
     uint64_t bytes = tsi_add_relaxed(&i->late_bytes, parts * part) + parts * part;

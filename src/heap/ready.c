@@ -349,6 +349,7 @@ bool tsi_ready_end(TsiBinding* b, TsiRef ref, EpochReceipt* out) {
         tsi_phase_unlock(i);
         return false;
     }
+
     unsigned rank = waits_at(b, h);
     if (TSI_UNLIKELY(rank == TSI_READY_RANKS)) {
         if (!end_without_heap(b, i, h, out)) return false;

@@ -85,11 +85,13 @@ static void phase_given(TsiArena* a) {
         tsi_store_relaxed(&a->most_phases, 0);
         tsi_store_relaxed(&a->phases_fall, false);
     }
+
     if (fewer) {
         TsiBinding* b = tsi_binding_get(a, false);
         if (b != NULL) tsi_binding_flush_records(b);
         if (is_sparse(a)) tsi_warm_give_up(a);
     }
+
     tsi_records_tidy(a);
 }
 

@@ -84,6 +84,7 @@ TSI_INLINE TsiLine* tsi_room_pop(const TsiSpace* s, TsiRoom* r, const TsiClass* 
         l->link = r->back[cls];
         r->back[cls] = at;
     }
+
     return NULL;
 }
 

@@ -36,6 +36,7 @@ static void raise_generations(TsiArena* a, unsigned cls, uint32_t slab_id, uint3
         tsi_add_relaxed(&tsi_slab(s, slab_id)->gen_base, 1);
         return;
     }
+
     for (uint32_t i = 0, first = tsi_first_line(c, slab_id); i < 1u << c->lines_log2; i++) {
         _Atomic uint64_t* counts = tsi_counts(s, first + i);
         for (unsigned slot = 0; slot < TSI_LINE_SLOTS; slot++) {
@@ -43,6 +44,7 @@ static void raise_generations(TsiArena* a, unsigned cls, uint32_t slab_id, uint3
             if ((uint32_t)(w >> 32) == (old_seq & TSI_INC_MASK) && (uint32_t)w > most) most = (uint32_t)w;
         }
     }
+
     TsiSlab* b = tsi_slab(s, slab_id);
     uint64_t base = (uint64_t)tsi_load_relaxed(&b->gen_base) + ((uint64_t)most + 1) / 2 + 1;
     tsi_store_relaxed(&b->gen_base, base < TSI_GEN_LIMIT ? (uint32_t)base : TSI_GEN_LIMIT);
@@ -85,6 +87,7 @@ static TsiSlabSum renew_words(TsiSweep* w, unsigned cls, uint32_t slab_id, uint6
     TsiSlabSum sum = {{0, 0}, {0, 0}, 0};
     bool region = tsi_class_is_region(cls);
     if (region) sum = tsi_region_told(tsi_region_end(s, slab_id));
+
     for (uint32_t i = 0, first = tsi_first_line(c, slab_id); !region && i < 1u << c->lines_log2; i++) {
         _Atomic uint64_t* r = tsi_remote(s, first + i);
         uint64_t w0 = tsi_swap_seq(&r[0], tsi_remote_fresh(0, seq)); /* decides each racing free */
@@ -92,6 +95,7 @@ static TsiSlabSum renew_words(TsiSweep* w, unsigned cls, uint32_t slab_id, uint6
         uint64_t issued = tsi_line_handed_out(tsi_line(s, first + i));
         tsi_line_sum(s, cls, first + i, issued, tsi_remote_bits(w0, w1), &sum);
     }
+
     for (; sum.twice != 0; sum.twice--) tsi_refuse_count(w->arena, TSI_REFUSED_LATE);
     if ((old & TSI_SLAB_HANDLED) != 0) raise_generations(w->arena, cls, slab_id, tsi_tag_seq(old));
     return sum;

@@ -64,6 +64,7 @@ static bool has_owner(uint64_t word) {
 static void revoke_locked(TsiSweep* w, TsiBinding* only) {
     TSI_HOLDS(tsi_inc_lock(w->inc));
     TsiArena* a = w->arena;
+
     for (uint32_t at = w->inc->heaps; at != 0; at = tsi_heap(a, at - 1)->inc_next) {
         TsiHeap* h = tsi_heap(a, at - 1);
         (void)tsi_heap_recall_locked(a, h); /* H5; whosever it was */
@@ -311,6 +312,7 @@ void tsi_sweep_locked(TsiSweep* w, TsiBinding* only) {
         tsi_add_relaxed(&w->arena->barriers, 1);
         tsi_lock_take(lock);
     }
+
     seize_all_locked(w);
     if (w->most != 0) return; /* orphans are complete or wait for nothing (tsi_slab_complete, tsi_inc_thin) */
     unsigned state = tsi_inc_state(w->inc);

@@ -30,6 +30,7 @@ static void hand_over(TsiBinding* b, TsiHeap* h, bool leaves) {
         tsi_late_note_locked(a, i);
         tsi_sweep_uncharge(&w);
     }
+
     tsi_phase_unlock(i);
     if (!current) return;
     tsi_sweep_finish(&w);
