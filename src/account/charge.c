@@ -19,16 +19,16 @@ static void rise(_Atomic uint64_t* peak, uint64_t to) {
 /* ---- labels ---- */
 
 /* Adds bytes, which may be negative, to a label, and returns its committed bytes. */
-static uint64_t label_now(TsiLabel* l, int64_t bytes) {
-    uint64_t now = tsi_add_relaxed(&l->committed, (uint64_t)bytes) + (uint64_t)bytes;
+static uint64_t label_now(TsiLabel* label, int64_t bytes) {
+    uint64_t now = tsi_add_relaxed(&label->committed, (uint64_t)bytes) + (uint64_t)bytes;
     if ((int64_t)now < 0) return 0; /* others' pending bytes are missing */
-    if (bytes > 0) rise(&l->peak, now);
+    if (bytes > 0) rise(&label->peak, now);
     return now;
 }
 
-void tsi_pending_push(TsiArena* a, TsiPending* p) {
-    if (p->bytes != 0) (void)label_now(tsi_label(&a->phases.labels, tsi_pending_label(p)), p->bytes);
-    p->bytes = 0;
+void tsi_pending_push(TsiArena* a, TsiPending* pending) {
+    if (pending->bytes != 0) (void)label_now(tsi_label(&a->phases.labels, tsi_pending_label(pending)), pending->bytes);
+    pending->bytes = 0;
 }
 
 /* Moves a sum from a thread's record to its label. release, both: pair with the acquires in report_labels.c. A reader
@@ -55,33 +55,34 @@ static uint64_t granted(uint64_t grant, uint32_t label) {
 }
 
 /* Gives a thread's grant back to the label. */
-static void grant_back(TsiLabel* l, TsiPending* p, uint32_t label) {
-    uint64_t now = tsi_load_relaxed(&p->grant);
+static void grant_back(TsiLabel* l, TsiPending* pending, uint32_t label) {
+    uint64_t now = tsi_load_relaxed(&pending->grant);
     do {
         if (granted(now, label) == 0) return;
-    } while (!tsi_cas_seq(&p->grant, &now, 0)); /* as in tsi_budget_use; then its bytes are ours */
+    } while (!tsi_cas_seq(&pending->grant, &now, 0)); /* as in tsi_budget_use; then its bytes are ours */
     (void)tsi_sub_relaxed(&l->committed, now & TSI_BUDGET_BYTES);
 }
 
-void tsi_pending_empty(TsiBinding* b, TsiPending* p) {
-    if ((uint32_t)tsi_load_relaxed(&p->whose) == 0) return;
-    TsiLabel* l = tsi_label(&b->arena->phases.labels, tsi_pending_label(p));
-    grant_back(l, p, tsi_pending_label(p));
-    TsiLabelShard* s = &l->shard[b->index % TSI_LABEL_SHARDS];
-    tsi_pending_push(b->arena, p);
+void tsi_pending_empty(TsiBinding* b, TsiPending* pending) {
+    if ((uint32_t)tsi_load_relaxed(&pending->whose) == 0) return;
+    TsiLabel* label = tsi_label(&b->arena->phases.labels, tsi_pending_label(pending));
+    grant_back(label, pending, tsi_pending_label(pending));
+    TsiLabelShard* s = &label->shard[b->index % TSI_LABEL_SHARDS];
+    tsi_pending_push(b->arena, pending);
 
-    tsi_add_relaxed(&l->moves_begun, 1); /* before the first move, whose stores release it */
+    tsi_add_relaxed(&label->moves_begun, 1); /* before the first move, whose stores release it */
     for (unsigned n = 0; n < TSI_LABEL_SUMS; n++)
-        move_sum((_Atomic uint64_t*)&p->sums + n, (_Atomic uint64_t*)&s->sums + n);
-    move_histogram(p->duration, s->duration);
-    move_histogram(p->peaks, s->peaks);
-    tsi_add_release(&l->moves_ended, 1); /* pairs with label_read in report_labels.c: all has moved */
+        move_sum((_Atomic uint64_t*)&pending->sums + n, (_Atomic uint64_t*)&s->sums + n);
+    move_histogram(pending->duration, s->duration);
+    move_histogram(pending->peaks, s->peaks);
+    tsi_add_release(&label->moves_ended, 1); /* pairs with label_read in report_labels.c: all has moved */
 }
 
-void tsi_pending_turn(TsiBinding* b, TsiPending* p, uint32_t label) {
-    uint64_t whose = tsi_load_relaxed(&p->whose);
-    tsi_pending_empty(b, p);
-    tsi_store_relaxed(&p->whose, ((whose >> 32) + 1) << 32 | (label + 1)); /* before the sums, see tsi_pending_sum */
+void tsi_pending_turn(TsiBinding* b, TsiPending* pending, uint32_t label) {
+    uint64_t whose = tsi_load_relaxed(&pending->whose);
+    tsi_pending_empty(b, pending);
+    tsi_store_relaxed(&pending->whose,
+                      ((whose >> 32) + 1) << 32 | (label + 1)); /* before the sums, see tsi_pending_sum */
 }
 
 /* ---- budgets of labels ---- */
@@ -92,11 +93,11 @@ static bool passes(uint64_t soft, uint64_t was, uint64_t now) {
 
 /* Returns true if a grant may be given: the label, with `committed` bytes, is far below both limits, some threads'
  * grants included, and nobody charges it exactly. */
-static bool is_far(TsiLabel* l, uint64_t committed) {
-    uint64_t soft = tsi_load_relaxed(&l->budget.soft), hard = tsi_load_relaxed(&l->budget.hard);
+static bool is_far(TsiLabel* label, uint64_t committed) {
+    uint64_t soft = tsi_load_relaxed(&label->budget.soft), hard = tsi_load_relaxed(&label->budget.hard);
     uint64_t most = soft != 0 && (hard == 0 || soft < hard) ? soft : hard;
     /* seq_cst: pairs with the count in budget_charge */
-    return (int64_t)committed >= 0 && committed + FAR_BYTES <= most && tsi_load_seq(&l->exact) == 0;
+    return (int64_t)committed >= 0 && committed + FAR_BYTES <= most && tsi_load_seq(&label->exact) == 0;
 }
 
 /* Gives the grants of all threads back to the label (C2). */
@@ -130,23 +131,23 @@ void tsi_budget_change_locked(TsiArena* a, uint32_t label, uint64_t soft, uint64
 
 /* Charges the label itself, and takes a grant if it is far from its limits. Returns false if the hard budget forbids
  * it. */
-static bool budget_charge(TsiArena* a, TsiLabel* l, TsiPending* p, TsiCharge* c) {
-    uint64_t soft = tsi_load_relaxed(&l->budget.soft), hard = tsi_load_relaxed(&l->budget.hard), now, more;
+static bool budget_charge(TsiArena* a, TsiLabel* label, TsiPending* pending, TsiCharge* c) {
+    uint64_t soft = tsi_load_relaxed(&label->budget.soft), hard = tsi_load_relaxed(&label->budget.hard), now, more;
     bool exact = false, over;
-    grant_back(l, p, c->label); /* it was not enough */
-    c->of_label = tsi_load_relaxed(&l->committed);
+    grant_back(label, pending, c->label); /* it was not enough */
+    c->of_label = tsi_load_relaxed(&label->committed);
 
     for (;;) {
         now = c->of_label + c->bytes;
         over = hard != 0 && (int64_t)now > 0 && now > hard;
         if (over || passes(soft, c->of_label, now)) {
             /* seq_cst, before grants are searched for: a thread that takes one later sees it */
-            if (!exact) tsi_add_seq(&l->exact, 1);
+            if (!exact) tsi_add_seq(&label->exact, 1);
             exact = true;
             /* Try again if that is less, whichever thread has returned the grants. */
             tsi_lock_take(&a->phases.labels.lock);
-            grants_back_locked(a, l, c->label);
-            uint64_t again = tsi_load_relaxed(&l->committed);
+            grants_back_locked(a, label, c->label);
+            uint64_t again = tsi_load_relaxed(&label->committed);
             tsi_lock_give(&a->phases.labels.lock);
             if (again < c->of_label) {
                 c->of_label = again;
@@ -155,44 +156,45 @@ static bool budget_charge(TsiArena* a, TsiLabel* l, TsiPending* p, TsiCharge* c)
             if (over) break;
         }
 
-        more = is_far(l, now) ? TSI_PENDING_BYTES : 0;
+        more = is_far(label, now) ? TSI_PENDING_BYTES : 0;
         /* a sum with a limit: nothing else is ordered by it */
-        if (!tsi_cas_seq(&l->committed, &c->of_label, now + more)) continue;
+        if (!tsi_cas_seq(&label->committed, &c->of_label, now + more)) continue;
         /* empty since grant_back above: only its thread fills it */
-        if (more != 0) tsi_store_seq(&p->grant, (uint64_t)(c->label + 1) << TSI_BUDGET_SHIFT | more);
+        if (more != 0) tsi_store_seq(&pending->grant, (uint64_t)(c->label + 1) << TSI_BUDGET_SHIFT | more);
         break;
     }
 
-    if (exact) (void)tsi_sub_relaxed(&l->exact, 1);
+    if (exact) (void)tsi_sub_relaxed(&label->exact, 1);
     return !over;
 }
 
-void tsi_budget_give(TsiArena* a, TsiPending* p, uint32_t label, uint64_t bytes) {
+void tsi_budget_give(TsiArena* a, TsiPending* pending, uint32_t label, uint64_t bytes) {
     TsiLabel* l = tsi_label(&a->phases.labels, label);
-    uint64_t now = tsi_load_relaxed(&p->grant), to;
-    tsi_pending_push(a, p); /* from before there was a budget */
+    uint64_t now = tsi_load_relaxed(&pending->grant), to;
+    tsi_pending_push(a, pending); /* from before there was a budget */
     do {
         to = (now & TSI_BUDGET_BYTES) + bytes;
         if (to > TSI_PENDING_BYTES || !is_far(l, tsi_load_relaxed(&l->committed))) {
             (void)label_now(l, -(int64_t)bytes);
             return;
         }
-    } while (!tsi_cas_seq(&p->grant, &now, (uint64_t)(label + 1) << TSI_BUDGET_SHIFT | to)); /* as in tsi_budget_use */
+    } while (
+        !tsi_cas_seq(&pending->grant, &now, (uint64_t)(label + 1) << TSI_BUDGET_SHIFT | to)); /* as in tsi_budget_use */
 }
 
 /* Charges the label, from the thread's store, its grant or the label itself. Returns false if its hard budget forbids
  * it. */
 static bool label_charge(TsiArena* a, TsiBinding* b, TsiCharge* c) {
-    TsiLabel* l = tsi_label(&a->phases.labels, c->label);
-    TsiPending* p = tsi_pending_of(b, c->label);
-    c->pending = !tsi_label_has_budget(l);
+    TsiLabel* label = tsi_label(&a->phases.labels, c->label);
+    TsiPending* pending = tsi_pending_of(b, c->label);
+    c->pending = !tsi_label_has_budget(label);
     if (c->pending) {
-        p->bytes += (int64_t)c->bytes;
+        pending->bytes += (int64_t)c->bytes;
         return true;
     }
-    tsi_pending_push(a, p);
-    c->pending = tsi_budget_use(p, c->label, c->bytes);
-    return c->pending || budget_charge(a, l, p, c);
+    tsi_pending_push(a, pending);
+    c->pending = tsi_budget_use(pending, c->label, c->bytes);
+    return c->pending || budget_charge(a, label, pending, c);
 }
 
 static void label_uncharge(TsiArena* a, TsiBinding* b, uint32_t at, uint64_t bytes) {
@@ -202,40 +204,40 @@ static void label_uncharge(TsiArena* a, TsiBinding* b, uint32_t at, uint64_t byt
 
 /* ---- phases ---- */
 
-void tsi_uncharge(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t bytes) {
+void tsi_uncharge(TsiArena* a, TsiBinding* b, TsiInc* inc, uint64_t bytes) {
     if (bytes == 0) return;
-    rise(&i->peak, bytes_in(tsi_load_relaxed(&i->charge)));
+    rise(&inc->peak, bytes_in(tsi_load_relaxed(&inc->charge)));
     /* release: pairs with tsi_inc_peak: the peak is there before the bytes have gone */
-    uint64_t was = atomic_fetch_sub_explicit(&i->charge, bytes, memory_order_release);
-    rise(&i->peak, bytes_in(was));
+    uint64_t was = atomic_fetch_sub_explicit(&inc->charge, bytes, memory_order_release);
+    rise(&inc->peak, bytes_in(was));
     label_uncharge(a, b, label_in(was), bytes);
 }
 
-void tsi_charge_undo(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t bytes) {
-    label_uncharge(a, b, label_in(tsi_sub_relaxed(&i->charge, bytes)), bytes);
+void tsi_charge_undo(TsiArena* a, TsiBinding* b, TsiInc* inc, uint64_t bytes) {
+    label_uncharge(a, b, label_in(tsi_sub_relaxed(&inc->charge, bytes)), bytes);
 }
 
-void tsi_uncharge_all_locked(TsiArena* a, TsiBinding* b, TsiInc* i) {
-    TSI_HOLDS(tsi_inc_lock(i));
-    uint64_t was = tsi_load_relaxed(&i->charge);
+void tsi_uncharge_all_locked(TsiArena* a, TsiBinding* b, TsiInc* inc) {
+    TSI_HOLDS(tsi_inc_lock(inc));
+    uint64_t was = tsi_load_relaxed(&inc->charge);
     if (bytes_in(was) != 0) label_uncharge(a, b, label_in(was), bytes_in(was));
-    tsi_store_relaxed(&i->charge, (uint64_t)label_in(was) << TSI_CHARGE_BITS);
+    tsi_store_relaxed(&inc->charge, (uint64_t)label_in(was) << TSI_CHARGE_BITS);
 }
 
 /* Takes a charge that the label refused off the phase; `was` is the phase's charge before it. */
-static void charge_back(TsiArena* a, TsiInc* i, uint64_t was, uint64_t bytes) {
-    uint64_t undone = tsi_sub_relaxed(&i->charge, bytes);
+static void charge_back(TsiArena* a, TsiInc* inc, uint64_t was, uint64_t bytes) {
+    uint64_t undone = tsi_sub_relaxed(&inc->charge, bytes);
     if (label_in(undone) == label_in(was)) return;
     /* Relabelled in between: the bytes, which no label had, moved with the rest. */
     (void)label_now(tsi_label(&a->phases.labels, label_in(was)), (int64_t)bytes);
     (void)label_now(tsi_label(&a->phases.labels, label_in(undone)), -(int64_t)bytes);
 }
 
-bool tsi_charge(TsiBinding* b, TsiInc* i, uint64_t bytes, TsiCharge* c) {
-    uint64_t hard = tsi_load_relaxed(&i->budget.hard), was = tsi_load_relaxed(&i->charge);
+bool tsi_charge(TsiBinding* b, TsiInc* inc, uint64_t bytes, TsiCharge* c) {
+    uint64_t hard = tsi_load_relaxed(&inc->budget.hard), was = tsi_load_relaxed(&inc->charge);
     b->budget.hard = 0;
-    b->budget.ref = tsi_ref(tsi_inc_era(i), i->index);
-    b->budget.id = tsi_load_relaxed(&i->id);
+    b->budget.ref = tsi_ref(tsi_inc_era(inc), inc->index);
+    b->budget.id = tsi_load_relaxed(&inc->id);
 
     do {
         if (hard != 0 && bytes_in(was) + bytes > hard) {
@@ -243,20 +245,20 @@ bool tsi_charge(TsiBinding* b, TsiInc* i, uint64_t bytes, TsiCharge* c) {
             b->budget.label = label_in(was);
             return false;
         }
-    } while (!tsi_cas_seq(&i->charge, &was, was + bytes)); /* a sum with a limit: nothing else is ordered by it */
+    } while (!tsi_cas_seq(&inc->charge, &was, was + bytes)); /* a sum with a limit: nothing else is ordered by it */
 
     *c = (TsiCharge){bytes, bytes_in(was), 0, label_in(was), false};
     b->budget.label = c->label;
     if (label_charge(b->arena, b, c)) return true;
     b->budget.hard = TSI_BUDGET_LABEL;
-    charge_back(b->arena, i, was, bytes);
+    charge_back(b->arena, inc, was, bytes);
     return false;
 }
 
-void tsi_charge_keep(TsiBinding* b, TsiInc* i, const TsiCharge* c) {
-    TsiLabel* l = tsi_label(&b->arena->phases.labels, c->label);
+void tsi_charge_keep(TsiBinding* b, TsiInc* inc, const TsiCharge* c) {
+    TsiLabel* label = tsi_label(&b->arena->phases.labels, c->label);
     uint64_t now = c->phase + c->bytes;
-    if (passes(tsi_load_relaxed(&i->budget.soft), c->phase, now)) {
+    if (passes(tsi_load_relaxed(&inc->budget.soft), c->phase, now)) {
         b->budget.soft |= TSI_BUDGET_PHASE;
         b->budget.phase_bytes = now;
     }
@@ -267,9 +269,9 @@ void tsi_charge_keep(TsiBinding* b, TsiInc* i, const TsiCharge* c) {
     }
 
     now = c->of_label + c->bytes;
-    if ((int64_t)now > 0) rise(&l->peak, now);
-    if (passes(tsi_load_relaxed(&l->budget.soft), c->of_label, now)) {
-        tsi_add_relaxed(&l->warnings, 1);
+    if ((int64_t)now > 0) rise(&label->peak, now);
+    if (passes(tsi_load_relaxed(&label->budget.soft), c->of_label, now)) {
+        tsi_add_relaxed(&label->warnings, 1);
         b->budget.soft |= TSI_BUDGET_LABEL;
         b->budget.label_bytes = now;
     }
@@ -297,13 +299,13 @@ void tsi_charges_forget(TsiArena* a) {
     }
 }
 
-void tsi_charge_again(TsiArena* a, TsiInc* i, uint64_t bytes) {
-    (void)label_now(tsi_label(&a->phases.labels, label_in(tsi_add_relaxed(&i->charge, bytes))), (int64_t)bytes);
+void tsi_charge_again(TsiArena* a, TsiInc* inc, uint64_t bytes) {
+    (void)label_now(tsi_label(&a->phases.labels, label_in(tsi_add_relaxed(&inc->charge, bytes))), (int64_t)bytes);
 }
 
 /* Returns the sums that posts for a phase's label go to: the thread's own, by plain stores, if it has a binding. */
-static TsiLabelSums* books_of(TsiArena* a, TsiBinding* b, TsiInc* i) {
-    return b != NULL ? &tsi_pending_of(b, tsi_inc_label(i))->sums : &tsi_label_of(a, i)->shard[0].sums;
+static TsiLabelSums* books_of(TsiArena* a, TsiBinding* b, TsiInc* inc) {
+    return b != NULL ? &tsi_pending_of(b, tsi_inc_label(inc))->sums : &tsi_label_of(a, inc)->shard[0].sums;
 }
 
 /* Adds to `account` the part of `now` that was not posted yet. */
@@ -315,43 +317,45 @@ static void post(const TsiBinding* b, _Atomic uint64_t* account, uint64_t* poste
 }
 
 /* Posts the individually freed objects: those neither live nor released. */
-static void post_freed_locked(TsiArena* a, TsiBinding* b, TsiInc* i, const TsiHeld* held) {
-    TSI_HOLDS(tsi_inc_lock(i));
-    TsiLabelSums* s = books_of(a, b, i);
-    post(b, &s->objects_freed, &i->posted.objects_freed,
-         i->allocated.objects + held->issued.objects - i->released.objects - held->live.objects);
-    post(b, &s->bytes_freed, &i->posted.bytes_freed,
-         i->allocated.bytes + held->issued.bytes - i->released.bytes - held->live.bytes);
+static void post_freed_locked(TsiArena* a, TsiBinding* b, TsiInc* inc, const TsiHeld* held) {
+    TSI_HOLDS(tsi_inc_lock(inc));
+    TsiLabelSums* s = books_of(a, b, inc);
+    post(b, &s->objects_freed, &inc->posted.objects_freed,
+         inc->allocated.objects + held->issued.objects - inc->released.objects - held->live.objects);
+    post(b, &s->bytes_freed, &inc->posted.bytes_freed,
+         inc->allocated.bytes + held->issued.bytes - inc->released.bytes - held->live.bytes);
 }
 
 /* Posts the sums of slabs and heaps before they are settled. */
-static void post_held_locked(TsiArena* a, TsiBinding* b, TsiInc* i, const TsiHeld* held) {
-    TSI_HOLDS(tsi_inc_lock(i));
-    TsiLabelSums* s = books_of(a, b, i);
-    uint64_t slow = i->slow;
-    for (uint32_t at = i->heaps; at != 0; at = tsi_heap(a, at - 1)->inc_next)
+static void post_held_locked(TsiArena* a, TsiBinding* b, TsiInc* inc, const TsiHeld* held) {
+    TSI_HOLDS(tsi_inc_lock(inc));
+    TsiLabelSums* s = books_of(a, b, inc);
+    uint64_t slow = inc->slow;
+    for (uint32_t at = inc->heaps; at != 0; at = tsi_heap(a, at - 1)->inc_next)
         slow += tsi_load_relaxed(&tsi_heap(a, at - 1)->slow);
-    post(b, &s->objects_allocated, &i->posted.objects_allocated, i->allocated.objects + held->issued.objects);
-    post(b, &s->bytes_allocated, &i->posted.bytes_allocated, i->allocated.bytes + held->issued.bytes);
-    post(b, &s->slow, &i->posted.slow, slow);
-    post_freed_locked(a, b, i, held);
+    post(b, &s->objects_allocated, &inc->posted.objects_allocated, inc->allocated.objects + held->issued.objects);
+    post(b, &s->bytes_allocated, &inc->posted.bytes_allocated, inc->allocated.bytes + held->issued.bytes);
+    post(b, &s->slow, &inc->posted.slow, slow);
+    post_freed_locked(a, b, inc, held);
 }
 
-bool tsi_relabel_locked(TsiArena* a, TsiBinding* b, TsiInc* i, const char name[TSI_LABEL_BYTES], const TsiHeld* held) {
-    TSI_HOLDS(tsi_inc_lock(i));
+bool tsi_relabel_locked(TsiArena* a, TsiBinding* b, TsiInc* inc, const char name[TSI_LABEL_BYTES],
+                        const TsiHeld* held) {
+    TSI_HOLDS(tsi_inc_lock(inc));
     uint32_t to = tsi_label_find(&a->phases.labels, name);
-    memcpy(i->label, name, TSI_LABEL_BYTES);
-    tsi_post_locked(a, b, i);
-    post_held_locked(a, b, i, held);
+    memcpy(inc->label, name, TSI_LABEL_BYTES);
+    tsi_post_locked(a, b, inc);
+    post_held_locked(a, b, inc, held);
 
-    uint64_t was = tsi_load_relaxed(&i->charge);
-    while (!tsi_cas_seq(&i->charge, &was, (uint64_t)to << TSI_CHARGE_BITS | bytes_in(was))) {} /* see charge.h */
+    uint64_t was = tsi_load_relaxed(&inc->charge);
+    while (!tsi_cas_seq(&inc->charge, &was, (uint64_t)to << TSI_CHARGE_BITS | bytes_in(was))) {} /* see charge.h */
     if (label_in(was) == to) return false;
 
     /* Moves the phase's live objects, as posted so far, from the old label's account to the new one's. */
     TsiLabel *from = tsi_label(&a->phases.labels, label_in(was)), *l = tsi_label(&a->phases.labels, to);
-    int64_t objects = (int64_t)(i->posted.objects_allocated - i->posted.objects_freed - i->posted.objects_released);
-    int64_t bytes = (int64_t)(i->posted.bytes_allocated - i->posted.bytes_freed - i->posted.bytes_released);
+    int64_t objects =
+        (int64_t)(inc->posted.objects_allocated - inc->posted.objects_freed - inc->posted.objects_released);
+    int64_t bytes = (int64_t)(inc->posted.bytes_allocated - inc->posted.bytes_freed - inc->posted.bytes_released);
     tsi_sub_relaxed(&from->moved_objects, objects);
     tsi_sub_relaxed(&from->moved_bytes, bytes);
     tsi_add_relaxed(&l->moved_objects, objects);
@@ -373,80 +377,81 @@ bool tsi_relabel_locked(TsiArena* a, TsiBinding* b, TsiInc* i, const char name[T
 
 /* ---- accounts ---- */
 
-void tsi_post_locked(TsiArena* a, TsiBinding* b, TsiInc* i) {
-    TSI_HOLDS(tsi_inc_lock(i));
-    TsiLabelSums* s = books_of(a, b, i);
-    post(b, &s->objects_allocated, &i->posted.objects_allocated, i->allocated.objects);
-    post(b, &s->bytes_allocated, &i->posted.bytes_allocated, i->allocated.bytes);
-    post(b, &s->objects_released, &i->posted.objects_released, i->released.objects);
-    post(b, &s->bytes_released, &i->posted.bytes_released, i->released.bytes);
-    post(b, &s->closed_slabs, &i->posted.closed_slabs, i->closed_slabs);
-    post(b, &s->pinned_slabs, &i->posted.pinned_slabs, i->pinned_slabs);
-    post(b, &s->slow, &i->posted.slow, i->slow);
-    post(b, &s->lock_fast, &i->posted.lock_fast, i->lock_fast);
-    post(b, &s->lock_contended, &i->posted.lock_contended, i->lock_contended);
+void tsi_post_locked(TsiArena* a, TsiBinding* b, TsiInc* inc) {
+    TSI_HOLDS(tsi_inc_lock(inc));
+    TsiLabelSums* s = books_of(a, b, inc);
+    post(b, &s->objects_allocated, &inc->posted.objects_allocated, inc->allocated.objects);
+    post(b, &s->bytes_allocated, &inc->posted.bytes_allocated, inc->allocated.bytes);
+    post(b, &s->objects_released, &inc->posted.objects_released, inc->released.objects);
+    post(b, &s->bytes_released, &inc->posted.bytes_released, inc->released.bytes);
+    post(b, &s->closed_slabs, &inc->posted.closed_slabs, inc->closed_slabs);
+    post(b, &s->pinned_slabs, &inc->posted.pinned_slabs, inc->pinned_slabs);
+    post(b, &s->slow, &inc->posted.slow, inc->slow);
+    post(b, &s->lock_fast, &inc->posted.lock_fast, inc->lock_fast);
+    post(b, &s->lock_contended, &inc->posted.lock_contended, inc->lock_contended);
 }
 
-void tsi_post_settled_locked(TsiArena* a, TsiBinding* b, TsiInc* i) {
-    TSI_HOLDS(tsi_inc_lock(i));
-    TsiHeld held = {.live = {i->holding.objects, i->holding.live_bytes}};
-    tsi_post_locked(a, b, i);
-    post_freed_locked(a, b, i, &held);
+void tsi_post_settled_locked(TsiArena* a, TsiBinding* b, TsiInc* inc) {
+    TSI_HOLDS(tsi_inc_lock(inc));
+    TsiHeld held = {.live = {inc->holding.objects, inc->holding.live_bytes}};
+    tsi_post_locked(a, b, inc);
+    post_freed_locked(a, b, inc, &held);
 }
 
 void tsi_charges_flush(TsiBinding* b) {
     for (unsigned n = 0; n < TSI_PENDING_LABELS; n++) {
-        TsiPending* p = &b->pending[n];
-        tsi_pending_empty(b, p);
+        TsiPending* pending = &b->pending[n];
+        tsi_pending_empty(b, pending);
         /* A used record keeps its count, which tells its page from one never used (tsi_snapshot_metadata_bytes). */
-        if (tsi_load_relaxed(&p->whose) != 0) tsi_store_relaxed(&p->whose, tsi_load_relaxed(&p->whose) >> 32 << 32);
+        if (tsi_load_relaxed(&pending->whose) != 0)
+            tsi_store_relaxed(&pending->whose, tsi_load_relaxed(&pending->whose) >> 32 << 32);
     }
 }
 
-void tsi_post_end_locked(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t now_ns) {
-    TSI_HOLDS(tsi_inc_lock(i));
-    uint64_t peak = tsi_inc_peak(i), since = tsi_load_relaxed(&i->open_since_ns);
-    tsi_sum_add(b, &books_of(a, b, i)->ended, 1);
+void tsi_post_end_locked(TsiArena* a, TsiBinding* b, TsiInc* inc, uint64_t now_ns) {
+    TSI_HOLDS(tsi_inc_lock(inc));
+    uint64_t peak = tsi_inc_peak(inc), since = tsi_load_relaxed(&inc->open_since_ns);
+    tsi_sum_add(b, &books_of(a, b, inc)->ended, 1);
     if (peak == 0) return;
 
     if (since == TSI_UNTIMED) now_ns = 0;
     unsigned size = tsi_label_bucket(peak), age = tsi_label_bucket(now_ns > since ? now_ns - since : 0);
     if (b != NULL) {
-        TsiPending* p = tsi_pending_of(b, tsi_inc_label(i));
-        tsi_pending_count(b, p, &p->peaks[size]);
-        if (now_ns != 0) tsi_pending_count(b, p, &p->duration[age]);
+        TsiPending* pending = tsi_pending_of(b, tsi_inc_label(inc));
+        tsi_pending_count(b, pending, &pending->peaks[size]);
+        if (now_ns != 0) tsi_pending_count(b, pending, &pending->duration[age]);
         return;
     }
 
-    TsiLabelShard* s = &tsi_label_of(a, i)->shard[0];
+    TsiLabelShard* s = &tsi_label_of(a, inc)->shard[0];
     tsi_add_relaxed(&s->peaks[size], 1);
     if (now_ns != 0) tsi_add_relaxed(&s->duration[age], 1);
 }
 
-void tsi_post_escapes(TsiArena* a, TsiInc* i, TsiTotals live) {
-    TsiLabel* l = tsi_label_of(a, i);
-    tsi_add_relaxed(&l->objects_escaped, live.objects);
-    tsi_add_relaxed(&l->bytes_escaped, live.bytes);
-    tsi_draining_judge(l, live);
+void tsi_post_escapes(TsiArena* a, TsiInc* inc, TsiTotals live) {
+    TsiLabel* label = tsi_label_of(a, inc);
+    tsi_add_relaxed(&label->objects_escaped, live.objects);
+    tsi_add_relaxed(&label->bytes_escaped, live.bytes);
+    tsi_draining_judge(label, live);
 }
 
 /* ---- telling ---- */
 
 /* Reads the budget of the phase or its label: sets *ctx and *now, its committed bytes, and returns its function; NULL
  * if there is none or the phase has gone. */
-static SlabBudgetFn budget_read(TsiArena* a, const TsiBudgetEvents* e, unsigned whose, void** ctx, uint64_t* now) {
-    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(e->ref));
-    TsiLabel* l = tsi_label(&a->phases.labels, e->label);
+static SlabBudgetFn budget_read(TsiArena* a, const TsiBudgetEvents* events, unsigned whose, void** ctx, uint64_t* now) {
+    TsiInc* inc = tsi_inc(&a->phases, tsi_ref_index(events->ref));
+    TsiLabel* label = tsi_label(&a->phases.labels, events->label);
     bool of_label = whose == TSI_BUDGET_LABEL;
-    TsiLock* lock = of_label ? &a->phases.labels.lock : tsi_inc_lock(i);
-    TsiBudget* budget = of_label ? &l->budget : &i->budget;
+    TsiLock* lock = of_label ? &a->phases.labels.lock : tsi_inc_lock(inc);
+    TsiBudget* budget = of_label ? &label->budget : &inc->budget;
 
     tsi_lock_take(lock);
-    bool there = of_label || tsi_inc_era(i) == tsi_ref_era(e->ref);
+    bool there = of_label || tsi_inc_era(inc) == tsi_ref_era(events->ref);
     SlabBudgetFn fn = there ? (SlabBudgetFn)budget->fn : NULL;
     *ctx = budget->ctx;
-    *now = of_label ? tsi_load_relaxed(&l->committed) - granted_locked(a, e->label)
-                    : bytes_in(tsi_load_relaxed(&i->charge));
+    *now = of_label ? tsi_load_relaxed(&label->committed) - granted_locked(a, events->label)
+                    : bytes_in(tsi_load_relaxed(&inc->charge));
 
     tsi_lock_give(lock);
     if ((int64_t)*now < 0) *now = 0; /* others' pending bytes are missing */
@@ -455,20 +460,20 @@ static SlabBudgetFn budget_read(TsiArena* a, const TsiBudgetEvents* e, unsigned 
 
 /* Calls a budget's function. Each call reads the budget again: the function called before may have replaced it, and
  * freed its ctx. */
-static void tell(TsiArena* a, const TsiBudgetEvents* e, unsigned whose, bool hard) {
+static void tell(TsiArena* a, const TsiBudgetEvents* events, unsigned whose, bool hard) {
     void* ctx;
     uint64_t now;
-    SlabBudgetFn fn = budget_read(a, e, whose, &ctx, &now);
-    if (!hard) now = whose == TSI_BUDGET_LABEL ? e->label_bytes : e->phase_bytes;
-    if (fn != NULL) fn(a->owner, e->id, now, hard, ctx);
+    SlabBudgetFn fn = budget_read(a, events, whose, &ctx, &now);
+    if (!hard) now = whose == TSI_BUDGET_LABEL ? events->label_bytes : events->phase_bytes;
+    if (fn != NULL) fn(a->owner, events->id, now, hard, ctx);
 }
 
-void tsi_budget_notify(TsiArena* a, const TsiBudgetEvents* e, unsigned hard) {
+void tsi_budget_notify(TsiArena* a, const TsiBudgetEvents* events, unsigned hard) {
     if ((tsi_tls.telling & TSI_TELLS_BUDGET) != 0) return;
     tsi_tls.telling |= TSI_TELLS_BUDGET;
     for (unsigned whose = TSI_BUDGET_PHASE; whose <= TSI_BUDGET_LABEL; whose *= 2) {
-        if ((e->soft & whose) != 0) tell(a, e, whose, false);
-        if ((hard & whose) != 0) tell(a, e, whose, true);
+        if ((events->soft & whose) != 0) tell(a, events, whose, false);
+        if ((hard & whose) != 0) tell(a, events, whose, true);
     }
     tsi_tls.telling &= (uint8_t)~TSI_TELLS_BUDGET;
 }

@@ -34,8 +34,8 @@
 enum { TSI_PENDING_BYTES = 64 << 10 };
 
 /* Returns true if a hard budget of the phase or its label, or max_bytes, may refuse memory. A hint. [any thread] */
-TSI_INLINE bool tsi_is_limited(TsiArena* a, TsiInc* i) {
-    return (tsi_load_relaxed(&i->budget.hard) | tsi_load_relaxed(&tsi_label_of(a, i)->budget.hard) |
+TSI_INLINE bool tsi_is_limited(TsiArena* a, TsiInc* inc) {
+    return (tsi_load_relaxed(&inc->budget.hard) | tsi_load_relaxed(&tsi_label_of(a, inc)->budget.hard) |
             a->space.config.max_bytes) != 0;
 }
 
@@ -48,23 +48,23 @@ typedef struct TsiCharge {
 
 /* Charges a slab that is about to be taken to the phase and its label. Returns false if a hard budget forbids it: then
  * nothing has changed, and b->budget says whose it was. [own thread] */
-bool tsi_charge(TsiBinding* b, TsiInc* i, uint64_t bytes, TsiCharge* c);
+bool tsi_charge(TsiBinding* b, TsiInc* inc, uint64_t bytes, TsiCharge* c);
 /* Keeps a charge whose slab was taken: raises the label's peak and notes the soft budgets passed in b->budget.
  * [own thread] */
-void tsi_charge_keep(TsiBinding* b, TsiInc* i, const TsiCharge* c);
+void tsi_charge_keep(TsiBinding* b, TsiInc* inc, const TsiCharge* c);
 /* Undoes a charge whose slab was not taken: no peak has its bytes. [own thread] */
-void tsi_charge_undo(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t bytes);
+void tsi_charge_undo(TsiArena* a, TsiBinding* b, TsiInc* inc, uint64_t bytes);
 /* Takes off bytes that were kept. The incarnation is pinned. b may be NULL. [any thread] */
-void tsi_uncharge(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t bytes);
+void tsi_uncharge(TsiArena* a, TsiBinding* b, TsiInc* inc, uint64_t bytes);
 /* Takes off all bytes of a phase that is over and that nobody else charges. [stripe held] */
-void tsi_uncharge_all_locked(TsiArena* a, TsiBinding* b, TsiInc* i);
+void tsi_uncharge_all_locked(TsiArena* a, TsiBinding* b, TsiInc* inc);
 /* Moves everything that the exiting thread has pending to the labels. [own thread] */
 void tsi_charges_flush(TsiBinding* b);
 
 /* Clears all charges and pending bytes: vanished threads may have been between a charge and its slab. [fork child] */
 void tsi_charges_forget(TsiArena* a);
 /* Charges a slab that a phase has, after tsi_charges_forget. [fork child] */
-void tsi_charge_again(TsiArena* a, TsiInc* i, uint64_t bytes);
+void tsi_charge_again(TsiArena* a, TsiInc* inc, uint64_t bytes);
 
 /* The counts of a phase's slabs: objects issued by those that heaps still hold, and live ones of all. */
 typedef struct TsiHeld {
@@ -72,54 +72,55 @@ typedef struct TsiHeld {
 } TsiHeld;
 /* Gives the phase another label; all that is past stays with the old one. Returns true if the label changed: then
  * tsi_late_note_locked is due. [stripe held] */
-bool tsi_relabel_locked(TsiArena* a, TsiBinding* b, TsiInc* i, const char name[TSI_LABEL_BYTES], const TsiHeld* held);
+bool tsi_relabel_locked(TsiArena* a, TsiBinding* b, TsiInc* inc, const char name[TSI_LABEL_BYTES], const TsiHeld* held);
 /* Posts the phase's sums since the last post. [stripe held] */
-void tsi_post_locked(TsiArena* a, TsiBinding* b, TsiInc* i);
+void tsi_post_locked(TsiArena* a, TsiBinding* b, TsiInc* inc);
 /* Like tsi_post_locked, but posts the individually freed objects, too: no heap holds slabs of the phase, or it is over,
  * has no orphans either, and its record is about to be used again. [stripe held] */
-void tsi_post_settled_locked(TsiArena* a, TsiBinding* b, TsiInc* i);
+void tsi_post_settled_locked(TsiArena* a, TsiBinding* b, TsiInc* inc);
 /* Counts the phase, which leaves ACTIVE, as ended. now_ns may be 0 if it never held anything. [stripe held] */
-void tsi_post_end_locked(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t now_ns);
+void tsi_post_end_locked(TsiArena* a, TsiBinding* b, TsiInc* inc, uint64_t now_ns);
 
 /* Counts the objects `live` at a close that drains as escaped. [stripe held] */
-void tsi_post_escapes(TsiArena* a, TsiInc* i, TsiTotals live);
+void tsi_post_escapes(TsiArena* a, TsiInc* inc, TsiTotals live);
 
 /* Calls the functions of the budgets in *e; for hard ones only those in the bits `hard`. [no lock, no bracket] */
-void tsi_budget_notify(TsiArena* a, const TsiBudgetEvents* e, unsigned hard);
+void tsi_budget_notify(TsiArena* a, const TsiBudgetEvents* events, unsigned hard);
 
 /* Returns the index of the label that p is for; it must be for one. */
 TSI_INLINE uint32_t tsi_pending_label(const TsiPending* p) { return (uint32_t)tsi_load_relaxed(&p->whose) - 1; }
-/* Assigns p to `label`, after emptying it into its present label. [own thread] */
-void tsi_pending_turn(TsiBinding* b, TsiPending* p, uint32_t label);
+/* Assigns pending to `label`, after emptying it into its present label. [own thread] */
+void tsi_pending_turn(TsiBinding* b, TsiPending* pending, uint32_t label);
 /* Returns the thread's record of a label, made if another label has it. [own thread] */
 TSI_INLINE TsiPending* tsi_pending_of(TsiBinding* b, uint32_t label) {
-    TsiPending* p = &b->pending[label % TSI_PENDING_LABELS];
-    if (TSI_UNLIKELY((uint32_t)tsi_load_relaxed(&p->whose) != label + 1)) tsi_pending_turn(b, p, label);
-    return p;
+    TsiPending* pending = &b->pending[label % TSI_PENDING_LABELS];
+    if (TSI_UNLIKELY((uint32_t)tsi_load_relaxed(&pending->whose) != label + 1)) tsi_pending_turn(b, pending, label);
+    return pending;
 }
-/* Moves everything that p has to its label. [own thread] */
-void tsi_pending_empty(TsiBinding* b, TsiPending* p);
+/* Moves everything that pending has to its label. [own thread] */
+void tsi_pending_empty(TsiBinding* b, TsiPending* pending);
 /* Adds n to a sum of a pending record. [own thread] */
 TSI_INLINE void tsi_pending_sum(_Atomic uint64_t* sum, uint64_t n) {
     /* release: pairs with the acquire in tsi_labels_begin: a reader that sees it sees whose it is, too */
     tsi_store_release(sum, tsi_load_relaxed(sum) + n);
 }
-/* Adds 1 to a bucket of p. 32 bits are enough: a record that comes near their end is emptied. [own thread] */
-TSI_INLINE void tsi_pending_count(TsiBinding* b, TsiPending* p, _Atomic uint32_t* bucket) {
+/* Adds 1 to a bucket of pending. 32 bits are enough: a record that comes near their end is emptied. [own thread] */
+TSI_INLINE void tsi_pending_count(TsiBinding* b, TsiPending* pending, _Atomic uint32_t* bucket) {
     uint32_t now = tsi_load_relaxed(bucket) + 1;
     tsi_store_release(bucket, now); /* as in tsi_pending_sum */
-    if (TSI_UNLIKELY(now > UINT32_MAX / 2)) tsi_pending_empty(b, p);
+    if (TSI_UNLIKELY(now > UINT32_MAX / 2)) tsi_pending_empty(b, pending);
 }
 /* Moves p's committed bytes to its label. [own thread] */
-void tsi_pending_push(TsiArena* a, TsiPending* p);
-/* Adds committed bytes, or takes them off, in p; moves them to the label at 64 KiB. [own thread] */
-TSI_INLINE void tsi_pending_add(TsiArena* a, TsiPending* p, int64_t bytes) {
-    p->bytes += bytes;
-    if (TSI_UNLIKELY((uint64_t)(p->bytes + TSI_PENDING_BYTES - 1) > 2 * TSI_PENDING_BYTES - 2)) tsi_pending_push(a, p);
+void tsi_pending_push(TsiArena* a, TsiPending* pending);
+/* Adds committed bytes, or takes them off, in pending; moves them to the label at 64 KiB. [own thread] */
+TSI_INLINE void tsi_pending_add(TsiArena* a, TsiPending* pending, int64_t bytes) {
+    pending->bytes += bytes;
+    if (TSI_UNLIKELY((uint64_t)(pending->bytes + TSI_PENDING_BYTES - 1) > 2 * TSI_PENDING_BYTES - 2))
+        tsi_pending_push(a, pending);
 }
 /* Returns true if the label has a budget. [any thread] */
-TSI_INLINE bool tsi_label_has_budget(TsiLabel* l) {
-    return (tsi_load_relaxed(&l->budget.soft) | tsi_load_relaxed(&l->budget.hard)) != 0;
+TSI_INLINE bool tsi_label_has_budget(TsiLabel* label) {
+    return (tsi_load_relaxed(&label->budget.soft) | tsi_load_relaxed(&label->budget.hard)) != 0;
 }
 
 /* Writes a budget, under the lock that guards it: the labels' or the phase's stripe. */
@@ -135,53 +136,54 @@ void tsi_budget_change_locked(TsiArena* a, uint32_t label, uint64_t soft, uint64
 enum { TSI_BUDGET_SHIFT = 40 }; /* label's record + 1 in TsiPending.grant */
 #define TSI_BUDGET_BYTES ((1ull << TSI_BUDGET_SHIFT) - 1)
 
-/* Takes bytes out of the thread's grant for the label, in its record p. Returns false if the grant is less.
+/* Takes bytes out of the thread's grant for the label, in its record pending. Returns false if the grant is less.
  * [own thread] */
-TSI_INLINE bool tsi_budget_use(TsiPending* p, uint32_t label, uint64_t bytes) {
-    uint64_t now = tsi_load_relaxed(&p->grant);
+TSI_INLINE bool tsi_budget_use(TsiPending* pending, uint32_t label, uint64_t bytes) {
+    uint64_t now = tsi_load_relaxed(&pending->grant);
     do {
         if (now >> TSI_BUDGET_SHIFT != label + 1 || (now & TSI_BUDGET_BYTES) < bytes) return false;
         /* seq_cst, like every move of grants: decides between this thread and one that takes it back */
-    } while (!tsi_cas_seq(&p->grant, &now, now - bytes));
+    } while (!tsi_cas_seq(&pending->grant, &now, now - bytes));
     return true;
 }
 /* Gives back bytes of a phase whose label has a budget, to the thread's grant or to the label. [own thread] */
-void tsi_budget_give(TsiArena* a, TsiPending* p, uint32_t label, uint64_t bytes);
+void tsi_budget_give(TsiArena* a, TsiPending* pending, uint32_t label, uint64_t bytes);
 /* Takes committed bytes off p's label. [own thread] */
-TSI_INLINE void tsi_label_less(TsiBinding* b, TsiPending* p, uint32_t label, uint64_t bytes) {
+TSI_INLINE void tsi_label_less(TsiBinding* b, TsiPending* pending, uint32_t label, uint64_t bytes) {
     if (TSI_LIKELY(!tsi_label_has_budget(tsi_label(&b->arena->phases.labels, label))))
-        tsi_pending_add(b->arena, p, -(int64_t)bytes);
-    else tsi_budget_give(b->arena, p, label, bytes);
+        tsi_pending_add(b->arena, pending, -(int64_t)bytes);
+    else tsi_budget_give(b->arena, pending, label, bytes);
 }
 
 /* Charges the first slab of a phase that nobody has touched since it was opened: it has no budget. Returns false and
  * changes nothing if its label has one and the thread no grant. [stripe held] */
-TSI_INLINE bool tsi_charge_first_locked(TsiBinding* b, TsiInc* i, uint64_t bytes) {
-    TSI_HOLDS(tsi_inc_lock(i));
-    uint64_t was = tsi_load_relaxed(&i->charge);
+TSI_INLINE bool tsi_charge_first_locked(TsiBinding* b, TsiInc* inc, uint64_t bytes) {
+    TSI_HOLDS(tsi_inc_lock(inc));
+    uint64_t was = tsi_load_relaxed(&inc->charge);
     uint32_t label = (uint32_t)(was >> TSI_CHARGE_BITS);
-    TsiPending* p = tsi_pending_of(b, label);
-    TSI_ASSERT(((was & TSI_CHARGE_MASK) | tsi_load_relaxed(&i->budget.hard) | tsi_load_relaxed(&i->budget.soft)) == 0);
+    TsiPending* pending = tsi_pending_of(b, label);
+    TSI_ASSERT(((was & TSI_CHARGE_MASK) | tsi_load_relaxed(&inc->budget.hard) | tsi_load_relaxed(&inc->budget.soft)) ==
+               0);
     if (TSI_LIKELY(!tsi_label_has_budget(tsi_label(&b->arena->phases.labels, label))))
-        tsi_pending_add(b->arena, p, (int64_t)bytes);
-    else if (!tsi_budget_use(p, label, bytes)) return false;
-    tsi_store_relaxed(&i->charge, was + bytes);
+        tsi_pending_add(b->arena, pending, (int64_t)bytes);
+    else if (!tsi_budget_use(pending, label, bytes)) return false;
+    tsi_store_relaxed(&inc->charge, was + bytes);
     return true;
 }
 
 /* Posts a phase's individually freed objects as allocated and as freed, after its released ones. [own thread] */
-TSI_INLINE void tsi_post_freed(TsiPending* p, const TsiRegionSum* sum) {
+TSI_INLINE void tsi_post_freed(TsiPending* pending, const TsiRegionSum* sum) {
     uint64_t objects = sum->issued - sum->live, bytes = sum->issued_bytes - sum->live_bytes;
-    tsi_pending_sum(&p->sums.objects_allocated, objects);
-    tsi_pending_sum(&p->sums.bytes_allocated, bytes);
-    tsi_pending_sum(&p->sums.objects_freed, objects);
-    tsi_pending_sum(&p->sums.bytes_freed, bytes);
+    tsi_pending_sum(&pending->sums.objects_allocated, objects);
+    tsi_pending_sum(&pending->sums.bytes_allocated, bytes);
+    tsi_pending_sum(&pending->sums.objects_freed, objects);
+    tsi_pending_sum(&pending->sums.bytes_freed, bytes);
 }
 /* Posts a phase's peak and, unless it is untimed, its age. [own thread] */
-TSI_INLINE void tsi_post_shape(TsiBinding* b, TsiPending* p, uint64_t peak, uint64_t since_ns, uint64_t now_ns) {
-    tsi_pending_count(b, p, &p->peaks[tsi_label_bucket(peak)]);
+TSI_INLINE void tsi_post_shape(TsiBinding* b, TsiPending* pending, uint64_t peak, uint64_t since_ns, uint64_t now_ns) {
+    tsi_pending_count(b, pending, &pending->peaks[tsi_label_bucket(peak)]);
     if (TSI_UNLIKELY(since_ns == TSI_UNTIMED)) return;
-    tsi_pending_count(b, p, &p->duration[tsi_label_bucket(now_ns > since_ns ? now_ns - since_ns : 0)]);
+    tsi_pending_count(b, pending, &pending->duration[tsi_label_bucket(now_ns > since_ns ? now_ns - since_ns : 0)]);
 }
 
 #endif

@@ -26,13 +26,16 @@ void tsi_tell_empty_close(TsiArena* a, EpochId id, uint64_t era, const char* lab
     tsi_probe_epoch_close(a->owner, id, era, label, EPOCH_RELEASE, 0);
 }
 
-void tsi_tell_close(TsiArena* a, EpochCloseMode mode, const EpochReceipt* r, TsiTotals escaped) {
+void tsi_tell_close(TsiArena* a, EpochCloseMode mode, const EpochReceipt* receipt, TsiTotals escaped) {
     SlabAllocator* s = a->owner;
-    const char* label = r->label;
-    tsi_probe_epoch_close(s, r->epoch_id, r->epoch_era, label, mode, r->close_ns);
-    tsi_probe_close_objects(s, r->epoch_era, label, r->objects_freed, r->objects_released, r->objects_escaped);
-    tsi_probe_close_bytes(s, r->epoch_era, label, r->bytes_freed, r->bytes_released, r->bytes_escaped);
-    tsi_probe_close_slabs(s, r->epoch_era, label, r->slabs_returned, r->bytes_returned, r->slabs_deferred);
+    const char* label = receipt->label;
+    tsi_probe_epoch_close(s, receipt->epoch_id, receipt->epoch_era, label, mode, receipt->close_ns);
+    tsi_probe_close_objects(s, receipt->epoch_era, label, receipt->objects_freed, receipt->objects_released,
+                            receipt->objects_escaped);
+    tsi_probe_close_bytes(s, receipt->epoch_era, label, receipt->bytes_freed, receipt->bytes_released,
+                          receipt->bytes_escaped);
+    tsi_probe_close_slabs(s, receipt->epoch_era, label, receipt->slabs_returned, receipt->bytes_returned,
+                          receipt->slabs_deferred);
     if (escaped.objects == 0) return;
-    tsi_probe_escape(s, r->epoch_id, r->epoch_era, label, escaped.objects, escaped.bytes);
+    tsi_probe_escape(s, receipt->epoch_id, receipt->epoch_era, label, escaped.objects, escaped.bytes);
 }

@@ -29,6 +29,6 @@ TSI_INLINE bool tsi_closes_are_watched(void) { return false; }
 /* Fires the probe of the end of a phase that never held anything. label: TSI_LABEL_BYTES. [any thread] */
 void tsi_tell_empty_close(TsiArena* a, EpochId id, uint64_t era, const char* label);
 /* Fires the probes of an end. escaped: live objects, at the first close that drains; otherwise 0. [any thread] */
-void tsi_tell_close(TsiArena* a, EpochCloseMode mode, const EpochReceipt* r, TsiTotals escaped);
+void tsi_tell_close(TsiArena* a, EpochCloseMode mode, const EpochReceipt* receipt, TsiTotals escaped);
 
 #endif

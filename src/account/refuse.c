@@ -32,17 +32,17 @@ void tsi_refuse_count(TsiArena* a, unsigned what) { count(a, what, NULL); }
 
 /* Returns the label that a misuse counts for: the phase's, or that of a slab which is still in one; NULL if there is
  * none. */
-static TsiLabel* label_of(TsiArena* a, const TsiMisuse* m) {
+static TsiLabel* label_of(TsiArena* a, const TsiMisuse* misuse) {
     TsiPlace at;
-    TsiRef ref = m->ref;
+    TsiRef ref = misuse->ref;
     if (ref == 0) {
         TsiPlaceResult place =
-            m->where != NULL ? tsi_space_locate(&a->space, tsi_slot_of(a, m->where), &at) : TSI_PLACE_FOREIGN;
+            misuse->where != NULL ? tsi_space_locate(&a->space, tsi_slot_of(a, misuse->where), &at) : TSI_PLACE_FOREIGN;
         bool in_slab = place == TSI_PLACE_OK || (place == TSI_PLACE_INTERIOR && at.cls != TSI_CLASS_CONT);
         if (!in_slab || !tsi_slab_ref(a, &at, &ref)) return NULL;
     }
-    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
-    return m->ref == 0 || tsi_inc_era(i) == tsi_ref_era(ref) ? tsi_label_of(a, i) : NULL;
+    TsiInc* inc = tsi_inc(&a->phases, tsi_ref_index(ref));
+    return misuse->ref == 0 || tsi_inc_era(inc) == tsi_ref_era(ref) ? tsi_label_of(a, inc) : NULL;
 }
 
 /* A line of text, made without malloc, locale or a lock: the process may be in any state. Cut if it is too long. */
@@ -68,14 +68,14 @@ static void add_hex(Line* l, const char* before, uint64_t v) {
     }
 }
 
-static _Noreturn void die(const TsiMisuse* m, const TsiLabel* label) {
-    if (label == NULL) label = m->label;
+static _Noreturn void die(const TsiMisuse* misuse, const TsiLabel* label) {
+    if (label == NULL) label = misuse->label;
 
     Line l = {.used = 0};
     add_text(&l, "temporal-slab: ", 32);
-    add_text(&l, tsi_misuse_name(m->what), 32);
-    if (m->where != NULL) add_hex(&l, ", pointer 0x", (uint64_t)(uintptr_t)m->where);
-    if (m->handle != 0) add_hex(&l, ", handle 0x", m->handle);
+    add_text(&l, tsi_misuse_name(misuse->what), 32);
+    if (misuse->where != NULL) add_hex(&l, ", pointer 0x", (uint64_t)(uintptr_t)misuse->where);
+    if (misuse->handle != 0) add_hex(&l, ", handle 0x", misuse->handle);
     add_text(&l, label != NULL ? ", label \"" : ", no label", 32);
     if (label != NULL) {
         add_text(&l, label->name, sizeof label->name);
@@ -88,10 +88,10 @@ static _Noreturn void die(const TsiMisuse* m, const TsiLabel* label) {
     abort();
 }
 
-static TSI_NOINLINE void tell(TsiArena* a, const TsiMisuse* m) {
+static TSI_NOINLINE void tell(TsiArena* a, const TsiMisuse* misuse) {
     TsiBankPause pause = tsi_bank_pause();
     tsi_tls.telling |= TSI_TELLS_MISUSE;
-    a->options.misuse_fn(a->owner, m->what, m->where, a->options.misuse_ctx);
+    a->options.misuse_fn(a->owner, misuse->what, misuse->where, a->options.misuse_ctx);
     tsi_tls.telling &= (uint8_t)~TSI_TELLS_MISUSE;
     tsi_bank_resume(pause);
 }
@@ -118,14 +118,14 @@ void tsi_error_set(int error) {
     errno = error;
 }
 
-void tsi_refuse_as(TsiArena* a, const TsiMisuse* m) {
+void tsi_refuse_as(TsiArena* a, const TsiMisuse* misuse) {
     int saved = errno;
-    TsiLabel* label = label_of(a, m);
-    count(a, m->what, m->where);
+    TsiLabel* label = label_of(a, misuse);
+    count(a, misuse->what, misuse->where);
     if (label != NULL) tsi_add_relaxed(&label->refusals, 1);
 
-    if (a->options.misuse_fn != NULL && (tsi_tls.telling & TSI_TELLS_MISUSE) == 0) tell(a, m);
-    if (a->options.misuse_fatal) die(m, label);
-    tsi_tls.error = (uint8_t)error_of(m->what);
+    if (a->options.misuse_fn != NULL && (tsi_tls.telling & TSI_TELLS_MISUSE) == 0) tell(a, misuse);
+    if (a->options.misuse_fatal) die(misuse, label);
+    tsi_tls.error = (uint8_t)error_of(misuse->what);
     errno = saved;
 }

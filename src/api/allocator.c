@@ -37,34 +37,36 @@ static uint32_t records(uint64_t reserve_bytes, uint32_t most, uint32_t least) {
 }
 
 /* Lets a table of records keep an eighth of what the stock of pages may. */
-static void let_learn(const TsiSpace* s, TsiTable* t) {
-    uint64_t most = tsi_stock_learns(s) ? s->stock.limit / 8 / t->stride : 0;
-    t->learned_most = most < t->capacity ? (uint32_t)most : t->capacity;
+static void let_learn(const TsiSpace* s, TsiTable* table) {
+    uint64_t most = tsi_stock_learns(s) ? s->stock.limit / 8 / table->stride : 0;
+    table->learned_most = most < table->capacity ? (uint32_t)most : table->capacity;
 }
 
 enum { ROOM_STRIDE = (sizeof(TsiRoom) + 63) & ~(size_t)63 };
 
-static bool arena_open(TsiArena* a, const SlabOptions* o, uint64_t bytes) {
+static bool arena_open(TsiArena* a, const SlabOptions* options, uint64_t bytes) {
     TsiSpaceConfig config = {.reserve_bytes = bytes,
-                             .slab_min_bytes = o->slab_bytes,
-                             .max_bytes = o->max_bytes,
-                             .warm_bytes = o->warm_bytes,
-                             .warm_limit_bytes = o->warm_limit_bytes,
-                             .purge_policy = (int32_t)o->purge_policy,
-                             .prefault = o->prefault != 0,
-                             .huge_pages = o->huge_pages != 0,
-                             .numa_local = o->numa_local != 0};
+                             .slab_min_bytes = options->slab_bytes,
+                             .max_bytes = options->max_bytes,
+                             .warm_bytes = options->warm_bytes,
+                             .warm_limit_bytes = options->warm_limit_bytes,
+                             .purge_policy = (int32_t)options->purge_policy,
+                             .prefault = options->prefault != 0,
+                             .huge_pages = options->huge_pages != 0,
+                             .numa_local = options->numa_local != 0};
 
     tsi_lock_init(&a->closed_log.lock, TSI_LOCK_CLOSE_LOG);
-    if (!tsi_space_init(&a->space, &config) || !tsi_profile_init(&a->profile, o->profile_bytes, o->escape_stacks != 0))
+    if (!tsi_space_init(&a->space, &config) ||
+        !tsi_profile_init(&a->profile, options->profile_bytes, options->escape_stacks != 0))
         return false;
     uint32_t incs = records(bytes, TSI_INC_MAX, 8192), heaps = records(bytes, TSI_HEAPS_MAX, 16384),
              rooms = records(bytes, TSI_ROOMS_MAX, 2048), bindings = records(bytes, TSI_BINDINGS_MAX, 256);
     TsiGround* g = &a->ground;
-    size_t ground = tsi_phases_room(incs, o->max_labels) + tsi_table_room(sizeof(TsiHeap), heaps, false) +
+    size_t ground = tsi_phases_room(incs, options->max_labels) + tsi_table_room(sizeof(TsiHeap), heaps, false) +
                     tsi_table_room(ROOM_STRIDE, rooms, false) + tsi_table_room(TSI_DOMAIN_STRIDE, incs, false) +
                     tsi_bindings_room(bindings);
-    if (!tsi_ground_reserve(g, ground) || !tsi_phases_init(&a->phases, g, o->ring_size, incs, o->max_labels))
+    if (!tsi_ground_reserve(g, ground) ||
+        !tsi_phases_init(&a->phases, g, options->ring_size, incs, options->max_labels))
         return false;
 
     for (unsigned n = 0; n < TSI_SHARED_BANKS; n++) tsi_lock_init(&a->bank[n].lock, TSI_LOCK_BANK);
@@ -99,32 +101,32 @@ static void arena_discard(TsiArena* a) {
 }
 
 /* Creates an arena. Returns NULL, and a sentence in *why, if the system grants no memory. */
-static TsiArena* arena_create(const SlabOptions* o, uint32_t bad_environment, const char** why) {
+static TsiArena* arena_create(const SlabOptions* options, uint32_t bad_environment, const char** why) {
     *why = "the system grants no memory for an allocator (RLIMIT_AS, overcommit or map count)";
     TsiArena* a = tsi_registry_open() ? tsi_os_map(sizeof *a) : NULL;
     if (a == NULL) return NULL;
 
-    a->options = *o;
+    a->options = *options;
     a->bad_environment = bad_environment;
-    if (o->sampling_period != 0) tsi_sample_calibrate();
-    a->watched = o->sampling_period != 0 || o->profile_bytes != 0 || o->escape_stacks != 0;
+    if (options->sampling_period != 0) tsi_sample_calibrate();
+    a->watched = options->sampling_period != 0 || options->profile_bytes != 0 || options->escape_stacks != 0;
     a->born_ns = tsi_os.now_ns();
     tsi_decay_begin(a);
     a->secret = tsi_os.random();
 
     /* Address space is asked for as configured and halved until the system grants it all. */
     bool open = false;
-    uint64_t most = o->reserve_bytes;
+    uint64_t most = options->reserve_bytes;
     while (tsi_os.sparse && most / 2 >= tsi_os.space_limit && most / 2 >= TSI_RESERVE_MIN) most /= 2;
     for (uint64_t bytes = most; !open && bytes >= TSI_RESERVE_MIN; bytes /= 2) {
-        open = arena_open(a, o, bytes);
+        open = arena_open(a, options, bytes);
         if (!open) arena_close(a);
     }
 
     open = open && tsi_stand_ins_open(a);
     a->watched |= a->stand_ins != NULL;
-    a->none_at_hand = o->shared || a->stand_ins != NULL;
-    a->banks_at_hand = o->shared && a->stand_ins == NULL;
+    a->none_at_hand = options->shared || a->stand_ins != NULL;
+    a->banks_at_hand = options->shared && a->stand_ins == NULL;
 
     if (open && tsi_registry_add(a)) return a;
     if (open) *why = "the process has as many allocators as it can have (65,536), or no memory for one more";
@@ -155,23 +157,24 @@ void allocator_init(SlabAllocator* s) { (void)allocator_init_with(s, NULL); }
 
 static void report_leaks(TsiArena* a) {
     for (uint32_t n = 1; n < tsi_table_used(&a->phases.incs); n++) {
-        TsiInc* i = tsi_inc(&a->phases, n);
-        uint64_t era = tsi_inc_era(i);
-        EpochReceipt r;
+        TsiInc* inc = tsi_inc(&a->phases, n);
+        uint64_t era = tsi_inc_era(inc);
+        EpochReceipt receipt;
         char label[TSI_LABEL_BYTES];
         if (era == 0) continue;
-        memcpy(label, i->label, sizeof label);
-        if (!tsi_epoch_end(a, tsi_ref(era, n), EPOCH_DRAIN, TSI_END_SCOPE, &r) || r.objects_escaped == 0) continue;
-        a->options.leak_fn(a->owner, label, era, r.objects_escaped, r.bytes_escaped, a->options.leak_ctx);
+        memcpy(label, inc->label, sizeof label);
+        if (!tsi_epoch_end(a, tsi_ref(era, n), EPOCH_DRAIN, TSI_END_SCOPE, &receipt) || receipt.objects_escaped == 0)
+            continue;
+        a->options.leak_fn(a->owner, label, era, receipt.objects_escaped, receipt.bytes_escaped, a->options.leak_ctx);
     }
 }
 
 /* Runs the cleanups of all epochs, which end with their allocator. */
 static void run_cleanups(TsiArena* a) {
     for (uint32_t n = 1; n < tsi_table_used(&a->phases.incs); n++) {
-        TsiInc* i = tsi_inc(&a->phases, n);
-        uint64_t era = tsi_inc_era(i);
-        if (era != 0 && i->ends != 0) (void)tsi_epoch_end(a, tsi_ref(era, n), EPOCH_RELEASE, TSI_END_SCOPE, NULL);
+        TsiInc* inc = tsi_inc(&a->phases, n);
+        uint64_t era = tsi_inc_era(inc);
+        if (era != 0 && inc->ends != 0) (void)tsi_epoch_end(a, tsi_ref(era, n), EPOCH_RELEASE, TSI_END_SCOPE, NULL);
     }
 }
 

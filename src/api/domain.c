@@ -28,14 +28,14 @@
 /* Opens the incarnation of a domain that is `special`. */
 static TSI_NOINLINE void open_special(TsiArena* a, TsiBinding* b, const TsiDomain* d, uint32_t index, uint64_t era,
                                       EpochId id) {
-    TsiInc* i = tsi_inc(&a->phases, index);
+    TsiInc* inc = tsi_inc(&a->phases, index);
     uint32_t owner = tsi_load_relaxed(&d->owner_only) ? b->thread->index + 1 : 0;
     tsi_inc_open(&a->phases, index, era, id, d->label_at, d->label, owner);
-    if (d->untimed) tsi_store_relaxed(&i->open_since_ns, TSI_UNTIMED);
+    if (d->untimed) tsi_store_relaxed(&inc->open_since_ns, TSI_UNTIMED);
     if ((d->soft_bytes | d->hard_bytes) == 0) return;
-    tsi_phase_lock(i); /* counted: a phase with a budget does not begin straight (ready.c) */
-    tsi_budget_write(&i->budget, d->soft_bytes, d->hard_bytes, d->budget_fn, d->budget_ctx);
-    tsi_phase_unlock(i);
+    tsi_phase_lock(inc); /* counted: a phase with a budget does not begin straight (ready.c) */
+    tsi_budget_write(&inc->budget, d->soft_bytes, d->hard_bytes, d->budget_fn, d->budget_ctx);
+    tsi_phase_unlock(inc);
 }
 
 TSI_INLINE bool open_own(TsiArena* a, TsiBinding* b, TsiDomain* d) {
@@ -84,18 +84,19 @@ static TSI_NOINLINE void note_label(TsiDomain* d, TsiRef ref, const char label[T
 
 void tsi_domain_end_ref(TsiArena* a, TsiDomain* d, TsiRef ref, EpochCloseMode mode, bool own,
                         const char noted[TSI_LABEL_BYTES]) {
-    EpochReceipt r;
+    EpochReceipt receipt;
     TsiBinding* b = tsi_binding_get(a, false);
     bool empty = own && tsi_load_relaxed(&tsi_inc(&a->phases, tsi_ref_index(ref))->heap_count) == 0; /* a hint */
-    if (empty && tsi_inc_end_empty(a, b, ref, &r.epoch_id, r.label)) {
-        if (TSI_UNLIKELY(memcmp(r.label, noted, TSI_LABEL_BYTES) != 0)) note_label(d, ref, r.label);
+    if (empty && tsi_inc_end_empty(a, b, ref, &receipt.epoch_id, receipt.label)) {
+        if (TSI_UNLIKELY(memcmp(receipt.label, noted, TSI_LABEL_BYTES) != 0)) note_label(d, ref, receipt.label);
         return;
     }
-    bool held = own ? tsi_inc_end_own(a, b, ref, mode, &r) : tsi_epoch_close(a, ref, mode, TSI_END_SCOPE, &r);
-    if (!held && (!own || r.epoch_era == 0)) return; /* it had ended before */
+    bool held =
+        own ? tsi_inc_end_own(a, b, ref, mode, &receipt) : tsi_epoch_close(a, ref, mode, TSI_END_SCOPE, &receipt);
+    if (!held && (!own || receipt.epoch_era == 0)) return; /* it had ended before */
     tsi_lock_take(&d->lock);
     if (TSI_LIKELY(ended_here_locked(d, ref))) {
-        d->receipt = r;
+        d->receipt = receipt;
         d->has_receipt = true;
         d->empty_receipt = false;
     }
@@ -172,29 +173,29 @@ static TSI_NOINLINE epoch_domain_t* enter_failed(TsiBinding* b, TsiDomain* d) {
     return tsi_failed(ENOMEM, "no memory for the thread's scopes");
 }
 
-TSI_INLINE void set_special(TsiDomain* d, const SlabDomainOptions* o) {
-    d->pub.auto_close = (o->flags & SLAB_DOMAIN_KEEP) == 0;
-    d->untimed = (o->flags & SLAB_DOMAIN_UNTIMED) != 0;
-    d->soft_bytes = o->soft_bytes;
-    d->hard_bytes = o->hard_bytes;
-    d->budget_fn = o->budget_fn;
-    d->budget_ctx = o->budget_ctx;
-    bool owned = (o->flags & SLAB_DOMAIN_OWNER_ONLY) != 0;
+TSI_INLINE void set_special(TsiDomain* d, const SlabDomainOptions* options) {
+    d->pub.auto_close = (options->flags & SLAB_DOMAIN_KEEP) == 0;
+    d->untimed = (options->flags & SLAB_DOMAIN_UNTIMED) != 0;
+    d->soft_bytes = options->soft_bytes;
+    d->hard_bytes = options->hard_bytes;
+    d->budget_fn = options->budget_fn;
+    d->budget_ctx = options->budget_ctx;
+    bool owned = (options->flags & SLAB_DOMAIN_OWNER_ONLY) != 0;
     tsi_store_relaxed(&d->owner_only, owned);
     if (owned) tsi_store_relaxed(&d->left, TSI_DOMAIN_OWNED);
     if (owned) tsi_tls.thread->owns = true;
     d->special = d->untimed || owned || (d->soft_bytes | d->hard_bytes) != 0;
 }
 
-/* Makes a domain with an epoch of its own. inside: the calling thread enters it at once, while no other knows of it. o
- * may be NULL. */
-TSI_INLINE epoch_domain_t* create(SlabAllocator* s, const char* label, bool inside, const SlabDomainOptions* o) {
+/* Makes a domain with an epoch of its own. inside: the calling thread enters it at once, while no other knows of it.
+ * options may be NULL. */
+TSI_INLINE epoch_domain_t* create(SlabAllocator* s, const char* label, bool inside, const SlabDomainOptions* options) {
     TsiBinding* b;
     TsiDomain* d = make(s, label, &b);
     if (TSI_UNLIKELY(d == NULL)) return NULL;
     d->own = true;
     tsi_store_relaxed(&d->shows_scopes, true);
-    if (o != NULL) set_special(d, o);
+    if (options != NULL) set_special(d, options);
     if (TSI_UNLIKELY(!open_own(b->arena, b, d))) return create_failed(b, d);
     if (inside) {
         if (TSI_UNLIKELY(!tsi_scope_put(b->arena, b, d))) return enter_failed(b, d);
@@ -207,9 +208,9 @@ TSI_INLINE epoch_domain_t* create(SlabAllocator* s, const char* label, bool insi
 }
 
 static TSI_NOINLINE epoch_domain_t* create_late(SlabAllocator* s, const char* label, bool inside,
-                                                const SlabDomainOptions* o) {
+                                                const SlabDomainOptions* options) {
     tsi_thread_late_enter();
-    epoch_domain_t* d = create(s, label, inside, o);
+    epoch_domain_t* d = create(s, label, inside, options);
     tsi_thread_late_leave();
     return d;
 }
@@ -223,17 +224,20 @@ epoch_domain_t* epoch_domain_begin(SlabAllocator* s, const char* label) {
 }
 
 /* Copies the options to *o. Returns NULL, or a sentence if they are bad. */
-static const char* options_read(const SlabDomainOptions* in, SlabDomainOptions* o) {
+static const char* options_read(const SlabDomainOptions* in, SlabDomainOptions* options) {
     if (in == NULL) return "the options are NULL";
     if (in->struct_size < offsetof(SlabDomainOptions, reserved_) || in->struct_size > 4096)
         return "set SlabDomainOptions.struct_size to sizeof(SlabDomainOptions)";
-    memset(o, 0, sizeof *o);
-    memcpy(o, in, in->struct_size < sizeof *o ? in->struct_size : sizeof *o);
-    for (size_t n = sizeof *o; n < in->struct_size; n++)
+    memset(options, 0, sizeof *options);
+    memcpy(options, in, in->struct_size < sizeof *options ? in->struct_size : sizeof *options);
+    for (size_t n = sizeof *options; n < in->struct_size; n++)
         if (((const unsigned char*)in)[n] != 0) return "an option of a later version of the library is set";
-    if ((o->flags & ~(SLAB_DOMAIN_KEEP | SLAB_DOMAIN_OWNER_ONLY | SLAB_DOMAIN_UNTIMED)) != 0 || o->reserved_ != 0)
+    if ((options->flags & ~(SLAB_DOMAIN_KEEP | SLAB_DOMAIN_OWNER_ONLY | SLAB_DOMAIN_UNTIMED)) != 0 ||
+        options->reserved_ != 0)
         return "a flag is set that there is not";
-    return o->hard_bytes != 0 && o->soft_bytes > o->hard_bytes ? "the soft budget is over the hard one" : NULL;
+    return options->hard_bytes != 0 && options->soft_bytes > options->hard_bytes
+               ? "the soft budget is over the hard one"
+               : NULL;
 }
 
 epoch_domain_t* epoch_domain_create_ex(SlabAllocator* s, const SlabDomainOptions* options) {
@@ -270,8 +274,8 @@ epoch_domain_t* epoch_domain_wrap(SlabAllocator* s, EpochId epoch, bool auto_clo
 
 bool tsi_domain_may_drain(TsiArena* a, TsiDomain* d) {
     TsiRef ref = tsi_load_acquire(&d->phase.ref); /* pairs with wrap */
-    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
-    return ref != 0 && tsi_phases_resolve(&a->phases, d->pub.epoch_id) == ref && tsi_load_relaxed(&i->scopes) == 0;
+    TsiInc* inc = tsi_inc(&a->phases, tsi_ref_index(ref));
+    return ref != 0 && tsi_phases_resolve(&a->phases, d->pub.epoch_id) == ref && tsi_load_relaxed(&inc->scopes) == 0;
 }
 
 /* Ends a domain without an open phase of its own: drains a borrowed one where destroy has to. */
@@ -435,10 +439,10 @@ bool tsi_domain_refuse(TsiDomain* d, TsiDomainWhy why) {
         [TSI_DOMAIN_CLOSED] = {SLAB_MISUSE_CLOSED_EPOCH, ESTALE, "the epoch of the domain has ended"},
     };
 
-    TsiPhases* p = &d->arena->phases;
+    TsiPhases* phases = &d->arena->phases;
     TsiRef ref = tsi_load_relaxed(&d->phase.ref);
-    const TsiLabel* label = d->own ? tsi_label(&p->labels, d->label_at) : NULL;
-    if (!d->own && tsi_ref_is_current(p, ref)) label = tsi_label_of(d->arena, tsi_inc(p, tsi_ref_index(ref)));
+    const TsiLabel* label = d->own ? tsi_label(&phases->labels, d->label_at) : NULL;
+    if (!d->own && tsi_ref_is_current(phases, ref)) label = tsi_label_of(d->arena, tsi_inc(phases, tsi_ref_index(ref)));
     tsi_refuse_as(d->arena, &(TsiMisuse){.what = rows[why].what, .where = d, .label = label});
     (void)tsi_failed_bool(rows[why].error, rows[why].sentence);
     if (why == TSI_DOMAIN_NOT_INNERMOST || why == TSI_DOMAIN_NOT_DETACHED) tsi_tls.error = SLAB_ERROR_ORDER;

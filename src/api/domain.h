@@ -104,7 +104,7 @@ TSI_INLINE void tsi_domain_disown(TsiDomain* d) {
     tsi_store_relaxed(&d->runs, TSI_RUN_NONE);
 }
 /* Sets up the table of domains. Their pages go back when nobody is inside of their locks. */
-void tsi_domain_table_init(TsiTable* t, TsiGround* g, uint32_t capacity);
+void tsi_domain_table_init(TsiTable* table, TsiGround* ground, uint32_t capacity);
 /* Returns the number of scopes inside. Changed under the domain's lock. acquire and release pair with each other. */
 TSI_INLINE uint32_t tsi_domain_refs(TsiDomain* d) { return __atomic_load_n(&d->pub.refcount, __ATOMIC_ACQUIRE); }
 TSI_INLINE void tsi_domain_refs_set(TsiDomain* d, uint32_t n) {
@@ -132,29 +132,29 @@ bool tsi_domain_may_drain(TsiArena* a, TsiDomain* d);
 /* Returns true for a scope of this domain. The serial decides, not the address alone: a scope of a destroyed allocator
  * stays on its thread's stack until it comes to the top, and a later allocator's domain may lie at the same record
  * (registry.h A1). */
-TSI_INLINE bool tsi_scope_is_of(const TsiScope* s, const TsiDomain* d) {
-    return s->domain == d && s->serial == d->arena->serial;
+TSI_INLINE bool tsi_scope_is_of(const TsiScope* scope, const TsiDomain* d) {
+    return scope->domain == d && scope->serial == d->arena->serial;
 }
 /* Counts the scopes of the domain on the calling thread's stack. */
-uint32_t tsi_scopes_inside(const TsiThread* t, const TsiDomain* d);
+uint32_t tsi_scopes_inside(const TsiThread* thread, const TsiDomain* d);
 /* Returns the calling thread's innermost scope if it is one of the domain's, else NULL. */
 TSI_INLINE TsiScope* tsi_scope_top(TsiDomain* d) {
-    TsiThread* t = tsi_tls.thread;
-    if (t != NULL) tsi_scopes_refresh(t);
-    TsiScope* top = t != NULL && t->scope_count != 0 ? &t->scopes[t->scope_count - 1] : NULL;
+    TsiThread* thread = tsi_tls.thread;
+    if (thread != NULL) tsi_scopes_refresh(thread);
+    TsiScope* top = thread != NULL && thread->scope_count != 0 ? &thread->scopes[thread->scope_count - 1] : NULL;
     /* After the refresh it is of a living allocator, so one that has the domain's address is the domain's. */
     TSI_ASSERT(top == NULL || top->domain != d || tsi_scope_is_of(top, d));
     return top != NULL && top->domain == d ? top : NULL;
 }
 /* Makes room for one scope more on the calling thread's stack. Returns false without memory. */
-bool tsi_scopes_make_room(TsiThread* t);
+bool tsi_scopes_make_room(TsiThread* thread);
 /* Puts a scope of the domain, or with NULL an outer one, on top of the calling thread's stack; the caller then
  * redirects its plain calls. Returns false without memory. */
 TSI_INLINE bool tsi_scope_put(TsiArena* a, TsiBinding* b, TsiDomain* d) {
-    TsiThread* t = b->thread;
-    if (TSI_UNLIKELY(t->scope_count == t->scope_capacity) && !tsi_scopes_make_room(t)) return false;
-    t->scopes[t->scope_count++] = (TsiScope){d, d != NULL ? &d->phase : NULL, a->serial, b, b->scope};
-    b->scope = d != NULL ? t->scope_count : 0;
+    TsiThread* thread = b->thread;
+    if (TSI_UNLIKELY(thread->scope_count == thread->scope_capacity) && !tsi_scopes_make_room(thread)) return false;
+    thread->scopes[thread->scope_count++] = (TsiScope){d, d != NULL ? &d->phase : NULL, a->serial, b, b->scope};
+    b->scope = d != NULL ? thread->scope_count : 0;
     return true;
 }
 /* Takes the innermost scope, `top`, off its thread's stack, without changing the domain's count of scopes. */

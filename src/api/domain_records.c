@@ -9,23 +9,23 @@
 
 #include "threads/registry.h"
 
-static bool leave(TsiTable* t, uint32_t index) {
-    TsiDomain* d = tsi_table_at(t, index);
+static bool leave(TsiTable* table, uint32_t index) {
+    TsiDomain* d = tsi_table_at(table, index);
     if (tsi_load_relaxed(&d->lock.waiters) != 0 || !tsi_lock_try(&d->lock)) return false;
     tsi_lock_disown(&d->lock); /* it goes with its page */
     return true;
 }
 
-static void stay(TsiTable* t, uint32_t index) {
-    TsiDomain* d = tsi_table_at(t, index);
+static void stay(TsiTable* table, uint32_t index) {
+    TsiDomain* d = tsi_table_at(table, index);
     tsi_lock_own(&d->lock);
     tsi_lock_give(&d->lock);
 }
 
-void tsi_domain_table_init(TsiTable* t, TsiGround* g, uint32_t capacity) {
-    tsi_table_init_in(t, g, TSI_DOMAIN_STRIDE, capacity, false);
-    t->leave = leave;
-    t->stay = stay;
+void tsi_domain_table_init(TsiTable* table, TsiGround* ground, uint32_t capacity) {
+    tsi_table_init_in(table, ground, TSI_DOMAIN_STRIDE, capacity, false);
+    table->leave = leave;
+    table->stay = stay;
 }
 
 static void count_destroyed(TsiDomain* d) {

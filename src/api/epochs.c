@@ -49,9 +49,10 @@ void epoch_advance(SlabAllocator* s) { (void)epoch_advance_id(s); }
 
 /* Returns the domain of the incarnation if it is the calling thread's alone and a run is open there; else NULL. */
 static TsiDomain* that_runs(TsiArena* a, TsiRef ref) {
-    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
-    uint32_t domain = tsi_load_relaxed(&i->domain);
-    if (TSI_LIKELY(tsi_load_relaxed(&i->owner) == 0) || domain == 0 || !tsi_ref_is_active(&a->phases, ref)) return NULL;
+    TsiInc* inc = tsi_inc(&a->phases, tsi_ref_index(ref));
+    uint32_t domain = tsi_load_relaxed(&inc->domain);
+    if (TSI_LIKELY(tsi_load_relaxed(&inc->owner) == 0) || domain == 0 || !tsi_ref_is_active(&a->phases, ref))
+        return NULL;
     TsiDomain* d = tsi_table_at(&a->domains, domain - 1);
     return tsi_domain_runs(d) && tsi_load_relaxed(&d->phase.ref) == ref ? d : NULL;
 }
@@ -113,17 +114,17 @@ static void add_held(const TsiSlabView* v, void* ctx) {
 
 void slab_epoch_set_label(SlabAllocator* s, EpochId id, const char* label) {
     Named n = named(s, id);
-    TsiInc* i = n.inc;
+    TsiInc* inc = n.inc;
     char name[TSI_LABEL_BYTES];
-    if (i == NULL) return;
+    if (inc == NULL) return;
     tsi_label_copy(name, label);
     HeldWalk w = {.ref = n.ref};
-    tsi_phase_lock(i);
-    if (tsi_inc_era(i) == tsi_ref_era(n.ref)) {
-        if (i->heaps != 0 || i->orphans != 0) tsi_snapshot_slabs(n.a, add_held, &w);
-        if (tsi_relabel_locked(n.a, tsi_binding_get(n.a, false), i, name, &w.held)) tsi_late_note_locked(n.a, i);
+    tsi_phase_lock(inc);
+    if (tsi_inc_era(inc) == tsi_ref_era(n.ref)) {
+        if (inc->heaps != 0 || inc->orphans != 0) tsi_snapshot_slabs(n.a, add_held, &w);
+        if (tsi_relabel_locked(n.a, tsi_binding_get(n.a, false), inc, name, &w.held)) tsi_late_note_locked(n.a, inc);
     }
-    tsi_phase_unlock(i);
+    tsi_phase_unlock(inc);
 }
 
 static void refcount_add(SlabAllocator* s, EpochId id, bool up) {
@@ -140,8 +141,8 @@ void slab_epoch_inc_refcount(SlabAllocator* s, EpochId id) { refcount_add(s, id,
 void slab_epoch_dec_refcount(SlabAllocator* s, EpochId id) { refcount_add(s, id, false); }
 
 uint64_t slab_epoch_get_refcount(SlabAllocator* s, EpochId id) {
-    TsiInc* i = named(s, id).inc;
-    return i != NULL ? tsi_load_relaxed(&i->user_refs) : 0;
+    TsiInc* inc = named(s, id).inc;
+    return inc != NULL ? tsi_load_relaxed(&inc->user_refs) : 0;
 }
 
 static bool budget_fits(size_t soft, size_t hard) {

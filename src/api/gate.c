@@ -46,11 +46,11 @@ static const char* options_read(const SlabGateOptions* in, SlabGateOptions* o) {
 }
 
 /* Returns true for the label of the ring's current epoch, where objects are that were made outside of scopes. */
-static bool has_ring(Gate* g, const SlabLabelStats* l) {
+static bool has_ring(Gate* g, const SlabLabelStats* stats) {
     SlabEpochStats ring;
     slab_stats_epoch(g->s, 0, epoch_current(g->s), &ring);
     if (ring.version == 0) return false;
-    return ring.label[0] == 0 ? l->label_id == TSI_LABEL_NONE : strcmp(ring.label, l->label) == 0;
+    return ring.label[0] == 0 ? stats->label_id == TSI_LABEL_NONE : strcmp(ring.label, stats->label) == 0;
 }
 
 /* Returns the label of `count` rows whose scopes have made most bytes outside since the first counted round; NULL if
@@ -59,24 +59,24 @@ static const SlabLabelStats* maker(const Gate* g, size_t count) {
     const SlabLabelStats* maker = NULL;
     uint64_t most = 0;
     for (size_t n = 0; n < count && n < g->room; n++) {
-        const SlabLabelStats* l = &g->rows[n];
-        if (l->label_id >= g->ids) continue;
-        uint64_t before = g->most[l->label_id].made_bytes, made = l->outside_bytes; /* may miss what moves */
-        if (made > before && made - before > most) maker = l, most = made - before;
+        const SlabLabelStats* stats = &g->rows[n];
+        if (stats->label_id >= g->ids) continue;
+        uint64_t before = g->most[stats->label_id].made_bytes, made = stats->outside_bytes; /* may miss what moves */
+        if (made > before && made - before > most) maker = stats, most = made - before;
     }
     return maker;
 }
 
-static void say(Gate* g, const SlabLabelStats* l, size_t count, unsigned round) {
-    const Most* most = &g->most[l->label_id];
+static void say(Gate* g, const SlabLabelStats* stats, size_t count, unsigned round) {
+    const Most* most = &g->most[stats->label_id];
     if (g->why_bytes == 0) return;
     int n = snprintf(g->why, g->why_bytes,
                      "%s retains %" PRIu64 " objects of %" PRIu64
                      " bytes after round %u, and after no earlier one more than "
                      "%" PRIu64 " of %" PRIu64 ": %" PRIu64 " phases of it are open, %" PRIu64 " drain",
-                     l->label, l->live_objects, l->live_bytes, round, most->objects, most->bytes, l->phases_open,
-                     l->draining_phases);
-    const SlabLabelStats* from = has_ring(g, l) ? maker(g, count) : NULL;
+                     stats->label, stats->live_objects, stats->live_bytes, round, most->objects, most->bytes,
+                     stats->phases_open, stats->draining_phases);
+    const SlabLabelStats* from = has_ring(g, stats) ? maker(g, count) : NULL;
     if (from != NULL && n > 0 && (size_t)n < g->why_bytes)
         (void)snprintf(g->why + n, g->why_bytes - (size_t)n, "; made outside of scopes, most by %s", from->label);
 }
@@ -93,15 +93,17 @@ static bool compare(Gate* g, unsigned round, bool first) {
     if (g->blind) return false;
 
     for (size_t n = 0; n < count && n < g->room; n++) {
-        const SlabLabelStats* l = &g->rows[n];
-        if (l->label_id >= g->ids || (g->o.label != NULL && strncmp(l->label, g->o.label, sizeof l->label - 1) != 0))
+        const SlabLabelStats* stats = &g->rows[n];
+        if (stats->label_id >= g->ids ||
+            (g->o.label != NULL && strncmp(stats->label, g->o.label, sizeof stats->label - 1) != 0))
             continue;
-        Most* m = &g->most[l->label_id];
+        Most* m = &g->most[stats->label_id];
         /* A request may take up to a quarter more bytes elsewhere: in a class instead of a region. */
-        bool more =
-            l->live_objects > sum(m->objects, g->o.objects) || l->live_bytes > sum(m->bytes + m->bytes / 4, g->o.bytes);
-        uint64_t by = l->live_bytes > m->bytes ? l->live_bytes - m->bytes : 0; /* more objects may be fewer bytes */
-        if (!first && more && (worst == NULL || by > worst_by)) worst = l, worst_by = by;
+        bool more = stats->live_objects > sum(m->objects, g->o.objects) ||
+                    stats->live_bytes > sum(m->bytes + m->bytes / 4, g->o.bytes);
+        uint64_t by =
+            stats->live_bytes > m->bytes ? stats->live_bytes - m->bytes : 0; /* more objects may be fewer bytes */
+        if (!first && more && (worst == NULL || by > worst_by)) worst = stats, worst_by = by;
     }
     if (worst != NULL) {
         say(g, worst, count, round);
@@ -109,12 +111,12 @@ static bool compare(Gate* g, unsigned round, bool first) {
     }
 
     for (size_t n = 0; n < count && n < g->room; n++) {
-        const SlabLabelStats* l = &g->rows[n];
-        if (l->label_id >= g->ids) continue;
-        Most* m = &g->most[l->label_id];
-        if (l->live_objects > m->objects) m->objects = l->live_objects;
-        if (l->live_bytes > m->bytes) m->bytes = l->live_bytes;
-        if (first) m->made_bytes = l->outside_bytes;
+        const SlabLabelStats* stats = &g->rows[n];
+        if (stats->label_id >= g->ids) continue;
+        Most* m = &g->most[stats->label_id];
+        if (stats->live_objects > m->objects) m->objects = stats->live_objects;
+        if (stats->live_bytes > m->bytes) m->bytes = stats->live_bytes;
+        if (first) m->made_bytes = stats->outside_bytes;
     }
     return true;
 }

@@ -89,6 +89,6 @@ TSI_COLD bool tsi_failed_bool(int error, const char* literal);
  * sentence of slab_last_error explains the ignored words of the environment, and is empty if there are none. */
 bool tsi_options_read(SlabOptions* out, const SlabOptions* in, uint32_t* bad_environment);
 /* Writes that sentence to standard error: once a process, and not for an allocator that is quiet or has a misuse_fn. */
-void tsi_options_complain(const SlabOptions* o);
+void tsi_options_complain(const SlabOptions* options);
 
 #endif

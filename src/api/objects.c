@@ -51,8 +51,8 @@ TSI_NOINLINE void* tsi_alloc_any(TsiArena* a, size_t size, size_t align, TsiRef 
     unsigned cls = align == TSI_ALIGN_GROWS ? grown_class(a, size, ref)
                    : align <= 16            ? tsi_class_of(size)
                                             : tsi_class_aligned(a->space.classes, size, align);
-    TsiRequest q = {size, align, ref, cls, prefer, handle};
-    void* p = tsi_alloc_slow(a, &q);
+    TsiRequest request = {size, align, ref, cls, prefer, handle};
+    void* p = tsi_alloc_slow(a, &request);
     tsi_segment_tick(a);
     return p;
 }
@@ -190,10 +190,10 @@ void* slab_malloc_epoch(SlabAllocator* s, size_t size, EpochId epoch) {
 
     /* While the thread has a LIVE heap in the record's incarnation the record is that incarnation's, and so is its id.
      * Only the thread makes its heap LIVE: it has been so since before the id was read. Record 0 has no id. */
-    TsiInc* i = tsi_binding_inc(b, epoch);
-    TsiHeap* h = tsi_binding_led(b, i);
+    TsiInc* inc = tsi_binding_inc(b, epoch);
+    TsiHeap* h = tsi_binding_led(b, inc);
     TsiRef ref = tsi_load_relaxed(&h->key);
-    if (TSI_UNLIKELY(tsi_load_relaxed(&i->id) != epoch || ((ref ^ epoch) & TSI_INC_MAX) != 0))
+    if (TSI_UNLIKELY(tsi_load_relaxed(&inc->id) != epoch || ((ref ^ epoch) & TSI_INC_MAX) != 0))
         return alloc_by_id(s, size, epoch);
     if (TSI_UNLIKELY(!tsi_word_is(&h->word, b->live_word))) return alloc_by_id(s, size, epoch);
     return tsi_alloc_in(b, h, size, ref, false);

@@ -42,20 +42,20 @@ static const Option table[] = {
 
 enum { COUNT = sizeof table / sizeof table[0], WORD_MOST = 40 /* bytes of a word that are shown */ };
 
-static uint64_t get(const SlabOptions* o, const Option* t) {
+static uint64_t get(const SlabOptions* options, const Option* t) {
     uint8_t b;
     uint32_t w;
     uint64_t q;
-    const char* at = (const char*)o + t->offset;
+    const char* at = (const char*)options + t->offset;
     if (t->size == 1) return memcpy(&b, at, 1), b;
     if (t->size == 4) return memcpy(&w, at, 4), w;
     return memcpy(&q, at, 8), q;
 }
 
-static void set(SlabOptions* o, const Option* t, uint64_t v) {
+static void set(SlabOptions* options, const Option* t, uint64_t v) {
     uint8_t b = (uint8_t)v;
     uint32_t w = (uint32_t)v;
-    char* at = (char*)o + t->offset;
+    char* at = (char*)options + t->offset;
     if (t->size == 1) memcpy(at, &b, 1);
     else if (t->size == 4) memcpy(at, &w, 4);
     else memcpy(at, &v, 8);
@@ -158,7 +158,7 @@ static void explain(const char* word, size_t n, const Option* t, size_t name_byt
 
 /* Sets the option of the word name=value. Returns false, and explains it, if there is no such option or it has no such
  * value. *fixed becomes true if warm_bytes is set. */
-static bool apply_word(SlabOptions* o, const char* word, size_t n, bool* fixed) {
+static bool apply_word(SlabOptions* options, const char* word, size_t n, bool* fixed) {
     const char* eq = memchr(word, '=', n);
     size_t name_bytes = eq != NULL ? (size_t)(eq - word) : n;
     const Option* t = find(word, name_bytes);
@@ -169,18 +169,18 @@ static bool apply_word(SlabOptions* o, const char* word, size_t n, bool* fixed) 
     }
     bool warm = t->offset == offsetof(SlabOptions, warm_bytes);
     if (warm) *fixed = true;
-    set(o, t, warm && v == 0 ? UINT64_MAX : v);
+    set(options, t, warm && v == 0 ? UINT64_MAX : v);
     return true;
 }
 
-static uint32_t apply_environment(SlabOptions* o, bool* fixed) {
+static uint32_t apply_environment(SlabOptions* options, bool* fixed) {
     uint32_t bad = 0;
     int saved = errno;
     const char* at = tsi_os_getenv("TSLAB_OPTIONS");
     tsi_clear_error();
     while (at != NULL && *at != 0) {
         size_t n = strcspn(at, ",");
-        if (n != 0 && !apply_word(o, at, n, fixed)) bad++;
+        if (n != 0 && !apply_word(options, at, n, fixed)) bad++;
         at += n;
         if (*at == ',') at++;
     }
@@ -188,10 +188,11 @@ static uint32_t apply_environment(SlabOptions* o, bool* fixed) {
     return bad;
 }
 
-void tsi_options_complain(const SlabOptions* o) {
+void tsi_options_complain(const SlabOptions* options) {
     static _Atomic bool told;
     char line[TSI_SENTENCE_BYTES + 32];
-    if (o->quiet || o->misuse_fn != NULL || tsi_swap_seq(&told, true)) return; /* once a process: nothing is ordered */
+    if (options->quiet || options->misuse_fn != NULL || tsi_swap_seq(&told, true))
+        return; /* once a process: nothing is ordered */
     int n = snprintf(line, sizeof line, "temporal-slab: %s\n", slab_last_error());
     if (n > 0) tsi_os.complain(line, (size_t)n);
 }

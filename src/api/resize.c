@@ -83,9 +83,9 @@ static TsiBinding* grown_large(TsiArena* a, const TsiPlace* at, size_t size, boo
     *lost = false;
     if (b == NULL || !tsi_large_grow(b, at, size)) return NULL;
     if (TSI_UNLIKELY(b->budget.soft != 0)) {
-        TsiBudgetEvents e = b->budget; /* the function may allocate */
+        TsiBudgetEvents events = b->budget; /* the function may allocate */
         uint64_t seq = tsi_tag_seq(tsi_load_seq(&tsi_slab(&a->space, at->slab_id)->tag)), tag;
-        tsi_budget_notify(a, &e, 0);
+        tsi_budget_notify(a, &events, 0);
         *lost = !tsi_place_is_live(a, at, &tag) || tsi_tag_seq(tag) != seq;
     }
     return b;
@@ -250,6 +250,6 @@ bool slab_ptr_epoch(SlabAllocator* s, const void* p, EpochId* id, uint64_t* era)
 uint32_t slab_object_count(uint32_t size) {
     tsi_process_init();
     unsigned cls = tsi_class_of(size);
-    const TsiClass* c = &tsi_space_default_classes()->c[cls];
-    return cls != 0 ? (uint32_t)c->slots << c->lines_log2 : 0;
+    const TsiClass* shape = &tsi_space_default_classes()->c[cls];
+    return cls != 0 ? (uint32_t)shape->slots << shape->lines_log2 : 0;
 }

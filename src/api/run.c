@@ -72,14 +72,14 @@ static void unclaim(SlabRun* run, TsiDomain* d, TsiRef ref) {
     if (r == NULL) return;
     TsiBinding* b = tsi_binding_get(a, false);
     TsiHeap* h = tsi_heap(a, tsi_tag_index(tsi_load_relaxed(&tsi_region_slab(&a->space, r)->tag)));
-    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
+    TsiInc* inc = tsi_inc(&a->phases, tsi_ref_index(ref));
     uintptr_t at = run->at_ - (uintptr_t)tsi_load_relaxed(&r->base);
 
     bool live = tsi_bracket_enter(b, h, tsi_busy_region(r)); /* Z4 */
-    if (!live) tsi_phase_lock(i);
+    if (!live) tsi_phase_lock(inc);
     tsi_region_unclaim(r, run->from_, (uint32_t)at, (uint32_t)run->count_);
     if (live) tsi_bracket_leave(b, h);
-    else tsi_phase_unlock(i);
+    else tsi_phase_unlock(inc);
 
     run->region_ = NULL;
     run->at_ = run->end_ = 0;

@@ -36,9 +36,9 @@ void tsi_scope_ambient(TsiBinding* b) {
 }
 
 /* Refreshes first, or scopes of destroyed allocators would pile up. */
-TSI_NOINLINE bool tsi_scopes_make_room(TsiThread* t) {
-    tsi_scopes_refresh(t);
-    return t->scope_count != t->scope_capacity || tsi_scopes_grow(t);
+TSI_NOINLINE bool tsi_scopes_make_room(TsiThread* thread) {
+    tsi_scopes_refresh(thread);
+    return thread->scope_count != thread->scope_capacity || tsi_scopes_grow(thread);
 }
 
 TSI_INLINE bool push(TsiArena* a, TsiBinding* b, TsiDomain* d) {
@@ -47,9 +47,9 @@ TSI_INLINE bool push(TsiArena* a, TsiBinding* b, TsiDomain* d) {
     return true;
 }
 
-uint32_t tsi_scopes_inside(const TsiThread* t, const TsiDomain* d) {
+uint32_t tsi_scopes_inside(const TsiThread* thread, const TsiDomain* d) {
     uint32_t inside = 0;
-    for (uint32_t n = 0; n < t->scope_count; n++) inside += tsi_scope_is_of(&t->scopes[n], d);
+    for (uint32_t n = 0; n < thread->scope_count; n++) inside += tsi_scope_is_of(&thread->scopes[n], d);
     return inside;
 }
 
@@ -63,11 +63,11 @@ void tsi_scope_pop(TsiScope* top) {
 void tsi_scopes_add(TsiArena* a, TsiDomain* d, int n) {
     if (d->own) return;
     TsiRef ref = tsi_load_acquire(&d->phase.ref); /* pairs with wrap */
-    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
+    TsiInc* inc = tsi_inc(&a->phases, tsi_ref_index(ref));
     if (ref == 0) return;
-    tsi_phase_lock(i);
-    if (tsi_inc_era(i) == tsi_ref_era(ref)) tsi_add_relaxed(&i->scopes, (uint32_t)n);
-    tsi_phase_unlock(i);
+    tsi_phase_lock(inc);
+    if (tsi_inc_era(inc) == tsi_ref_era(ref)) tsi_add_relaxed(&inc->scopes, (uint32_t)n);
+    tsi_phase_unlock(inc);
 }
 
 static bool domain_enter(epoch_domain_t* p) {
@@ -225,8 +225,8 @@ bool epoch_domain_switch(epoch_domain_t* to, epoch_domain_t** from) {
     if (to != NULL && !tsi_domain_usable(d)) return false;
     if (to != NULL && tsi_domain_is_anothers(d)) return tsi_domain_refuse(d, TSI_DOMAIN_ANOTHERS);
     epoch_domain_t* old = epoch_domain_current();
-    TsiThread* t = tsi_tls.thread;
-    TsiScope* top = old != NULL ? &t->scopes[t->scope_count - 1] : NULL;
+    TsiThread* thread = tsi_tls.thread;
+    TsiScope* top = old != NULL ? &thread->scopes[thread->scope_count - 1] : NULL;
     if (to != old && old != NULL && tsi_domain_runs(tsi_domain_of(old)))
         return tsi_domain_refuse(tsi_domain_of(old), TSI_DOMAIN_RUNS);
     if (to != old && !switch_to(top, d)) return false;
@@ -269,9 +269,9 @@ bool slab_scope_outer(SlabAllocator* s) {
 bool slab_scope_outer_leave(SlabAllocator* s) {
     TsiArena* a = tsi_arena(s);
     if (a == NULL) return tsi_failed_bool(EINVAL, "the allocator is NULL, or was not created");
-    TsiThread* t = tsi_tls.thread;
-    if (t != NULL) tsi_scopes_refresh(t);
-    TsiScope* top = t != NULL && t->scope_count != 0 ? &t->scopes[t->scope_count - 1] : NULL;
+    TsiThread* thread = tsi_tls.thread;
+    if (thread != NULL) tsi_scopes_refresh(thread);
+    TsiScope* top = thread != NULL && thread->scope_count != 0 ? &thread->scopes[thread->scope_count - 1] : NULL;
     if (top != NULL && top->domain == NULL && top->serial == a->serial) {
         bool late = TSI_UNLIKELY(tsi_tls.exiting);
         if (late) tsi_thread_late_enter();
@@ -286,9 +286,9 @@ bool slab_scope_outer_leave(SlabAllocator* s) {
 }
 
 epoch_domain_t* epoch_domain_current(void) {
-    TsiThread* t = tsi_tls.thread;
-    if (t != NULL) tsi_scopes_refresh(t);
-    TsiDomain* d = t != NULL && t->scope_count != 0 ? t->scopes[t->scope_count - 1].domain : NULL;
+    TsiThread* thread = tsi_tls.thread;
+    if (thread != NULL) tsi_scopes_refresh(thread);
+    TsiDomain* d = thread != NULL && thread->scope_count != 0 ? thread->scopes[thread->scope_count - 1].domain : NULL;
     return d != NULL ? &d->pub : NULL;
 }
 
@@ -301,22 +301,23 @@ SlabAllocator* epoch_domain_allocator(void) {
 
 /* Leaves a domain behind that the exiting thread has made and is still inside of: no other thread may know of it, so
  * its record must not stay, unless a thread is inside, or objects must stay in it. */
-static void leave_with_maker(TsiThread* t, TsiDomain* d) {
+static void leave_with_maker(TsiThread* thread, TsiDomain* d) {
     if (d->drains && tsi_domain_refs(d) == 0) { /* also when another thread made it */
         tsi_domain_drain_left(d);
         return;
     }
     bool stays = d->own && !d->pub.auto_close;
-    if (tsi_load_relaxed(&d->maker) != t->number || tsi_domain_refs(d) != 0 || stays) return;
+    if (tsi_load_relaxed(&d->maker) != thread->number || tsi_domain_refs(d) != 0 || stays) return;
     if (tsi_load_relaxed(&d->owner_only)) tsi_domain_disown(d); /* its phase has just ended */
     tsi_domain_leave_behind(d);
 }
 
 /* Releases the phases in `a` that belong to the exiting thread alone, and opens their domains to all threads. */
-static void end_owned(TsiThread* t, TsiArena* a) {
+static void end_owned(TsiThread* thread, TsiArena* a) {
     for (uint32_t n = 0; n < tsi_table_used(&a->domains); n++) {
         TsiDomain* d = tsi_table_at(&a->domains, n);
-        if (!tsi_domain_is_alive(d) || !tsi_load_relaxed(&d->owner_only) || tsi_load_relaxed(&d->maker) != t->number)
+        if (!tsi_domain_is_alive(d) || !tsi_load_relaxed(&d->owner_only) ||
+            tsi_load_relaxed(&d->maker) != thread->number)
             continue;
 
         char label[TSI_LABEL_BYTES];
@@ -337,35 +338,35 @@ static void end_owned(TsiThread* t, TsiArena* a) {
 
 /* Calls end_owned for all living allocators, not only those that the thread has used: cleanups that run meanwhile may
  * use any. */
-static void end_all_owned(TsiThread* t) {
-    t->owns = false;
+static void end_all_owned(TsiThread* thread) {
+    thread->owns = false;
     for (uint64_t serial = 0;;) {
         TsiArena* a = tsi_registry_hold_after(serial);
         if (a == NULL) return;
         serial = a->serial;
-        t->held = a;
-        end_owned(t, a);
-        t->held = NULL;
+        thread->held = a;
+        end_owned(thread, a);
+        thread->held = NULL;
         tsi_tls_forget(); /* as in end_scopes */
         tsi_registry_unhold(a);
     }
 }
 
-static void end_scopes_once(TsiThread* t) {
-    while (t->scope_count != 0) {
-        TsiScope top = t->scopes[t->scope_count - 1];
+static void end_scopes_once(TsiThread* thread) {
+    while (thread->scope_count != 0) {
+        TsiScope top = thread->scopes[thread->scope_count - 1];
         TsiArena* a = tsi_registry_hold(top.serial);
         if (a == NULL) { /* its allocator is gone, and the domain with it */
-            t->scope_count--;
+            thread->scope_count--;
             continue;
         }
-        t->held = a;
-        tsi_scope_pop(&t->scopes[t->scope_count - 1]);
+        thread->held = a;
+        tsi_scope_pop(&thread->scopes[thread->scope_count - 1]);
         if (tsi_domain_is_alive(top.domain)) {
             leave(a, top.domain);
-            leave_with_maker(t, top.domain);
+            leave_with_maker(thread, top.domain);
         }
-        t->held = NULL;
+        thread->held = NULL;
         tsi_tls_forget(); /* the arena may be gone at once, with its owner's address */
         tsi_registry_unhold(a);
     }
@@ -373,21 +374,21 @@ static void end_scopes_once(TsiThread* t) {
 
 /* Ends the thread's scopes and owned phases until none is left: cleanups of phases may leave the thread inside of a
  * domain, or with one that is its alone. */
-static void end_scopes(TsiThread* t) {
+static void end_scopes(TsiThread* thread) {
     do {
-        end_scopes_once(t);
-        if (t->owns) end_all_owned(t);
-    } while (t->scope_count != 0 || t->owns);
+        end_scopes_once(thread);
+        if (thread->owns) end_all_owned(thread);
+    } while (thread->scope_count != 0 || thread->owns);
 }
 
 /* Resets the domains in a fork child: vanished threads may have held any domain's lock, anywhere in a call. Only the
  * scopes of this thread and the detached ones remain. */
 static void child_domains(TsiArena* a) {
     for (uint32_t n = 1; n < tsi_table_used(&a->phases.incs); n++) {
-        TsiInc* i = tsi_inc(&a->phases, n);
+        TsiInc* inc = tsi_inc(&a->phases, n);
         /* not written: its page may be with the system */
-        if (tsi_load_relaxed(&i->scopes) != 0) tsi_store_relaxed(&i->scopes, 0);
-        if (i->named) i->named = false;
+        if (tsi_load_relaxed(&inc->scopes) != 0) tsi_store_relaxed(&inc->scopes, 0);
+        if (inc->named) inc->named = false;
     }
 
     for (uint32_t n = 0; n < tsi_table_used(&a->domains); n++) {
@@ -410,10 +411,10 @@ static void child_domains(TsiArena* a) {
         }
 
         if (!tsi_ref_is_current(&a->phases, ref)) continue;
-        TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
-        i->named = true;
+        TsiInc* inc = tsi_inc(&a->phases, tsi_ref_index(ref));
+        inc->named = true;
         if (tsi_domain_is_anothers(d)) { /* its thread was about to end it: now anybody may, by its id */
-            tsi_inc_disown(i);
+            tsi_inc_disown(inc);
             tsi_domain_disown(d);
         }
     }
@@ -422,10 +423,10 @@ static void child_domains(TsiArena* a) {
 static void drop_scopes(void) {
     TsiArena* each;
     for (uint32_t at = 0; (each = tsi_registry_next(&at)) != NULL;) child_domains(each);
-    TsiThread* t = tsi_tls.thread;
-    for (uint32_t n = 0; t != NULL && n < t->scope_count; n++) {
-        TsiArena* a = tsi_registry_hold(t->scopes[n].serial);
-        TsiDomain* d = t->scopes[n].domain;
+    TsiThread* thread = tsi_tls.thread;
+    for (uint32_t n = 0; thread != NULL && n < thread->scope_count; n++) {
+        TsiArena* a = tsi_registry_hold(thread->scopes[n].serial);
+        TsiDomain* d = thread->scopes[n].domain;
         if (a == NULL) continue;
         if (tsi_domain_is_alive(d)) {
             tsi_domain_refs_set(d, tsi_domain_refs(d) + 1);

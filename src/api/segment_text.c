@@ -45,9 +45,9 @@ static bool same_kind(const TsiMetric* m, uint32_t type) {
 }
 
 /* Fills a section of the report: as many rows as the copy has, or a single row where a report has one, whatever form
- * the segment gives it. r has room for them. */
-static void fill_section(const SlabSegment* s, TsiReport* r, TsiSection section, uint32_t scope) {
-    TsiRows rows = tsi_report_rows(r, section);
+ * the segment gives it. report has room for them. */
+static void fill_section(const SlabSegment* s, TsiReport* report, TsiSection section, uint32_t scope) {
+    TsiRows rows = tsi_report_rows(report, section);
     uint32_t count = (uint32_t)slab_segment_rows(s, scope).count; /* rows.count may be a field that was just set */
     if (tsi_sections[section].form != SLAB_SEGMENT_ARRAY && count > 1) count = 1;
     for (unsigned i = 0; i < TSI_METRICS; i++) {
@@ -63,60 +63,60 @@ static void fill_section(const SlabSegment* s, TsiReport* r, TsiSection section,
 }
 
 /* Brings ids that index tables of the writers within bounds. */
-static void within_bounds(TsiReport* r) {
-    for (uint32_t n = 0; n < r->label_count; n++) r->labels[n].label_id %= TSI_LABELS_MAX + 1; /* the rest */
-    for (uint32_t n = 0; n < r->phase_count; n++) r->phases[n].label_id %= TSI_LABELS_MAX;
-    for (uint32_t n = 0; n < r->epoch_rows; n++) r->epochs[n].label_id %= TSI_LABELS_MAX;
+static void within_bounds(TsiReport* report) {
+    for (uint32_t n = 0; n < report->label_count; n++) report->labels[n].label_id %= TSI_LABELS_MAX + 1; /* the rest */
+    for (uint32_t n = 0; n < report->phase_count; n++) report->phases[n].label_id %= TSI_LABELS_MAX;
+    for (uint32_t n = 0; n < report->epoch_rows; n++) report->epochs[n].label_id %= TSI_LABELS_MAX;
 }
 
 /* Sets the figures that the reader alone knows: the age of the publication, whether it is the latest, and the process's
  * state. */
-static void set_ages(const SlabSegment* s, TsiReport* r) {
+static void set_ages(const SlabSegment* s, TsiReport* report) {
     static const char* const words[] = {"running", "stopped", "ended"};
     uint64_t now = tsi_os.now_ns();
     SlabProcessState state = s->state == SLAB_SEGMENT_ENDED ? SLAB_PROCESS_ENDED : slab_segment_process(s);
-    memset(r->process_state, 0, sizeof r->process_state);
-    memcpy(r->process_state, words[state], strlen(words[state]));
-    r->allocator = s->slot;
-    r->changed_since = s->changed;
-    r->figures_age_ns = now > r->figures_ns ? now - r->figures_ns : 0;
-    r->phases_age_ns = now > r->phases_ns ? now - r->phases_ns : 0;
+    memset(report->process_state, 0, sizeof report->process_state);
+    memcpy(report->process_state, words[state], strlen(words[state]));
+    report->allocator = s->slot;
+    report->changed_since = s->changed;
+    report->figures_age_ns = now > report->figures_ns ? now - report->figures_ns : 0;
+    report->phases_age_ns = now > report->phases_ns ? now - report->phases_ns : 0;
 }
 
-static bool report_make(const SlabSegment* s, TsiReport* r) {
+static bool report_make(const SlabSegment* s, TsiReport* report) {
     uint32_t scopes[TSI_SECTIONS], counts[TSI_SECTIONS] = {0};
-    memset(r, 0, sizeof *r);
-    r->mapping_bytes = 1;
+    memset(report, 0, sizeof *report);
+    report->mapping_bytes = 1;
 
     for (unsigned n = 0; n < TSI_SECTIONS; n++) {
         scopes[n] = scope_of(s, (TsiSection)n);
         if (scopes[n] == NONE || tsi_sections[n].form != SLAB_SEGMENT_ARRAY) continue;
         counts[n] = (uint32_t)slab_segment_rows(s, scopes[n]).count; /* below 2^32 by its capacity */
-        r->mapping_bytes += counts[n] * tsi_sections[n].row_bytes;
+        report->mapping_bytes += counts[n] * tsi_sections[n].row_bytes;
     }
 
-    char* at = r->mapping = tsi_os_map(r->mapping_bytes);
+    char* at = report->mapping = tsi_os_map(report->mapping_bytes);
     if (at == NULL) return false;
     for (unsigned n = 0; n < TSI_SECTIONS; n++) {
         if (tsi_sections[n].form != SLAB_SEGMENT_ARRAY) continue;
-        tsi_report_set_rows(r, (TsiSection)n, at, counts[n]);
+        tsi_report_set_rows(report, (TsiSection)n, at, counts[n]);
         at += counts[n] * tsi_sections[n].row_bytes; /* all rows are multiples of 8 bytes */
     }
 
     for (unsigned n = 0; n < TSI_SECTIONS; n++)
-        if (scopes[n] != NONE) fill_section(s, r, (TsiSection)n, scopes[n]);
-    within_bounds(r);
-    set_ages(s, r);
+        if (scopes[n] != NONE) fill_section(s, report, (TsiSection)n, scopes[n]);
+    within_bounds(report);
+    set_ages(s, report);
     return true;
 }
 
 static bool write_copy(const SlabSegment* s, TsiWriteFn write, void* ctx,
                        bool (*text)(const TsiReport*, TsiWriteFn, void*)) {
-    TsiReport r;
+    TsiReport report;
     if (s == NULL || !s->filled || write == NULL) return errno = EINVAL, false;
-    if (!report_make(s, &r)) return false;
-    bool whole = text(&r, write, ctx);
-    tsi_report_drop(&r);
+    if (!report_make(s, &report)) return false;
+    bool whole = text(&report, write, ctx);
+    tsi_report_drop(&report);
     return whole;
 }
 

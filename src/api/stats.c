@@ -86,20 +86,20 @@ void slab_stats_epoch(SlabAllocator* s, uint32_t index, EpochId epoch, SlabEpoch
     unsigned cls = tsi_class_number(index);
     TsiRef ref = a != NULL && cls != 0 ? tsi_phases_resolve(&a->phases, epoch) : 0;
     if (ref == 0) return;
-    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
+    TsiInc* inc = tsi_inc(&a->phases, tsi_ref_index(ref));
     out->version = SLAB_STATS_VERSION;
     out->class_index = index;
     out->object_size = tsi_class_object_size(a, cls);
     out->epoch_id = epoch;
-    tsi_phase_lock(i);
+    tsi_phase_lock(inc);
     out->epoch_era = tsi_ref_era(ref);
     out->state = tsi_ref_is_active(&a->phases, ref) ? EPOCH_ACTIVE : EPOCH_CLOSING;
-    uint64_t since = tsi_load_relaxed(&i->open_since_ns);
+    uint64_t since = tsi_load_relaxed(&inc->open_since_ns);
     out->open_since_ns = since != TSI_UNTIMED ? since : 0;
-    out->rss_before_close = i->rss_before;
-    out->rss_after_close = i->rss_after;
-    memcpy(out->label, i->label, sizeof out->label);
-    tsi_phase_unlock(i);
+    out->rss_before_close = inc->rss_before;
+    out->rss_after_close = inc->rss_after;
+    memcpy(out->label, inc->label, sizeof out->label);
+    tsi_phase_unlock(inc);
     tsi_snapshot_slabs(a, add_epoch, &(Walk){a, out, cls, ref});
 }
 
@@ -111,14 +111,14 @@ void slab_stats_refusals(SlabAllocator* s, SlabRefusals* out) {
 /* Copies as many rows of a section as there is room for. Returns how many there are. */
 static size_t copy_rows(SlabAllocator* s, TsiSection section, void* out, size_t capacity) {
     TsiArena* a = tsi_arena(s);
-    TsiReport r;
+    TsiReport report;
     if (a == NULL) return 0;
     tsi_decay_poll(a, tsi_binding_get(a, false));
-    if (!tsi_report_take(a, &r)) return 0;
-    TsiRows rows = tsi_report_rows(&r, section);
+    if (!tsi_report_take(a, &report)) return 0;
+    TsiRows rows = tsi_report_rows(&report, section);
     size_t n = capacity < rows.count ? capacity : rows.count;
     if (out != NULL && n != 0) memcpy(out, rows.first, n * rows.bytes);
-    tsi_report_drop(&r);
+    tsi_report_drop(&report);
     return rows.count;
 }
 
@@ -132,14 +132,15 @@ size_t slab_stats_phases(SlabAllocator* s, SlabPhaseStats* out, size_t capacity)
 
 ThreadStats slab_stats_thread(void) {
     ThreadStats out;
-    TsiThread* t = tsi_tls.thread;
+    TsiThread* thread = tsi_tls.thread;
     TsiSamples sum;
     memset((void*)&sum, 0, sizeof sum);
-    for (uint32_t n = 0; t != NULL && n < t->ref_capacity; n++) {
-        TsiArena* a =
-            t->refs[n].serial != 0 && t->refs[n].binding != NULL ? tsi_registry_hold(t->refs[n].serial) : NULL;
+    for (uint32_t n = 0; thread != NULL && n < thread->ref_capacity; n++) {
+        TsiArena* a = thread->refs[n].serial != 0 && thread->refs[n].binding != NULL
+                          ? tsi_registry_hold(thread->refs[n].serial)
+                          : NULL;
         if (a == NULL) continue;
-        tsi_samples_fold(&sum, &t->refs[n].binding->samples);
+        tsi_samples_fold(&sum, &thread->refs[n].binding->samples);
         tsi_registry_unhold(a);
     }
     memcpy(&out, (const void*)sum.sum, sizeof out);
@@ -167,12 +168,12 @@ enum { TOP_ROWS = 256 };
 static bool write_report(SlabAllocator* s, TsiWriteFn write, void* ctx, int each,
                          bool (*text)(const TsiReport*, TsiWriteFn, void*)) {
     TsiArena* a = tsi_arena(s);
-    TsiReport r;
+    TsiReport report;
     if (a == NULL || write == NULL) return tsi_error_set(EINVAL), false;
     tsi_decay_poll(a, tsi_binding_get(a, false));
-    if (!tsi_report_take_rows(a, each, &r)) return false;
-    bool whole = text(&r, write, ctx);
-    tsi_report_drop(&r);
+    if (!tsi_report_take_rows(a, each, &report)) return false;
+    bool whole = text(&report, write, ctx);
+    tsi_report_drop(&report);
     return whole;
 }
 

@@ -31,36 +31,37 @@ static void add(Text* t, const char* format, ...) {
     if (n > 0) t->used += (size_t)n;
 }
 
-static void add_epoch(Text* t, const EpochReceipt* r) {
-    char label[sizeof r->label];
+static void add_epoch(Text* t, const EpochReceipt* receipt) {
+    char label[sizeof receipt->label];
     size_t n = 0;
-    for (; n < sizeof label - 1 && r->label[n] != 0; n++)
-        label[n] = (unsigned char)r->label[n] < ' ' || r->label[n] == 0x7f ? '?' : r->label[n];
+    for (; n < sizeof label - 1 && receipt->label[n] != 0; n++)
+        label[n] = (unsigned char)receipt->label[n] < ' ' || receipt->label[n] == 0x7f ? '?' : receipt->label[n];
     label[n] = 0;
     if (n != 0) add(t, "\"%s\", ", label);
-    add(t, r->epoch_id >> 31 != 0 ? "epoch 0x%" PRIx32 : "epoch %" PRIu32, r->epoch_id);
-    add(t, " era %" PRIu64 ":", r->epoch_era);
+    add(t, receipt->epoch_id >> 31 != 0 ? "epoch 0x%" PRIx32 : "epoch %" PRIu32, receipt->epoch_id);
+    add(t, " era %" PRIu64 ":", receipt->epoch_era);
 }
 
-size_t epoch_receipt_text(const EpochReceipt* r, char* out, size_t n) {
+size_t epoch_receipt_text(const EpochReceipt* receipt, char* out, size_t n) {
     Text t = {out, out != NULL ? n : 0, 0};
     if (t.room != 0) out[0] = 0;
-    if (r == NULL) return 0;
-    const Piece objects[] = {{"allocated", r->objects_allocated, r->bytes_allocated},
-                             {"freed", r->objects_freed, r->bytes_freed},
-                             {"released", r->objects_released, r->bytes_released},
-                             {"escaped", r->objects_escaped, r->bytes_escaped}};
-    add_epoch(&t, r);
+    if (receipt == NULL) return 0;
+    const Piece objects[] = {{"allocated", receipt->objects_allocated, receipt->bytes_allocated},
+                             {"freed", receipt->objects_freed, receipt->bytes_freed},
+                             {"released", receipt->objects_released, receipt->bytes_released},
+                             {"escaped", receipt->objects_escaped, receipt->bytes_escaped}};
+    add_epoch(&t, receipt);
     for (unsigned i = 0; i < 4; i++)
         add(&t, "%s %s %" PRIu64 " (%" PRIu64 " bytes)", i == 0 ? " objects" : ",", objects[i].what, objects[i].count,
             objects[i].bytes);
     add(&t,
         "; slabs returned %" PRIu64 " (%" PRIu64 " bytes), %" PRIu32 " of them regions, deferred %" PRIu64 " (%" PRIu64
         " bytes)",
-        r->slabs_returned, r->bytes_returned, r->regions_returned, r->slabs_deferred, r->bytes_deferred);
-    add(&t, "; interrupts %" PRIu32 "; took %" PRIu64 " ns", r->interrupts, r->close_ns);
-    if (r->rss_before != 0)
-        add(&t, "; resident bytes %" PRIu64 " before, %" PRIu64 " after", r->rss_before, r->rss_after);
+        receipt->slabs_returned, receipt->bytes_returned, receipt->regions_returned, receipt->slabs_deferred,
+        receipt->bytes_deferred);
+    add(&t, "; interrupts %" PRIu32 "; took %" PRIu64 " ns", receipt->interrupts, receipt->close_ns);
+    if (receipt->rss_before != 0)
+        add(&t, "; resident bytes %" PRIu64 " before, %" PRIu64 " after", receipt->rss_before, receipt->rss_after);
     return t.used;
 }
 
@@ -76,9 +77,9 @@ static size_t line_end(const char* text, size_t width) {
     return marked != 0 ? marked : end;
 }
 
-size_t epoch_receipt_lines(const EpochReceipt* r, size_t width, char* out, size_t n) {
+size_t epoch_receipt_lines(const EpochReceipt* receipt, size_t width, char* out, size_t n) {
     char text[1024]; /* the longest one has less than 700 */
-    size_t len = epoch_receipt_text(r, text, sizeof text);
+    size_t len = epoch_receipt_text(receipt, text, sizeof text);
     for (size_t at = 0; len - at > width;) {
         size_t end = line_end(text + at, width);
         if (end == 0) break;

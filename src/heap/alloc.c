@@ -101,27 +101,27 @@ static void count_closed(TsiBinding* b, unsigned cls) {
 
 /* Refills a used-up line from its owner's frees alone, the common case: hands out its n free slots. Returns false if
  * others have freed here or there is a profile: call tsi_line_refill then. */
-TSI_INLINE bool refill_plain(TsiBinding* b, TsiLine* l, const TsiClass* c, unsigned n) {
+TSI_INLINE bool refill_plain(TsiBinding* b, TsiLine* l, const TsiClass* shape, unsigned n) {
     TsiSpace* s = &b->arena->space;
-    uint64_t out = tsi_load_relaxed(&l->freed) & c->full;
+    uint64_t out = tsi_load_relaxed(&l->freed) & shape->full;
     if (TSI_UNLIKELY(out == 0 || tsi_remote_seen(l) != 0 || b->profile_mean != 0)) return false;
-    if (TSI_UNLIKELY(n > tsi_line_batch(l, c))) return false;
-    if (TSI_UNLIKELY(tsi_load_seq(&s->counted))) tsi_line_counts_even(s, l, c, out);
-    tsi_line_hand_out(l, out, ~c->full, n);
+    if (TSI_UNLIKELY(n > tsi_line_batch(l, shape))) return false;
+    if (TSI_UNLIKELY(tsi_load_seq(&s->counted))) tsi_line_counts_even(s, l, shape, out);
+    tsi_line_hand_out(l, out, ~shape->full, n);
     return true;
 }
 
 /* Makes a line of the queue current that has `least` free slots; returns false if the next few lines have fewer. */
 TSI_INLINE bool next_listed(TsiBinding* b, TsiHeap* h, unsigned cls, unsigned least) {
-    const TsiClass* c = &b->classes->c[cls];
+    const TsiClass* shape = &b->classes->c[cls];
     bool large = tsi_load_relaxed(&h->slab_bytes) >= LARGE_HEAP;
     for (;;) {
         unsigned n;
-        TsiLine* l = tsi_room_pop(&b->arena->space, h->room, c, cls, least, large ? (least + 1) / 2u : least, &n);
+        TsiLine* l = tsi_room_pop(&b->arena->space, h->room, shape, cls, least, large ? (least + 1) / 2u : least, &n);
         if (l == NULL) return false;
         bool ours = tsi_line_heap(b, l)->primary == h->index;
-        if (TSI_LIKELY(ours && (tsi_load_relaxed(&l->avail) != 0 || refill_plain(b, l, c, n) ||
-                                tsi_line_refill(b, l, c, 1) != 0))) {
+        if (TSI_LIKELY(ours && (tsi_load_relaxed(&l->avail) != 0 || refill_plain(b, l, shape, n) ||
+                                tsi_line_refill(b, l, shape, 1) != 0))) {
             h->room->cur[cls] = l;
             h->room->served[cls]++;
             return true;
@@ -136,9 +136,9 @@ static bool next_slab(TsiBinding* b, TsiHeap* h, unsigned cls) {
     uint32_t slab_id;
     tsi_bump_thin(b, h);
     if (!tsi_slab_take(b, h, cls, &slab_id)) return false;
-    const TsiClass* c = &b->classes->c[cls];
-    uint32_t first = tsi_first_line(c, slab_id);
-    for (uint32_t n = (1u << c->lines_log2) - 1; n != 0; n--)
+    const TsiClass* shape = &b->classes->c[cls];
+    uint32_t first = tsi_first_line(shape, slab_id);
+    for (uint32_t n = (1u << shape->lines_log2) - 1; n != 0; n--)
         tsi_room_push(b->arena, h->room, cls, tsi_line(s, first + n), true);
     h->room->cur[cls] = tsi_line(s, first);
     return true;
@@ -148,13 +148,13 @@ static bool next_slab(TsiBinding* b, TsiHeap* h, unsigned cls) {
  * uncounted, without memory or a handle. `looked`: the queue was already searched without success. */
 static TSI_NOINLINE void* class_search(TsiBinding* b, TsiHeap* h, unsigned cls, unsigned cause, bool looked,
                                        TsiIssue* issue) {
-    const TsiClass* c = &b->classes->c[cls];
+    const TsiClass* shape = &b->classes->c[cls];
     TsiRoom* room = h->room;
 
     for (;; looked = false) {
         TsiLine* l = room->cur[cls];
         if (l != tsi_no_cur[0]) {
-            if (tsi_load_relaxed(&l->avail) != 0 || tsi_line_refill(b, l, c, c->threshold) != 0) {
+            if (tsi_load_relaxed(&l->avail) != 0 || tsi_line_refill(b, l, shape, shape->threshold) != 0) {
                 if (issue != NULL && !issue_next(b, h, l, cls, issue)) return NULL;
                 tsi_count_slow(b, h, cls, cause);
                 return line_pop(b, l, cls);
@@ -162,9 +162,9 @@ static TSI_NOINLINE void* class_search(TsiBinding* b, TsiHeap* h, unsigned cls, 
             if (!tsi_line_leave(b, cls, l)) continue;
             room->cur[cls] = tsi_no_cur[0];
         }
-        if ((!looked && next_listed(b, h, cls, c->threshold)) || tsi_heap_adopt_more(b, h, cls)) continue;
+        if ((!looked && next_listed(b, h, cls, shape->threshold)) || tsi_heap_adopt_more(b, h, cls)) continue;
         cause = TSI_SLOW_MISS;
-        if (room->served[cls] >= TSI_ROOM_SETTLED && next_listed(b, h, cls, (c->threshold + 1) / 2u)) continue;
+        if (room->served[cls] >= TSI_ROOM_SETTLED && next_listed(b, h, cls, (shape->threshold + 1) / 2u)) continue;
         room->served[cls] = 0;
         /* Without memory few free slots will do. */
         if (!next_slab(b, h, cls) && !next_listed(b, h, cls, 1)) return NULL;
@@ -207,15 +207,15 @@ static TsiRef target_of(TsiBinding* b, TsiRef ref) {
  * miss. Otherwise returns NULL, and the bracket stays open. [in the open bracket] */
 TSI_INLINE void* alloc_again(TsiBinding* b, TsiHeap* h, unsigned cls, SlabHandle* handle) {
     TsiLine* l = (TsiLine*)(uintptr_t)tsi_load_relaxed(&b->busy);
-    const TsiClass* c = &b->classes->c[cls];
-    uint64_t freed = tsi_load_relaxed(&l->freed) & c->full;
+    const TsiClass* shape = &b->classes->c[cls];
+    uint64_t freed = tsi_load_relaxed(&l->freed) & shape->full;
     if (freed == 0) return NULL; /* the commonest case */
     unsigned n = tsi_popcount(freed);
     bool plain = tsi_load_relaxed(&h->word) == b->live_word && tsi_load_relaxed(&l->avail) == 0 && !b->watched &&
-                 n >= c->threshold;
+                 n >= shape->threshold;
     bool waiting = tsi_load_relaxed(&b->inbox) != TSI_INBOX_EMPTY || tsi_load_relaxed(&b->arena->has_unswept);
-    if (!plain || waiting || (handle != NULL && !tsi_line_is_handled(l)) || !refill_plain(b, l, c, n)) return NULL;
-    if (handle != NULL && (*handle = tsi_handle_here(b, c, l, tsi_ctz64(freed))) == 0) return NULL;
+    if (!plain || waiting || (handle != NULL && !tsi_line_is_handled(l)) || !refill_plain(b, l, shape, n)) return NULL;
+    if (handle != NULL && (*handle = tsi_handle_here(b, shape, l, tsi_ctz64(freed))) == 0) return NULL;
     tsi_count_slow(b, h, cls, TSI_SLOW_FULL);
     void* p = line_pop(b, l, cls);
     tsi_bracket_clear(b);
@@ -281,9 +281,9 @@ static void leave(TsiBinding* b, TsiHeap* h) {
 
 /* Allocates in h in one bracket. A cleanup in a handover may have freed h and reused its record for another phase:
  * hence the test of `ref`. [no bracket] */
-static TsiOutcome alloc_in_heap(TsiBinding* b, TsiHeap* h, TsiRef ref, const TsiRequest* q, TsiAllocResult* got) {
-    unsigned cls = q->cls;
-    TsiIssue* issue = q->handle != NULL ? &got->issue : NULL;
+static TsiOutcome alloc_in_heap(TsiBinding* b, TsiHeap* h, TsiRef ref, const TsiRequest* request, TsiAllocResult* got) {
+    unsigned cls = request->cls;
+    TsiIssue* issue = request->handle != NULL ? &got->issue : NULL;
     if (!tsi_bracket_enter(b, h, tsi_busy_all(h))) return TSI_AGAIN;
     if (tsi_load_relaxed(&h->ref) != ref) {
         tsi_bracket_leave(b, h);
@@ -294,14 +294,14 @@ static TsiOutcome alloc_in_heap(TsiBinding* b, TsiHeap* h, TsiRef ref, const Tsi
     bool nameless = false; /* only a handle is lacking */
     b->budget.soft = b->budget.hard = 0;
     if (cls == 0) {
-        p = tsi_large_alloc(b, ref, q->size, q->align, issue);
+        p = tsi_large_alloc(b, ref, request->size, request->align, issue);
         if (p == NULL && !tsi_heap_is_live(b, h)) {
             tsi_bracket_leave(b, h);
             return TSI_AGAIN;
         }
         if (p != NULL) tsi_count_slow(b, h, TSI_CLASS_LARGE, TSI_SLOW_MISS);
     } else {
-        p = slab_alloc(b, h, q->size, cls, q->align, issue);
+        p = slab_alloc(b, h, request->size, cls, request->align, issue);
         nameless = p == NULL && issue != NULL && issue->tried;
     }
 
@@ -318,8 +318,8 @@ static TsiOutcome alloc_in_heap(TsiBinding* b, TsiHeap* h, TsiRef ref, const Tsi
 /* Returns true if a budget's function, called by this thread, has released the phase of the allocation, and so the
  * object. */
 static bool is_released(TsiArena* a, TsiRef ref) {
-    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
-    uint64_t word = tsi_load_relaxed(&i->word); /* written by this thread, in that function */
+    TsiInc* inc = tsi_inc(&a->phases, tsi_ref_index(ref));
+    uint64_t word = tsi_load_relaxed(&inc->word); /* written by this thread, in that function */
     return word >> 2 != tsi_ref_era(ref) || (word & TSI_INC_STATE) == TSI_INC_RELEASED;
 }
 
@@ -344,13 +344,13 @@ static void* alloc_more(TsiBinding* b, TsiHeap* h, size_t size, unsigned cls) {
                 tsi_line_ready(l, &b->classes->c[cls]) == 0;
     void* p = next ? class_next(b, h, cls, l) : slab_alloc(b, h, size, cls, 1, NULL);
 
-    TsiBudgetEvents e;
+    TsiBudgetEvents events;
     bool tell = TSI_UNLIKELY(b->budget.soft != 0) && p != NULL;
-    if (tell) e = b->budget;
+    if (tell) events = b->budget;
     leave(b, h);
     if (!tell) return p;
-    tsi_budget_notify(b->arena, &e, 0);
-    return is_released(b->arena, e.ref) ? NULL : p;
+    tsi_budget_notify(b->arena, &events, 0);
+    return is_released(b->arena, events.ref) ? NULL : p;
 }
 
 void* tsi_alloc_nearby(TsiBinding* b, TsiHeap* h, size_t size, SlabHandle* handle) {
@@ -366,16 +366,17 @@ void* tsi_alloc_nearby(TsiBinding* b, TsiHeap* h, size_t size, SlabHandle* handl
 
 /* Allocates in the binding's heap of the phase `target`; `ambient`: the thread's next allocations go there. [no
  * bracket] */
-TSI_INLINE TsiOutcome alloc_owned(TsiBinding* b, TsiRef target, bool ambient, const TsiRequest* q,
+TSI_INLINE TsiOutcome alloc_owned(TsiBinding* b, TsiRef target, bool ambient, const TsiRequest* request,
                                   TsiAllocResult* got) {
     TsiHeap* h;
-    TsiBirth birth = tsi_ready_heap(b, target, q->size <= TSI_BUMP_MAX && q->align <= TSI_BUMP_ALIGN_MAX, &h);
+    TsiBirth birth =
+        tsi_ready_heap(b, target, request->size <= TSI_BUMP_MAX && request->align <= TSI_BUMP_ALIGN_MAX, &h);
     if (birth != TSI_BIRTH_OK) return birth == TSI_BIRTH_STALE ? TSI_STALE : TSI_NO_MEMORY;
     if (ambient && tsi_heap_is_live(b, h) && tsi_load_relaxed(&h->ref) == target) {
         tsi_binding_set_ambient(b, h);
         if (b->scope != 0) tsi_phase_leads_to(b->thread->scopes[b->scope - 1].phase, h, target);
     }
-    return alloc_in_heap(b, h, target, q, got);
+    return alloc_in_heap(b, h, target, request, got);
 }
 
 /* ---- shared mode ---- */
@@ -417,36 +418,36 @@ void* tsi_alloc_ready(TsiBinding* own, size_t size, TsiRef ref, SlabHandle* hand
 }
 
 /* Allocates in a bank, as the thread whose bank it is. [no bracket] */
-static TsiOutcome alloc_in_bank(TsiBinding* own, TsiRef target, const TsiRequest* q, TsiAllocResult* got) {
+static TsiOutcome alloc_in_bank(TsiBinding* own, TsiRef target, const TsiRequest* request, TsiAllocResult* got) {
     TsiArena* a = own->arena;
-    TsiBank* bank = tsi_bank_enter(own, tsi_class_row(counted_as(q)), target);
+    TsiBank* bank = tsi_bank_enter(own, tsi_class_row(counted_as(request)), target);
     if (bank == NULL) return TSI_NO_MEMORY;
     TsiBinding* b = tsi_bank_binding(bank);
     tsi_binding_apply_fence(b);
     tsi_inbox_drain(b);
     tsi_sweep_piece(a, b);
-    TsiOutcome o = alloc_owned(b, target, false, q, got);
-    if (o == TSI_GOT) tsi_bank_count(b, bank, counted_as(q));
+    TsiOutcome outcome = alloc_owned(b, target, false, request, got);
+    if (outcome == TSI_GOT) tsi_bank_count(b, bank, counted_as(request));
     tsi_bank_leave(bank);
     TsiPlace at;
-    if (TSI_UNLIKELY(own->profile_mean != 0) && o == TSI_GOT &&
+    if (TSI_UNLIKELY(own->profile_mean != 0) && outcome == TSI_GOT &&
         tsi_space_locate(&a->space, got->p, &at) == TSI_PLACE_OK)
         tsi_profile_one(own, tsi_place_bytes(&a->space, &at));
-    return o;
+    return outcome;
 }
 
 /* ---- any mode ---- */
 
 /* Decides what becomes of a request whose phase accepts no more. Returns true if it goes elsewhere: with the ring, or
  * from a phase that was only preferred. Otherwise refuses it. */
-static bool stale_goes_on(TsiBinding* b, TsiRequest* q, TsiRef target) {
-    bool follows = q->ref == TSI_REF_CURRENT || (q->ref == 0 && b->scope == 0);
-    if (follows && target_of(b, q->ref) != target) return true;
-    if (q->ref != 0 && q->prefer) {
-        q->ref = 0;
+static bool stale_goes_on(TsiBinding* b, TsiRequest* request, TsiRef target) {
+    bool follows = request->ref == TSI_REF_CURRENT || (request->ref == 0 && b->scope == 0);
+    if (follows && target_of(b, request->ref) != target) return true;
+    if (request->ref != 0 && request->prefer) {
+        request->ref = 0;
         return true;
     }
-    count_closed(b, counted_as(q));
+    count_closed(b, counted_as(request));
     tsi_refuse_as(b->arena, &(TsiMisuse){.what = SLAB_MISUSE_CLOSED_EPOCH, .ref = target});
     errno = ESTALE;
     return false;
@@ -467,7 +468,7 @@ static TSI_COLD void* refused_to_others(TsiArena* a) {
 }
 
 /* Allocates: each turn tries once, and removes what is in the way between two. [any thread, no bracket] */
-static void* alloc_untimed(TsiArena* a, TsiRequest* q) {
+static void* alloc_untimed(TsiArena* a, TsiRequest* request) {
     TsiSearch search = {.looked = false};
     bool lost = false;
     for (;;) {
@@ -479,68 +480,68 @@ static void* alloc_untimed(TsiArena* a, TsiRequest* q) {
         tsi_sweep_piece(a, b);
         tsi_warm_poll(a);
 
-        TsiRef target = target_of(b, q->ref);
+        TsiRef target = target_of(b, request->ref);
         if (tsi_ref_is_anothers(&a->phases, target, b->thread->index + 1)) return refused_to_others(a);
-        TsiOutcome o =
-            a->options.shared ? alloc_in_bank(b, target, q, &got) : alloc_owned(b, target, q->ref == 0, q, &got);
-        if (o == TSI_STALE) {
-            if (stale_goes_on(b, q, target)) continue;
+        TsiOutcome outcome = a->options.shared ? alloc_in_bank(b, target, request, &got)
+                                               : alloc_owned(b, target, request->ref == 0, request, &got);
+        if (outcome == TSI_STALE) {
+            if (stale_goes_on(b, request, target)) continue;
             return NULL;
         }
 
         if (TSI_UNLIKELY(lost)) got.budgets.soft = 0; /* call it once: it may release each phase */
-        bool events = (got.budgets.soft | got.budgets.hard) != 0 || o == TSI_NO_MEMORY;
-        bool again = TSI_UNLIKELY(events) && tsi_search(b, o, &got.budgets, &search);
-        if (o == TSI_GOT && TSI_UNLIKELY(got.budgets.soft != 0) && is_released(a, target)) {
+        bool events = (got.budgets.soft | got.budgets.hard) != 0 || outcome == TSI_NO_MEMORY;
+        bool again = TSI_UNLIKELY(events) && tsi_search(b, outcome, &got.budgets, &search);
+        if (outcome == TSI_GOT && TSI_UNLIKELY(got.budgets.soft != 0) && is_released(a, target)) {
             lost = true;
             continue;
         }
 
-        if (o == TSI_GOT) {
-            if (q->handle != NULL) *q->handle = got.issue.handle;
-            q->ref = target;
+        if (outcome == TSI_GOT) {
+            if (request->handle != NULL) *request->handle = got.issue.handle;
+            request->ref = target;
             tsi_decay_step(b);
             return got.p;
         }
-        if (o == TSI_OVER_BUDGET && !again) return refused(a, EDQUOT);
-        if (o == TSI_NO_MEMORY && !again) return refused(a, ENOMEM);
+        if (outcome == TSI_OVER_BUDGET && !again) return refused(a, EDQUOT);
+        if (outcome == TSI_NO_MEMORY && !again) return refused(a, ENOMEM);
     }
 }
 
-static void* alloc_whole(TsiArena* a, TsiRequest* q) {
+static void* alloc_whole(TsiArena* a, TsiRequest* request) {
     tsi_thread_late_enter();
-    void* p = alloc_untimed(a, q);
+    void* p = alloc_untimed(a, request);
     tsi_thread_late_leave();
     return p;
 }
 
-static TSI_NOINLINE void* alloc_sampled(TsiBinding* b, TsiRequest* q) {
-    TsiRef ref = q->ref;                  /* as asked for */
+static TSI_NOINLINE void* alloc_sampled(TsiBinding* b, TsiRequest* request) {
+    TsiRef ref = request->ref;            /* as asked for */
     TsiLockStats* outer = tsi_lock_stats; /* a cleanup may allocate inside */
     bool chosen = tsi_sample_due(b);
     tsi_lock_stats = &b->samples.locks;
     TsiStopwatch w = chosen ? tsi_sample_start() : (TsiStopwatch){0, 0, 0};
-    void* p = alloc_whole(b->arena, q);
+    void* p = alloc_whole(b->arena, request);
     bool still = tsi_tls.binding == b && tsi_tls.serial == b->arena->serial; /* not given back by a late leave */
     uint64_t ns[3];
     if (chosen && still && tsi_sample_stop_alloc(b, w, ns))
-        tsi_sample_label(b, p != NULL ? q->ref : target_of(b, ref), ns); /* or the intended one */
+        tsi_sample_label(b, p != NULL ? request->ref : target_of(b, ref), ns); /* or the intended one */
     tsi_lock_stats = outer;
     return p;
 }
 
-static TSI_NOINLINE void* alloc_watched(TsiBinding* b, TsiRequest* q) {
-    TsiRef ref = q->ref;             /* as in alloc_sampled */
+static TSI_NOINLINE void* alloc_watched(TsiBinding* b, TsiRequest* request) {
+    TsiRef ref = request->ref;       /* as in alloc_sampled */
     TsiCaller from = tsi_tls.caller; /* a cleanup may allocate inside, as in alloc_sampled */
     bool outer_hit = b->profile_hit;
     b->profile_hit = false;
-    void* p = b->period != 0 ? alloc_sampled(b, q) : alloc_whole(b->arena, q);
+    void* p = b->period != 0 ? alloc_sampled(b, request) : alloc_whole(b->arena, request);
     if (tsi_tls.binding != b || tsi_tls.serial != b->arena->serial) return p; /* as in alloc_sampled */
     bool hit = b->profile_hit;
     b->profile_hit = outer_hit;
     if (TSI_UNLIKELY(hit) && p != NULL) {
         uint32_t maker = ref == TSI_REF_CURRENT ? tsi_scope_maker(b) : 0;
-        tsi_profile_record(b, p, 0, q->ref, maker, from);
+        tsi_profile_record(b, p, 0, request->ref, maker, from);
     }
     return p;
 }
@@ -550,15 +551,15 @@ static TSI_COLD void note_callers(TsiBinding* b, struct TsiSheets* sheets, const
     tsi_sheet_note(sheets, block, frames, tsi_profile_frames(b, from, frames, TSI_SHEET_FRAMES));
 }
 
-void* tsi_alloc_slow(TsiArena* a, TsiRequest* q) {
+void* tsi_alloc_slow(TsiArena* a, TsiRequest* request) {
     TSI_KEEP_FRAME();
     TsiBinding* b = a->watched ? tsi_binding_get(a, true) : NULL;
-    if (TSI_LIKELY(b == NULL)) return alloc_whole(a, q);
-    size_t size = q->size, align = q->align; /* before they are changed */
-    TsiCaller from = tsi_tls.caller;         /* as in alloc_sampled */
-    void* slot = alloc_watched(b, q);
+    if (TSI_LIKELY(b == NULL)) return alloc_whole(a, request);
+    size_t size = request->size, align = request->align; /* before they are changed */
+    TsiCaller from = tsi_tls.caller;                     /* as in alloc_sampled */
+    void* slot = alloc_watched(b, request);
     if (slot == NULL || a->stand_ins == NULL) return slot;
-    void* p = tsi_stand_in_make(a, slot, q->ref, size, align);
+    void* p = tsi_stand_in_make(a, slot, request->ref, size, align);
     if (p != NULL) {
         struct TsiSheets* sheets = tsi_stand_in_sheets(a);
         if (sheets != NULL && p != slot && tsi_tls.binding == b) note_callers(b, sheets, p, from);
@@ -566,6 +567,6 @@ void* tsi_alloc_slow(TsiArena* a, TsiRequest* q) {
     }
 
     (void)tsi_free_pointer(a, slot, 0);
-    if (q->handle != NULL) *q->handle = 0;
+    if (request->handle != NULL) *request->handle = 0;
     return refused(a, ENOMEM);
 }

@@ -19,9 +19,9 @@ typedef struct TsiRequest {
 } TsiRequest;
 
 /* Allocates by the whole slow path: gets binding, heap and in that a region, a line or a slab, after what waits for the
- * thread; removes what is in the way. Returns NULL with errno. Changes *q; q->ref is the object's incarnation then. [no
- * lock, no bracket] */
-void* tsi_alloc_slow(TsiArena* a, TsiRequest* q);
+ * thread; removes what is in the way. Returns NULL with errno. Changes *q; request->ref is the object's incarnation
+ * then. [no lock, no bracket] */
+void* tsi_alloc_slow(TsiArena* a, TsiRequest* request);
 
 /* Allocates what is ready in the thread's bank, in shared mode. Returns NULL if nothing is, or the bank is not free.
  * size <= TSI_LUT_MAX; `ref` as above. [own thread, no bracket] */

@@ -59,15 +59,15 @@ static bool begin_again(TsiBinding* b, TsiHeap* h, uint32_t slab_id) {
                       generation); /* before the word: pairs with tsi_bump_free_shared, which enters, then looks */
     }
 
-    TsiInc* i = tsi_heap_inc(a, h);
-    tsi_phase_lock(i);
+    TsiInc* inc = tsi_heap_inc(a, h);
+    tsi_phase_lock(inc);
     TsiRegionSum ended;
     bool open = tsi_region_renew(s, slab_id, handled ? 0 : tsi_heap_at(h), &ended);
     /* seq_cst: another thread may have asked for a handle since, and cleared heap_at before it was set (names.c) */
     if (!handled && (tsi_load_seq(&slab->tag) & TSI_SLAB_HANDLED) != 0) tsi_store_seq(&r->heap_at, 0);
-    i->allocated.objects += ended.issued;
-    i->allocated.bytes += ended.issued_bytes;
-    tsi_phase_unlock(i);
+    inc->allocated.objects += ended.issued;
+    inc->allocated.bytes += ended.issued_bytes;
+    tsi_phase_unlock(inc);
 
     for (; ended.twice != 0; ended.twice--) tsi_refuse_count(a, TSI_REFUSED_LATE);
     if (!open && tsi_load_relaxed(&h->region) == r) tsi_heap_set_region(b, h, &tsi_no_region);
@@ -120,8 +120,8 @@ static bool use_emptied(TsiBinding* b, TsiHeap* h, bool* stop) {
 /* Returns what the last phases of the heap's label have taught. */
 static TsiLearned learned_of(TsiBinding* b, TsiHeap* h) {
     uint32_t label = tsi_inc_label(tsi_heap_inc(b->arena, h));
-    TsiLearned l = b->learned[label % TSI_LEARNED];
-    return l.label == label ? l : (TsiLearned){.label = label, .traits = b->apart ? TSI_LEARNED_APART : 0};
+    TsiLearned learned = b->learned[label % TSI_LEARNED];
+    return learned.label == label ? learned : (TsiLearned){.label = label, .traits = b->apart ? TSI_LEARNED_APART : 0};
 }
 
 /* Returns true if the classes must take over, whatever is empty; false under a limit, which their slabs may reach where
@@ -146,12 +146,14 @@ static unsigned small_rank(TsiBinding* b) {
 }
 
 void tsi_bump_learn(TsiBinding* b, const TsiHeap* h, uint32_t label) {
-    TsiLearned* l = &b->learned[label % TSI_LEARNED];
+    TsiLearned* learned = &b->learned[label % TSI_LEARNED];
     uint64_t bytes = h->bumped + tsi_load_relaxed(&tsi_load_relaxed(&h->region)->rel);
-    bool known = l->label == label;
-    if (known && l->rank == TSI_RANK_PART + 1 && l->traits == 0 && bytes <= TSI_PART_BYTES) return; /* nothing new */
-    unsigned rank = TSI_RANK_PAGE, small = known ? l->small : 0;
-    unsigned outlived = known && l->traits >= TSI_LEARNED_OUTLIVED ? l->traits / TSI_LEARNED_OUTLIVED - 1u : 0;
+    bool known = learned->label == label;
+    if (known && learned->rank == TSI_RANK_PART + 1 && learned->traits == 0 && bytes <= TSI_PART_BYTES)
+        return; /* nothing new */
+    unsigned rank = TSI_RANK_PAGE, small = known ? learned->small : 0;
+    unsigned outlived =
+        known && learned->traits >= TSI_LEARNED_OUTLIVED ? learned->traits / TSI_LEARNED_OUTLIVED - 1u : 0;
 
     while (rank < FIRST_RANK_MAX && (uint64_t)TSI_REGION_MIN << 2 * (rank - TSI_RANK_PAGE) < bytes) rank++;
     if (bytes > TSI_PART_BYTES || !tsi_parts_allowed(&b->arena->space)) small = 0;
@@ -161,29 +163,30 @@ void tsi_bump_learn(TsiBinding* b, const TsiHeap* h, uint32_t label) {
     if (tsi_heap_binding(tsi_load_relaxed(&h->word)) == b->index) b->apart = b->begun - h->born >= APART;
     if (b->apart && rank > TSI_RANK_PAGE) rank = TSI_RANK_PAGE;
     if (outlived != 0) rank = small_rank(b);
-    int general = general_after(h, known ? l->general : 0, bytes);
+    int general = general_after(h, known ? learned->general : 0, bytes);
     uint8_t traits = (uint8_t)(outlived * TSI_LEARNED_OUTLIVED + (bytes > TSI_BIG_BYTES ? TSI_LEARNED_BIG : 0) +
                                (b->apart ? TSI_LEARNED_APART : 0));
-    *l = (TsiLearned){label, 0, 0, (uint8_t)(rank + 1), (uint8_t)small, (int8_t)general, traits};
+    *learned = (TsiLearned){label, 0, 0, (uint8_t)(rank + 1), (uint8_t)small, (int8_t)general, traits};
 }
 
 void tsi_bump_outlived(TsiBinding* b, uint32_t label) {
-    TsiLearned* l = &b->learned[label % TSI_LEARNED];
-    if (l->label != label) return;
-    l->traits = (uint8_t)((l->traits & (TSI_LEARNED_BIG | TSI_LEARNED_APART)) + OUTLIVED * TSI_LEARNED_OUTLIVED);
-    l->rank = (uint8_t)(small_rank(b) + 1);
+    TsiLearned* learned = &b->learned[label % TSI_LEARNED];
+    if (learned->label != label) return;
+    learned->traits =
+        (uint8_t)((learned->traits & (TSI_LEARNED_BIG | TSI_LEARNED_APART)) + OUTLIVED * TSI_LEARNED_OUTLIVED);
+    learned->rank = (uint8_t)(small_rank(b) + 1);
 }
 
 /* Returns the rank for a phase that takes its first region now. Where no phase of its label has ended, the one that
  * began before it tells by its needs so far: a thread may have many open before it ends one. */
 static unsigned first_rank(TsiBinding* b, TsiHeap* h) {
     uint32_t label = tsi_inc_label(tsi_heap_inc(b->arena, h));
-    TsiLearned* l = &b->learned[label % TSI_LEARNED];
-    if (l->label == label && l->rank != 0) return l->rank - 1u;
-    bool known = l->label == label && l->begun != 0;
-    uint32_t before = known ? l->begun : 0, since = known ? l->since : b->begun;
+    TsiLearned* learned = &b->learned[label % TSI_LEARNED];
+    if (learned->label == label && learned->rank != 0) return learned->rank - 1u;
+    bool known = learned->label == label && learned->begun != 0;
+    uint32_t before = known ? learned->begun : 0, since = known ? learned->since : b->begun;
     bool apart = b->apart || b->begun - since >= APART;
-    *l = (TsiLearned){label, h->index + 1, since, 0, 0, 0, apart ? TSI_LEARNED_APART : 0};
+    *learned = (TsiLearned){label, h->index + 1, since, 0, 0, 0, apart ? TSI_LEARNED_APART : 0};
     if (before == 0 || before == h->index + 1 || !tsi_parts_allowed(&b->arena->space)) return TSI_RANK_PAGE;
     TsiHeap* other = tsi_heap(b->arena, before - 1);
     const TsiRegion* r = tsi_load_relaxed(&other->region);
@@ -377,8 +380,8 @@ static TsiRegion* empty_region_of(TsiBinding* b, TsiHeap* h, size_t bytes) {
 static void* alloc_solo(TsiBinding* b, TsiHeap* h, size_t size) {
     TsiSpace* s = &b->arena->space;
     size_t want = size + size / 4;
-    const SlabOptions* o = &b->arena->options; /* in a bank nobody grows what is in a region */
-    bool bumps = !h->ring && o->bump != TSI_BUMP_OFF && o->shared == 0;
+    const SlabOptions* options = &b->arena->options; /* in a bank nobody grows what is in a region */
+    bool bumps = !h->ring && options->bump != TSI_BUMP_OFF && options->shared == 0;
     if (!bumps || size > TSI_SOLO_MAX || h->solo == ALONE) return NULL;
 
     TsiRegion* r = empty_region_of(b, h, want);

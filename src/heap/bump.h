@@ -263,17 +263,17 @@ void tsi_bump_thin(TsiBinding* b, TsiHeap* h);
 bool tsi_bump_keep_empty(TsiBinding* b, TsiHeap* h, TsiRegion* r);
 /* Returns the rank of the region that a phase of this label begins with on this thread. [own thread] */
 TSI_INLINE unsigned tsi_bump_first_rank(const TsiBinding* b, uint32_t label) {
-    const TsiLearned* l = &b->learned[label % TSI_LEARNED];
-    return l->label == label && l->rank != 0 ? l->rank - 1u : TSI_RANK_PAGE;
+    const TsiLearned* learned = &b->learned[label % TSI_LEARNED];
+    return learned->label == label && learned->rank != 0 ? learned->rank - 1u : TSI_RANK_PAGE;
 }
 /* Learns from heap h how the thread's next phase of this label begins. [own thread] */
 void tsi_bump_learn(TsiBinding* b, const TsiHeap* h, uint32_t label);
 /* Returns true if the phase has needed more so far than the thread knows of its label: a thread that begins phases and
  * hands them on learns while it has them. A phase that ends on the thread teaches in any case. */
 TSI_INLINE bool tsi_bump_teaches(const TsiBinding* b, const TsiHeap* h, uint32_t label) {
-    const TsiLearned* l = &b->learned[label % TSI_LEARNED];
-    bool known = l->label == label && l->rank != 0;
-    return h->ranked && (!known || (h->bumped != 0 && h->rank > l->rank));
+    const TsiLearned* learned = &b->learned[label % TSI_LEARNED];
+    bool known = learned->label == label && learned->rank != 0;
+    return h->ranked && (!known || (h->bumped != 0 && h->rank > learned->rank));
 }
 /* Notes, after tsi_bump_learn, that objects outlive phases of the label: the next ones take small regions. [own
  * thread] */

@@ -27,9 +27,9 @@
 
 /* ---- ends: [no lock, no bracket] unless stated ---- */
 
-static void sum_orphans_locked(TsiArena* a, TsiInc* i, TsiTotals* live) {
-    TSI_HOLDS(tsi_inc_lock(i));
-    for (uint32_t at = i->orphans; at != 0; at = tsi_slab(&a->space, at - 1)->next) {
+static void sum_orphans_locked(TsiArena* a, TsiInc* inc, TsiTotals* live) {
+    TSI_HOLDS(tsi_inc_lock(inc));
+    for (uint32_t at = inc->orphans; at != 0; at = tsi_slab(&a->space, at - 1)->next) {
         if (tsi_tag_state(tsi_load_seq(&tsi_slab(&a->space, at - 1)->tag)) == TSI_SLAB_PURGING) continue; /* empty */
         TsiSlabSum sum = tsi_slab_sum(&a->space, tsi_class_of_slab(&a->space, at - 1), at - 1);
         live->objects += sum.live.objects;
@@ -39,154 +39,155 @@ static void sum_orphans_locked(TsiArena* a, TsiInc* i, TsiTotals* live) {
 
 /* Adds what has escaped to the label, and with escape_stacks to the stacks that made it. live: what the label counts,
  * without objects in deferred slabs, which the profile has. */
-static void post_escapes_locked(TsiSweep* w, TsiTotals live) {
-    TSI_HOLDS(tsi_inc_lock(w->inc));
-    if (live.objects != 0) tsi_post_escapes(w->arena, w->inc, live);
-    if (w->arena->profile.escapes) tsi_profile_escaped(w->arena, tsi_ref(tsi_inc_era(w->inc), w->inc->index));
+static void post_escapes_locked(TsiSweep* sweep, TsiTotals live) {
+    TSI_HOLDS(tsi_inc_lock(sweep->inc));
+    if (live.objects != 0) tsi_post_escapes(sweep->arena, sweep->inc, live);
+    if (sweep->arena->profile.escapes)
+        tsi_profile_escaped(sweep->arena, tsi_ref(tsi_inc_era(sweep->inc), sweep->inc->index));
 }
 
 /* Sets `state`, sweeps and fills the receipt. now_ns: 0 where no clock was read. [stripe held, and given] */
-static void end_swept(TsiSweep* w, unsigned state, EpochReceipt* out, uint64_t now_ns) {
-    TsiInc* i = w->inc;
-    unsigned was = tsi_inc_state(i);
-    if (was < state) tsi_store_seq(&i->word, tsi_inc_era(i) << 2 | state);
-    if (i->heaps != 0 || i->orphans != 0) tsi_sweep_locked(w, NULL);
-    w->deferred += i->skipped; /* with those that an earlier end has skipped and nobody has settled yet */
-    w->deferred_bytes += i->skipped_bytes;
+static void end_swept(TsiSweep* sweep, unsigned state, EpochReceipt* out, uint64_t now_ns) {
+    TsiInc* inc = sweep->inc;
+    unsigned was = tsi_inc_state(inc);
+    if (was < state) tsi_store_seq(&inc->word, tsi_inc_era(inc) << 2 | state);
+    if (inc->heaps != 0 || inc->orphans != 0) tsi_sweep_locked(sweep, NULL);
+    sweep->deferred += inc->skipped; /* with those that an earlier end has skipped and nobody has settled yet */
+    sweep->deferred_bytes += inc->skipped_bytes;
 
-    if (was == TSI_INC_ACTIVE && state != TSI_INC_ACTIVE) tsi_post_end_locked(w->arena, w->b, i, now_ns);
-    tsi_post_locked(w->arena, w->b, i);
+    if (was == TSI_INC_ACTIVE && state != TSI_INC_ACTIVE) tsi_post_end_locked(sweep->arena, sweep->b, inc, now_ns);
+    tsi_post_locked(sweep->arena, sweep->b, inc);
     /* after the ring has taken its id, too: nobody has looked at what lives there */
-    bool drains = state == TSI_INC_CLOSED && was != TSI_INC_RELEASED && !i->escapes_posted;
-    if (drains) i->escapes_posted = true;
+    bool drains = state == TSI_INC_CLOSED && was != TSI_INC_RELEASED && !inc->escapes_posted;
+    if (drains) inc->escapes_posted = true;
 
     TsiTotals live = {0, 0};
-    sum_orphans_locked(w->arena, i, &live);
-    if (drains) w->escaped = live;
-    if (drains && (live.objects | w->deferred) != 0) post_escapes_locked(w, live);
-    tsi_receipt_fill_locked(i, live, out);
-    tsi_late_note_locked(w->arena, i);
+    sum_orphans_locked(sweep->arena, inc, &live);
+    if (drains) sweep->escaped = live;
+    if (drains && (live.objects | sweep->deferred) != 0) post_escapes_locked(sweep, live);
+    tsi_receipt_fill_locked(inc, live, out);
+    tsi_late_note_locked(sweep->arena, inc);
 
-    tsi_sweep_uncharge(w);
-    tsi_phase_unlock(i);
-    tsi_banks_give(w->arena, w->banks);
-    tsi_sweep_finish(w);
+    tsi_sweep_uncharge(sweep);
+    tsi_phase_unlock(inc);
+    tsi_banks_give(sweep->arena, sweep->banks);
+    tsi_sweep_finish(sweep);
 }
 
 /* Adds the close's time to its classes, by the slabs that it looked at. */
-static void count_close(TsiSweep* w, const TsiCloseTally* tally, uint64_t ns) {
+static void count_close(TsiSweep* sweep, const TsiCloseTally* tally, uint64_t ns) {
     uint64_t all = 0;
     for (unsigned cls = 1; cls < TSI_CLASSES; cls++) all += tally->c[cls].scanned;
     for (unsigned cls = 1; cls < TSI_CLASSES && all != 0; cls++) {
         if (tally->c[cls].scanned == 0) continue;
-        tsi_sweep_count(w, offsetof(TsiClassCounters, closes), cls, 1);
-        tsi_sweep_count(w, offsetof(TsiClassCounters, close_ns), cls, tsi_share(ns, tally->c[cls].scanned, all));
+        tsi_sweep_count(sweep, offsetof(TsiClassCounters, closes), cls, 1);
+        tsi_sweep_count(sweep, offsetof(TsiClassCounters, close_ns), cls, tsi_share(ns, tally->c[cls].scanned, all));
     }
 }
 
 /* Logs an end, but not an ordinary one of a domain: those come too often. */
-static void log_end(TsiSweep* w, const EpochReceipt* r) {
-    if (r->rss_before == 0 && w->escaped.objects == 0) return;
-    TsiCloseRow row = {tsi_os.now_ns(),    r->epoch_id,
-                       r->epoch_era,       "",
-                       r->objects_freed,   r->objects_released,
-                       r->objects_escaped, r->bytes_freed,
-                       r->bytes_released,  r->bytes_escaped,
-                       r->slabs_returned,  r->bytes_returned,
-                       r->slabs_deferred,  tsi_load_relaxed(&w->inc->purged),
-                       r->rss_before,      r->rss_after,
-                       r->close_ns};
-    memcpy(row.label, r->label, sizeof row.label);
-    tsi_closelog_end(&w->arena->closed_log, &row);
+static void log_end(TsiSweep* sweep, const EpochReceipt* receipt) {
+    if (receipt->rss_before == 0 && sweep->escaped.objects == 0) return;
+    TsiCloseRow row = {tsi_os.now_ns(),          receipt->epoch_id,
+                       receipt->epoch_era,       "",
+                       receipt->objects_freed,   receipt->objects_released,
+                       receipt->objects_escaped, receipt->bytes_freed,
+                       receipt->bytes_released,  receipt->bytes_escaped,
+                       receipt->slabs_returned,  receipt->bytes_returned,
+                       receipt->slabs_deferred,  tsi_load_relaxed(&sweep->inc->purged),
+                       receipt->rss_before,      receipt->rss_after,
+                       receipt->close_ns};
+    memcpy(row.label, receipt->label, sizeof row.label);
+    tsi_closelog_end(&sweep->arena->closed_log, &row);
 }
 
 /* Logs what a measured end, begun at start_ns, has given back. */
-static void log_measured(TsiSweep* w, EpochReceipt* r, uint64_t rss_before, uint64_t start_ns) {
-    TsiInc* i = w->inc;
+static void log_measured(TsiSweep* sweep, EpochReceipt* receipt, uint64_t rss_before, uint64_t start_ns) {
+    TsiInc* inc = sweep->inc;
     uint64_t rss_after = tsi_os.rss_bytes();
-    EpochReclamation row = {.epoch_id = r->epoch_id,
-                            .epoch_era = r->epoch_era,
+    EpochReclamation row = {.epoch_id = receipt->epoch_id,
+                            .epoch_era = receipt->epoch_era,
                             .rss_before = rss_before,
                             .rss_after = rss_after,
                             .rss_delta = (int64_t)(rss_before - rss_after),
                             .was_closed = true};
-    memcpy(row.label, r->label, sizeof row.label);
-    tsi_lock_take(tsi_inc_lock(i));
-    i->rss_before = r->rss_before = rss_before;
-    i->rss_after = r->rss_after = rss_after;
-    tsi_lock_give_probed(tsi_inc_lock(i));
-    tsi_closelog_note(&w->arena->closed_log, row, w->tally);
-    count_close(w, w->tally, tsi_os.now_ns() - start_ns);
+    memcpy(row.label, receipt->label, sizeof row.label);
+    tsi_lock_take(tsi_inc_lock(inc));
+    inc->rss_before = receipt->rss_before = rss_before;
+    inc->rss_after = receipt->rss_after = rss_after;
+    tsi_lock_give_probed(tsi_inc_lock(inc));
+    tsi_closelog_note(&sweep->arena->closed_log, row, sweep->tally);
+    count_close(sweep, sweep->tally, tsi_os.now_ns() - start_ns);
 }
 
 bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, TsiEnding how, EpochReceipt* out) {
-    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
+    TsiInc* inc = tsi_inc(&a->phases, tsi_ref_index(ref));
     bool asked = how == TSI_END_ASKED;
-    TsiSweep w = {.arena = a, .b = tsi_binding_get(a, false), .inc = i, .at_once = asked, .learns = !asked};
-    w.puts_off = !asked && w.b != NULL;
-    bool holds = tsi_load_relaxed(&i->heap_count) != 0 || tsi_load_relaxed(&i->slab_count) != 0;
+    TsiSweep sweep = {.arena = a, .b = tsi_binding_get(a, false), .inc = inc, .at_once = asked, .learns = !asked};
+    sweep.puts_off = !asked && sweep.b != NULL;
+    bool holds = tsi_load_relaxed(&inc->heap_count) != 0 || tsi_load_relaxed(&inc->slab_count) != 0;
     uint64_t rss_before = holds && asked ? tsi_os.rss_bytes() : 0, start = 0;
-    if (holds || tsi_inc_peak(i) != 0) start = asked ? tsi_os.now_ns() : tsi_os.quick_ns();
+    if (holds || tsi_inc_peak(inc) != 0) start = asked ? tsi_os.now_ns() : tsi_os.quick_ns();
 
     TsiCloseTally tally;
     EpochReceipt unwanted;
     if (out == NULL) out = &unwanted;
-    if (rss_before != 0) memset(w.tally = &tally, 0, sizeof tally);
-    w.banks = tsi_banks_take(a);
-    tsi_phase_lock(i);
-    if (ref == 0 || tsi_inc_era(i) != tsi_ref_era(ref)) {
-        tsi_phase_unlock(i);
-        tsi_banks_give(a, w.banks);
+    if (rss_before != 0) memset(sweep.tally = &tally, 0, sizeof tally);
+    sweep.banks = tsi_banks_take(a);
+    tsi_phase_lock(inc);
+    if (ref == 0 || tsi_inc_era(inc) != tsi_ref_era(ref)) {
+        tsi_phase_unlock(inc);
+        tsi_banks_give(a, sweep.banks);
         return false;
     }
 
-    i->pins += how != TSI_END_OWN;
+    inc->pins += how != TSI_END_OWN;
     memset(out, 0, sizeof *out);
-    end_swept(&w, mode == EPOCH_RELEASE ? TSI_INC_RELEASED : TSI_INC_CLOSED, out, start);
+    end_swept(&sweep, mode == EPOCH_RELEASE ? TSI_INC_RELEASED : TSI_INC_CLOSED, out, start);
 
     uint64_t end = start == 0 ? 0 : asked ? tsi_os.now_ns() : tsi_os.quick_ns();
     out->close_ns = end > start ? end - start : 0;
-    if (rss_before != 0) log_measured(&w, out, rss_before, start);
+    if (rss_before != 0) log_measured(&sweep, out, rss_before, start);
 
-    tsi_receipt_returned(&w, out);
-    tsi_tell_close(a, mode, out, w.escaped);
-    log_end(&w, out);
+    tsi_receipt_returned(&sweep, out);
+    tsi_tell_close(a, mode, out, sweep.escaped);
+    log_end(&sweep, out);
     if (TSI_UNLIKELY(a->stand_ins != NULL))
         mode == EPOCH_RELEASE ? tsi_stand_ins_end(a, ref) : tsi_stand_ins_drained(a, ref);
-    tsi_inc_unpin(a, w.b, i);
+    tsi_inc_unpin(a, sweep.b, inc);
     return true;
 }
 
 /* Returns true if the record is as tsi_inc_open makes it. Changes of fields not tested here take the stripe and are
  * counted. */
-static bool is_clean_locked(TsiInc* i) {
-    TSI_HOLDS(tsi_inc_lock(i));
-    return (i->lock_fast | i->lock_contended | tsi_load_relaxed(&i->user_refs) | tsi_inc_peak(i) | (uint64_t)i->owned |
-            tsi_load_relaxed(&i->open_since_ns) | tsi_load_relaxed(&i->budget.soft) |
-            tsi_load_relaxed(&i->budget.hard)) == 0;
+static bool is_clean_locked(TsiInc* inc) {
+    TSI_HOLDS(tsi_inc_lock(inc));
+    return (inc->lock_fast | inc->lock_contended | tsi_load_relaxed(&inc->user_refs) | tsi_inc_peak(inc) |
+            (uint64_t)inc->owned | tsi_load_relaxed(&inc->open_since_ns) | tsi_load_relaxed(&inc->budget.soft) |
+            tsi_load_relaxed(&inc->budget.hard)) == 0;
 }
 
 bool tsi_inc_end_empty(TsiArena* a, TsiBinding* b, TsiRef ref, EpochId* id, char label[TSI_LABEL_BYTES]) {
-    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
-    if (tsi_load_relaxed(&i->heap_count) != 0) return false;
-    tsi_lock_take(tsi_inc_lock(i)); /* not counted: there would be nothing else to post */
-    uint64_t word = tsi_load_relaxed(&i->word);
-    bool empty = word >> 2 == tsi_ref_era(ref) && i->heaps == 0 && i->ends == 0 && i->pins == 1 && i->slow == 0 &&
-                 tsi_load_relaxed(&i->slab_count) == 0 && i->allocated.objects == 0;
+    TsiInc* inc = tsi_inc(&a->phases, tsi_ref_index(ref));
+    if (tsi_load_relaxed(&inc->heap_count) != 0) return false;
+    tsi_lock_take(tsi_inc_lock(inc)); /* not counted: there would be nothing else to post */
+    uint64_t word = tsi_load_relaxed(&inc->word);
+    bool empty = word >> 2 == tsi_ref_era(ref) && inc->heaps == 0 && inc->ends == 0 && inc->pins == 1 &&
+                 inc->slow == 0 && tsi_load_relaxed(&inc->slab_count) == 0 && inc->allocated.objects == 0;
     if (empty) {
-        *id = tsi_load_relaxed(&i->id);
-        memcpy(label, i->label, TSI_LABEL_BYTES);
-        i->clean = is_clean_locked(i);
+        *id = tsi_load_relaxed(&inc->id);
+        memcpy(label, inc->label, TSI_LABEL_BYTES);
+        inc->clean = is_clean_locked(inc);
         /* otherwise it was ended by its id before */
-        if ((word & TSI_INC_STATE) == TSI_INC_ACTIVE) tsi_post_end_locked(a, b, i, 0);
-        tsi_store_release(&i->word, TSI_INC_RELEASED); /* era 0: matches no reference */
+        if ((word & TSI_INC_STATE) == TSI_INC_ACTIVE) tsi_post_end_locked(a, b, inc, 0);
+        tsi_store_release(&inc->word, TSI_INC_RELEASED); /* era 0: matches no reference */
     }
 
-    tsi_lock_give(tsi_inc_lock(i));
+    tsi_lock_give(tsi_inc_lock(inc));
     if (!empty) return false;
     if (TSI_UNLIKELY(tsi_closes_are_watched())) /* the record is still ours */
         tsi_tell_empty_close(a, *id, tsi_ref_era(ref), label);
-    tsi_record_give_inc(a, b, i->index);
+    tsi_record_give_inc(a, b, inc->index);
     return true;
 }
 
@@ -216,14 +217,14 @@ static bool end_alone(TsiBinding* b, TsiRef ref, EpochReceipt* out) {
 }
 
 bool tsi_inc_end_common(TsiArena* a, TsiBinding* b, TsiRef ref, EpochCloseMode mode, EpochReceipt* out) {
-    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
+    TsiInc* inc = tsi_inc(&a->phases, tsi_ref_index(ref));
     EpochId id;
     char label[TSI_LABEL_BYTES];
     if (tsi_inc_end_empty(a, b, ref, &id, label)) {
         if (out != NULL) tsi_receipt_blank(out, id, tsi_ref_era(ref), label);
         return false;
     }
-    if (tsi_load_relaxed(&i->heap_count) == 1 /* a hint */ && b != NULL && mode == EPOCH_RELEASE &&
+    if (tsi_load_relaxed(&inc->heap_count) == 1 /* a hint */ && b != NULL && mode == EPOCH_RELEASE &&
         end_alone(b, ref, out))
         return true;
     if (tsi_epoch_end(a, ref, mode, TSI_END_OWN, out)) return true;
@@ -234,9 +235,9 @@ bool tsi_inc_end_common(TsiArena* a, TsiBinding* b, TsiRef ref, EpochCloseMode m
 /* ---- advance ---- */
 
 /* Asks owners to let go when they next come by. */
-static void ask_locked(TsiArena* a, TsiInc* i) {
-    TSI_HOLDS(tsi_inc_lock(i));
-    for (uint32_t at = i->heaps; at != 0; at = tsi_heap(a, at - 1)->inc_next) {
+static void ask_locked(TsiArena* a, TsiInc* inc) {
+    TSI_HOLDS(tsi_inc_lock(inc));
+    for (uint32_t at = inc->heaps; at != 0; at = tsi_heap(a, at - 1)->inc_next) {
         TsiHeap* h = tsi_heap(a, at - 1);
         uint64_t word = tsi_load_seq(&h->word);
         if (tsi_heap_state(word) == TSI_HEAP_LIVE)
@@ -245,62 +246,62 @@ static void ask_locked(TsiArena* a, TsiInc* i) {
 }
 
 /* Moves a passed incarnation to `state` and asks its owners. */
-static void retire_locked(TsiArena* a, TsiInc* i, unsigned state) {
-    TSI_HOLDS(tsi_inc_lock(i));
-    uint64_t now_ns = tsi_inc_peak(i) != 0 ? tsi_os.now_ns() : 0;
-    if (tsi_inc_state(i) == TSI_INC_ACTIVE) tsi_post_end_locked(a, NULL, i, now_ns);
-    if (tsi_inc_state(i) < state) tsi_store_seq(&i->word, tsi_inc_era(i) << 2 | state);
-    ask_locked(a, i);
-    tsi_late_note_locked(a, i);
+static void retire_locked(TsiArena* a, TsiInc* inc, unsigned state) {
+    TSI_HOLDS(tsi_inc_lock(inc));
+    uint64_t now_ns = tsi_inc_peak(inc) != 0 ? tsi_os.now_ns() : 0;
+    if (tsi_inc_state(inc) == TSI_INC_ACTIVE) tsi_post_end_locked(a, NULL, inc, now_ns);
+    if (tsi_inc_state(inc) < state) tsi_store_seq(&inc->word, tsi_inc_era(inc) << 2 | state);
+    ask_locked(a, inc);
+    tsi_late_note_locked(a, inc);
 }
 
 EpochId tsi_epoch_advance(TsiArena* a, TsiRef from) {
-    TsiPhases* p = &a->phases;
+    TsiPhases* phases = &a->phases;
     TsiRef was = 0, displaced = 0;
-    tsi_lock_take(&p->ring_lock);
-    if (from != 0 && tsi_phases_current(p) != from) { /* another thread moved it on */
-        tsi_lock_give(&p->ring_lock);
-        return tsi_load_relaxed(&p->current);
+    tsi_lock_take(&phases->ring_lock);
+    if (from != 0 && tsi_phases_current(phases) != from) { /* another thread moved it on */
+        tsi_lock_give(&phases->ring_lock);
+        return tsi_load_relaxed(&phases->current);
     }
 
-    uint32_t next = tsi_load_relaxed(&p->current) + 1;
-    TsiRef before = tsi_load_relaxed(&p->ring[next == p->ring_size ? 0 : next]);
-    TsiInc* gone = before != 0 ? tsi_inc(p, tsi_ref_index(before)) : NULL;
-    if (gone != NULL && tsi_inc_peak(gone) != 0) tsi_eras_add(p, gone->index); /* E1; else nothing lives there */
+    uint32_t next = tsi_load_relaxed(&phases->current) + 1;
+    TsiRef before = tsi_load_relaxed(&phases->ring[next == phases->ring_size ? 0 : next]);
+    TsiInc* gone = before != 0 ? tsi_inc(phases, tsi_ref_index(before)) : NULL;
+    if (gone != NULL && tsi_inc_peak(gone) != 0) tsi_eras_add(phases, gone->index); /* E1; else nothing lives there */
     /* none of its heaps may be LIVE as its id goes to another: slab_malloc_epoch asks the heaps alone */
     if (gone != NULL) {
         tsi_phase_lock(gone);
         ask_locked(a, gone);
     }
 
-    bool moved = tsi_phases_step_locked(p, &was, &displaced), unpin = false;
+    bool moved = tsi_phases_step_locked(phases, &was, &displaced), unpin = false;
     if (gone != NULL) {
         if (moved) retire_locked(a, gone, TSI_INC_CLOSED);
         unpin = moved && gone->heaps == 0;
         tsi_phase_unlock(gone);
     }
 
-    EpochId now = tsi_load_relaxed(&p->current);
+    EpochId now = tsi_load_relaxed(&phases->current);
     char label[TSI_LABEL_BYTES]; /* of the one that was current */
     if (moved) {
-        TsiInc* old = tsi_inc(p, tsi_ref_index(was));
+        TsiInc* old = tsi_inc(phases, tsi_ref_index(was));
         tsi_phase_lock(old);
         retire_locked(a, old, TSI_INC_ADVANCED);
         memcpy(label, old->label, sizeof label);
         tsi_phase_unlock(old);
     }
 
-    TsiRef ref = tsi_load_relaxed(&p->ring[now]);
+    TsiRef ref = tsi_load_relaxed(&phases->ring[now]);
     if (moved && gone != NULL) {
         /* its empty slabs are returned by the next slow paths that look, not here */
         if (!unpin && !tsi_unswept_put_locked(a, gone)) unpin = true;
     }
 
-    tsi_lock_give(&p->ring_lock);
-    if (unpin) tsi_inc_unpin(a, NULL, tsi_inc(p, tsi_ref_index(displaced)));
+    tsi_lock_give(&phases->ring_lock);
+    if (unpin) tsi_inc_unpin(a, NULL, tsi_inc(phases, tsi_ref_index(displaced)));
     if (moved) {
-        tsi_probe_epoch_open(a->owner, now, tsi_ref_era(ref), &tsi_inc(p, tsi_ref_index(ref))->label[0]);
-        tsi_probe_epoch_advance(a->owner, now != 0 ? now - 1 : p->ring_size - 1, tsi_ref_era(was), &label[0], now,
+        tsi_probe_epoch_open(a->owner, now, tsi_ref_era(ref), &tsi_inc(phases, tsi_ref_index(ref))->label[0]);
+        tsi_probe_epoch_advance(a->owner, now != 0 ? now - 1 : phases->ring_size - 1, tsi_ref_era(was), &label[0], now,
                                 tsi_ref_era(ref));
     }
     return now;

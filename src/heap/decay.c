@@ -32,11 +32,11 @@ static void note_idle(TsiArena* a) {
 
 /* Returns true if a look trims the phase. Phases of the ring begin small and never end; small ones of domains end soon,
  * and their threads have heaps ready that a look would take apart. */
-static bool is_worth(TsiInc* i) {
-    if (tsi_inc_era(i) == 0 || tsi_inc_state(i) != TSI_INC_ACTIVE || tsi_load_relaxed(&i->heap_count) == 0)
+static bool is_worth(TsiInc* inc) {
+    if (tsi_inc_era(inc) == 0 || tsi_inc_state(inc) != TSI_INC_ACTIVE || tsi_load_relaxed(&inc->heap_count) == 0)
         return false;
-    bool ring = (tsi_load_relaxed(&i->id) & TSI_DOMAIN_ID_BIT) == 0;
-    return ring || (tsi_load_relaxed(&i->charge) & TSI_CHARGE_MASK) >= LEAST_BYTES;
+    bool ring = (tsi_load_relaxed(&inc->id) & TSI_DOMAIN_ID_BIT) == 0;
+    return ring || (tsi_load_relaxed(&inc->charge) & TSI_CHARGE_MASK) >= LEAST_BYTES;
 }
 
 static void set_due(TsiArena* a, uint64_t more_ns) {
@@ -50,8 +50,8 @@ static void look(TsiArena* a, TsiBinding* b) {
     if (b != NULL) tsi_put_off_no_more(b);
     tsi_stock_settle(&a->space);
     for (uint32_t index = 1; index < tsi_table_used(&a->phases.incs); index++) {
-        TsiInc* i = tsi_inc(&a->phases, index);
-        if (is_worth(i)) tsi_trim_idle(a, b, i);
+        TsiInc* inc = tsi_inc(&a->phases, index);
+        if (is_worth(inc)) tsi_trim_idle(a, b, inc);
     }
     tsi_warm_decay(a);
     tsi_stock_looked(&a->space);

@@ -23,78 +23,79 @@
 
 enum { BATCH = 256 };
 
-static void count_bytes(TsiSweep* w, unsigned cls, size_t bytes) {
-    tsi_sweep_purged(w, cls, bytes);
-    w->purged += bytes;
+static void count_bytes(TsiSweep* sweep, unsigned cls, size_t bytes) {
+    tsi_sweep_purged(sweep, cls, bytes);
+    sweep->purged += bytes;
 }
 
 /* Counts a slab whose pages are about to go to the system; a page that it shares is counted when it goes. */
-static void count_gone(TsiSweep* w, uint32_t slab_id) {
-    TsiSpace* s = &w->arena->space;
+static void count_gone(TsiSweep* sweep, uint32_t slab_id) {
+    TsiSpace* s = &sweep->arena->space;
     unsigned cls = tsi_class_of_slab(s, slab_id);
     if (tsi_parts_share(s, cls)) return;
-    tsi_add_relaxed(&w->arena->overflowed[tsi_class_row(cls)], 1);
-    count_bytes(w, cls, s->classes->c[cls].slab_bytes);
+    tsi_add_relaxed(&sweep->arena->overflowed[tsi_class_row(cls)], 1);
+    count_bytes(sweep, cls, s->classes->c[cls].slab_bytes);
 }
 
 /* Gives slabs to the stock as far as the budget allows, the others to the system. */
-static void give_slabs(TsiSweep* w, uint32_t* ids, unsigned n) {
-    TsiSpace* s = &w->arena->space;
-    if (w->lends) {
+static void give_slabs(TsiSweep* sweep, uint32_t* ids, unsigned n) {
+    TsiSpace* s = &sweep->arena->space;
+    if (sweep->lends) {
         uint64_t bytes = 0;
         for (unsigned i = 0; i < n; i++) bytes += tsi_slab_class(s, ids[i])->slab_bytes;
         tsi_stock_lend(s, bytes);
     }
-    unsigned kept = w->at_once ? 0 : tsi_stock_choose(s, ids, n, w->learns);
-    for (unsigned i = kept; i < n; i++) count_gone(w, ids[i]);
-    size_t shared = w->at_once ? tsi_space_purge(s, ids, n) : tsi_space_release(s, ids + kept, n - kept, w->learns);
+    unsigned kept = sweep->at_once ? 0 : tsi_stock_choose(s, ids, n, sweep->learns);
+    for (unsigned i = kept; i < n; i++) count_gone(sweep, ids[i]);
+    size_t shared =
+        sweep->at_once ? tsi_space_purge(s, ids, n) : tsi_space_release(s, ids + kept, n - kept, sweep->learns);
     if (shared != 0) {
-        tsi_add_relaxed(&w->arena->overflowed[TSI_CLASS_REGION], shared / tsi_os.page_bytes);
-        count_bytes(w, TSI_CLASS_PART, shared);
+        tsi_add_relaxed(&sweep->arena->overflowed[TSI_CLASS_REGION], shared / tsi_os.page_bytes);
+        count_bytes(sweep, TSI_CLASS_PART, shared);
     }
     if (kept != 0) tsi_space_keep(s, ids, kept);
 }
 
 /* Gives halves of huge pages back; they are never kept. A half that goes without the other breaks its page, and the
  * system must not join it again. */
-static void give_huge(TsiSweep* w, uint32_t* ids, unsigned n) {
-    TsiSpace* s = &w->arena->space;
+static void give_huge(TsiSweep* sweep, uint32_t* ids, unsigned n) {
+    TsiSpace* s = &sweep->arena->space;
     tsi_sort_ids(ids, n);
     for (unsigned i = 0; i < n; i++) {
         uint32_t other = tsi_space_other_half(tsi_slab_chunk(ids[i]));
         bool whole =
             (i > 0 && tsi_slab_chunk(ids[i - 1]) == other) || (i + 1 < n && tsi_slab_chunk(ids[i + 1]) == other);
         if (!whole && s->chunks[tsi_slab_chunk(ids[i])].huge) tsi_space_avoid_huge(s, tsi_slab_chunk(ids[i]));
-        count_gone(w, ids[i]);
+        count_gone(sweep, ids[i]);
     }
     (void)tsi_space_purge(s, ids, n);
 }
 
 /* Gives back the first n slabs of ids, and halves of huge pages from `halves` to the end. */
-static void give_all(TsiSweep* w, uint32_t* ids, unsigned n, unsigned halves) {
-    if (n != 0) give_slabs(w, ids, n);
-    if (halves != BATCH) give_huge(w, ids + halves, BATCH - halves);
+static void give_all(TsiSweep* sweep, uint32_t* ids, unsigned n, unsigned halves) {
+    if (n != 0) give_slabs(sweep, ids, n);
+    if (halves != BATCH) give_huge(sweep, ids + halves, BATCH - halves);
 }
 
 /* ---- pages that drains have left: put_off.h ---- */
 
 /* Thins the oldest remembered phase, which may have ended since, and its record be another's. */
 static void thin_oldest(TsiBinding* b) {
-    TsiPutOff x = b->put_off[b->put_off_first];
+    TsiPutOff put_off = b->put_off[b->put_off_first];
     b->put_off_first = (uint8_t)((b->put_off_first + 1) % TSI_PUT_OFF_PHASES);
     b->put_off_count--;
-    b->put_off_bytes -= x.bytes;
-    tsi_inc_thin(b->arena, b, tsi_inc(&b->arena->phases, x.index), x.era, 0);
+    b->put_off_bytes -= put_off.bytes;
+    tsi_inc_thin(b->arena, b, tsi_inc(&b->arena->phases, put_off.index), put_off.era, 0);
 }
 
 /* Remembers the phase of a sweep that has put pages off. [own thread, no bracket, no lock] */
-static void remember(TsiSweep* w) {
-    TsiBinding* b = w->b;
-    uint32_t bytes = w->put_off;
-    w->put_off = 0;
+static void remember(TsiSweep* sweep) {
+    TsiBinding* b = sweep->b;
+    uint32_t bytes = sweep->put_off;
+    sweep->put_off = 0;
     while (b->put_off_count == TSI_PUT_OFF_PHASES || b->put_off_bytes + bytes > TSI_PUT_OFF_BYTES) thin_oldest(b);
     unsigned at = (b->put_off_first + b->put_off_count++) % TSI_PUT_OFF_PHASES;
-    b->put_off[at] = (TsiPutOff){tsi_inc_era(w->inc), w->inc->index, bytes};
+    b->put_off[at] = (TsiPutOff){tsi_inc_era(sweep->inc), sweep->inc->index, bytes};
     b->put_off_bytes += bytes;
 }
 
@@ -105,171 +106,171 @@ void tsi_put_off_no_more(TsiBinding* b) {
 /* ---- the end of a sweep ---- */
 
 /* Returns a slab that others have completed or released while its pages went. */
-static void look_again(TsiSweep* w, uint32_t slab_id, uint64_t tag) {
-    TsiSpace* s = &w->arena->space;
-    bool released = tsi_inc_state(w->inc) == TSI_INC_RELEASED;
+static void look_again(TsiSweep* sweep, uint32_t slab_id, uint64_t tag) {
+    TsiSpace* s = &sweep->arena->space;
+    bool released = tsi_inc_state(sweep->inc) == TSI_INC_RELEASED;
     if (released || tsi_slab_is_empty(s, tsi_class_of_slab(s, slab_id), slab_id))
-        tsi_slab_complete(w->arena, w->b, slab_id, tag);
+        tsi_slab_complete(sweep->arena, sweep->b, slab_id, tag);
 }
 
-void tsi_sweep_finish(TsiSweep* w) {
-    TsiArena* a = w->arena;
+void tsi_sweep_finish(TsiSweep* sweep) {
+    TsiArena* a = sweep->arena;
     TsiSpace* s = &a->space;
     uint32_t ids[BATCH];
     unsigned n = 0, halves = BATCH; /* halves of huge pages from the end on */
-    tsi_sweep_uncharge(w);
+    tsi_sweep_uncharge(sweep);
     tsi_warm_poll(a);
 
     /* lent slabs are anybody's: a store would keep them for its classes */
-    if (!w->at_once && !w->lends) w->out = tsi_warm_put(a, w->b, w->out, w->learns);
-    while (w->out != 0) {
-        uint32_t id = w->out - 1;
-        w->out = tsi_slab(s, id)->next;
+    if (!sweep->at_once && !sweep->lends) sweep->out = tsi_warm_put(a, sweep->b, sweep->out, sweep->learns);
+    while (sweep->out != 0) {
+        uint32_t id = sweep->out - 1;
+        sweep->out = tsi_slab(s, id)->next;
         if (tsi_load_relaxed(&tsi_slab(s, id)->gen_base) >= TSI_GEN_LIMIT) {
-            count_gone(w, id);
+            count_gone(sweep, id);
             tsi_slab_retire(a, id);
             continue;
         }
         if (tsi_class_of_slab(s, id) == TSI_CLASS_HUGE) ids[--halves] = id;
         else ids[n++] = id;
         if (n < halves) continue;
-        give_all(w, ids, n, halves);
+        give_all(sweep, ids, n, halves);
         n = 0;
         halves = BATCH;
     }
-    give_all(w, ids, n, halves);
+    give_all(sweep, ids, n, halves);
 
-    while (w->large != 0) {
-        uint32_t id = w->large - 1;
-        w->large = tsi_slab(s, id)->next;
-        uint64_t gone = tsi_space_give_large(s, id, w->learns);
-        w->purged += gone;
-        tsi_sweep_purged(w, TSI_CLASS_LARGE, gone);
+    while (sweep->large != 0) {
+        uint32_t id = sweep->large - 1;
+        sweep->large = tsi_slab(s, id)->next;
+        uint64_t gone = tsi_space_give_large(s, id, sweep->learns);
+        sweep->purged += gone;
+        tsi_sweep_purged(sweep, TSI_CLASS_LARGE, gone);
     }
 
-    if (w->gives) tsi_space_give_end(s);
-    w->gives = false;
-    while (w->partial != 0) {
-        for (n = 0; w->partial != 0 && n < BATCH; n++) {
-            ids[n] = w->partial - 1;
-            w->partial = tsi_load_relaxed(&tsi_slab(s, ids[n])->extra);
+    if (sweep->gives) tsi_space_give_end(s);
+    sweep->gives = false;
+    while (sweep->partial != 0) {
+        for (n = 0; sweep->partial != 0 && n < BATCH; n++) {
+            ids[n] = sweep->partial - 1;
+            sweep->partial = tsi_load_relaxed(&tsi_slab(s, ids[n])->extra);
         }
         tsi_sort_ids(ids, n);
-        tsi_partial_give(w, ids, n);
-        for (unsigned k = 0; k < n; k++) look_again(w, ids[k], tsi_partial_let_go(s, ids[k]));
+        tsi_partial_give(sweep, ids, n);
+        for (unsigned k = 0; k < n; k++) look_again(sweep, ids[k], tsi_partial_let_go(s, ids[k]));
     }
 
-    if (w->put_off != 0) remember(w);
-    if (w->purged != 0 && tsi_space_gives_back(s)) tsi_add_relaxed(&w->inc->purged, w->purged);
-    w->purged = 0;
+    if (sweep->put_off != 0) remember(sweep);
+    if (sweep->purged != 0 && tsi_space_gives_back(s)) tsi_add_relaxed(&sweep->inc->purged, sweep->purged);
+    sweep->purged = 0;
 }
 
 void tsi_slab_complete(TsiArena* a, TsiBinding* b, uint32_t slab_id, uint64_t tag) {
-    TsiSweep w = {.arena = a, .b = b, .inc = tsi_inc(&a->phases, tsi_tag_index(tag))};
+    TsiSweep sweep = {.arena = a, .b = b, .inc = tsi_inc(&a->phases, tsi_tag_index(tag))};
     /* A program that frees large objects singly takes others soon: if memory that went back is missed, the budget
      * rises. */
-    w.learns = tsi_class_of_slab(&a->space, slab_id) == TSI_CLASS_LARGE;
-    if (!tsi_settle_complete(&w, slab_id, tag)) return;
-    tsi_sweep_finish(&w);
+    sweep.learns = tsi_class_of_slab(&a->space, slab_id) == TSI_CLASS_LARGE;
+    if (!tsi_settle_complete(&sweep, slab_id, tag)) return;
+    tsi_sweep_finish(&sweep);
     tsi_changed(a);
-    tsi_inc_unpin(a, b, w.inc);
+    tsi_inc_unpin(a, b, sweep.inc);
 }
 
 /* ---- once more ---- */
 
-void tsi_sweep_whole(TsiSweep* w, TsiBinding* only) {
-    TsiInc* i = w->inc;
-    TSI_HOLDS(tsi_inc_lock(i));
+void tsi_sweep_whole(TsiSweep* sweep, TsiBinding* only) {
+    TsiInc* inc = sweep->inc;
+    TSI_HOLDS(tsi_inc_lock(inc));
     /* a record without era belongs to the thread that opens it next, which sets its fields without the lock */
-    bool any = tsi_inc_era(i) != 0 && (i->heaps != 0 || i->orphans != 0);
+    bool any = tsi_inc_era(inc) != 0 && (inc->heaps != 0 || inc->orphans != 0);
     if (any) {
-        i->pins++;
-        tsi_sweep_locked(w, only);
-        if (tsi_inc_state(i) != TSI_INC_ACTIVE) tsi_post_locked(w->arena, w->b, i);
-        tsi_late_note_locked(w->arena, i);
-        tsi_sweep_uncharge(w);
+        inc->pins++;
+        tsi_sweep_locked(sweep, only);
+        if (tsi_inc_state(inc) != TSI_INC_ACTIVE) tsi_post_locked(sweep->arena, sweep->b, inc);
+        tsi_late_note_locked(sweep->arena, inc);
+        tsi_sweep_uncharge(sweep);
     }
 
-    tsi_phase_unlock(i);
-    tsi_banks_give(w->arena, w->banks);
+    tsi_phase_unlock(inc);
+    tsi_banks_give(sweep->arena, sweep->banks);
     if (!any) return;
-    tsi_sweep_finish(w);
-    if (w->more) tsi_sweep_later(w->arena, w->b, i);
-    else tsi_inc_unpin(w->arena, w->b, i);
+    tsi_sweep_finish(sweep);
+    if (sweep->more) tsi_sweep_later(sweep->arena, sweep->b, inc);
+    else tsi_inc_unpin(sweep->arena, sweep->b, inc);
 }
 
-unsigned tsi_inc_sweep(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t era, uint64_t most) {
-    TsiSweep w = {.arena = a, .b = b, .inc = i, .most = most};
-    tsi_phase_lock(i);
-    bool ended = tsi_inc_era(i) == era && era != 0 && tsi_inc_state(i) != TSI_INC_ACTIVE;
-    if (ended) tsi_sweep_whole(&w, NULL);
-    else tsi_phase_unlock(i);
-    return w.interrupts;
+unsigned tsi_inc_sweep(TsiArena* a, TsiBinding* b, TsiInc* inc, uint64_t era, uint64_t most) {
+    TsiSweep sweep = {.arena = a, .b = b, .inc = inc, .most = most};
+    tsi_phase_lock(inc);
+    bool ended = tsi_inc_era(inc) == era && era != 0 && tsi_inc_state(inc) != TSI_INC_ACTIVE;
+    if (ended) tsi_sweep_whole(&sweep, NULL);
+    else tsi_phase_unlock(inc);
+    return sweep.interrupts;
 }
 
-void tsi_inc_thin(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t era, uint64_t most) {
-    TsiSweep w = {.arena = a, .b = b, .inc = i, .most = most};
-    tsi_phase_lock(i);
-    unsigned state = tsi_inc_state(i);
-    bool drains =
-        tsi_inc_era(i) == era && era != 0 && (state == TSI_INC_ADVANCED || state == TSI_INC_CLOSED) && i->orphans != 0;
+void tsi_inc_thin(TsiArena* a, TsiBinding* b, TsiInc* inc, uint64_t era, uint64_t most) {
+    TsiSweep sweep = {.arena = a, .b = b, .inc = inc, .most = most};
+    tsi_phase_lock(inc);
+    unsigned state = tsi_inc_state(inc);
+    bool drains = tsi_inc_era(inc) == era && era != 0 && (state == TSI_INC_ADVANCED || state == TSI_INC_CLOSED) &&
+                  inc->orphans != 0;
     if (drains) {
-        i->pins++;
-        tsi_settle_orphan_pages(&w);
+        inc->pins++;
+        tsi_settle_orphan_pages(&sweep);
     }
-    tsi_phase_unlock(i);
+    tsi_phase_unlock(inc);
     if (!drains) return;
-    tsi_sweep_finish(&w);
-    tsi_inc_unpin(a, b, i);
+    tsi_sweep_finish(&sweep);
+    tsi_inc_unpin(a, b, inc);
 }
 
 /* ---- incarnations that wait for a sweep ---- */
 
-bool tsi_unswept_put_locked(TsiArena* a, TsiInc* i) {
+bool tsi_unswept_put_locked(TsiArena* a, TsiInc* inc) {
     TSI_HOLDS(&a->phases.ring_lock);
-    if (tsi_load_relaxed(&i->unswept)) return false;
-    tsi_store_relaxed(&i->unswept, true);
-    i->next_unswept = a->unswept;
-    a->unswept = i->index;
+    if (tsi_load_relaxed(&inc->unswept)) return false;
+    tsi_store_relaxed(&inc->unswept, true);
+    inc->next_unswept = a->unswept;
+    a->unswept = inc->index;
     tsi_store_relaxed(&a->has_unswept, true);
     return true;
 }
 
-void tsi_sweep_later(TsiArena* a, TsiBinding* b, TsiInc* i) {
+void tsi_sweep_later(TsiArena* a, TsiBinding* b, TsiInc* inc) {
     tsi_lock_take(&a->phases.ring_lock);
-    bool put = tsi_unswept_put_locked(a, i);
+    bool put = tsi_unswept_put_locked(a, inc);
     tsi_lock_give(&a->phases.ring_lock);
-    if (!put) tsi_inc_unpin(a, b, i);
+    if (!put) tsi_inc_unpin(a, b, inc);
 }
 
 /* Takes an incarnation off the list, with its pin; NULL if there is none. */
 static TsiInc* unswept_take(TsiArena* a) {
     if (TSI_LIKELY(!tsi_load_relaxed(&a->has_unswept))) return NULL;
     tsi_lock_take(&a->phases.ring_lock);
-    TsiInc* i = a->unswept != 0 ? tsi_inc(&a->phases, a->unswept) : NULL;
-    if (i != NULL) {
-        a->unswept = i->next_unswept;
-        tsi_store_relaxed(&i->unswept, false);
+    TsiInc* inc = a->unswept != 0 ? tsi_inc(&a->phases, a->unswept) : NULL;
+    if (inc != NULL) {
+        a->unswept = inc->next_unswept;
+        tsi_store_relaxed(&inc->unswept, false);
     }
     if (a->unswept == 0) tsi_store_relaxed(&a->has_unswept, false);
     tsi_lock_give(&a->phases.ring_lock);
-    return i;
+    return inc;
 }
 
 /* Sweeps one from the list, or `most` bytes of it. Returns how many membarriers that took. */
-static unsigned sweep_unswept(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t most) {
-    unsigned interrupts = tsi_inc_sweep(a, b, i, tsi_inc_era(i), most);
-    tsi_inc_unpin(a, NULL, i); /* the list's pin; to the table, where the ring takes the next one */
+static unsigned sweep_unswept(TsiArena* a, TsiBinding* b, TsiInc* inc, uint64_t most) {
+    unsigned interrupts = tsi_inc_sweep(a, b, inc, tsi_inc_era(inc), most);
+    tsi_inc_unpin(a, NULL, inc); /* the list's pin; to the table, where the ring takes the next one */
     return interrupts;
 }
 
 unsigned tsi_sweep_unswept(TsiArena* a, TsiBinding* b) {
     unsigned interrupts = 0;
-    for (TsiInc* i; (i = unswept_take(a)) != NULL;) interrupts += sweep_unswept(a, b, i, 0);
+    for (TsiInc* inc; (inc = unswept_take(a)) != NULL;) interrupts += sweep_unswept(a, b, inc, 0);
     return interrupts;
 }
 
 void tsi_sweep_piece(TsiArena* a, TsiBinding* b) {
-    TsiInc* i = unswept_take(a);
-    if (TSI_UNLIKELY(i != NULL)) (void)sweep_unswept(a, b, i, TSI_PIECE_BYTES);
+    TsiInc* inc = unswept_take(a);
+    if (TSI_UNLIKELY(inc != NULL)) (void)sweep_unswept(a, b, inc, TSI_PIECE_BYTES);
 }

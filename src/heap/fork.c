@@ -162,10 +162,10 @@ static bool is_kept(const TsiArena* a, TsiHeap* h) {
 /* Repairs the slab's lines: between two stores of a refill slots are in both words, before they are counted. */
 static void child_lines(TsiArena* a, TsiHeap* h, uint32_t id, unsigned cls) {
     TsiSpace* s = &a->space;
-    const TsiClass* c = &s->classes->c[cls];
+    const TsiClass* shape = &s->classes->c[cls];
     uint32_t seq = tsi_tag_seq(tsi_load_relaxed(&tsi_slab(s, id)->tag));
     bool kept = is_kept(a, h);
-    for (uint32_t i = 0, first = tsi_first_line(c, id); i < 1u << c->lines_log2; i++) {
+    for (uint32_t i = 0, first = tsi_first_line(shape, id); i < 1u << shape->lines_log2; i++) {
         TsiLine* l = tsi_line(s, first + i);
         uint64_t avail = tsi_load_relaxed(&l->avail), freed = tsi_load_relaxed(&l->freed);
         uint8_t flags = tsi_load_relaxed(&l->flags);
@@ -188,9 +188,9 @@ static void child_owned(TsiArena* a, uint32_t id, unsigned cls, uint64_t tag) {
         tsi_add_relaxed(&h->slab_count, 1);
         tsi_add_relaxed(&h->slab_bytes, s->classes->c[cls].slab_bytes);
     } else if (tsi_heap_state(word) == TSI_HEAP_DEAD && tsi_binding_at(a, word)->thread != tsi_tls.thread) {
-        TsiInc* i = tsi_heap_inc(a, h);
-        tsi_skipped_add_locked(a, i, id, -1);
-        tsi_slab_to_orphan(a, i, id);
+        TsiInc* inc = tsi_heap_inc(a, h);
+        tsi_skipped_add_locked(a, inc, id, -1);
+        tsi_slab_to_orphan(a, inc, id);
     }
 }
 
@@ -245,16 +245,16 @@ static void child_charges(TsiArena* a) {
 static void child_sweep(TsiArena* a) {
     TsiBinding* b = tsi_binding_get(a, false);
     for (uint32_t n = 1; n < tsi_table_used(&a->phases.incs); n++) {
-        TsiInc* i = tsi_inc(&a->phases, n);
-        uint64_t era = tsi_inc_era(i);
-        bool domain = (tsi_load_relaxed(&i->id) & TSI_DOMAIN_ID_BIT) != 0;
-        if (era != 0 && tsi_inc_state(i) >= TSI_INC_CLOSED) {
-            tsi_phase_lock(i);
-            i->pins++;
-            tsi_phase_unlock(i);
-            (void)tsi_inc_sweep(a, b, i, era, 0);
-            tsi_inc_unpin(a, b, i);                   /* it may have drained; its cleanups' thread is gone */
-        } else if (era != 0 && domain && !i->named) { /* its domain's thread vanished while making or ending it */
+        TsiInc* inc = tsi_inc(&a->phases, n);
+        uint64_t era = tsi_inc_era(inc);
+        bool domain = (tsi_load_relaxed(&inc->id) & TSI_DOMAIN_ID_BIT) != 0;
+        if (era != 0 && tsi_inc_state(inc) >= TSI_INC_CLOSED) {
+            tsi_phase_lock(inc);
+            inc->pins++;
+            tsi_phase_unlock(inc);
+            (void)tsi_inc_sweep(a, b, inc, era, 0);
+            tsi_inc_unpin(a, b, inc);                   /* it may have drained; its cleanups' thread is gone */
+        } else if (era != 0 && domain && !inc->named) { /* its domain's thread vanished while making or ending it */
             (void)tsi_epoch_end(a, tsi_ref(era, n), EPOCH_RELEASE, TSI_END_OWN, NULL);
         }
     }

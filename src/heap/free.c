@@ -90,29 +90,29 @@ static TSI_NOINLINE void after_orphans_free(TsiArena* a, TsiBinding* b, TsiPlace
         return;
     }
     tsi_late_mark(a, at.slab_id);
-    TsiInc* i;
+    TsiInc* inc;
     uint64_t era;
-    if (orphan && tsi_partial_page_freed(a, &at, tag, &i, &era)) tsi_inc_thin(a, b, i, era, TSI_LATE_LOOK_BYTES);
+    if (orphan && tsi_partial_page_freed(a, &at, tag, &inc, &era)) tsi_inc_thin(a, b, inc, era, TSI_LATE_LOOK_BYTES);
 }
 
 /* Returns true, as for most late frees, if another object lives in the line and page of the freed one, so that neither
  * slab nor page can go. */
-TSI_INLINE bool neighbour_lives(const TsiClass* c, TsiLine* l, unsigned slot) {
+TSI_INLINE bool neighbour_lives(const TsiClass* shape, TsiLine* l, unsigned slot) {
     uint64_t w0 = tsi_load_seq(&l->remote[0]); /* as in tsi_slab_is_empty: of two last freers one sees both bits */
     uint64_t gone = tsi_remote_bits(w0, tsi_load_seq(&l->remote[1]));
     gone |= tsi_load_acquire(&l->freed); /* invariant F: remote, freed, avail */
     gone |= tsi_load_acquire(&l->avail);
-    return (c->full & ~gone & tsi_partial_slots(c, slot)) != 0;
+    return (shape->full & ~gone & tsi_partial_slots(shape, slot)) != 0;
 }
 
 /* Completes a free in a slab of a heap whose phase accepts no more. Where an end has begun, its thread, or the heap's
  * owner as it hands over, looks at the slab after this free's bit: its tag is still OWNED after it. Where the ring has
  * only moved on, and where the phase waits for a sweep, nobody may: the free sweeps a piece, and the rest waits for the
  * next ones (S5 in sweep.c). */
-static TSI_NOINLINE void after_late_free(TsiArena* a, TsiBinding* b, TsiPlace at, TsiInc* i, TsiRef ref) {
-    bool nobodys = ref != 0 && (tsi_inc_state(i) == TSI_INC_ADVANCED || tsi_load_relaxed(&i->unswept));
+static TSI_NOINLINE void after_late_free(TsiArena* a, TsiBinding* b, TsiPlace at, TsiInc* inc, TsiRef ref) {
+    bool nobodys = ref != 0 && (tsi_inc_state(inc) == TSI_INC_ADVANCED || tsi_load_relaxed(&inc->unswept));
     if (nobodys && tsi_slab_is_empty(&a->space, at.cls, at.slab_id))
-        (void)tsi_inc_sweep(a, b, i, tsi_ref_era(ref), TSI_PIECE_BYTES);
+        (void)tsi_inc_sweep(a, b, inc, tsi_ref_era(ref), TSI_PIECE_BYTES);
 }
 
 /* Completes a free in a slab with `tag`, read after the free: the object may have been its last. */
@@ -126,8 +126,8 @@ TSI_INLINE void after_free(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint6
     }
     TsiHeap* h = tsi_heap(a, tsi_tag_index(tag));
     TsiRef ref = tsi_load_relaxed(&h->ref);
-    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
-    if (TSI_UNLIKELY(tsi_inc_state(i) != TSI_INC_ACTIVE)) after_late_free(a, b, *at, i, ref);
+    TsiInc* inc = tsi_inc(&a->phases, tsi_ref_index(ref));
+    if (TSI_UNLIKELY(tsi_inc_state(inc) != TSI_INC_ACTIVE)) after_late_free(a, b, *at, inc, ref);
     /* seq_cst, after the bit: pairs with whoever lets go of the heap, see ownerless.h */
     else if (TSI_UNLIKELY(tsi_heap_state(tsi_load_seq(&h->word)) != TSI_HEAP_LIVE && ref != 0))
         tsi_ownerless_freed(a, b, at, h, ref);
@@ -135,12 +135,12 @@ TSI_INLINE void after_free(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint6
 
 /* Returns true if `threshold` slots are free in an armed line, so that its owner must be told (as tsi_line_disarm would
  * find), and nobody does so now (T3). seq_cst, after the bit: T4. */
-TSI_INLINE bool owner_waits(TsiSlab* slab, TsiLine* l, const TsiClass* c) {
+TSI_INLINE bool owner_waits(TsiSlab* slab, TsiLine* l, const TsiClass* shape) {
     uint64_t w0 = tsi_load_seq(&l->remote[0]);
     if (TSI_LIKELY((w0 & TSI_REMOTE_TOKEN) == 0) || tsi_load_seq(&slab->inbox) != 0) return false;
     uint64_t others = tsi_remote_bits(w0, tsi_load_seq(&l->remote[1]));
     /* Invariant F: remote before freed. */
-    return tsi_popcount((others | tsi_load_acquire(&l->freed)) & c->full) >= c->threshold;
+    return tsi_popcount((others | tsi_load_acquire(&l->freed)) & shape->full) >= shape->threshold;
 }
 
 /* Completes a remote free under `seq`: tells an owner that waits, then like after_free. */
@@ -195,12 +195,12 @@ TSI_INLINE bool spot_find(uint8_t* meta, const TsiChunkKey* keys, const TsiClass
     out->key = tsi_load_acquire(out->key_at); /* as in tsi_chunk_class */
     /* a chunk that was never used has key 0, and no words to read */
     if (TSI_UNLIKELY(out->key - sizeof(TsiClass) >= TSI_SMALL_CLASSES * sizeof(TsiClass))) return false;
-    const TsiClass* c = tsi_key_class(classes, out->key);
+    const TsiClass* shape = tsi_key_class(classes, out->key);
     uint32_t in_chunk = (uint32_t)off & ((1u << TSI_CHUNK_SHIFT) - 1), line = in_chunk >> tsi_key_line_shift(out->key);
     uint8_t* words = meta + (off >> TSI_CHUNK_SHIFT << TSI_META_SHIFT);
     out->line = (TsiLine*)(void*)(words + TSI_META_LINES) + line;
-    out->slab = (TsiSlab*)(void*)words + (line >> c->lines_log2);
-    uint64_t slot = tsi_rotate_right(in_chunk & c->line_mask, c->unit_shift); /* as in tsi_free_fast */
+    out->slab = (TsiSlab*)(void*)words + (line >> shape->lines_log2);
+    uint64_t slot = tsi_rotate_right(in_chunk & shape->line_mask, shape->unit_shift); /* as in tsi_free_fast */
     out->slot = (unsigned)slot;
     return slot < TSI_LINE_SLOTS;
 }
@@ -280,10 +280,10 @@ static TSI_NOINLINE bool freed_unowned(TsiArena* a, TsiBinding* b, TsiLine* l, u
     if (tsi_tag_state(tag) != TSI_SLAB_ORPHAN) return freed_in_heap(a, b, l, key, slot, tag);
     TsiArena* of = b != NULL ? b->arena : a;
     TsiSpace* s = &of->space;
-    const TsiClass* c = tsi_key_class(s->classes, key);
-    if (TSI_UNLIKELY(!neighbour_lives(c, l, slot))) return freed(a, b, l, key, slot, tag);
+    const TsiClass* shape = tsi_key_class(s->classes, key);
+    if (TSI_UNLIKELY(!neighbour_lives(shape, l, slot))) return freed(a, b, l, key, slot, tag);
     uint32_t chunk, line = tsi_line_find(s, l, &chunk);
-    tsi_late_mark_in(of, chunk, line >> c->lines_log2);
+    tsi_late_mark_in(of, chunk, line >> shape->lines_log2);
     return true;
 }
 
@@ -307,8 +307,8 @@ TSI_INLINE bool free_spot(TsiArena* a, TsiBinding* b, const Spot* x, uint64_t ta
     if (TSI_UNLIKELY(!same)) return freed(a, b, l, x->key, x->slot, tag);
     if (TSI_UNLIKELY(tsi_heap_state(tsi_load_seq(&h->word)) != TSI_HEAP_LIVE))
         return freed_unowned(a, b, l, x->key, x->slot, tag);
-    const TsiClass* c = tsi_key_class(b != NULL ? b->classes : a->space.classes, x->key);
-    return TSI_LIKELY(!owner_waits(x->slab, l, c)) || freed(a, b, l, x->key, x->slot, tag);
+    const TsiClass* shape = tsi_key_class(b != NULL ? b->classes : a->space.classes, x->key);
+    return TSI_LIKELY(!owner_waits(x->slab, l, shape)) || freed(a, b, l, x->key, x->slot, tag);
 }
 
 bool tsi_free_unbound(TsiArena* a, void* p) {

@@ -18,11 +18,11 @@
 #include "mem/stock.h"
 
 /* Claims a live object, so that others do not return it: its tag says PARTIAL then. */
-static bool large_claim_locked(TsiArena* a, TsiInc* i, const TsiPlace* at) {
-    TSI_HOLDS(tsi_inc_lock(i));
+static bool large_claim_locked(TsiArena* a, TsiInc* inc, const TsiPlace* at) {
+    TSI_HOLDS(tsi_inc_lock(inc));
     uint64_t tag;
-    if (!tsi_place_is_live(a, at, &tag) || tsi_tag_state(tag) != TSI_SLAB_ORPHAN || tsi_tag_index(tag) != i->index ||
-        tsi_inc_state(i) != TSI_INC_ACTIVE)
+    if (!tsi_place_is_live(a, at, &tag) || tsi_tag_state(tag) != TSI_SLAB_ORPHAN || tsi_tag_index(tag) != inc->index ||
+        tsi_inc_state(inc) != TSI_INC_ACTIVE)
         return false;
     /* seq_cst: as in tsi_partial_claim */
     return tsi_cas_seq(&tsi_slab(&a->space, at->slab_id)->tag, &tag,
@@ -30,33 +30,33 @@ static bool large_claim_locked(TsiArena* a, TsiInc* i, const TsiPlace* at) {
 }
 
 /* Grows a claimed object; returns false if there is no room. [own thread] */
-static bool large_grow_locked(TsiBinding* b, TsiInc* i, uint32_t slab_id, size_t bytes) {
-    TSI_HOLDS(tsi_inc_lock(i));
+static bool large_grow_locked(TsiBinding* b, TsiInc* inc, uint32_t slab_id, size_t bytes) {
+    TSI_HOLDS(tsi_inc_lock(inc));
     TsiArena* a = b->arena;
     TsiSpace* s = &a->space;
     size_t more = bytes - tsi_slab_bytes(s, TSI_CLASS_LARGE, slab_id);
     TsiCharge charge;
-    if (!tsi_charge(b, i, more, &charge)) return false;
-    tsi_late_leave_locked(a, i, slab_id); /* counted with its old size */
+    if (!tsi_charge(b, inc, more, &charge)) return false;
+    tsi_late_leave_locked(a, inc, slab_id); /* counted with its old size */
     bool grown = tsi_space_grow_large(s, slab_id, bytes);
-    tsi_late_join_locked(a, i, slab_id, (TsiTotals){1, tsi_slab_bytes(s, TSI_CLASS_LARGE, slab_id)});
+    tsi_late_join_locked(a, inc, slab_id, (TsiTotals){1, tsi_slab_bytes(s, TSI_CLASS_LARGE, slab_id)});
     if (!grown) {
-        tsi_charge_undo(a, b, i, more);
+        tsi_charge_undo(a, b, inc, more);
         return false;
     }
 
-    i->orphaned.bytes += more;
-    i->allocated.bytes += more;
-    tsi_charge_keep(b, i, &charge);
+    inc->orphaned.bytes += more;
+    inc->allocated.bytes += more;
+    tsi_charge_keep(b, inc, &charge);
     return true;
 }
 
 /* Lets go of a claimed object; returns it if it was freed meanwhile. [stripe held, and given before that] */
-static void large_let_go(TsiBinding* b, TsiInc* i, uint32_t slab_id) {
+static void large_let_go(TsiBinding* b, TsiInc* inc, uint32_t slab_id) {
     TsiArena* a = b->arena;
     /* before the stripe is given: a sweep that met the claim would pass the object by */
     uint64_t tag = tsi_partial_let_go(&a->space, slab_id);
-    tsi_phase_unlock(i);
+    tsi_phase_unlock(inc);
     if (tsi_slab_is_empty(&a->space, TSI_CLASS_LARGE, slab_id)) tsi_slab_complete(a, b, slab_id, tag);
 }
 
@@ -65,15 +65,15 @@ bool tsi_large_grow(TsiBinding* b, const TsiPlace* at, size_t size) {
     uint64_t tag = tsi_load_seq(&tsi_slab(&a->space, at->slab_id)->tag);
     if (tsi_tag_state(tag) != TSI_SLAB_ORPHAN || size > a->space.payload_bytes) return false;
 
-    TsiInc* i = tsi_inc(&a->phases, tsi_tag_index(tag));
+    TsiInc* inc = tsi_inc(&a->phases, tsi_tag_index(tag));
     size_t bytes = tsi_align_up(size, tsi_os.page_bytes);
     b->budget.soft = b->budget.hard = 0;
-    tsi_phase_lock(i);
-    bool claimed = large_claim_locked(a, i, at);
+    tsi_phase_lock(inc);
+    bool claimed = large_claim_locked(a, inc, at);
     size_t had = claimed ? tsi_slab_bytes(&a->space, TSI_CLASS_LARGE, at->slab_id) : 0;
-    bool grown = claimed && bytes > had && large_grow_locked(b, i, at->slab_id, bytes);
-    if (claimed) large_let_go(b, i, at->slab_id);
-    else tsi_phase_unlock(i);
+    bool grown = claimed && bytes > had && large_grow_locked(b, inc, at->slab_id, bytes);
+    if (claimed) large_let_go(b, inc, at->slab_id);
+    else tsi_phase_unlock(inc);
     if (!grown) return false;
     tsi_stock_grown(&a->space);
     tsi_profile_one(b, bytes - had);
@@ -88,20 +88,20 @@ size_t tsi_large_move(TsiBinding* b, const TsiPlace* at, void* to, size_t bytes)
     size_t done = 0, moved = 0;
     if (tsi_tag_state(tag) != TSI_SLAB_ORPHAN) return 0;
 
-    TsiInc* i = tsi_inc(&b->arena->phases, tsi_tag_index(tag));
+    TsiInc* inc = tsi_inc(&b->arena->phases, tsi_tag_index(tag));
     bytes &= ~(tsi_os.page_bytes - 1);
     do {
         size_t piece = bytes - done < PIECE ? bytes - done : PIECE;
-        tsi_phase_lock(i);
-        if (!large_claim_locked(b->arena, i, at)) {
-            tsi_phase_unlock(i);
+        tsi_phase_lock(inc);
+        if (!large_claim_locked(b->arena, inc, at)) {
+            tsi_phase_unlock(inc);
             break;
         }
         moved = tsi_os.move((uint8_t*)to + done, from + done, piece);
         /* relaxed: a thread that returns the object claims it after us */
         if (moved != 0)
             (void)atomic_fetch_or_explicit(&tsi_slab(s, at->slab_id)->gone, TSI_LARGE_MOVED, memory_order_relaxed);
-        large_let_go(b, i, at->slab_id);
+        large_let_go(b, inc, at->slab_id);
         done += moved;
     } while (moved == PIECE && done < bytes);
     return done;

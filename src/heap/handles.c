@@ -14,9 +14,9 @@ static bool free_bumped(TsiArena* a, TsiBinding* b, SlabHandle h) {
     TsiPlace at = {.line_id = tsi_place_line(place), .slot = tsi_place_slot(place)};
     if ((h & 3) != TSI_HANDLE_VERSION || tsi_line_chunk(at.line_id) >= s->chunk_count) return false;
     at.cls = tsi_class_of_line(s, at.line_id);
-    const TsiClass* c = &s->classes->c[at.cls];
-    if (!tsi_class_is_region(at.cls) || !tsi_line_has_slab(c, tsi_line_number(at.line_id))) return false;
-    at.slab_id = tsi_slab_at(c, at.line_id);
+    const TsiClass* shape = &s->classes->c[at.cls];
+    if (!tsi_class_is_region(at.cls) || !tsi_line_has_slab(shape, tsi_line_number(at.line_id))) return false;
+    at.slab_id = tsi_slab_at(shape, at.line_id);
     uint64_t tag = tsi_load_seq(&tsi_slab(s, at.slab_id)->tag);
     uint32_t generation = tsi_load_seq(&tsi_slab(s, at.slab_id)->gen_base);
     if (!tsi_state_holds_objects(tag) || (tag & TSI_SLAB_HANDLED) == 0 || generation >= TSI_GEN_LIMIT) return false;

@@ -24,14 +24,14 @@ bool tsi_free_handle(TsiArena* a, SlabHandle h);
 
 /* Returns the handle that a slot of the owner's line has now; 0 if the line has issued none yet, or no more. [owner, in
  * bracket] */
-TSI_INLINE SlabHandle tsi_handle_here(const TsiBinding* b, const TsiClass* c, const TsiLine* l, unsigned slot) {
+TSI_INLINE SlabHandle tsi_handle_here(const TsiBinding* b, const TsiClass* shape, const TsiLine* l, unsigned slot) {
     if (TSI_UNLIKELY(!tsi_line_is_handled(l))) return 0;
     uint64_t off = (uint64_t)(l->base - b->base);
     uint32_t in_chunk = (uint32_t)off & ((1u << TSI_CHUNK_SHIFT) - 1);
-    uint32_t id = tsi_line_at((uint32_t)(off >> TSI_CHUNK_SHIFT), in_chunk >> c->line_shift);
+    uint32_t id = tsi_line_at((uint32_t)(off >> TSI_CHUNK_SHIFT), in_chunk >> shape->line_shift);
     uint32_t place = tsi_handle_place(id, slot), seq = tsi_remote_seq(0, tsi_load_relaxed(&l->remote[0]));
     uint32_t count = tsi_count_of(tsi_load_relaxed(&b->counts[place]), seq);
-    uint32_t generation = tsi_load_relaxed(&tsi_slab(&b->arena->space, tsi_slab_at(c, id))->gen_base) + count / 2;
+    uint32_t generation = tsi_load_relaxed(&tsi_slab(&b->arena->space, tsi_slab_at(shape, id))->gen_base) + count / 2;
     if (TSI_UNLIKELY((count & 1) != 0)) return 0; /* two branches: joined, they are six instructions */
     if (TSI_UNLIKELY(generation >= TSI_GEN_LIMIT)) return 0;
     return tsi_handle_make(b->secret, place, generation);
@@ -46,13 +46,13 @@ TSI_INLINE TsiFast tsi_obj_fast(TsiBinding* b, TsiHeap* h, TsiLine* const* cur, 
     uint64_t avail = tsi_load_relaxed(&l->avail);
     if (TSI_UNLIKELY(avail == 0)) return TSI_FAST_MISSED;
     if (TSI_UNLIKELY(tsi_load_relaxed(&h->word) != b->live_word)) return TSI_FAST_MISSED;
-    const TsiClass* c = &b->classes->c[cls];
+    const TsiClass* shape = &b->classes->c[cls];
     unsigned slot = tsi_ctz64(avail);
-    SlabHandle its = tsi_handle_here(b, c, l, slot);
+    SlabHandle its = tsi_handle_here(b, shape, l, slot);
     if (TSI_UNLIKELY(its == 0)) return TSI_FAST_MISSED;
     *handle = its;
     tsi_store_relaxed(&l->avail, avail & (avail - 1));
-    *out = l->base + tsi_class_offset(c, slot);
+    *out = l->base + tsi_class_offset(shape, slot);
     tsi_bracket_clear(b);
     return TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word) ? TSI_FAST_DONE : TSI_FAST_HANDOVER;
 }
@@ -68,8 +68,8 @@ TSI_INLINE TsiFast tsi_free_handle_fast(TsiBinding* b, SlabHandle handle, TsiHea
     uint32_t key = tsi_load_acquire(&b->keys[chunk]); /* pairs with set_class */
     if (TSI_UNLIKELY((key & TSI_KEY_REGION) != 0)) return TSI_FAST_NOT_FOUND;
 
-    const TsiClass* c = tsi_key_class(b->classes, key);
-    if (TSI_UNLIKELY(line >= (1u << TSI_CHUNK_SHIFT) >> tsi_key_line_shift(key) || (c->full >> slot & 1) == 0))
+    const TsiClass* shape = tsi_key_class(b->classes, key);
+    if (TSI_UNLIKELY(line >= (1u << TSI_CHUNK_SHIFT) >> tsi_key_line_shift(key) || (shape->full >> slot & 1) == 0))
         return TSI_FAST_NOT_FOUND;
     TsiLine* l = b->lines + (size_t)chunk * TSI_META_STRIDE + line;
     tsi_bracket_name(b, tsi_busy_line(l));
@@ -83,7 +83,7 @@ TSI_INLINE TsiFast tsi_free_handle_fast(TsiBinding* b, SlabHandle handle, TsiHea
     _Atomic uint64_t* at = &b->counts[place];
     uint64_t word = tsi_load_relaxed(at), now = tsi_count_now(word, seq);
     uint32_t generation =
-        tsi_load_relaxed(&tsi_slab(&b->arena->space, tsi_slab_at(c, id))->gen_base) + (uint32_t)now / 2;
+        tsi_load_relaxed(&tsi_slab(&b->arena->space, tsi_slab_at(shape, id))->gen_base) + (uint32_t)now / 2;
     if (TSI_UNLIKELY(tsi_handle_stamp(b->secret, place, generation) != tsi_handle_stamp_of(handle) ||
                      generation >= TSI_GEN_LIMIT))
         return TSI_FAST_MISSED;

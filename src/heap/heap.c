@@ -34,14 +34,14 @@ bool tsi_heap_ensure_room(TsiBinding* b, TsiHeap* h) {
     uint32_t index;
     if (h->room != NULL) return true;
     if (!tsi_record_take(&b->arena->rooms, b->room_cache, &b->room_count, &index)) return false;
-    TsiRoom* r = tsi_table_at(&b->arena->rooms, index);
-    r->index = index;
-    memcpy(r->cur, tsi_no_cur, sizeof r->cur);
-    memset(r->head, 0, sizeof r->head);
-    memset(r->back, 0, sizeof r->back);
-    memset(r->served, 0, sizeof r->served);
-    h->room = r;
-    if (b->heap == h) b->cur = r->cur;
+    TsiRoom* room = tsi_table_at(&b->arena->rooms, index);
+    room->index = index;
+    memcpy(room->cur, tsi_no_cur, sizeof room->cur);
+    memset(room->head, 0, sizeof room->head);
+    memset(room->back, 0, sizeof room->back);
+    memset(room->served, 0, sizeof room->served);
+    h->room = room;
+    if (b->heap == h) b->cur = room->cur;
     return true;
 }
 
@@ -54,8 +54,8 @@ void tsi_heap_rebuild_room(TsiBinding* b, TsiHeap* h) {
         uint32_t id = at - 1;
         unsigned cls = tsi_class_of_slab(s, id);
         if (cls > TSI_SMALL_CLASSES) continue;
-        const TsiClass* c = &s->classes->c[cls];
-        for (uint32_t i = 0, first = tsi_first_line(c, id); i < 1u << c->lines_log2; i++) {
+        const TsiClass* shape = &s->classes->c[cls];
+        for (uint32_t i = 0, first = tsi_first_line(shape, id); i < 1u << shape->lines_log2; i++) {
             TsiLine* l = tsi_line(s, first + i);
             uint8_t flags = tsi_load_relaxed(&l->flags) & (uint8_t) ~(TSI_LINE_LISTED | TSI_LINE_PARKED);
             tsi_store_relaxed(&l->flags, flags);
@@ -68,27 +68,27 @@ void tsi_heap_rebuild_room(TsiBinding* b, TsiHeap* h) {
 
 /* ---- birth, look-up, adoption ---- */
 
-static void heap_join_locked(TsiArena* a, TsiInc* i, TsiHeap* h) {
-    TSI_HOLDS(tsi_inc_lock(i));
+static void heap_join_locked(TsiArena* a, TsiInc* inc, TsiHeap* h) {
+    TSI_HOLDS(tsi_inc_lock(inc));
     h->inc_prev = 0;
-    h->inc_next = i->heaps;
+    h->inc_next = inc->heaps;
     if (h->inc_next != 0) tsi_heap(a, h->inc_next - 1)->inc_prev = h->index + 1;
-    i->heaps = h->index + 1;
-    tsi_store_relaxed(&i->heap_count, tsi_load_relaxed(&i->heap_count) + 1);
+    inc->heaps = h->index + 1;
+    tsi_store_relaxed(&inc->heap_count, tsi_load_relaxed(&inc->heap_count) + 1);
 }
 
 /* Adopts an ownerless heap of the incarnation that has room for the class; with cls 0 any heap, also a lent one, which
  * has room for none. Returns NULL if there is none. */
-static TsiHeap* adopt_locked(TsiBinding* b, TsiInc* i, unsigned cls) {
-    TSI_HOLDS(tsi_inc_lock(i));
-    for (uint32_t at = i->heaps; at != 0 && (cls == 0 || tsi_load_relaxed(&i->detached) != 0);) {
+static TsiHeap* adopt_locked(TsiBinding* b, TsiInc* inc, unsigned cls) {
+    TSI_HOLDS(tsi_inc_lock(inc));
+    for (uint32_t at = inc->heaps; at != 0 && (cls == 0 || tsi_load_relaxed(&inc->detached) != 0);) {
         TsiHeap* h = tsi_heap(b->arena, at - 1);
         if (cls == 0) (void)tsi_heap_recall_locked(b->arena, h);
         uint64_t seen = tsi_detached_word();
         bool suits = cls == 0 || (tsi_load_seq(&h->roomy) & tsi_class_bit(cls)) != 0; /* O2 */
         /* seq_cst: pairs with the detacher's; its plain stores to the heap are before ours */
         if (suits && tsi_cas_seq(&h->word, &seen, tsi_heap_word(b->index, TSI_HEAP_LIVE))) {
-            tsi_sub_relaxed(&i->detached, 1);
+            tsi_sub_relaxed(&inc->detached, 1);
             return h;
         }
         at = h->inc_next;
@@ -96,8 +96,8 @@ static TsiHeap* adopt_locked(TsiBinding* b, TsiInc* i, unsigned cls) {
     return NULL;
 }
 
-TsiHeap* tsi_heap_birth_locked(TsiArena* a, TsiInc* i, TsiRef ref, uint32_t index, uint64_t word) {
-    TSI_HOLDS(tsi_inc_lock(i));
+TsiHeap* tsi_heap_birth_locked(TsiArena* a, TsiInc* inc, TsiRef ref, uint32_t index, uint64_t word) {
+    TSI_HOLDS(tsi_inc_lock(inc));
     TsiHeap* h = tsi_heap(a, index);
     h->index = index;
     h->room = NULL;
@@ -107,7 +107,7 @@ TsiHeap* tsi_heap_birth_locked(TsiArena* a, TsiInc* i, TsiRef ref, uint32_t inde
     h->ranked = false;
 
     tsi_store_relaxed(&h->key, ref);
-    h->ring = (tsi_load_relaxed(&i->id) & TSI_DOMAIN_ID_BIT) == 0;
+    h->ring = (tsi_load_relaxed(&inc->id) & TSI_DOMAIN_ID_BIT) == 0;
     /* in shared mode threads share a few heaps in such an epoch: there is nothing to save */
     bool classes = h->ring && (a->options.shared || a->options.bump == TSI_BUMP_DOMAINS);
     h->bumps = a->options.bump != TSI_BUMP_OFF && !classes;
@@ -125,17 +125,17 @@ TsiHeap* tsi_heap_birth_locked(TsiArena* a, TsiInc* i, TsiRef ref, uint32_t inde
     tsi_store_relaxed(&h->slow, 0);
     tsi_store_relaxed(&h->ref, ref);
 
-    heap_join_locked(a, i, h);
+    heap_join_locked(a, inc, h);
     tsi_store_release(&h->word, word); /* publishes the fields; who takes it from its owner holds the stripe */
     return h;
 }
 
 /* Returns the binding's own heap that nothing has led to, or sets *asked to one that it was asked for. */
-static TsiHeap* find_own_locked(TsiBinding* b, TsiInc* i, TsiHeap** asked) {
-    TSI_HOLDS(tsi_inc_lock(i));
+static TsiHeap* find_own_locked(TsiBinding* b, TsiInc* inc, TsiHeap** asked) {
+    TSI_HOLDS(tsi_inc_lock(inc));
     *asked = NULL;
 
-    for (uint32_t at = i->heaps; at != 0;) {
+    for (uint32_t at = inc->heaps; at != 0;) {
         TsiHeap* h = tsi_heap(b->arena, at - 1);
         uint64_t word = tsi_load_relaxed(&h->word);
         bool live = tsi_heap_state(word) == TSI_HEAP_LIVE;
@@ -158,22 +158,22 @@ TsiBirth tsi_heap_make(TsiBinding* b, TsiRef ref, TsiHeap** out) {
     *out = NULL;
     if (!tsi_record_take(&a->heaps, b->heap_cache, &b->heap_count, &index)) return TSI_BIRTH_NO_MEMORY;
 
-    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
-    uint64_t now = tsi_inc_opening_ns(i, ref), live = tsi_heap_word(b->index, TSI_HEAP_LIVE);
+    TsiInc* inc = tsi_inc(&a->phases, tsi_ref_index(ref));
+    uint64_t now = tsi_inc_opening_ns(inc, ref), live = tsi_heap_word(b->index, TSI_HEAP_LIVE);
     bool born = false, adopted = false, active;
     for (TsiHeap* asked = NULL;;) {
-        tsi_phase_lock(i);
+        tsi_phase_lock(inc);
         active = tsi_ref_is_active(&a->phases, ref);
-        if (active) *out = find_own_locked(b, i, &asked);
+        if (active) *out = find_own_locked(b, inc, &asked);
         if (active && *out == NULL && asked != NULL) { /* B5 */
-            tsi_phase_unlock(i);
+            tsi_phase_unlock(inc);
             tsi_handover(b, asked);
             continue;
         }
-        if (active && *out == NULL) adopted = (*out = adopt_locked(b, i, 0)) != NULL;
-        if (active && *out == NULL) born = (*out = tsi_heap_birth_locked(a, i, ref, index, live)) != NULL;
-        if (active) tsi_inc_opened_locked(i, now);
-        tsi_phase_unlock(i);
+        if (active && *out == NULL) adopted = (*out = adopt_locked(b, inc, 0)) != NULL;
+        if (active && *out == NULL) born = (*out = tsi_heap_birth_locked(a, inc, ref, index, live)) != NULL;
+        if (active) tsi_inc_opened_locked(inc, now);
+        tsi_phase_unlock(inc);
         break;
     }
 
@@ -199,15 +199,15 @@ TsiBirth tsi_heap_make(TsiBinding* b, TsiRef ref, TsiHeap** out) {
 
 bool tsi_heap_adopt_more(TsiBinding* b, TsiHeap* h, unsigned cls) {
     TsiArena* a = b->arena;
-    TsiInc* i = tsi_heap_inc(a, h);
-    if (TSI_LIKELY((tsi_load_relaxed(&i->roomy) & tsi_class_bit(cls)) == 0)) return false;
+    TsiInc* inc = tsi_heap_inc(a, h);
+    if (TSI_LIKELY((tsi_load_relaxed(&inc->roomy) & tsi_class_bit(cls)) == 0)) return false;
     if (!tsi_heap_ensure_room(b, h)) return false;
 
-    tsi_phase_lock(i);
-    (void)tsi_and_seq(&i->roomy, ~tsi_class_bit(cls)); /* O2: before the heaps are looked at */
-    TsiHeap* more = tsi_ref_is_active(&a->phases, tsi_load_relaxed(&h->ref)) ? adopt_locked(b, i, cls) : NULL;
-    if (more != NULL) (void)tsi_or_seq(&i->roomy, tsi_class_bit(cls)); /* there may be others */
-    tsi_phase_unlock(i);
+    tsi_phase_lock(inc);
+    (void)tsi_and_seq(&inc->roomy, ~tsi_class_bit(cls)); /* O2: before the heaps are looked at */
+    TsiHeap* more = tsi_ref_is_active(&a->phases, tsi_load_relaxed(&h->ref)) ? adopt_locked(b, inc, cls) : NULL;
+    if (more != NULL) (void)tsi_or_seq(&inc->roomy, tsi_class_bit(cls)); /* there may be others */
+    tsi_phase_unlock(inc);
     if (more == NULL) return false;
 
     h->adopted += tsi_load_relaxed(&more->slab_count);
@@ -234,8 +234,8 @@ void tsi_heap_detach_locked(TsiBinding* b, TsiHeap* h) {
     tsi_store_seq(&h->word, tsi_detached_word());
 }
 
-bool tsi_heap_lend(TsiBinding* b, TsiPhaseWords* w, TsiRef ref, uint32_t label) {
-    TsiHeap* h = ref != 0 ? tsi_phase_heap(b, w, ref) : NULL;
+bool tsi_heap_lend(TsiBinding* b, TsiPhaseWords* words, TsiRef ref, uint32_t label) {
+    TsiHeap* h = ref != 0 ? tsi_phase_heap(b, words, ref) : NULL;
     uint64_t live = tsi_heap_word(b->index, TSI_HEAP_LIVE);
     if (h == NULL || b->live_word != live) return false;
     /* in a bracket: another thread may be ending the phase */

@@ -17,8 +17,8 @@ static uint32_t* link_of(TsiArena* a, unsigned cls, uint32_t slab_id) {
 }
 
 /* Adds an orphan's counts to its incarnation's (sign 1), or takes them away (-1). [stripe held] */
-TSI_INLINE void holding_add_locked(TsiArena* a, TsiInc* i, uint32_t slab_id, int sign) {
-    TSI_HOLDS(tsi_inc_lock(i));
+TSI_INLINE void holding_add_locked(TsiArena* a, TsiInc* inc, uint32_t slab_id, int sign) {
+    TSI_HOLDS(tsi_inc_lock(inc));
     unsigned cls = tsi_class_of_slab(&a->space, slab_id);
     uint64_t objects, live_bytes, slab_bytes = tsi_slab_bytes(&a->space, cls, slab_id);
     if (tsi_class_is_region(cls)) {
@@ -29,54 +29,54 @@ TSI_INLINE void holding_add_locked(TsiArena* a, TsiInc* i, uint32_t slab_id, int
         objects = *link_of(a, cls, slab_id);
         live_bytes = objects * (cls == TSI_CLASS_LARGE ? slab_bytes : a->space.classes->c[cls].size);
     }
-    i->holding.objects += sign * objects;
-    i->holding.live_bytes += sign * live_bytes;
-    i->holding.slab_bytes += sign * slab_bytes;
+    inc->holding.objects += sign * objects;
+    inc->holding.live_bytes += sign * live_bytes;
+    inc->holding.slab_bytes += sign * slab_bytes;
 }
 
-void tsi_late_join_locked(TsiArena* a, TsiInc* i, uint32_t slab_id, TsiTotals live) {
-    TSI_HOLDS(tsi_inc_lock(i));
+void tsi_late_join_locked(TsiArena* a, TsiInc* inc, uint32_t slab_id, TsiTotals live) {
+    TSI_HOLDS(tsi_inc_lock(inc));
     unsigned cls = tsi_class_of_slab(&a->space, slab_id);
     uint32_t word = (uint32_t)(live.objects | live.bytes / TSI_GRANULE << GRANULES_SHIFT);
     if (tsi_class_is_region(cls)) tsi_store_relaxed(&tsi_region(&a->space, slab_id)->lim, word);
     else *link_of(a, cls, slab_id) = (uint32_t)live.objects;
-    holding_add_locked(a, i, slab_id, 1);
+    holding_add_locked(a, inc, slab_id, 1);
 }
 
-void tsi_late_leave_locked(TsiArena* a, TsiInc* i, uint32_t slab_id) {
-    TSI_HOLDS(tsi_inc_lock(i));
-    holding_add_locked(a, i, slab_id, -1);
+void tsi_late_leave_locked(TsiArena* a, TsiInc* inc, uint32_t slab_id) {
+    TSI_HOLDS(tsi_inc_lock(inc));
+    holding_add_locked(a, inc, slab_id, -1);
 }
 
-void tsi_late_post_locked(TsiArena* a, TsiInc* i) {
-    TSI_HOLDS(tsi_inc_lock(i));
-    unsigned state = tsi_inc_state(i);
+void tsi_late_post_locked(TsiArena* a, TsiInc* inc) {
+    TSI_HOLDS(tsi_inc_lock(inc));
+    unsigned state = tsi_inc_state(inc);
     bool drains = state == TSI_INC_ADVANCED || state == TSI_INC_CLOSED;
-    if (drains && i->heaps == 0 && i->skipped == 0) tsi_post_settled_locked(a, NULL, i);
-    tsi_draining_set_locked(&a->phases, i, tsi_inc_since(a, i), drains ? i->holding : (TsiHolding){0, 0, 0});
+    if (drains && inc->heaps == 0 && inc->skipped == 0) tsi_post_settled_locked(a, NULL, inc);
+    tsi_draining_set_locked(&a->phases, inc, tsi_inc_since(a, inc), drains ? inc->holding : (TsiHolding){0, 0, 0});
 }
 
 /* Returns true if the slab is an orphan, with its incarnation in *i. */
-static bool is_orphan(TsiArena* a, uint32_t slab_id, TsiInc** i) {
+static bool is_orphan(TsiArena* a, uint32_t slab_id, TsiInc** inc) {
     uint64_t tag = tsi_load_seq(&tsi_slab(&a->space, slab_id)->tag);
     unsigned state = tsi_tag_state(tag);
     if (state != TSI_SLAB_ORPHAN && state != TSI_SLAB_PARTIAL) return false;
-    *i = tsi_inc(&a->phases, tsi_tag_index(tag));
+    *inc = tsi_inc(&a->phases, tsi_tag_index(tag));
     return true;
 }
 
 static void count_slab(TsiArena* a, uint32_t slab_id, unsigned cls) {
-    TsiInc *i, *now;
-    if (!is_orphan(a, slab_id, &i)) return;
-    tsi_lock_take(tsi_inc_lock(i)); /* not counted for the phase: it is ours */
+    TsiInc *inc, *now;
+    if (!is_orphan(a, slab_id, &inc)) return;
+    tsi_lock_take(tsi_inc_lock(inc)); /* not counted for the phase: it is ours */
     /* Orphans leave their list under the stripe, so an orphan seen now stays while it is held; a claimed one is about
      * to leave. */
-    if (tsi_class_of_slab(&a->space, slab_id) == cls && is_orphan(a, slab_id, &now) && now == i) {
-        tsi_late_leave_locked(a, i, slab_id);
-        tsi_late_join_locked(a, i, slab_id, tsi_slab_sum(&a->space, cls, slab_id).live);
-        tsi_late_note_locked(a, i);
+    if (tsi_class_of_slab(&a->space, slab_id) == cls && is_orphan(a, slab_id, &now) && now == inc) {
+        tsi_late_leave_locked(a, inc, slab_id);
+        tsi_late_join_locked(a, inc, slab_id, tsi_slab_sum(&a->space, cls, slab_id).live);
+        tsi_late_note_locked(a, inc);
     }
-    tsi_lock_give(tsi_inc_lock(i));
+    tsi_lock_give(tsi_inc_lock(inc));
 }
 
 void tsi_late_count(TsiArena* a) {
@@ -100,13 +100,13 @@ void tsi_late_child(TsiArena* a) {
     for (uint32_t at = 0; at < tsi_table_used(&labels->records); at++)
         tsi_lock_reset(&tsi_label(labels, at)->drain_lock);
     for (uint32_t n = 1; n < tsi_table_used(&a->phases.incs); n++) {
-        TsiInc* i = tsi_inc(&a->phases, n);
-        if (tsi_inc_era(i) == 0) continue;
-        tsi_lock_take(tsi_inc_lock(i));
-        i->holding = (TsiHolding){0, 0, 0};
-        for (uint32_t at = i->orphans; at != 0; at = tsi_slab(s, at - 1)->next)
-            tsi_late_join_locked(a, i, at - 1, tsi_slab_sum(s, tsi_class_of_slab(s, at - 1), at - 1).live);
-        tsi_late_note_locked(a, i);
-        tsi_lock_give(tsi_inc_lock(i));
+        TsiInc* inc = tsi_inc(&a->phases, n);
+        if (tsi_inc_era(inc) == 0) continue;
+        tsi_lock_take(tsi_inc_lock(inc));
+        inc->holding = (TsiHolding){0, 0, 0};
+        for (uint32_t at = inc->orphans; at != 0; at = tsi_slab(s, at - 1)->next)
+            tsi_late_join_locked(a, inc, at - 1, tsi_slab_sum(s, tsi_class_of_slab(s, at - 1), at - 1).live);
+        tsi_late_note_locked(a, inc);
+        tsi_lock_give(tsi_inc_lock(inc));
     }
 }

@@ -35,18 +35,18 @@ TSI_INLINE void tsi_late_mark(TsiArena* a, uint32_t slab_id) {
 void tsi_late_count(TsiArena* a);
 
 /* Adds a slab to the orphans of its incarnation with what lives in it, or takes it away. [stripe held] */
-void tsi_late_join_locked(TsiArena* a, TsiInc* i, uint32_t slab_id, TsiTotals live);
-void tsi_late_leave_locked(TsiArena* a, TsiInc* i, uint32_t slab_id);
+void tsi_late_join_locked(TsiArena* a, TsiInc* inc, uint32_t slab_id, TsiTotals live);
+void tsi_late_leave_locked(TsiArena* a, TsiInc* inc, uint32_t slab_id);
 /* Tells the label what the incarnation holds, once its state, label or orphans have changed. [stripe held] */
-void tsi_late_post_locked(TsiArena* a, TsiInc* i);
+void tsi_late_post_locked(TsiArena* a, TsiInc* inc);
 /* Does so only if the label may have to be told. [stripe held] */
-TSI_INLINE void tsi_late_note_locked(TsiArena* a, TsiInc* i) {
-    TSI_HOLDS(tsi_inc_lock(i));
-    if (TSI_UNLIKELY((i->holding.objects | i->draining.label) != 0)) tsi_late_post_locked(a, i);
+TSI_INLINE void tsi_late_note_locked(TsiArena* a, TsiInc* inc) {
+    TSI_HOLDS(tsi_inc_lock(inc));
+    if (TSI_UNLIKELY((inc->holding.objects | inc->draining.label) != 0)) tsi_late_post_locked(a, inc);
 }
 /* Returns the time since which the incarnation is open. The first one of id 0 is as old as its allocator. */
-TSI_INLINE uint64_t tsi_inc_since(const TsiArena* a, TsiInc* i) {
-    uint64_t since = tsi_load_relaxed(&i->open_since_ns);
+TSI_INLINE uint64_t tsi_inc_since(const TsiArena* a, TsiInc* inc) {
+    uint64_t since = tsi_load_relaxed(&inc->open_since_ns);
     return since < a->born_ns ? a->born_ns : since;
 }
 

@@ -41,22 +41,22 @@ static void binding_release(TsiBinding* b) {
 }
 
 /* Leaves, in one pass, the arenas that the thread has used; returns false if there was none. */
-static bool leave_arenas(TsiThread* t) {
+static bool leave_arenas(TsiThread* thread) {
     bool any = false;
-    for (uint32_t i = 0; i < t->ref_capacity; i++) {
-        TsiBindingRef r = t->refs[i];
+    for (uint32_t i = 0; i < thread->ref_capacity; i++) {
+        TsiBindingRef r = thread->refs[i];
         if (r.serial == 0 || r.binding == NULL) continue;
         any = true;
         /* Gone from our tables first: a cleanup that runs below and allocates gets a binding of its own. */
-        t->refs[i].binding = NULL;
+        thread->refs[i].binding = NULL;
         tsi_tls_forget();
         TsiArena* a = tsi_registry_hold(r.serial);
         if (a == NULL) continue;
-        t->held = a;
+        thread->held = a;
         binding_release(r.binding);
-        t->held = NULL;
+        thread->held = NULL;
         tsi_registry_unhold(a);
-        if (t->scope_count != 0 || t->owns) break; /* by a cleanup: must end before its binding goes */
+        if (thread->scope_count != 0 || thread->owns) break; /* by a cleanup: must end before its binding goes */
     }
 
     return any;
@@ -64,13 +64,13 @@ static bool leave_arenas(TsiThread* t) {
 
 /* Leaves every living arena the thread has used, until there is none: cleanups may use this or other arenas
  * meanwhile. */
-static void thread_leave(TsiThread* t) {
+static void thread_leave(TsiThread* thread) {
     tsi_tls.late++; /* calls of cleanups below are not the outermost */
     do {
-        if ((t->scope_count != 0 || t->owns) && tsi_thread_end_scopes != NULL) tsi_thread_end_scopes(t);
-    } while (leave_arenas(t));
+        if ((thread->scope_count != 0 || thread->owns) && tsi_thread_end_scopes != NULL) tsi_thread_end_scopes(thread);
+    } while (leave_arenas(thread));
     tsi_tls.late--;
-    tsi_thread_give(t);
+    tsi_thread_give(thread);
 }
 
 static void thread_exit(void* arg) {
@@ -80,9 +80,9 @@ static void thread_exit(void* arg) {
 }
 
 void tsi_thread_late_leave_slow(void) {
-    TsiThread* t = tsi_tls.thread;
-    if (t != NULL) tsi_scopes_refresh(t); /* a scope of a destroyed allocator keeps nobody here */
-    if (--tsi_tls.late == 0 && t != NULL && t->scope_count == 0) thread_leave(t);
+    TsiThread* thread = tsi_tls.thread;
+    if (thread != NULL) tsi_scopes_refresh(thread); /* a scope of a destroyed allocator keeps nobody here */
+    if (--tsi_tls.late == 0 && thread != NULL && thread->scope_count == 0) thread_leave(thread);
 }
 
 /* Here, because no program has the library without this file: thread_exit is what threads run late. */

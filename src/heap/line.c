@@ -30,14 +30,14 @@
 #include "observe/profile.h"
 #include "heap/room.h"
 
-void tsi_room_turn(const TsiSpace* s, TsiRoom* r, unsigned cls) {
-    for (uint32_t at = r->back[cls], next; at != 0; at = next) {
+void tsi_room_turn(const TsiSpace* s, TsiRoom* room, unsigned cls) {
+    for (uint32_t at = room->back[cls], next; at != 0; at = next) {
         TsiLine* l = tsi_line(s, at - 1);
         next = l->link;
-        l->link = r->head[cls];
-        r->head[cls] = at;
+        l->link = room->head[cls];
+        room->head[cls] = at;
     }
-    r->back[cls] = 0;
+    room->back[cls] = 0;
 }
 
 void tsi_line_freed(TsiBinding* b, TsiLine* l, unsigned slot) { tsi_line_freed_in(b, tsi_line_heap(b, l), l, slot); }
@@ -53,11 +53,11 @@ void tsi_counts_even(TsiSpace* s, TsiLine* l, uint32_t line_id, uint32_t seq, ui
     }
 }
 
-void tsi_line_counts_even(TsiSpace* s, TsiLine* l, const TsiClass* c, uint64_t slots) {
+void tsi_line_counts_even(TsiSpace* s, TsiLine* l, const TsiClass* shape, uint64_t slots) {
     uint32_t id = tsi_line_id(s, l);
     /* seq_cst, as `counted` before. The slab's mark, not the line's: frees that took the slow path have moved counts in
      * all its lines. */
-    uint64_t tag = tsi_load_seq(&tsi_slab(s, tsi_slab_at(c, id))->tag);
+    uint64_t tag = tsi_load_seq(&tsi_slab(s, tsi_slab_at(shape, id))->tag);
     if ((tag & TSI_SLAB_HANDLED) != 0) tsi_counts_even(s, l, id, tsi_tag_seq(tag), slots);
 }
 
@@ -80,40 +80,41 @@ static uint64_t take_remote(TsiBinding* b, TsiLine* l, _Atomic uint64_t* r) {
     return freed;
 }
 
-unsigned tsi_line_refill(TsiBinding* b, TsiLine* l, const TsiClass* c, unsigned least) {
+unsigned tsi_line_refill(TsiBinding* b, TsiLine* l, const TsiClass* shape, unsigned least) {
     TsiSpace* s = &b->arena->space;
     uint64_t freed = tsi_load_relaxed(&l->freed);
     uint64_t others = tsi_remote_bits(tsi_load_seq(&l->remote[0]), tsi_load_seq(&l->remote[1])); /* T4 */
-    unsigned n = tsi_popcount((freed | others) & c->full);
+    unsigned n = tsi_popcount((freed | others) & shape->full);
     if (n < least) return 0;
     if (TSI_UNLIKELY(others != 0)) {
         freed = take_remote(b, l, l->remote);
-        n = tsi_popcount(freed & c->full);
+        n = tsi_popcount(freed & shape->full);
     }
 
-    uint64_t out = freed & c->full;
-    if (TSI_UNLIKELY(n > tsi_line_batch(l, c))) out = tsi_lowest_bits(out, n = c->batch);
+    uint64_t out = freed & shape->full;
+    if (TSI_UNLIKELY(n > tsi_line_batch(l, shape))) out = tsi_lowest_bits(out, n = shape->batch);
     if (TSI_UNLIKELY(b->profile_mean != 0)) {
-        out = tsi_profile_cut(b, l, c->size, out);
+        out = tsi_profile_cut(b, l, shape->size, out);
         n = tsi_popcount(out);
     }
 
     /* seq_cst, after the remote bits were taken: a mark set before a free that did not see it is seen here */
-    if (TSI_UNLIKELY(tsi_load_seq(&s->counted))) tsi_line_counts_even(s, l, c, out);
+    if (TSI_UNLIKELY(tsi_load_seq(&s->counted))) tsi_line_counts_even(s, l, shape, out);
     tsi_line_hand_out(l, out, freed & ~out, n);
     return n;
 }
 
 bool tsi_line_leave(TsiBinding* b, unsigned cls, TsiLine* l) {
     TsiArena* a = b->arena;
-    const TsiClass* c = &b->classes->c[cls];
+    const TsiClass* shape = &b->classes->c[cls];
     uint8_t flags = tsi_load_relaxed(&l->flags);
-    uint64_t free = tsi_line_ready(l, c);
+    uint64_t free = tsi_line_ready(l, shape);
     if (free == 0 && (flags & TSI_LINE_ARMED) == 0) {
         uint32_t id = tsi_line_id(&a->space, l);
         flags |= TSI_LINE_ARMED;
         tsi_store_relaxed(&l->flags, flags);
-        (void)tsi_line_arm(&a->space, id, tsi_tag_seq(tsi_load_relaxed(&tsi_slab(&a->space, tsi_slab_at(c, id))->tag)));
+        (void)tsi_line_arm(&a->space, id,
+                           tsi_tag_seq(tsi_load_relaxed(&tsi_slab(&a->space, tsi_slab_at(shape, id))->tag)));
         free = tsi_line_free_bits(&a->space, l, id); /* T4: slots may have been freed while we armed */
     }
 
@@ -122,7 +123,7 @@ bool tsi_line_leave(TsiBinding* b, unsigned cls, TsiLine* l) {
         return true;
     }
 
-    if (tsi_popcount(free) >= c->threshold) return false;
+    if (tsi_popcount(free) >= shape->threshold) return false;
     tsi_room_push(a, tsi_heap(a, tsi_line_heap(b, l)->primary)->room, cls, l, false);
     return true;
 }
@@ -132,16 +133,16 @@ bool tsi_line_leave(TsiBinding* b, unsigned cls, TsiLine* l) {
 typedef enum Push { PUSHED, PUSH_CLOSED, PUSH_LINKED } Push;
 
 static Push inbox_push(TsiSpace* s, TsiBinding* b, uint32_t slab_id) {
-    TsiSlab* x = tsi_slab(s, slab_id);
+    TsiSlab* slab = tsi_slab(s, slab_id);
     uint32_t none = 0;
-    if (!tsi_cas_seq(&x->inbox, &none, 1)) return PUSH_LINKED; /* T3 */
-    uint32_t head = tsi_load_acquire(&b->inbox);               /* pairs with binding_make: open again */
+    if (!tsi_cas_seq(&slab->inbox, &none, 1)) return PUSH_LINKED; /* T3 */
+    uint32_t head = tsi_load_acquire(&b->inbox);                  /* pairs with binding_make: open again */
     do {
         if (head == TSI_INBOX_CLOSED) {
-            tsi_store_seq(&x->inbox, 0); /* pairs with the next pusher's compare-exchange */
+            tsi_store_seq(&slab->inbox, 0); /* pairs with the next pusher's compare-exchange */
             return PUSH_CLOSED;
         }
-        tsi_store_relaxed(&x->inbox, head == TSI_INBOX_EMPTY ? 1 : head);
+        tsi_store_relaxed(&slab->inbox, head == TSI_INBOX_EMPTY ? 1 : head);
     } while (!tsi_cas_seq(&b->inbox, &head, slab_id + 2));
     return PUSHED;
 }
@@ -207,12 +208,12 @@ void tsi_line_notify(TsiArena* a, uint32_t line_id, uint32_t slab_id, uint32_t s
 
 void tsi_line_take_in(TsiBinding* b, const TsiHeap* h, unsigned cls, uint32_t line_id, uint32_t seq) {
     TsiSpace* s = &b->arena->space;
-    const TsiClass* c = &s->classes->c[cls];
+    const TsiClass* shape = &s->classes->c[cls];
     TsiLine* l = tsi_line(s, line_id);
     TsiRoom* room = tsi_heap(b->arena, h->primary)->room;
     uint8_t flags = tsi_load_relaxed(&l->flags);
     bool armed = (tsi_load_seq(&tsi_remote(s, line_id)[0]) & TSI_REMOTE_TOKEN) != 0;
-    if (armed && tsi_line_disarm(s, line_id, seq, c->threshold)) armed = false;
+    if (armed && tsi_line_disarm(s, line_id, seq, shape->threshold)) armed = false;
     if ((flags & TSI_LINE_ARMED) == 0 || armed) return;
     flags &= (uint8_t)~TSI_LINE_ARMED;
     tsi_store_relaxed(&l->flags, flags);
@@ -259,9 +260,9 @@ static void inbox_take_in(TsiBinding* b, uint32_t slab_id) {
 static void inbox_empty(TsiBinding* b, uint32_t at) {
     while (at >= 2 && at != TSI_INBOX_EMPTY) {
         uint32_t slab_id = at - 2;
-        TsiSlab* x = tsi_slab(&b->arena->space, slab_id);
-        at = tsi_load_relaxed(&x->inbox); /* set before the push that our swap acquired */
-        tsi_store_seq(&x->inbox, 0);      /* T3: may be linked again */
+        TsiSlab* slab = tsi_slab(&b->arena->space, slab_id);
+        at = tsi_load_relaxed(&slab->inbox); /* set before the push that our swap acquired */
+        tsi_store_seq(&slab->inbox, 0);      /* T3: may be linked again */
         inbox_take_in(b, slab_id);
     }
 }

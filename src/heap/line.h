@@ -15,12 +15,12 @@ TSI_INLINE void tsi_line_hand_out(TsiLine* l, uint64_t out, uint64_t rest, unsig
     tsi_store_release(&l->issued, tsi_load_relaxed(&l->issued) + n); /* last: pairs with tsi_line_handed_out */
 }
 /* Moves remote and freed slots to avail if there are at least `least`. Returns how many avail has then, or 0. */
-unsigned tsi_line_refill(TsiBinding* b, TsiLine* l, const TsiClass* c, unsigned least);
+unsigned tsi_line_refill(TsiBinding* b, TsiLine* l, const TsiClass* shape, unsigned least);
 /* Puts a used-up line where its free slots will be found: at the back of the room's queue if it has a few, otherwise it
  * is parked. Returns false, and does neither, if it has enough for a refill. */
 bool tsi_line_leave(TsiBinding* b, unsigned cls, TsiLine* l);
 /* Makes the counts of `slots` even, as they are handed out, if a handle may have been issued in their slab. */
-void tsi_line_counts_even(TsiSpace* s, TsiLine* l, const TsiClass* c, uint64_t slots);
+void tsi_line_counts_even(TsiSpace* s, TsiLine* l, const TsiClass* shape, uint64_t slots);
 /* Frees a slot: sets its bit, and files a parked line in its room. */
 void tsi_line_freed(TsiBinding* b, TsiLine* l, unsigned slot);
 /* Tells the owner of a parked line that slots were freed there; `seq` is the slab's when they were. [any thread, no

@@ -14,20 +14,20 @@ enum { TAKES = 64 /* frees in heaps that are nobody's, for each attempt to adopt
 
 /* Takes the empty slabs of a heap that nobody owns, if its incarnation is still that of `ref`. [no lock, no bracket] */
 static void take_empty(TsiArena* a, TsiBinding* b, TsiHeap* h, TsiRef ref) {
-    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
-    TsiSweep w = {.arena = a, .b = b, .inc = i, .learns = true};
-    tsi_phase_lock(i);
+    TsiInc* inc = tsi_inc(&a->phases, tsi_ref_index(ref));
+    TsiSweep sweep = {.arena = a, .b = b, .inc = inc, .learns = true};
+    tsi_phase_lock(inc);
     bool here = tsi_ref_is_active(&a->phases, ref) && tsi_load_relaxed(&h->ref) == ref;
     if (here) {
-        i->pins++;
+        inc->pins++;
         (void)tsi_heap_recall_locked(a, h);
-        tsi_sweep_ownerless_locked(&w, h);
-        tsi_sweep_uncharge(&w);
+        tsi_sweep_ownerless_locked(&sweep, h);
+        tsi_sweep_uncharge(&sweep);
     }
-    tsi_phase_unlock(i);
+    tsi_phase_unlock(inc);
     if (!here) return;
-    tsi_sweep_finish(&w);
-    tsi_inc_unpin(a, b, i);
+    tsi_sweep_finish(&sweep);
+    tsi_inc_unpin(a, b, inc);
 }
 
 void tsi_ownerless_freed(TsiArena* a, TsiBinding* b, const TsiPlace* at, TsiHeap* h, TsiRef ref) {

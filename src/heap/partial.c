@@ -13,22 +13,22 @@
 /* Returns a bit for each page of a slab that no live slot touches and that could go back to the system; of a region,
  * for each part of *page_bytes, which may be more than a page. */
 static uint64_t dead_pages(const TsiSpace* s, unsigned cls, uint32_t slab_id, size_t* page_bytes) {
-    const TsiClass* c = &s->classes->c[cls];
-    size_t page = tsi_os.page_bytes, pages = c->slab_bytes / page;
+    const TsiClass* shape = &s->classes->c[cls];
+    size_t page = tsi_os.page_bytes, pages = shape->slab_bytes / page;
     *page_bytes = page;
     if (tsi_class_is_region(cls))
         return pages < 2 || !tsi_space_gives_back(s) ? 0 : tsi_region_dead_parts(s, cls, slab_id, page_bytes);
     if (cls == TSI_CLASS_LARGE || pages < 2 || pages > 32 || !tsi_space_gives_back(s)) return 0;
-    uint32_t live_pages = 0, first = tsi_first_line(c, slab_id);
+    uint32_t live_pages = 0, first = tsi_first_line(shape, slab_id);
     unsigned shift = tsi_log2(page);
 
-    for (uint32_t i = 0; i < 1u << c->lines_log2; i++) {
+    for (uint32_t i = 0; i < 1u << shape->lines_log2; i++) {
         uint64_t live = tsi_line_live(s, cls, first + i);
         while (live != 0) { /* a live slot answers for all of its page */
             unsigned slot = tsi_ctz64(live);
-            size_t from = ((size_t)i << c->line_shift) + tsi_class_offset(c, slot);
-            for (size_t p = from >> shift; p <= (from + c->size - 1) >> shift; p++) live_pages |= 1u << p;
-            live &= ~(tsi_partial_slots(c, slot) | 1ull << slot);
+            size_t from = ((size_t)i << shape->line_shift) + tsi_class_offset(shape, slot);
+            for (size_t p = from >> shift; p <= (from + shape->size - 1) >> shift; p++) live_pages |= 1u << p;
+            live &= ~(tsi_partial_slots(shape, slot) | 1ull << slot);
         }
     }
 
@@ -47,16 +47,16 @@ static void note_gone(TsiSpace* s, unsigned cls, uint32_t slab_id, uint64_t page
     }
 }
 
-void tsi_partial_claim(TsiSweep* w, unsigned cls, uint32_t slab_id) {
-    TsiSlab* b = tsi_slab(&w->arena->space, slab_id);
-    uint64_t old = tsi_load_seq(&b->tag);
+void tsi_partial_claim(TsiSweep* sweep, unsigned cls, uint32_t slab_id) {
+    TsiSlab* slab = tsi_slab(&sweep->arena->space, slab_id);
+    uint64_t old = tsi_load_seq(&slab->tag);
     size_t page;
-    if (tsi_tag_state(old) != TSI_SLAB_ORPHAN || dead_pages(&w->arena->space, cls, slab_id, &page) == 0) return;
+    if (tsi_tag_state(old) != TSI_SLAB_ORPHAN || dead_pages(&sweep->arena->space, cls, slab_id, &page) == 0) return;
     /* seq_cst: decides between us and the claims of settle.c, which want ORPHAN. Pairs with the freer in free.c, as
      * below. */
-    if (!tsi_cas_seq(&b->tag, &old, (old & ~(uint64_t)TSI_SLAB_STATE) | TSI_SLAB_PARTIAL)) return;
-    tsi_store_relaxed(&b->extra, w->partial);
-    w->partial = slab_id + 1;
+    if (!tsi_cas_seq(&slab->tag, &old, (old & ~(uint64_t)TSI_SLAB_STATE) | TSI_SLAB_PARTIAL)) return;
+    tsi_store_relaxed(&slab->extra, sweep->partial);
+    sweep->partial = slab_id + 1;
 }
 
 size_t tsi_partial_dead_bytes(const TsiSpace* s, unsigned cls, uint32_t slab_id) {
@@ -98,15 +98,15 @@ static size_t give_dead(TsiSpace* s, unsigned cls, uint32_t slab_id, Run* run) {
     return bytes;
 }
 
-void tsi_partial_give(TsiSweep* w, uint32_t* ids, unsigned n) {
-    TsiSpace* s = &w->arena->space;
+void tsi_partial_give(TsiSweep* sweep, uint32_t* ids, unsigned n) {
+    TsiSpace* s = &sweep->arena->space;
     Run run = {NULL, NULL};
     for (unsigned k = 0; k < n; k++) { /* ids ascend: adjoining pages of neighbours make one run */
         unsigned cls = tsi_class_of_slab(s, ids[k]);
         size_t bytes = give_dead(s, cls, ids[k], &run);
-        w->bytes += bytes;
-        w->purged += bytes;
-        tsi_sweep_purged(w, cls, bytes);
+        sweep->bytes += bytes;
+        sweep->purged += bytes;
+        tsi_sweep_purged(sweep, cls, bytes);
     }
     run_end(s, &run);
 }
@@ -144,7 +144,7 @@ uint64_t tsi_partial_let_go(TsiSpace* s, uint32_t slab_id) {
 /* Returns true if no live object may be in the page of one that was freed, also where only dead_pages can tell. Each
  * late free asks this; the answer is normally no. */
 static bool page_may_be_dead(const TsiSpace* s, const TsiPlace* at, size_t bytes) {
-    const TsiClass* c = &s->classes->c[at->cls];
+    const TsiClass* shape = &s->classes->c[at->cls];
     uint32_t page = (uint32_t)tsi_os.page_bytes;
     if (tsi_class_is_region(at->cls)) { /* any that the object reaches into */
         uint32_t granule = tsi_region_granule(s, at), of_page = page >> TSI_GRANULE_SHIFT,
@@ -158,11 +158,11 @@ static bool page_may_be_dead(const TsiSpace* s, const TsiPlace* at, size_t bytes
         return false;
     }
 
-    uint64_t in_page = tsi_partial_slots(c, at->slot);
+    uint64_t in_page = tsi_partial_slots(shape, at->slot);
     if (in_page == 0) return true;
     uint32_t line = at->line_id, n = 1;
-    if (c->line_mask < page) {
-        n = page >> c->line_shift;
+    if (shape->line_mask < page) {
+        n = page >> shape->line_shift;
         line &= ~(n - 1);
     }
     for (uint32_t end = line + n; line < end; line++)
@@ -172,16 +172,16 @@ static bool page_may_be_dead(const TsiSpace* s, const TsiPlace* at, size_t bytes
 
 bool tsi_partial_page_freed(TsiArena* a, const TsiPlace* at, uint64_t tag, TsiInc** inc, uint64_t* era) {
     TsiSpace* s = &a->space;
-    const TsiClass* c = &s->classes->c[at->cls];
-    if (c->slab_bytes <= tsi_os.page_bytes) return false; /* goes as a whole */
+    const TsiClass* shape = &s->classes->c[at->cls];
+    if (shape->slab_bytes <= tsi_os.page_bytes) return false; /* goes as a whole */
 
     size_t part, size = tsi_place_bytes(s, at);
     if (size == 0 || !page_may_be_dead(s, at, size)) return false;
     uint64_t dead = dead_pages(s, at->cls, at->slab_id, &part);
     if (dead == 0) return false;
 
-    size_t from =
-        ((size_t)(at->line_id - tsi_first_line(c, at->slab_id)) << c->line_shift) + tsi_class_offset(c, at->slot);
+    size_t from = ((size_t)(at->line_id - tsi_first_line(shape, at->slab_id)) << shape->line_shift) +
+                  tsi_class_offset(shape, at->slot);
     uint64_t reached = ((2ull << (from + size - 1) / part) - 1) & ~((1ull << from / part) - 1);
     unsigned parts = tsi_popcount(dead & reached);
     if (parts == 0) return false;

@@ -7,11 +7,11 @@
 #include "heap/sweep_totals.h"
 
 /* Claims an orphan for the sweep if it has such pages; otherwise does nothing. [stripe held] */
-void tsi_partial_claim(TsiSweep* w, unsigned cls, uint32_t slab_id);
+void tsi_partial_claim(TsiSweep* sweep, unsigned cls, uint32_t slab_id);
 /* Returns the slab's bytes of such pages, whoever has claimed it. [stripe held] */
 size_t tsi_partial_dead_bytes(const TsiSpace* s, unsigned cls, uint32_t slab_id);
 /* Gives back such pages of the n claimed slabs, whose ids ascend. [no lock] */
-void tsi_partial_give(TsiSweep* w, uint32_t* ids, unsigned n);
+void tsi_partial_give(TsiSweep* sweep, uint32_t* ids, unsigned n);
 /* Gives back such pages of a region in which its owner allocates nothing any more. [owner, in bracket] */
 void tsi_partial_thin(TsiSpace* s, unsigned cls, uint32_t slab_id);
 /* Makes a claimed slab an ORPHAN again and returns its tag. While it was PARTIAL nobody else could return it: the

@@ -30,8 +30,8 @@ static void drop_bare(TsiBinding* b, TsiHeap* h, unsigned rank) {
 }
 
 /* Enters h, the thread's, into a phase without a heap. */
-TSI_INLINE void enter_locked(TsiBinding* b, TsiInc* i, TsiHeap* h, TsiRef ref) {
-    TSI_HOLDS(tsi_inc_lock(i));
+TSI_INLINE void enter_locked(TsiBinding* b, TsiInc* inc, TsiHeap* h, TsiRef ref) {
+    TSI_HOLDS(tsi_inc_lock(inc));
     TsiRegion* r = tsi_load_relaxed(&h->region);
     TsiSlab* slab = tsi_slab(&b->arena->space, tsi_load_relaxed(&h->slabs) - 1);
     TSI_ASSERT(!h->ring); /* heaps wait for domains, and come from them */
@@ -43,9 +43,9 @@ TSI_INLINE void enter_locked(TsiBinding* b, TsiInc* i, TsiHeap* h, TsiRef ref) {
     tsi_store_relaxed(&h->slow, 1);    /* this one */
     tsi_store_relaxed(&h->key, ref);
     tsi_store_relaxed(&h->ref, ref);
-    tsi_store_relaxed(&i->heap_at, tsi_heap_at(h)); /* as in tsi_heap_found */
-    i->heaps = h->index + 1;
-    tsi_store_relaxed(&i->heap_count, 1);
+    tsi_store_relaxed(&inc->heap_at, tsi_heap_at(h)); /* as in tsi_heap_found */
+    inc->heaps = h->index + 1;
+    tsi_store_relaxed(&inc->heap_count, 1);
     if (TSI_UNLIKELY(b->profile_mean != 0)) tsi_store_relaxed(&r->lim, 0); /* what is bumped first draws a mark */
     tsi_store_relaxed(&r->heap_at, tsi_heap_at(h));
     tsi_store_relaxed(&slab->gone, 0);
@@ -60,53 +60,53 @@ TSI_INLINE void count_begun(TsiBinding* b) {
 }
 
 /* Undoes a take, as the heap could not be had. Returns NULL. */
-static TSI_NOINLINE TsiHeap* not_taken(TsiBinding* b, TsiInc* i, TsiHeap* h, unsigned rank, uint64_t seen,
+static TSI_NOINLINE TsiHeap* not_taken(TsiBinding* b, TsiInc* inc, TsiHeap* h, unsigned rank, uint64_t seen,
                                        bool charged) {
-    if (charged) tsi_uncharge_all_locked(b->arena, b, i);
-    tsi_phase_unlock(i);
+    if (charged) tsi_uncharge_all_locked(b->arena, b, inc);
+    tsi_phase_unlock(inc);
     if (!charged || tsi_heap_state(seen) != TSI_HEAP_STANDBY_EMPTY) return NULL;
     tsi_store_relaxed(&b->ready[rank][--b->ready_count[rank]], 0);
     drop_bare(b, h, rank);
     return NULL;
 }
 
-static TSI_NOINLINE bool owner_is_another(TsiInc* i) {
-    return tsi_load_relaxed(&i->owner) != tsi_tls.thread->index + 1;
+static TSI_NOINLINE bool owner_is_another(TsiInc* inc) {
+    return tsi_load_relaxed(&inc->owner) != tsi_tls.thread->index + 1;
 }
 
 /* Returns true if the incarnation, which is open, is another thread's alone. */
-TSI_INLINE bool is_anothers_locked(TsiInc* i) {
-    TSI_HOLDS(tsi_inc_lock(i));
-    return TSI_UNLIKELY(i->owned) && owner_is_another(i);
+TSI_INLINE bool is_anothers_locked(TsiInc* inc) {
+    TSI_HOLDS(tsi_inc_lock(inc));
+    return TSI_UNLIKELY(inc->owned) && owner_is_another(inc);
 }
 
 /* Takes a waiting heap into a phase that has none; or returns NULL. */
 TSI_INLINE TsiHeap* take(TsiBinding* b, TsiRef ref) {
-    TsiInc* i = tsi_inc(&b->arena->phases, tsi_ref_index(ref));
-    unsigned rank = tsi_bump_first_rank(b, tsi_inc_label(i));
+    TsiInc* inc = tsi_inc(&b->arena->phases, tsi_ref_index(ref));
+    unsigned rank = tsi_bump_first_rank(b, tsi_inc_label(inc));
     /* a page that is there is better than taking part of one */
     if (rank == TSI_RANK_PART && b->ready_count[rank] == 0) rank = TSI_RANK_PAGE;
     uint32_t count = b->ready_count[rank];
     /* the id may already be a later incarnation's */
-    if (TSI_UNLIKELY(count == 0 || (tsi_load_relaxed(&i->id) & TSI_DOMAIN_ID_BIT) == 0)) return NULL;
+    if (TSI_UNLIKELY(count == 0 || (tsi_load_relaxed(&inc->id) & TSI_DOMAIN_ID_BIT) == 0)) return NULL;
 
     _Atomic uint32_t* at = &b->ready[rank][count - 1];
     TsiHeap* h = b->heaps_base + (tsi_load_relaxed(at) - 1);
     size_t bytes = b->ready_size[rank];
-    uint64_t now = tsi_inc_opening_ns(i, ref), seen = ready_word(b, tsi_load_relaxed(&h->slabs) - 1);
+    uint64_t now = tsi_inc_opening_ns(inc, ref), seen = ready_word(b, tsi_load_relaxed(&h->slabs) - 1);
 
-    tsi_phase_lock(i);
+    tsi_phase_lock(inc);
     /* The first to take the stripe: nobody has closed the phase, and it has no heap, slab or budget. */
-    bool first = tsi_load_relaxed(&i->word) == (tsi_ref_era(ref) << 2 | TSI_INC_ACTIVE) &&
-                 ((i->lock_fast ^ 1) | i->lock_contended) == 0 && !is_anothers_locked(i);
-    bool charged = TSI_LIKELY(first) && tsi_charge_first_locked(b, i, bytes);
+    bool first = tsi_load_relaxed(&inc->word) == (tsi_ref_era(ref) << 2 | TSI_INC_ACTIVE) &&
+                 ((inc->lock_fast ^ 1) | inc->lock_contended) == 0 && !is_anothers_locked(inc);
+    bool charged = TSI_LIKELY(first) && tsi_charge_first_locked(b, inc, bytes);
     /* seq_cst: decides between us and a thread that flushes */
     if (TSI_UNLIKELY(!charged || !tsi_cas_seq(&h->word, &seen, tsi_heap_word(b->index, TSI_HEAP_LIVE))))
-        return not_taken(b, i, h, rank, seen, charged);
+        return not_taken(b, inc, h, rank, seen, charged);
 
-    enter_locked(b, i, h, ref);
-    tsi_inc_opened_locked(i, now);
-    tsi_phase_unlock(i);
+    enter_locked(b, inc, h, ref);
+    tsi_inc_opened_locked(inc, now);
+    tsi_phase_unlock(inc);
     tsi_store_relaxed(at, 0);
     b->ready_count[rank] = count - 1;
     b->ready_bytes -= bytes;
@@ -174,29 +174,30 @@ TSI_INLINE void put(TsiBinding* b, TsiHeap* h, unsigned rank, uint32_t count, si
 /* Returns true if the thread has taken the stripe to begin the phase and to end it, and nobody else has taken it. So
  * nobody has closed the phase or its heap, has a heap or a slab in it, registered a cleanup, pinned or relabelled it,
  * or posted anything of it. Other words can be changed without the stripe. */
-TSI_INLINE bool is_untouched_locked(TsiBinding* b, TsiInc* i, TsiRef ref, const TsiHeap* h) {
-    TSI_HOLDS(tsi_inc_lock(i));
-    bool here = tsi_load_relaxed(&i->word) == (tsi_ref_era(ref) << 2 | TSI_INC_ACTIVE) &&
+TSI_INLINE bool is_untouched_locked(TsiBinding* b, TsiInc* inc, TsiRef ref, const TsiHeap* h) {
+    TSI_HOLDS(tsi_inc_lock(inc));
+    bool here = tsi_load_relaxed(&inc->word) == (tsi_ref_era(ref) << 2 | TSI_INC_ACTIVE) &&
                 tsi_load_relaxed(&h->word) == tsi_heap_word(b->index, TSI_HEAP_LIVE);
     uint64_t more =
-        (i->lock_fast ^ 2) | i->lock_contended | tsi_load_relaxed(&i->peak) | tsi_load_relaxed(&i->user_refs);
+        (inc->lock_fast ^ 2) | inc->lock_contended | tsi_load_relaxed(&inc->peak) | tsi_load_relaxed(&inc->user_refs);
     if (!here || more != 0) return false;
-    TSI_ASSERT((tsi_load_relaxed(&i->budget.soft) | tsi_load_relaxed(&i->budget.hard)) == 0);
-    TSI_ASSERT(h->inc_next == 0 && i->pins == 1 &&
-               (i->orphans | i->ends | tsi_load_relaxed(&i->slab_count) | i->allocated.objects) == 0);
-    TSI_ASSERT((i->posted.lock_fast | i->pinned_slabs | i->closed_slabs | i->slow | tsi_load_relaxed(&i->scopes)) == 0);
+    TSI_ASSERT((tsi_load_relaxed(&inc->budget.soft) | tsi_load_relaxed(&inc->budget.hard)) == 0);
+    TSI_ASSERT(h->inc_next == 0 && inc->pins == 1 &&
+               (inc->orphans | inc->ends | tsi_load_relaxed(&inc->slab_count) | inc->allocated.objects) == 0);
+    TSI_ASSERT((inc->posted.lock_fast | inc->pinned_slabs | inc->closed_slabs | inc->slow |
+                tsi_load_relaxed(&inc->scopes)) == 0);
     return true;
 }
 
 /* Resets the record to the state that tsi_inc_open leaves, but for its label and times. */
-TSI_INLINE void clean_locked(TsiInc* i, uint32_t label) {
-    TSI_HOLDS(tsi_inc_lock(i));
-    i->heaps = 0;
-    tsi_store_relaxed(&i->heap_count, 0);
-    tsi_store_relaxed(&i->open_since_ns, 0);
-    tsi_store_relaxed(&i->charge, (uint64_t)label << TSI_CHARGE_BITS);
-    if (TSI_UNLIKELY(i->owned)) tsi_inc_disown(i);
-    i->clean = true;
+TSI_INLINE void clean_locked(TsiInc* inc, uint32_t label) {
+    TSI_HOLDS(tsi_inc_lock(inc));
+    inc->heaps = 0;
+    tsi_store_relaxed(&inc->heap_count, 0);
+    tsi_store_relaxed(&inc->open_since_ns, 0);
+    tsi_store_relaxed(&inc->charge, (uint64_t)label << TSI_CHARGE_BITS);
+    if (TSI_UNLIKELY(inc->owned)) tsi_inc_disown(inc);
+    inc->clean = true;
 }
 
 /* The sums of a phase that ends. */
@@ -206,30 +207,31 @@ typedef struct TsiEnded {
 } TsiEnded;
 
 /* Posts the phase to its label's account. */
-TSI_INLINE void post_locked(TsiBinding* b, TsiInc* i, const TsiEnded* e) {
-    TSI_HOLDS(tsi_inc_lock(i));
-    uint64_t charge = tsi_load_relaxed(&i->charge), since = tsi_load_relaxed(&i->open_since_ns);
+TSI_INLINE void post_locked(TsiBinding* b, TsiInc* inc, const TsiEnded* ended) {
+    TSI_HOLDS(tsi_inc_lock(inc));
+    uint64_t charge = tsi_load_relaxed(&inc->charge), since = tsi_load_relaxed(&inc->open_since_ns);
     uint64_t bytes = charge & TSI_CHARGE_MASK;
     uint32_t label = (uint32_t)(charge >> TSI_CHARGE_BITS);
-    TSI_ASSERT(e->slow != 0 && e->slabs != 0);
-    TsiPending* p = tsi_pending_of(b, label);
-    tsi_pending_sum(&p->sums.straight, 1);
-    tsi_pending_sum(&p->sums.straight_objects, e->sum.live);
-    tsi_pending_sum(&p->sums.straight_bytes, e->sum.live_bytes);
-    if (e->sum.issued != e->sum.live) tsi_post_freed(p, &e->sum);
-    if (TSI_UNLIKELY(e->slow != 1)) tsi_pending_sum(&p->sums.slow, e->slow - 1);
-    if (TSI_UNLIKELY(e->slabs != 1)) tsi_pending_sum(&p->sums.closed_slabs, e->slabs - 1);
-    tsi_post_shape(b, p, bytes, since, e->now_ns);
-    tsi_label_less(b, p, label, bytes);
+    TSI_ASSERT(ended->slow != 0 && ended->slabs != 0);
+    TsiPending* pending = tsi_pending_of(b, label);
+    tsi_pending_sum(&pending->sums.straight, 1);
+    tsi_pending_sum(&pending->sums.straight_objects, ended->sum.live);
+    tsi_pending_sum(&pending->sums.straight_bytes, ended->sum.live_bytes);
+    if (ended->sum.issued != ended->sum.live) tsi_post_freed(pending, &ended->sum);
+    if (TSI_UNLIKELY(ended->slow != 1)) tsi_pending_sum(&pending->sums.slow, ended->slow - 1);
+    if (TSI_UNLIKELY(ended->slabs != 1)) tsi_pending_sum(&pending->sums.closed_slabs, ended->slabs - 1);
+    tsi_post_shape(b, pending, bytes, since, ended->now_ns);
+    tsi_label_less(b, pending, label, bytes);
 }
 
 /* Learns like tsi_bump_learn, from a phase that has had one region. */
 TSI_INLINE void learn(TsiBinding* b, const TsiHeap* h, const TsiRegion* r, uint32_t label) {
-    TsiLearned* l = &b->learned[label % TSI_LEARNED];
+    TsiLearned* learned = &b->learned[label % TSI_LEARNED];
     uint32_t rel = tsi_load_relaxed(&r->rel);
-    bool part = l->rank == TSI_RANK_PART + 1 && rel <= TSI_PART_BYTES;
-    bool page = l->rank == TSI_RANK_PAGE + 1 && l->small == 0 && rel > TSI_PART_BYTES && rel <= TSI_REGION_MIN;
-    if (TSI_LIKELY(l->label == label && (part || page) && l->traits == 0 && h->bumped == 0)) return;
+    bool part = learned->rank == TSI_RANK_PART + 1 && rel <= TSI_PART_BYTES;
+    bool page =
+        learned->rank == TSI_RANK_PAGE + 1 && learned->small == 0 && rel > TSI_PART_BYTES && rel <= TSI_REGION_MIN;
+    if (TSI_LIKELY(learned->label == label && (part || page) && learned->traits == 0 && h->bumped == 0)) return;
     tsi_bump_learn(b, h, label);
 }
 
@@ -244,18 +246,18 @@ TSI_INLINE unsigned waits_at(TsiBinding* b, const TsiHeap* h) {
 }
 
 /* Fills in the receipt, except the time and the memory that has gone back. */
-TSI_INLINE void fill_locked(TsiInc* i, const TsiRegionSum* sum, EpochReceipt* out) {
-    TSI_HOLDS(tsi_inc_lock(i));
+TSI_INLINE void fill_locked(TsiInc* inc, const TsiRegionSum* sum, EpochReceipt* out) {
+    TSI_HOLDS(tsi_inc_lock(inc));
     *out = (EpochReceipt){.version = TSI_RECEIPT_VERSION,
-                          .epoch_id = tsi_load_relaxed(&i->id),
-                          .epoch_era = tsi_inc_era(i),
+                          .epoch_id = tsi_load_relaxed(&inc->id),
+                          .epoch_era = tsi_inc_era(inc),
                           .objects_allocated = sum->issued,
                           .objects_freed = sum->issued - sum->live,
                           .objects_released = sum->live,
                           .bytes_allocated = sum->issued_bytes,
                           .bytes_freed = sum->issued_bytes - sum->live_bytes,
                           .bytes_released = sum->live_bytes};
-    memcpy(out->label, i->label, sizeof out->label);
+    memcpy(out->label, inc->label, sizeof out->label);
 }
 
 static void tell_time(uint64_t since_ns, EpochReceipt* out) {
@@ -264,97 +266,98 @@ static void tell_time(uint64_t since_ns, EpochReceipt* out) {
 }
 
 /* Returns the time, if anybody asks for it. */
-TSI_INLINE uint64_t end_ns(TsiInc* i, const EpochReceipt* out) {
-    bool asked = out != NULL || tsi_load_relaxed(&i->open_since_ns) != TSI_UNTIMED;
+TSI_INLINE uint64_t end_ns(TsiInc* inc, const EpochReceipt* out) {
+    bool asked = out != NULL || tsi_load_relaxed(&inc->open_since_ns) != TSI_UNTIMED;
     return TSI_LIKELY(asked) ? tsi_os.quick_ns() : 0;
 }
 
 /* Ends a phase straight whose heap does not wait: its slabs go, as from a sweep. Gives the stripe. Returns false, and
  * ends nothing, if the phase never held a slab: an allocation that found no room was charged to nobody, and the account
  * has neither its size nor its age. */
-static TSI_NOINLINE bool end_without_heap(TsiBinding* b, TsiInc* i, TsiHeap* h, EpochReceipt* out) {
-    TSI_HOLDS(tsi_inc_lock(i));
+static TSI_NOINLINE bool end_without_heap(TsiBinding* b, TsiInc* inc, TsiHeap* h, EpochReceipt* out) {
+    TSI_HOLDS(tsi_inc_lock(inc));
     if (tsi_load_relaxed(&h->slab_count) == 0) { /* and none has gone: peak is 0 (is_untouched_locked) */
-        tsi_phase_unlock(i);
+        tsi_phase_unlock(inc);
         return false;
     }
 
-    TsiSweep w = {.arena = b->arena, .b = b, .inc = i, .learns = true};
+    TsiSweep sweep = {.arena = b->arena, .b = b, .inc = inc, .learns = true};
     /* for the sweep; release: as in end_with_heap */
-    tsi_store_release(&i->word, tsi_inc_era(i) << 2 | TSI_INC_RELEASED);
-    TsiEnded e = {.now_ns = end_ns(i, out)};
-    tsi_sweep_own_locked(&w, h);
-    e.sum = (TsiRegionSum){i->allocated.objects, i->allocated.bytes, i->released.objects, i->released.bytes, 0};
-    e.slow = i->slow;
-    e.slabs = i->closed_slabs;
-    if (out != NULL) fill_locked(i, &e.sum, out);
+    tsi_store_release(&inc->word, tsi_inc_era(inc) << 2 | TSI_INC_RELEASED);
+    TsiEnded ended = {.now_ns = end_ns(inc, out)};
+    tsi_sweep_own_locked(&sweep, h);
+    ended.sum =
+        (TsiRegionSum){inc->allocated.objects, inc->allocated.bytes, inc->released.objects, inc->released.bytes, 0};
+    ended.slow = inc->slow;
+    ended.slabs = inc->closed_slabs;
+    if (out != NULL) fill_locked(inc, &ended.sum, out);
 
-    tsi_store_release(&i->word, TSI_INC_RELEASED); /* era 0, as in end_with_heap */
-    post_locked(b, i, &e);
-    w.uncharged = 0; /* with the post */
-    tsi_store_relaxed(&i->charge, tsi_load_relaxed(&i->charge) & ~TSI_CHARGE_MASK);
+    tsi_store_release(&inc->word, TSI_INC_RELEASED); /* era 0, as in end_with_heap */
+    post_locked(b, inc, &ended);
+    sweep.uncharged = 0; /* with the post */
+    tsi_store_relaxed(&inc->charge, tsi_load_relaxed(&inc->charge) & ~TSI_CHARGE_MASK);
 
-    tsi_phase_unlock(i);
-    tsi_sweep_finish(&w);
+    tsi_phase_unlock(inc);
+    tsi_sweep_finish(&sweep);
     if (out == NULL) return true;
-    tsi_receipt_returned(&w, out);
-    tell_time(e.now_ns, out);
+    tsi_receipt_returned(&sweep, out);
+    tell_time(ended.now_ns, out);
     return true;
 }
 
 /* Ends a phase straight whose heap waits, and gives the stripe. Returns false if its region cannot be used again now:
  * its objects have ended all the same, and the common way finds it empty. */
-TSI_INLINE bool end_with_heap(TsiBinding* b, TsiInc* i, TsiHeap* h, unsigned rank, EpochReceipt* out) {
-    TSI_HOLDS(tsi_inc_lock(i));
+TSI_INLINE bool end_with_heap(TsiBinding* b, TsiInc* inc, TsiHeap* h, unsigned rank, EpochReceipt* out) {
+    TSI_HOLDS(tsi_inc_lock(inc));
     TsiArena* a = b->arena;
-    uint32_t count = b->ready_count[rank], label = tsi_inc_label(i);
+    uint32_t count = b->ready_count[rank], label = tsi_inc_label(inc);
     size_t bytes = b->ready_size[rank];
     TsiRegion* r = tsi_load_relaxed(&h->region);
     TsiSlab* slab = tsi_slab(&a->space, tsi_load_relaxed(&h->slabs) - 1);
-    TsiEnded e = {.slow = tsi_load_relaxed(&h->slow), .slabs = 1, .now_ns = end_ns(i, out)};
+    TsiEnded ended = {.slow = tsi_load_relaxed(&h->slow), .slabs = 1, .now_ns = end_ns(inc, out)};
 
     learn(b, h, r, label);
-    if (TSI_UNLIKELY(!renew_region(a, r, slab, &e.sum))) {
-        i->allocated = (TsiTotals){e.sum.issued, e.sum.issued_bytes};
-        i->released = (TsiTotals){e.sum.live, e.sum.live_bytes};
-        tsi_phase_unlock(i);
+    if (TSI_UNLIKELY(!renew_region(a, r, slab, &ended.sum))) {
+        inc->allocated = (TsiTotals){ended.sum.issued, ended.sum.issued_bytes};
+        inc->released = (TsiTotals){ended.sum.live, ended.sum.live_bytes};
+        tsi_phase_unlock(inc);
         return false;
     }
 
-    if (TSI_UNLIKELY(out != NULL)) fill_locked(i, &e.sum, out);
+    if (TSI_UNLIKELY(out != NULL)) fill_locked(inc, &ended.sum, out);
     /* Era 0, which matches no reference, before the account has the phase (label.h): nobody sees the phase between the
      * two. The record is ours until it is given back. release: nobody enters its heap any more, and a thread that wants
      * to make one waits for the stripe. */
-    tsi_store_release(&i->word, TSI_INC_RELEASED);
-    post_locked(b, i, &e);
-    clean_locked(i, label);
+    tsi_store_release(&inc->word, TSI_INC_RELEASED);
+    post_locked(b, inc, &ended);
+    clean_locked(inc, label);
     tsi_count(&b->counters[TSI_CLASS_REGION].straight_ended);
     put(b, h, rank, count, bytes);
-    tsi_phase_unlock(i);
+    tsi_phase_unlock(inc);
 
     if (TSI_LIKELY(out == NULL)) return true;
     out->slabs_returned = out->regions_returned = 1;
     out->bytes_returned = bytes;
-    tell_time(e.now_ns, out);
+    tell_time(ended.now_ns, out);
     return true;
 }
 
 bool tsi_ready_end(TsiBinding* b, TsiRef ref, EpochReceipt* out) {
     TsiArena* a = b->arena;
-    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
-    if (tsi_load_relaxed(&i->heap_count) != 1) return false; /* a hint */
-    tsi_phase_lock(i); /* before reading anything of the heap's owner: a trim may be at it */
-    TsiHeap* h = b->heaps_base + (i->heaps - (i->heaps != 0)); /* record 0 is nobody's */
-    if (TSI_UNLIKELY(!is_untouched_locked(b, i, ref, h))) {
-        tsi_phase_unlock(i);
+    TsiInc* inc = tsi_inc(&a->phases, tsi_ref_index(ref));
+    if (tsi_load_relaxed(&inc->heap_count) != 1) return false; /* a hint */
+    tsi_phase_lock(inc); /* before reading anything of the heap's owner: a trim may be at it */
+    TsiHeap* h = b->heaps_base + (inc->heaps - (inc->heaps != 0)); /* record 0 is nobody's */
+    if (TSI_UNLIKELY(!is_untouched_locked(b, inc, ref, h))) {
+        tsi_phase_unlock(inc);
         return false;
     }
 
     unsigned rank = waits_at(b, h);
     if (TSI_UNLIKELY(rank == TSI_READY_RANKS)) {
-        if (!end_without_heap(b, i, h, out)) return false;
-    } else if (TSI_UNLIKELY(!end_with_heap(b, i, h, rank, out))) return false;
-    tsi_record_give_inc(a, b, i->index);
+        if (!end_without_heap(b, inc, h, out)) return false;
+    } else if (TSI_UNLIKELY(!end_with_heap(b, inc, h, rank, out))) return false;
+    tsi_record_give_inc(a, b, inc->index);
     tsi_warm_poll(a);
     return true;
 }

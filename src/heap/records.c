@@ -104,11 +104,11 @@ void tsi_records_trim(TsiArena* a, TsiBinding* b) {
 /* ---- eras ---- */
 
 void tsi_eras_leave(TsiBinding* b) {
-    TsiPhases* p = &b->arena->phases;
+    TsiPhases* phases = &b->arena->phases;
     uint64_t era = tsi_load_relaxed(&b->era_block);
     for (; era != 0 && era < b->era; era++) {
         uint32_t index = tsi_load_relaxed(&b->era_record[era % TSI_ERA_BLOCK]);
-        if (tsi_inc_era(tsi_inc(p, index)) == era) tsi_eras_add(p, index);
+        if (tsi_inc_era(tsi_inc(phases, index)) == era) tsi_eras_add(phases, index);
     }
     b->era = b->era_end;
     tsi_store_release(&b->era_block, 0); /* pairs with the acquire in tsi_era_find: they are in the table */
@@ -141,9 +141,9 @@ TsiRef tsi_era_find(TsiArena* a, uint64_t era) {
 
 /* ---- stores ---- */
 
-void tsi_record_give_slow(TsiArena* a, TsiTable* t, uint32_t index) {
-    tsi_table_give(t, index);
-    if (t == &a->phases.incs) phase_given(a);
+void tsi_record_give_slow(TsiArena* a, TsiTable* table, uint32_t index) {
+    tsi_table_give(table, index);
+    if (table == &a->phases.incs) phase_given(a);
     else tsi_records_tidy(a);
 }
 
@@ -155,13 +155,13 @@ bool tsi_record_take_inc_slow(TsiArena* a, TsiBinding* b, uint32_t* index) {
     return true;
 }
 
-static uint32_t take_ends_if_drained_locked(TsiInc* i) {
-    TSI_HOLDS(tsi_inc_lock(i));
-    unsigned state = tsi_inc_state(i);
-    if (i->drained || state < TSI_INC_CLOSED || i->heaps != 0 || tsi_load_relaxed(&i->slab_count) != 0) return 0;
-    i->drained = true;
-    uint32_t ends = i->ends;
-    i->ends = 0;
+static uint32_t take_ends_if_drained_locked(TsiInc* inc) {
+    TSI_HOLDS(tsi_inc_lock(inc));
+    unsigned state = tsi_inc_state(inc);
+    if (inc->drained || state < TSI_INC_CLOSED || inc->heaps != 0 || tsi_load_relaxed(&inc->slab_count) != 0) return 0;
+    inc->drained = true;
+    uint32_t ends = inc->ends;
+    inc->ends = 0;
     return ends;
 }
 
@@ -178,36 +178,36 @@ static void run_ends(TsiArena* a, uint32_t at) {
     tsi_bank_resume(pause);
 }
 
-void tsi_inc_unpin(TsiArena* a, TsiBinding* b, TsiInc* i) {
-    TsiLock* lock = tsi_inc_lock(i);
-    tsi_phase_lock(i);
-    uint32_t ends = take_ends_if_drained_locked(i);
+void tsi_inc_unpin(TsiArena* a, TsiBinding* b, TsiInc* inc) {
+    TsiLock* lock = tsi_inc_lock(inc);
+    tsi_phase_lock(inc);
+    uint32_t ends = take_ends_if_drained_locked(inc);
     if (ends != 0) {
         tsi_lock_give_probed(lock); /* still pinned by the caller */
         run_ends(a, ends);
         tsi_lock_take(lock);
     }
-    bool reuse = --i->pins == 0 && i->drained;
-    if (reuse) tsi_post_settled_locked(a, b, i);
-    if (reuse) tsi_store_release(&i->word, TSI_INC_RELEASED); /* era 0: matches no reference */
+    bool reuse = --inc->pins == 0 && inc->drained;
+    if (reuse) tsi_post_settled_locked(a, b, inc);
+    if (reuse) tsi_store_release(&inc->word, TSI_INC_RELEASED); /* era 0: matches no reference */
     tsi_lock_give_probed(lock);
-    if (reuse) tsi_record_give_inc(a, b, i->index);
+    if (reuse) tsi_record_give_inc(a, b, inc->index);
 }
 
 bool tsi_inc_on_end(TsiArena* a, TsiRef ref, void (*fn)(void*), void* arg) {
-    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
+    TsiInc* inc = tsi_inc(&a->phases, tsi_ref_index(ref));
     uint32_t index;
     if (!tsi_table_take(&a->phases.ends, &index, 0)) return false;
     TsiEnd* e = tsi_table_at(&a->phases.ends, index);
     e->fn = fn;
     e->arg = arg;
-    tsi_phase_lock(i);
-    bool ok = tsi_inc_era(i) == tsi_ref_era(ref) && tsi_inc_state(i) <= TSI_INC_ADVANCED;
+    tsi_phase_lock(inc);
+    bool ok = tsi_inc_era(inc) == tsi_ref_era(ref) && tsi_inc_state(inc) <= TSI_INC_ADVANCED;
     if (ok) {
-        e->next = i->ends;
-        i->ends = index + 1;
+        e->next = inc->ends;
+        inc->ends = index + 1;
     }
-    tsi_phase_unlock(i);
+    tsi_phase_unlock(inc);
     if (!ok) tsi_table_give(&a->phases.ends, index);
     return ok;
 }

@@ -15,8 +15,8 @@
 void tsi_records_tidy_slow(TsiArena* a, bool all);
 /* Gives back pages of free records if a table has too many. Called after giving records. */
 TSI_INLINE void tsi_records_tidy(TsiArena* a) {
-    const TsiPhases* p = &a->phases;
-    bool surplus = tsi_load_relaxed(&p->incs.surplus) || tsi_load_relaxed(&p->ends.surplus) ||
+    const TsiPhases* phases = &a->phases;
+    bool surplus = tsi_load_relaxed(&phases->incs.surplus) || tsi_load_relaxed(&phases->ends.surplus) ||
                    tsi_load_relaxed(&a->heaps.surplus) || tsi_load_relaxed(&a->rooms.surplus) ||
                    tsi_load_relaxed(&a->domains.surplus) || tsi_load_relaxed(&a->bindings.surplus);
     if (TSI_UNLIKELY(surplus)) tsi_records_tidy_slow(a, false);
@@ -34,7 +34,7 @@ void tsi_binding_flush_records(TsiBinding* b);
 /* Takes a record from the table, or else the store, or returns false. */
 bool tsi_record_take_inc_slow(TsiArena* a, TsiBinding* b, uint32_t* index);
 /* Gives a record to its table. */
-void tsi_record_give_slow(TsiArena* a, TsiTable* t, uint32_t index);
+void tsi_record_give_slow(TsiArena* a, TsiTable* table, uint32_t index);
 /* Takes an incarnation from the thread's store, which has one: first in, first out, so that a domain's id comes back
  * late. */
 TSI_INLINE uint32_t tsi_record_pop_inc(TsiBinding* b) {
@@ -77,7 +77,7 @@ TsiRef tsi_era_find(TsiArena* a, uint64_t era);
 
 /* Lets go of a record. If it has drained, runs its cleanups; the record is reused once nothing pins it. [no lock, no
  * bracket] */
-void tsi_inc_unpin(TsiArena* a, TsiBinding* b, TsiInc* i);
+void tsi_inc_unpin(TsiArena* a, TsiBinding* b, TsiInc* inc);
 /* Registers a cleanup. Returns false if the incarnation is closed or memory is short. [no lock] */
 bool tsi_inc_on_end(TsiArena* a, TsiRef ref, void (*fn)(void*), void* arg);
 

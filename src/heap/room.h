@@ -14,19 +14,19 @@ enum { TSI_ROOM_LOOKS = 8, TSI_ROOM_SETTLED = 4096 };
 enum { TSI_LINE_YOUNG = 64 /* slots handed out */ };
 
 /* Returns the free slots that the owner could have, as far as it sees. */
-TSI_INLINE uint64_t tsi_line_ready(const TsiLine* l, const TsiClass* c) {
-    return (tsi_load_relaxed(&l->freed) | tsi_remote_seen(l)) & c->full;
+TSI_INLINE uint64_t tsi_line_ready(const TsiLine* l, const TsiClass* shape) {
+    return (tsi_load_relaxed(&l->freed) | tsi_remote_seen(l)) & shape->full;
 }
 
 /* Returns how many slots a refill hands out at most. A line that has handed out few may be of large objects that live
  * one at a time: then a freed slot is used again before pages that nobody has touched. */
-TSI_INLINE unsigned tsi_line_batch(const TsiLine* l, const TsiClass* c) {
-    return tsi_load_relaxed(&l->issued) < TSI_LINE_YOUNG ? c->batch : TSI_LINE_SLOTS;
+TSI_INLINE unsigned tsi_line_batch(const TsiLine* l, const TsiClass* shape) {
+    return tsi_load_relaxed(&l->issued) < TSI_LINE_YOUNG ? shape->batch : TSI_LINE_SLOTS;
 }
 
 /* Files a line with room; `front`: as the next one. */
-TSI_INLINE void tsi_room_push(TsiArena* a, TsiRoom* r, unsigned cls, TsiLine* l, bool front) {
-    uint32_t* stack = front ? &r->head[cls] : &r->back[cls];
+TSI_INLINE void tsi_room_push(TsiArena* a, TsiRoom* room, unsigned cls, TsiLine* l, bool front) {
+    uint32_t* stack = front ? &room->head[cls] : &room->back[cls];
     tsi_store_relaxed(&l->flags, (uint8_t)((tsi_load_relaxed(&l->flags) & ~TSI_LINE_PARKED) | TSI_LINE_LISTED));
     if (!tsi_line_is_handled(l)) tsi_store_relaxed(&l->heap_at, tsi_load_relaxed(&l->home));
     l->link = *stack;
@@ -61,19 +61,19 @@ TSI_INLINE void tsi_line_park(TsiBinding* b, unsigned cls, TsiLine* l) {
 }
 
 /* Moves the back of the queue to its front, in the order in which its lines came. */
-void tsi_room_turn(const TsiSpace* s, TsiRoom* r, unsigned cls);
+void tsi_room_turn(const TsiSpace* s, TsiRoom* room, unsigned cls);
 
 /* Takes out the line that has waited longest of those with slots ready, or with `least` free, later `lower`. Looks at a
  * few; those with less go on waiting. Returns NULL if none has enough. *n: how many are free. */
-TSI_INLINE TsiLine* tsi_room_pop(const TsiSpace* s, TsiRoom* r, const TsiClass* c, unsigned cls, unsigned least,
+TSI_INLINE TsiLine* tsi_room_pop(const TsiSpace* s, TsiRoom* room, const TsiClass* shape, unsigned cls, unsigned least,
                                  unsigned lower, unsigned* n) {
     for (unsigned looks = 0; looks < TSI_ROOM_LOOKS; looks++) {
-        if (r->head[cls] == 0) tsi_room_turn(s, r, cls);
-        uint32_t at = r->head[cls];
+        if (room->head[cls] == 0) tsi_room_turn(s, room, cls);
+        uint32_t at = room->head[cls];
         if (at == 0) return NULL;
         TsiLine* l = tsi_line(s, at - 1);
-        r->head[cls] = l->link;
-        uint64_t free = tsi_line_ready(l, c);
+        room->head[cls] = l->link;
+        uint64_t free = tsi_line_ready(l, shape);
         *n = tsi_popcount(free);
         if (looks == TSI_ROOM_LOOKS / 2) least = lower;
         if (tsi_load_relaxed(&l->avail) != 0 || free == 0 || *n >= least) { /* 0: a list that is wrong */
@@ -81,8 +81,8 @@ TSI_INLINE TsiLine* tsi_room_pop(const TsiSpace* s, TsiRoom* r, const TsiClass* 
             if (l->link != 0) __builtin_prefetch(tsi_line(s, l->link - 1), 1); /* not touched for long */
             return l;
         }
-        l->link = r->back[cls];
-        r->back[cls] = at;
+        l->link = room->back[cls];
+        room->back[cls] = at;
     }
 
     return NULL;

@@ -8,13 +8,13 @@
 
 enum { WAITS = 20000 /* yields, most of them naps: a second and more */, LOOKS = 64 };
 
-/* Gives back what can go for a request with outcome `o`: everything; where max_bytes is in the way, what makes room;
- * else the empty slabs of the epoch. Returns true if others were inside of some. */
-static bool give_back(TsiBinding* b, TsiOutcome o, const TsiBudgetEvents* e) {
+/* Gives back what can go for a request with outcome `outcome`: everything; where max_bytes is in the way, what makes
+ * room; else the empty slabs of the epoch. Returns true if others were inside of some. */
+static bool give_back(TsiBinding* b, TsiOutcome outcome, const TsiBudgetEvents* events) {
     TsiArena* a = b->arena;
-    if (o == TSI_NO_MEMORY) return tsi_trim_all(a, b);
-    if ((e->hard & TSI_BUDGET_SPACE) != 0) return tsi_trim_for_room(a, b);
-    return tsi_trim_inc(a, b, tsi_inc(&a->phases, tsi_ref_index(e->ref)));
+    if (outcome == TSI_NO_MEMORY) return tsi_trim_all(a, b);
+    if ((events->hard & TSI_BUDGET_SPACE) != 0) return tsi_trim_for_room(a, b);
+    return tsi_trim_inc(a, b, tsi_inc(&a->phases, tsi_ref_index(events->ref)));
 }
 
 /* Waits until as many threads have given memory back as were at it after the look, or, for threads inside of a slab,
@@ -37,27 +37,27 @@ static bool wait_for_others(TsiArena* a, TsiSearch* search) {
 }
 
 /* Looks for room; returns true if the request must be tried again. */
-static bool find_room(TsiBinding* b, TsiOutcome o, const TsiBudgetEvents* e, TsiSearch* search) {
+static bool find_room(TsiBinding* b, TsiOutcome outcome, const TsiBudgetEvents* events, TsiSearch* search) {
     TsiArena* a = b->arena;
     if (search->looked && !search->left && search->givers == 0) return false;
     if (search->looked && !wait_for_others(a, search)) return false;
-    search->left = give_back(b, o, e);
+    search->left = give_back(b, outcome, events);
     search->looked = true;
     search->looks++;
     uint64_t giving = tsi_space_giving(&a->space);
-    bool of_space = o == TSI_NO_MEMORY || (e->hard & TSI_BUDGET_SPACE) != 0;
+    bool of_space = outcome == TSI_NO_MEMORY || (events->hard & TSI_BUDGET_SPACE) != 0;
     search->givers = of_space ? tsi_givers(giving) : 0;
     search->gone = tsi_gone(giving);
     return true;
 }
 
-bool tsi_search(TsiBinding* b, TsiOutcome o, const TsiBudgetEvents* e, TsiSearch* search) {
+bool tsi_search(TsiBinding* b, TsiOutcome outcome, const TsiBudgetEvents* events, TsiSearch* search) {
     TsiArena* a = b->arena;
-    unsigned hard = o == TSI_OVER_BUDGET ? e->hard & ~search->told : 0;
+    unsigned hard = outcome == TSI_OVER_BUDGET ? events->hard & ~search->told : 0;
     if (hard != 0) search->looked = false; /* another budget than before */
-    bool again = (o == TSI_OVER_BUDGET || o == TSI_NO_MEMORY) && find_room(b, o, e, search);
-    if ((e->soft | hard) != 0) tsi_budget_notify(a, e, hard);
+    bool again = (outcome == TSI_OVER_BUDGET || outcome == TSI_NO_MEMORY) && find_room(b, outcome, events, search);
+    if ((events->soft | hard) != 0) tsi_budget_notify(a, events, hard);
     search->told |= hard;
-    if (o == TSI_OVER_BUDGET && !again) tsi_add_relaxed(&tsi_label(&a->phases.labels, e->label)->over, 1);
+    if (outcome == TSI_OVER_BUDGET && !again) tsi_add_relaxed(&tsi_label(&a->phases.labels, events->label)->over, 1);
     return again;
 }

@@ -29,8 +29,9 @@ typedef struct TsiSearch {
     unsigned told; /* hard budgets whose functions were called */
 } TsiSearch;
 
-/* Looks for room after outcome `o`: no memory, or over the budgets in e->hard. Calls the functions of the budgets in
- * `e`, of a hard one once in a search. Returns true if the request should be tried again. [no lock, no bracket] */
-bool tsi_search(TsiBinding* b, TsiOutcome o, const TsiBudgetEvents* e, TsiSearch* search);
+/* Looks for room after outcome `outcome`: no memory, or over the budgets in events->hard. Calls the functions of the
+ * budgets in `events`, of a hard one once in a search. Returns true if the request should be tried again. [no lock, no
+ * bracket] */
+bool tsi_search(TsiBinding* b, TsiOutcome outcome, const TsiBudgetEvents* events, TsiSearch* search);
 
 #endif

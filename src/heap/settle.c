@@ -30,14 +30,14 @@
  * again. */
 static void raise_generations(TsiArena* a, unsigned cls, uint32_t slab_id, uint32_t old_seq) {
     TsiSpace* s = &a->space;
-    const TsiClass* c = &s->classes->c[cls];
+    const TsiClass* shape = &s->classes->c[cls];
     uint32_t most = 0;
     if (tsi_class_is_region(cls)) { /* handles of a life have one generation */
         tsi_add_relaxed(&tsi_slab(s, slab_id)->gen_base, 1);
         return;
     }
 
-    for (uint32_t i = 0, first = tsi_first_line(c, slab_id); i < 1u << c->lines_log2; i++) {
+    for (uint32_t i = 0, first = tsi_first_line(shape, slab_id); i < 1u << shape->lines_log2; i++) {
         _Atomic uint64_t* counts = tsi_counts(s, first + i);
         for (unsigned slot = 0; slot < TSI_LINE_SLOTS; slot++) {
             uint64_t w = tsi_load_relaxed(&counts[slot]);
@@ -45,9 +45,9 @@ static void raise_generations(TsiArena* a, unsigned cls, uint32_t slab_id, uint3
         }
     }
 
-    TsiSlab* b = tsi_slab(s, slab_id);
-    uint64_t base = (uint64_t)tsi_load_relaxed(&b->gen_base) + ((uint64_t)most + 1) / 2 + 1;
-    tsi_store_relaxed(&b->gen_base, base < TSI_GEN_LIMIT ? (uint32_t)base : TSI_GEN_LIMIT);
+    TsiSlab* slab = tsi_slab(s, slab_id);
+    uint64_t base = (uint64_t)tsi_load_relaxed(&slab->gen_base) + ((uint64_t)most + 1) / 2 + 1;
+    tsi_store_relaxed(&slab->gen_base, base < TSI_GEN_LIMIT ? (uint32_t)base : TSI_GEN_LIMIT);
 }
 
 /* Returns the tag of a slab that has left the incarnation of tag `old` and is being returned. The tag keeps the flag of
@@ -70,25 +70,25 @@ static bool claim(TsiSpace* s, uint32_t slab_id, unsigned state, uint64_t* old) 
 /* Takes the slab from its heap: from now on the owner's frees look at the tag. The heap is SEIZED, or DEAD and
  * skipped. */
 static void end_plain_frees(TsiSpace* s, unsigned cls, uint32_t slab_id) {
-    const TsiClass* c = &s->classes->c[cls];
+    const TsiClass* shape = &s->classes->c[cls];
     bool region = tsi_class_is_region(cls);
     if (region) tsi_store_relaxed(&tsi_region(s, slab_id)->heap_at, 0);
-    for (uint32_t i = 0, first = tsi_first_line(c, slab_id); !region && i < 1u << c->lines_log2; i++) {
+    for (uint32_t i = 0, first = tsi_first_line(shape, slab_id); !region && i < 1u << shape->lines_log2; i++) {
         tsi_store_relaxed(&tsi_line(s, first + i)->heap_at, 0);
         tsi_store_relaxed(&tsi_line(s, first + i)->home, 0);
     }
 }
 
 /* Gives a claimed slab's remote words the new seq. Returns the sum of what was live at that instant. */
-static TsiSlabSum renew_words(TsiSweep* w, unsigned cls, uint32_t slab_id, uint64_t old) {
-    TsiSpace* s = &w->arena->space;
-    const TsiClass* c = &s->classes->c[cls];
+static TsiSlabSum renew_words(TsiSweep* sweep, unsigned cls, uint32_t slab_id, uint64_t old) {
+    TsiSpace* s = &sweep->arena->space;
+    const TsiClass* shape = &s->classes->c[cls];
     uint32_t seq = tsi_seq_next(tsi_tag_seq(old));
     TsiSlabSum sum = {{0, 0}, {0, 0}, 0};
     bool region = tsi_class_is_region(cls);
     if (region) sum = tsi_region_told(tsi_region_end(s, slab_id));
 
-    for (uint32_t i = 0, first = tsi_first_line(c, slab_id); !region && i < 1u << c->lines_log2; i++) {
+    for (uint32_t i = 0, first = tsi_first_line(shape, slab_id); !region && i < 1u << shape->lines_log2; i++) {
         _Atomic uint64_t* r = tsi_remote(s, first + i);
         uint64_t w0 = tsi_swap_seq(&r[0], tsi_remote_fresh(0, seq)); /* decides each racing free */
         uint64_t w1 = tsi_swap_seq(&r[1], tsi_remote_fresh(1, seq));
@@ -96,54 +96,54 @@ static TsiSlabSum renew_words(TsiSweep* w, unsigned cls, uint32_t slab_id, uint6
         tsi_line_sum(s, cls, first + i, issued, tsi_remote_bits(w0, w1), &sum);
     }
 
-    for (; sum.twice != 0; sum.twice--) tsi_refuse_count(w->arena, TSI_REFUSED_LATE);
-    if ((old & TSI_SLAB_HANDLED) != 0) raise_generations(w->arena, cls, slab_id, tsi_tag_seq(old));
+    for (; sum.twice != 0; sum.twice--) tsi_refuse_count(sweep->arena, TSI_REFUSED_LATE);
+    if ((old & TSI_SLAB_HANDLED) != 0) raise_generations(sweep->arena, cls, slab_id, tsi_tag_seq(old));
     return sum;
 }
 
-static void take_out(TsiSweep* w, unsigned cls, uint32_t slab_id) {
-    if (!w->gives) tsi_space_give_begin(&w->arena->space);
-    w->gives = true;
-    TsiSlab* b = tsi_slab(&w->arena->space, slab_id);
-    uint32_t* chain = cls == TSI_CLASS_LARGE ? &w->large : &w->out;
-    b->next = *chain;
+static void take_out(TsiSweep* sweep, unsigned cls, uint32_t slab_id) {
+    if (!sweep->gives) tsi_space_give_begin(&sweep->arena->space);
+    sweep->gives = true;
+    TsiSlab* slab = tsi_slab(&sweep->arena->space, slab_id);
+    uint32_t* chain = cls == TSI_CLASS_LARGE ? &sweep->large : &sweep->out;
+    slab->next = *chain;
     *chain = slab_id + 1;
-    if (w->closing) tsi_sweep_count(w, offsetof(TsiClassCounters, close_returned), cls, 1);
-    size_t bytes = tsi_slab_bytes(&w->arena->space, cls, slab_id);
-    if (w->tally != NULL) w->tally->c[tsi_class_row(cls)].returned++;
-    w->slabs++;
-    w->regions += tsi_class_is_region(cls);
-    w->bytes += bytes;
-    w->uncharged += bytes;
+    if (sweep->closing) tsi_sweep_count(sweep, offsetof(TsiClassCounters, close_returned), cls, 1);
+    size_t bytes = tsi_slab_bytes(&sweep->arena->space, cls, slab_id);
+    if (sweep->tally != NULL) sweep->tally->c[tsi_class_row(cls)].returned++;
+    sweep->slabs++;
+    sweep->regions += tsi_class_is_region(cls);
+    sweep->bytes += bytes;
+    sweep->uncharged += bytes;
 }
 
-void tsi_settle_release(TsiSweep* w, uint32_t slab_id) {
-    unsigned cls = tsi_class_of_slab(&w->arena->space, slab_id);
+void tsi_settle_release(TsiSweep* sweep, uint32_t slab_id) {
+    unsigned cls = tsi_class_of_slab(&sweep->arena->space, slab_id);
     uint64_t old;
-    bool ok = claim(&w->arena->space, slab_id, TSI_SLAB_OWNED, &old);
+    bool ok = claim(&sweep->arena->space, slab_id, TSI_SLAB_OWNED, &old);
     TSI_CHECK(ok);
-    end_plain_frees(&w->arena->space, cls, slab_id);
-    TsiSlabSum sum = renew_words(w, cls, slab_id, old);
-    tsi_totals_add(&w->inc->allocated, sum.issued);
-    tsi_totals_add(&w->inc->released, sum.live);
-    take_out(w, cls, slab_id);
+    end_plain_frees(&sweep->arena->space, cls, slab_id);
+    TsiSlabSum sum = renew_words(sweep, cls, slab_id, old);
+    tsi_totals_add(&sweep->inc->allocated, sum.issued);
+    tsi_totals_add(&sweep->inc->released, sum.live);
+    take_out(sweep, cls, slab_id);
 }
 
-bool tsi_settle_if_empty(TsiSweep* w, uint32_t slab_id) {
-    TsiSpace* s = &w->arena->space;
+bool tsi_settle_if_empty(TsiSweep* sweep, uint32_t slab_id) {
+    TsiSpace* s = &sweep->arena->space;
     unsigned cls = tsi_class_of_slab(s, slab_id);
     uint64_t old;
     if (!tsi_slab_is_empty(s, cls, slab_id) || !claim(s, slab_id, TSI_SLAB_OWNED, &old)) return false;
     end_plain_frees(s, cls, slab_id);
-    tsi_totals_add(&w->inc->allocated, renew_words(w, cls, slab_id, old).issued);
-    take_out(w, cls, slab_id);
+    tsi_totals_add(&sweep->inc->allocated, renew_words(sweep, cls, slab_id, old).issued);
+    take_out(sweep, cls, slab_id);
     return true;
 }
 
 /* ---- orphans ---- */
 
 /* Makes an OWNED slab an ORPHAN of the incarnation; *sum is what it holds after that. Returns its tag before. */
-static uint64_t make_orphan(TsiArena* a, TsiInc* i, unsigned cls, uint32_t slab_id, TsiSlabSum* sum) {
+static uint64_t make_orphan(TsiArena* a, TsiInc* inc, unsigned cls, uint32_t slab_id, TsiSlabSum* sum) {
     TsiSpace* s = &a->space;
     _Atomic uint64_t* tag = &tsi_slab(s, slab_id)->tag;
     uint64_t old = tsi_load_seq(tag), flags;
@@ -151,100 +151,100 @@ static uint64_t make_orphan(TsiArena* a, TsiInc* i, unsigned cls, uint32_t slab_
     do {
         flags = old & TSI_SLAB_HANDLED;
         /* seq_cst, then the words: a freer sets its bit, then looks at the tag; one of us sees both */
-    } while (!tsi_cas_seq(tag, &old, tsi_tag(tsi_tag_seq(old), i->index, TSI_SLAB_ORPHAN) | flags));
+    } while (!tsi_cas_seq(tag, &old, tsi_tag(tsi_tag_seq(old), inc->index, TSI_SLAB_ORPHAN) | flags));
     *sum = tsi_slab_sum(s, cls, slab_id);
     /* The freer of the last object may have ended the region's life since. The issued sum stands until the slab is
      * unlinked, under the stripe. */
     if (tsi_class_is_region(cls)) sum->issued = tsi_region_told(tsi_region_issued(s, slab_id)).issued;
-    tsi_totals_add(&i->allocated, sum->issued);
+    tsi_totals_add(&inc->allocated, sum->issued);
     return old;
 }
 
-void tsi_slab_to_orphan(TsiArena* a, TsiInc* i, uint32_t slab_id) {
+void tsi_slab_to_orphan(TsiArena* a, TsiInc* inc, uint32_t slab_id) {
     TsiSlabSum sum;
-    (void)make_orphan(a, i, tsi_class_of_slab(&a->space, slab_id), slab_id, &sum);
-    tsi_orphan_link_locked(a, i, slab_id, &sum);
+    (void)make_orphan(a, inc, tsi_class_of_slab(&a->space, slab_id), slab_id, &sum);
+    tsi_orphan_link_locked(a, inc, slab_id, &sum);
 }
 
-void tsi_settle_drain(TsiSweep* w, uint32_t slab_id) {
-    if (tsi_settle_if_empty(w, slab_id)) return;
-    TsiArena* a = w->arena;
+void tsi_settle_drain(TsiSweep* sweep, uint32_t slab_id) {
+    if (tsi_settle_if_empty(sweep, slab_id)) return;
+    TsiArena* a = sweep->arena;
     TsiSpace* s = &a->space;
     unsigned cls = tsi_class_of_slab(s, slab_id);
     TsiSlabSum sum;
-    uint64_t old = make_orphan(a, w->inc, cls, slab_id, &sum);
+    uint64_t old = make_orphan(a, sweep->inc, cls, slab_id, &sum);
     /* By counts: in a region marks come before them. */
     if (tsi_slab_is_empty(s, cls, slab_id) && claim(s, slab_id, TSI_SLAB_ORPHAN, &old)) {
-        (void)renew_words(w, cls, slab_id, old);
-        take_out(w, cls, slab_id);
+        (void)renew_words(sweep, cls, slab_id, old);
+        take_out(sweep, cls, slab_id);
         return;
     }
-    tsi_orphan_link_locked(a, w->inc, slab_id, &sum);
-    w->inc->pinned_slabs++;
-    if (!w->puts_off) tsi_partial_claim(w, cls, slab_id); /* else with all orphans: tsi_settle_orphan_pages */
+    tsi_orphan_link_locked(a, sweep->inc, slab_id, &sum);
+    sweep->inc->pinned_slabs++;
+    if (!sweep->puts_off) tsi_partial_claim(sweep, cls, slab_id); /* else with all orphans: tsi_settle_orphan_pages */
 }
 
 /* Counts a large object, an orphan from birth, as looked at; returns true the first time. Other slabs are looked at in
  * their heaps, and once. */
-static bool look_at_large(TsiSweep* w, unsigned cls, uint32_t slab_id) {
-    _Atomic uint32_t* looked = &tsi_slab(&w->arena->space, slab_id)->gone;
+static bool look_at_large(TsiSweep* sweep, unsigned cls, uint32_t slab_id) {
+    _Atomic uint32_t* looked = &tsi_slab(&sweep->arena->space, slab_id)->gone;
     if (cls != TSI_CLASS_LARGE || (tsi_load_relaxed(looked) & TSI_LARGE_LOOKED) != 0) return false;
     /* relaxed: a flag for the stripe's holders; the units beside it change under the pool's lock */
     (void)atomic_fetch_or_explicit(looked, TSI_LARGE_LOOKED, memory_order_relaxed);
-    tsi_sweep_poll(w, cls);
+    tsi_sweep_poll(sweep, cls);
     return true;
 }
 
 /* Returns true if the orphans have few bytes of pages without an object, and counts them. */
-static bool puts_off(TsiSweep* w) {
-    TsiSpace* s = &w->arena->space;
+static bool puts_off(TsiSweep* sweep) {
+    TsiSpace* s = &sweep->arena->space;
     size_t bytes = 0;
-    for (uint32_t at = w->inc->orphans; at != 0 && bytes < TSI_PUT_OFF_PHASE_BYTES; at = tsi_slab(s, at - 1)->next)
+    for (uint32_t at = sweep->inc->orphans; at != 0 && bytes < TSI_PUT_OFF_PHASE_BYTES; at = tsi_slab(s, at - 1)->next)
         bytes += tsi_partial_dead_bytes(s, tsi_class_of_slab(s, at - 1), at - 1);
     if (bytes >= TSI_PUT_OFF_PHASE_BYTES) return false;
-    w->put_off = (uint32_t)bytes;
+    sweep->put_off = (uint32_t)bytes;
     return true;
 }
 
-void tsi_settle_orphan_pages(TsiSweep* w) {
-    TsiSpace* s = &w->arena->space;
-    bool later = w->puts_off && puts_off(w);
-    uint32_t at = w->most != 0 && w->inc->thin_next != 0 ? w->inc->thin_next : w->inc->orphans;
-    for (; at != 0 && !tsi_sweep_is_through(w); at = tsi_slab(s, at - 1)->next) {
+void tsi_settle_orphan_pages(TsiSweep* sweep) {
+    TsiSpace* s = &sweep->arena->space;
+    bool later = sweep->puts_off && puts_off(sweep);
+    uint32_t at = sweep->most != 0 && sweep->inc->thin_next != 0 ? sweep->inc->thin_next : sweep->inc->orphans;
+    for (; at != 0 && !tsi_sweep_is_through(sweep); at = tsi_slab(s, at - 1)->next) {
         unsigned cls = tsi_class_of_slab(s, at - 1);
-        w->looked += tsi_slab_bytes(s, cls, at - 1);
-        w->inc->pinned_slabs += look_at_large(w, cls, at - 1);
-        if (!later) tsi_partial_claim(w, cls, at - 1);
+        sweep->looked += tsi_slab_bytes(s, cls, at - 1);
+        sweep->inc->pinned_slabs += look_at_large(sweep, cls, at - 1);
+        if (!later) tsi_partial_claim(sweep, cls, at - 1);
     }
-    w->inc->thin_next = at;
+    sweep->inc->thin_next = at;
 }
 
-void tsi_settle_release_orphans(TsiSweep* w) {
-    TsiSpace* s = &w->arena->space;
-    for (uint32_t at = w->inc->orphans, next; at != 0; at = next) {
+void tsi_settle_release_orphans(TsiSweep* sweep) {
+    TsiSpace* s = &sweep->arena->space;
+    for (uint32_t at = sweep->inc->orphans, next; at != 0; at = next) {
         uint32_t slab_id = at - 1;
         unsigned cls = tsi_class_of_slab(s, slab_id);
         uint64_t old;
         next = tsi_slab(s, slab_id)->next;
         if (!claim(s, slab_id, TSI_SLAB_ORPHAN, &old)) {
-            w->deferred++; /* a freer returns it, or a drain that is giving pages back looks again */
-            w->deferred_bytes += tsi_slab_bytes(s, cls, slab_id);
+            sweep->deferred++; /* a freer returns it, or a drain that is giving pages back looks again */
+            sweep->deferred_bytes += tsi_slab_bytes(s, cls, slab_id);
             continue;
         }
-        w->closing = look_at_large(w, cls, slab_id); /* others were counted when a heap was swept */
-        TsiSlabSum sum = renew_words(w, cls, slab_id, old);
-        tsi_orphan_unlink_locked(w->arena, w->inc, slab_id, sum.issued);
-        tsi_totals_add(&w->inc->released, sum.live);
-        take_out(w, cls, slab_id);
+        sweep->closing = look_at_large(sweep, cls, slab_id); /* others were counted when a heap was swept */
+        TsiSlabSum sum = renew_words(sweep, cls, slab_id, old);
+        tsi_orphan_unlink_locked(sweep->arena, sweep->inc, slab_id, sum.issued);
+        tsi_totals_add(&sweep->inc->released, sum.live);
+        take_out(sweep, cls, slab_id);
     }
 }
 
-bool tsi_settle_complete(TsiSweep* w, uint32_t slab_id, uint64_t tag) {
-    TsiArena* a = w->arena;
+bool tsi_settle_complete(TsiSweep* sweep, uint32_t slab_id, uint64_t tag) {
+    TsiArena* a = sweep->arena;
     unsigned cls = tsi_class_of_slab(&a->space, slab_id);
     uint32_t seq = tsi_tag_seq(tag);
     tsi_space_give_begin(&a->space);
-    w->gives = true;
+    sweep->gives = true;
 
     do { /* again if only the mark of an issued handle was added meanwhile */
         if (tsi_tag_state(tag) != TSI_SLAB_ORPHAN || tsi_tag_seq(tag) != seq) {
@@ -254,29 +254,29 @@ bool tsi_settle_complete(TsiSweep* w, uint32_t slab_id, uint64_t tag) {
     } while (!tsi_cas_seq(&tsi_slab(&a->space, slab_id)->tag, &tag, purging(tag)));
 
     /* The claim keeps the incarnation's record: it counts this slab until we unlink it. */
-    TsiSlabSum sum = renew_words(w, cls, slab_id, tag);
-    tsi_phase_lock(w->inc);
-    w->inc->pins++;
-    tsi_orphan_unlink_locked(a, w->inc, slab_id, sum.issued);
-    tsi_totals_add(&w->inc->released, sum.live); /* 0 but for a released one */
-    tsi_late_note_locked(a, w->inc);
-    take_out(w, cls, slab_id);
-    tsi_sweep_uncharge(w);
-    tsi_phase_unlock(w->inc);
+    TsiSlabSum sum = renew_words(sweep, cls, slab_id, tag);
+    tsi_phase_lock(sweep->inc);
+    sweep->inc->pins++;
+    tsi_orphan_unlink_locked(a, sweep->inc, slab_id, sum.issued);
+    tsi_totals_add(&sweep->inc->released, sum.live); /* 0 but for a released one */
+    tsi_late_note_locked(a, sweep->inc);
+    take_out(sweep, cls, slab_id);
+    tsi_sweep_uncharge(sweep);
+    tsi_phase_unlock(sweep->inc);
     return true;
 }
 
 /* ---- what vanished threads had claimed ---- */
 
-void tsi_unlink_claimed(TsiArena* a, TsiInc* i) {
-    for (uint32_t at = tsi_inc_era(i) != 0 ? i->orphans : 0, next; at != 0; at = next) {
+void tsi_unlink_claimed(TsiArena* a, TsiInc* inc) {
+    for (uint32_t at = tsi_inc_era(inc) != 0 ? inc->orphans : 0, next; at != 0; at = next) {
         next = tsi_slab(&a->space, at - 1)->next;
         if (tsi_tag_state(tsi_load_relaxed(&tsi_slab(&a->space, at - 1)->tag)) != TSI_SLAB_PURGING) continue;
         unsigned cls = tsi_class_of_slab(&a->space, at - 1);
         /* A region's life may have been ended by then. */
         TsiSlabSum sum = tsi_class_is_region(cls) ? tsi_region_told(tsi_region_issued(&a->space, at - 1))
                                                   : tsi_slab_sum(&a->space, cls, at - 1);
-        tsi_orphan_unlink_locked(a, i, at - 1, sum.issued);
+        tsi_orphan_unlink_locked(a, inc, at - 1, sum.issued);
     }
 }
 
@@ -291,50 +291,50 @@ void tsi_return_claimed(TsiArena* a, uint32_t slab_id) {
     else (void)tsi_space_purge(s, &slab_id, 1);
 }
 
-void tsi_orphan_unlink_locked(TsiArena* a, TsiInc* i, uint32_t slab_id, TsiTotals issued) {
-    TSI_HOLDS(tsi_inc_lock(i));
-    i->orphaned.objects -= issued.objects;
-    i->orphaned.bytes -= issued.bytes;
-    TsiSlab* b = tsi_slab(&a->space, slab_id);
-    if (b->prev != 0) tsi_slab(&a->space, b->prev - 1)->next = b->next;
-    else i->orphans = b->next;
-    if (b->next != 0) tsi_slab(&a->space, b->next - 1)->prev = b->prev;
-    if (i->thin_next == slab_id + 1) i->thin_next = b->next;
-    tsi_late_leave_locked(a, i, slab_id);
-    tsi_sub_relaxed(&i->slab_count, 1);
+void tsi_orphan_unlink_locked(TsiArena* a, TsiInc* inc, uint32_t slab_id, TsiTotals issued) {
+    TSI_HOLDS(tsi_inc_lock(inc));
+    inc->orphaned.objects -= issued.objects;
+    inc->orphaned.bytes -= issued.bytes;
+    TsiSlab* slab = tsi_slab(&a->space, slab_id);
+    if (slab->prev != 0) tsi_slab(&a->space, slab->prev - 1)->next = slab->next;
+    else inc->orphans = slab->next;
+    if (slab->next != 0) tsi_slab(&a->space, slab->next - 1)->prev = slab->prev;
+    if (inc->thin_next == slab_id + 1) inc->thin_next = slab->next;
+    tsi_late_leave_locked(a, inc, slab_id);
+    tsi_sub_relaxed(&inc->slab_count, 1);
 }
 
-void tsi_orphan_link_locked(TsiArena* a, TsiInc* i, uint32_t slab_id, const TsiSlabSum* sum) {
-    TSI_HOLDS(tsi_inc_lock(i));
-    i->orphaned.objects += sum->issued.objects;
-    i->orphaned.bytes += sum->issued.bytes;
-    TsiSlab* b = tsi_slab(&a->space, slab_id);
-    b->prev = 0;
-    b->next = i->orphans;
-    if (b->next != 0) tsi_slab(&a->space, b->next - 1)->prev = slab_id + 1;
-    i->orphans = slab_id + 1;
-    tsi_late_join_locked(a, i, slab_id, sum->live);
-    tsi_add_relaxed(&i->slab_count, 1);
+void tsi_orphan_link_locked(TsiArena* a, TsiInc* inc, uint32_t slab_id, const TsiSlabSum* sum) {
+    TSI_HOLDS(tsi_inc_lock(inc));
+    inc->orphaned.objects += sum->issued.objects;
+    inc->orphaned.bytes += sum->issued.bytes;
+    TsiSlab* slab = tsi_slab(&a->space, slab_id);
+    slab->prev = 0;
+    slab->next = inc->orphans;
+    if (slab->next != 0) tsi_slab(&a->space, slab->next - 1)->prev = slab_id + 1;
+    inc->orphans = slab_id + 1;
+    tsi_late_join_locked(a, inc, slab_id, sum->live);
+    tsi_add_relaxed(&inc->slab_count, 1);
 }
 
-void tsi_skipped_add_locked(TsiArena* a, TsiInc* i, uint32_t slab_id, int n) {
-    TSI_HOLDS(tsi_inc_lock(i));
+void tsi_skipped_add_locked(TsiArena* a, TsiInc* inc, uint32_t slab_id, int n) {
+    TSI_HOLDS(tsi_inc_lock(inc));
     uint64_t bytes = tsi_slab_bytes(&a->space, tsi_class_of_slab(&a->space, slab_id), slab_id);
-    tsi_add_relaxed(&i->slab_count, (uint32_t)n);
-    i->skipped += (uint32_t)n;
-    i->skipped_bytes += (uint64_t)n * bytes;
+    tsi_add_relaxed(&inc->slab_count, (uint32_t)n);
+    inc->skipped += (uint32_t)n;
+    inc->skipped_bytes += (uint64_t)n * bytes;
 }
 
 void tsi_slab_retire(TsiArena* a, uint32_t slab_id) {
     TsiSpace* s = &a->space;
-    const TsiClass* c = tsi_slab_class(s, slab_id);
+    const TsiClass* shape = tsi_slab_class(s, slab_id);
     _Atomic uint64_t* tag = &tsi_slab(s, slab_id)->tag;
     if (tsi_slab_shares(s, slab_id)) {
         tsi_parts_retire(s, slab_id);
     } else {
-        tsi_space_purge_pages(s, tsi_slab_payload(s, c, slab_id), c->slab_bytes);
+        tsi_space_purge_pages(s, tsi_slab_payload(s, shape, slab_id), shape->slab_bytes);
         tsi_store_relaxed(tag, tsi_tag(tsi_tag_seq(tsi_load_relaxed(tag)), 0, TSI_SLAB_RETIRED));
-        tsi_sub_relaxed(&s->committed_bytes, c->slab_bytes);
+        tsi_sub_relaxed(&s->committed_bytes, shape->slab_bytes);
     }
     tsi_add_relaxed(&a->retired_slabs, 1);
 }

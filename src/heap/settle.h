@@ -9,32 +9,32 @@
 
 /* Claim a slab of a SEIZED heap: with all that lives in it (release), or if nothing does, and else make it an orphan
  * (drain). [stripe held] */
-void tsi_settle_release(TsiSweep* w, uint32_t slab_id);
-void tsi_settle_drain(TsiSweep* w, uint32_t slab_id);
+void tsi_settle_release(TsiSweep* sweep, uint32_t slab_id);
+void tsi_settle_drain(TsiSweep* sweep, uint32_t slab_id);
 /* Claims the slab if it is empty; returns true then. [stripe held, heap seized] */
-bool tsi_settle_if_empty(TsiSweep* w, uint32_t slab_id);
+bool tsi_settle_if_empty(TsiSweep* sweep, uint32_t slab_id);
 /* Looks at the orphans, all or the next of them, and claims those with pages without a live slot. [stripe held] */
-void tsi_settle_orphan_pages(TsiSweep* w);
+void tsi_settle_orphan_pages(TsiSweep* sweep);
 /* Claims every orphan for return, with what lives in it. [stripe held] */
-void tsi_settle_release_orphans(TsiSweep* w);
+void tsi_settle_release_orphans(TsiSweep* sweep);
 /* Makes an OWNED slab an orphan. [fork child, stripe held] */
-void tsi_slab_to_orphan(TsiArena* a, TsiInc* i, uint32_t slab_id);
+void tsi_slab_to_orphan(TsiArena* a, TsiInc* inc, uint32_t slab_id);
 /* Take claimed slabs off the orphan list of the incarnation; return one to the pool. [fork child] */
-void tsi_unlink_claimed(TsiArena* a, TsiInc* i);
+void tsi_unlink_claimed(TsiArena* a, TsiInc* inc);
 void tsi_return_claimed(TsiArena* a, uint32_t slab_id);
 /* Claims an ORPHAN slab with this tag that a freer found complete, or a sweep found released, and pins the incarnation.
  * Returns false, and does nothing, if another thread was first. [no lock] */
-bool tsi_settle_complete(TsiSweep* w, uint32_t slab_id, uint64_t tag);
+bool tsi_settle_complete(TsiSweep* sweep, uint32_t slab_id, uint64_t tag);
 
 /* ---- slabs that no heap has ---- */
 
 /* Puts an orphan on its incarnation's list and adds `sum`, what it holds, to the figures of orphans. [stripe held] */
-void tsi_orphan_link_locked(TsiArena* a, TsiInc* i, uint32_t slab_id, const TsiSlabSum* sum);
+void tsi_orphan_link_locked(TsiArena* a, TsiInc* inc, uint32_t slab_id, const TsiSlabSum* sum);
 
 /* Takes an orphan off the list; `issued`: what it was counted with. [stripe held] */
-void tsi_orphan_unlink_locked(TsiArena* a, TsiInc* i, uint32_t slab_id, TsiTotals issued);
+void tsi_orphan_unlink_locked(TsiArena* a, TsiInc* inc, uint32_t slab_id, TsiTotals issued);
 /* Adds the slab to those that a sweep has left to their owner, or with n = -1 takes it away. [stripe held] */
-void tsi_skipped_add_locked(TsiArena* a, TsiInc* i, uint32_t slab_id, int n);
+void tsi_skipped_add_locked(TsiArena* a, TsiInc* inc, uint32_t slab_id, int n);
 /* Retires a slab of no epoch: never used again, its pages go back. */
 void tsi_slab_retire(TsiArena* a, uint32_t slab_id);
 

@@ -50,9 +50,9 @@ bool tsi_barrier(void) {
     return false;
 }
 
-static bool is_mine(TsiSweep* w, uint64_t word) {
+static bool is_mine(TsiSweep* sweep, uint64_t word) {
     uint32_t binding = tsi_heap_binding(word);
-    return (w->b != NULL && binding == w->b->index) || tsi_banks_have(w->arena, w->banks, binding);
+    return (sweep->b != NULL && binding == sweep->b->index) || tsi_banks_have(sweep->arena, sweep->banks, binding);
 }
 
 static bool has_owner(uint64_t word) {
@@ -61,49 +61,49 @@ static bool has_owner(uint64_t word) {
 }
 
 /* Does the first hold: revokes heaps of others, recalls lent ones. */
-static void revoke_locked(TsiSweep* w, TsiBinding* only) {
-    TSI_HOLDS(tsi_inc_lock(w->inc));
-    TsiArena* a = w->arena;
+static void revoke_locked(TsiSweep* sweep, TsiBinding* only) {
+    TSI_HOLDS(tsi_inc_lock(sweep->inc));
+    TsiArena* a = sweep->arena;
 
-    for (uint32_t at = w->inc->heaps; at != 0; at = tsi_heap(a, at - 1)->inc_next) {
+    for (uint32_t at = sweep->inc->heaps; at != 0; at = tsi_heap(a, at - 1)->inc_next) {
         TsiHeap* h = tsi_heap(a, at - 1);
         (void)tsi_heap_recall_locked(a, h); /* H5; whosever it was */
         uint64_t word = tsi_load_seq(&h->word);
         unsigned state = tsi_heap_state(word);
-        if ((only != NULL && tsi_heap_binding(word) != only->index) || is_mine(w, word)) continue;
-        if (w->idle && has_owner(word) && !tsi_load_relaxed(&tsi_binding_at(a, word)->idle)) continue;
-        bool passing = (h->revoker & TICKET_PASSING) != 0 && w->most == 0; /* S3 */
-        if (state == TSI_HEAP_REVOKED && (passing || h->revoker == TSI_NO_TICKET)) h->revoker = w->ticket;
+        if ((only != NULL && tsi_heap_binding(word) != only->index) || is_mine(sweep, word)) continue;
+        if (sweep->idle && has_owner(word) && !tsi_load_relaxed(&tsi_binding_at(a, word)->idle)) continue;
+        bool passing = (h->revoker & TICKET_PASSING) != 0 && sweep->most == 0; /* S3 */
+        if (state == TSI_HEAP_REVOKED && (passing || h->revoker == TSI_NO_TICKET)) h->revoker = sweep->ticket;
         while (state == TSI_HEAP_LIVE || state == TSI_HEAP_RETIRE) {
-            h->revoker = w->ticket;
+            h->revoker = sweep->ticket;
             /* seq_cst: before the membarrier, and pairs with tsi_heap_is_live in the fenced form */
             if (tsi_cas_seq(&h->word, &word, tsi_heap_word(tsi_heap_binding(word), TSI_HEAP_REVOKED))) break;
             state = tsi_heap_state(word);
         }
-        if (state != TSI_HEAP_DETACHED) w->others = true;
+        if (state != TSI_HEAP_DETACHED) sweep->others = true;
     }
 }
 
-static void heap_leave_inc_locked(TsiArena* a, TsiInc* i, TsiHeap* h) {
-    TSI_HOLDS(tsi_inc_lock(i));
+static void heap_leave_inc_locked(TsiArena* a, TsiInc* inc, TsiHeap* h) {
+    TSI_HOLDS(tsi_inc_lock(inc));
     if (h->inc_prev != 0) tsi_heap(a, h->inc_prev - 1)->inc_next = h->inc_next;
-    else i->heaps = h->inc_next;
+    else inc->heaps = h->inc_next;
     if (h->inc_next != 0) tsi_heap(a, h->inc_next - 1)->inc_prev = h->inc_prev;
-    tsi_store_relaxed(&i->heap_count, tsi_load_relaxed(&i->heap_count) - 1);
-    i->slow += tsi_load_relaxed(&h->slow);
+    tsi_store_relaxed(&inc->heap_count, tsi_load_relaxed(&inc->heap_count) - 1);
+    inc->slow += tsi_load_relaxed(&h->slow);
 }
 
 /* Settles every slab but `skip` of a SEIZED heap, or of one that the caller is letting go of, as `state` asks;
  * TSI_INC_ACTIVE: only the empty ones go. */
-static void walk_locked(TsiSweep* w, TsiHeap* h, unsigned state, uint32_t skip) {
-    TSI_HOLDS(tsi_inc_lock(w->inc));
-    TsiSpace* s = &w->arena->space;
+static void walk_locked(TsiSweep* sweep, TsiHeap* h, unsigned state, uint32_t skip) {
+    TSI_HOLDS(tsi_inc_lock(sweep->inc));
+    TsiSpace* s = &sweep->arena->space;
     /* seq_cst, before the slabs are looked at: O1 and O2 of ownerless.h */
     tsi_store_seq(&h->emptied, 0);
     tsi_store_seq(&h->roomy, 0);
     uint64_t roomy = 0;
 
-    w->closing = state != TSI_INC_ACTIVE;
+    sweep->closing = state != TSI_INC_ACTIVE;
     TsiRegion* region = tsi_load_relaxed(&h->region);
     uint32_t kept = 0, kept_count = 0, kept_regions = 0;
     uint32_t current = region != &tsi_no_region ? tsi_region_id(s, region) + 1 : 0;
@@ -112,21 +112,21 @@ static void walk_locked(TsiSweep* w, TsiHeap* h, unsigned state, uint32_t skip) 
 
     uint32_t at = tsi_load_relaxed(&h->slabs), rest_count = tsi_load_relaxed(&h->slab_count), rest_regions = h->regions;
     uint64_t rest_bytes = tsi_load_relaxed(&h->slab_bytes);
-    for (uint32_t next; at != 0 && (!w->closing || !tsi_sweep_is_through(w)); at = next) {
+    for (uint32_t next; at != 0 && (!sweep->closing || !tsi_sweep_is_through(sweep)); at = next) {
         next = tsi_slab(s, at - 1)->next;
         unsigned cls = tsi_class_of_slab(s, at - 1);
         size_t bytes = tsi_slab_bytes(s, cls, at - 1);
-        w->looked += bytes;
+        sweep->looked += bytes;
         rest_count--;
         rest_bytes -= bytes;
         rest_regions -= tsi_class_is_region(cls);
-        if (w->closing) tsi_sweep_poll(w, cls);
+        if (sweep->closing) tsi_sweep_poll(sweep, cls);
         if (at == skip) continue;
         if (state == TSI_INC_RELEASED) {
-            tsi_settle_release(w, at - 1);
+            tsi_settle_release(sweep, at - 1);
         } else if (state != TSI_INC_ACTIVE) {
-            tsi_settle_drain(w, at - 1);
-        } else if (!tsi_settle_if_empty(w, at - 1)) {
+            tsi_settle_drain(sweep, at - 1);
+        } else if (!tsi_settle_if_empty(sweep, at - 1)) {
             tsi_slab(s, at - 1)->next = kept;
             kept = at;
             kept_count++;
@@ -143,55 +143,55 @@ static void walk_locked(TsiSweep* w, TsiHeap* h, unsigned state, uint32_t skip) 
         kept_count = rest_count;
         kept_bytes = rest_bytes;
         kept_regions = rest_regions;
-        w->more = true;
+        sweep->more = true;
     }
 
     if (roomy != 0) (void)tsi_or_seq(&h->roomy, roomy);
     tsi_store_relaxed(&h->slabs, kept);
     h->empty_regions = h->looked = h->solo = 0;
-    if (!goes_on) tsi_bump_drop(w->b != NULL && w->b->heap == h ? w->b : NULL, h);
+    if (!goes_on) tsi_bump_drop(sweep->b != NULL && sweep->b->heap == h ? sweep->b : NULL, h);
     tsi_store_relaxed(&h->takes, 0);
     h->regions = kept_regions;
     tsi_store_relaxed(&h->slab_count, kept_count);
     tsi_store_relaxed(&h->slab_bytes, kept_bytes);
 }
 
-void tsi_sweep_ownerless_locked(TsiSweep* w, TsiHeap* h) {
-    TSI_HOLDS(tsi_inc_lock(w->inc));
+void tsi_sweep_ownerless_locked(TsiSweep* sweep, TsiHeap* h) {
+    TSI_HOLDS(tsi_inc_lock(sweep->inc));
     uint64_t word = tsi_detached_word(), seized = tsi_heap_word(TSI_BINDINGS_MAX, TSI_HEAP_SEIZED);
     /* O1: seq_cst, after the word was stored */
     while (tsi_ownerless_is_due(h, tsi_load_seq(&h->emptied))) {
         if (!tsi_cas_seq(&h->word, &word, seized)) return; /* another was first */
-        walk_locked(w, h, TSI_INC_ACTIVE, 0);
+        walk_locked(sweep, h, TSI_INC_ACTIVE, 0);
         tsi_store_seq(&h->word, word);
     }
     if (tsi_load_relaxed(&h->slab_count) == 0 && tsi_cas_seq(&h->word, &word, seized)) {
-        heap_leave_inc_locked(w->arena, w->inc, h);
-        tsi_sub_relaxed(&w->inc->detached, 1);
-        tsi_heap_free(w->arena, w->b, h);
+        heap_leave_inc_locked(sweep->arena, sweep->inc, h);
+        tsi_sub_relaxed(&sweep->inc->detached, 1);
+        tsi_heap_free(sweep->arena, sweep->b, h);
         return;
     }
-    (void)tsi_or_seq(&w->inc->roomy, tsi_load_seq(&h->roomy)); /* O2 */
+    (void)tsi_or_seq(&sweep->inc->roomy, tsi_load_seq(&h->roomy)); /* O2 */
 }
 
 /* Takes a heap that nobody is inside of, except on the slab `skip`, and walks it. `word` is REVOKED or DETACHED, or
  * LIVE or RETIRE for the caller's own. */
-static void seize_locked(TsiSweep* w, TsiHeap* h, uint64_t word, uint32_t skip) {
-    TSI_HOLDS(tsi_inc_lock(w->inc));
-    TsiArena* a = w->arena;
-    bool detached = tsi_heap_state(word) == TSI_HEAP_DETACHED, mine = !detached && is_mine(w, word);
-    bool active = tsi_inc_state(w->inc) == TSI_INC_ACTIVE;
+static void seize_locked(TsiSweep* sweep, TsiHeap* h, uint64_t word, uint32_t skip) {
+    TSI_HOLDS(tsi_inc_lock(sweep->inc));
+    TsiArena* a = sweep->arena;
+    bool detached = tsi_heap_state(word) == TSI_HEAP_DETACHED, mine = !detached && is_mine(sweep, word);
+    bool active = tsi_inc_state(sweep->inc) == TSI_INC_ACTIVE;
     TsiBinding* owner = detached ? NULL : tsi_binding_at(a, word);
     if (!tsi_cas_seq(&h->word, &word, tsi_heap_word(tsi_heap_binding(word), TSI_HEAP_SEIZED))) return;
 
-    TsiBinding* learns = mine ? owner : w->b; /* likely to have the label's next phase */
+    TsiBinding* learns = mine ? owner : sweep->b; /* likely to have the label's next phase */
     bool teaches = !active && learns != NULL && h->ranked;
-    uint64_t pinned = w->inc->pinned_slabs;
-    if (teaches) tsi_bump_learn(learns, h, tsi_inc_label(w->inc));
+    uint64_t pinned = sweep->inc->pinned_slabs;
+    if (teaches) tsi_bump_learn(learns, h, tsi_inc_label(sweep->inc));
     if (!active) h->ranked = false; /* once, if the walk stops and goes on later */
 
-    walk_locked(w, h, tsi_inc_state(w->inc), skip);
-    if (teaches && w->inc->pinned_slabs != pinned) tsi_bump_outlived(learns, tsi_inc_label(w->inc));
+    walk_locked(sweep, h, tsi_inc_state(sweep->inc), skip);
+    if (teaches && sweep->inc->pinned_slabs != pinned) tsi_bump_outlived(learns, tsi_inc_label(sweep->inc));
 
     if (active || h->slabs != 0) { /* a trim: the heap goes on and needs a new room; or S5 */
         if (mine) {
@@ -201,19 +201,19 @@ static void seize_locked(TsiSweep* w, TsiHeap* h, uint64_t word, uint32_t skip) 
             tsi_store_seq(&h->word,
                           tsi_heap_word(tsi_heap_binding(word), detached ? TSI_HEAP_DETACHED : TSI_HEAP_RETIRE));
         }
-        if (active && (mine || detached)) tsi_sweep_ownerless_locked(w, h);
+        if (active && (mine || detached)) tsi_sweep_ownerless_locked(sweep, h);
         return;
     }
 
-    heap_leave_inc_locked(a, w->inc, h);
+    heap_leave_inc_locked(a, sweep->inc, h);
     if (detached) {
-        tsi_sub_relaxed(&w->inc->detached, 1);
-        tsi_heap_free(a, w->b, h);
+        tsi_sub_relaxed(&sweep->inc->detached, 1);
+        tsi_heap_free(a, sweep->b, h);
     } else if (mine) {
         tsi_heap_drop_own(owner, h);
     } else {
         h->skip = skip;
-        if (skip != 0) tsi_skipped_add_locked(a, w->inc, skip - 1, 1);
+        if (skip != 0) tsi_skipped_add_locked(a, sweep->inc, skip - 1, 1);
         tsi_store_seq(&h->word, tsi_heap_word(owner->index, TSI_HEAP_DEAD)); /* pairs with tsi_heaps_prune */
         tsi_add_seq(&owner->dead_heaps, 1); /* after the word: a prune that misses the one sees the other */
     }
@@ -263,116 +263,116 @@ static uint32_t busy_in(TsiArena* a, TsiHeap* h, TsiBinding* owner) {
 }
 
 /* Does the second hold: seizes heaps that are ours to take. */
-static void seize_all_locked(TsiSweep* w) {
-    TSI_HOLDS(tsi_inc_lock(w->inc));
-    TsiArena* a = w->arena;
-    bool active = tsi_inc_state(w->inc) == TSI_INC_ACTIVE;
-    for (uint32_t at = w->inc->heaps, next; at != 0; at = next) {
+static void seize_all_locked(TsiSweep* sweep) {
+    TSI_HOLDS(tsi_inc_lock(sweep->inc));
+    TsiArena* a = sweep->arena;
+    bool active = tsi_inc_state(sweep->inc) == TSI_INC_ACTIVE;
+    for (uint32_t at = sweep->inc->heaps, next; at != 0; at = next) {
         TsiHeap* h = tsi_heap(a, at - 1);
         next = h->inc_next;
         uint64_t word = tsi_load_seq(&h->word);
         unsigned state = tsi_heap_state(word);
 
         uint32_t skip = 0;
-        bool mine = state != TSI_HEAP_DETACHED && is_mine(w, word), revoked = state == TSI_HEAP_REVOKED && !mine;
-        bool ours = state == TSI_HEAP_DETACHED || mine || (revoked && h->revoker == w->ticket); /* S3 */
+        bool mine = state != TSI_HEAP_DETACHED && is_mine(sweep, word), revoked = state == TSI_HEAP_REVOKED && !mine;
+        bool ours = state == TSI_HEAP_DETACHED || mine || (revoked && h->revoker == sweep->ticket); /* S3 */
         if (ours && revoked) {
-            bool unseen = !w->proven && !tsi_binding_is_fenced(tsi_binding_at(a, word));
+            bool unseen = !sweep->proven && !tsi_binding_is_fenced(tsi_binding_at(a, word));
             if (unseen) h->revoker = TSI_NO_TICKET; /* a thread may be inside unseen */
             skip = unseen ? UINT32_MAX : busy_in(a, h, tsi_binding_at(a, word));
         }
 
-        if (ours && tsi_sweep_is_through(w)) { /* S5 */
+        if (ours && tsi_sweep_is_through(sweep)) { /* S5 */
             if (revoked) h->revoker = TSI_NO_TICKET;
-            w->more = true;
+            sweep->more = true;
             continue;
         }
 
-        if (!ours || skip == UINT32_MAX || ((active || w->most != 0) && skip != 0)) {
+        if (!ours || skip == UINT32_MAX || ((active || sweep->most != 0) && skip != 0)) {
             if (revoked) {
                 uint32_t slabs = tsi_load_relaxed(&h->slab_count);
-                w->deferred += slabs != 0 ? slabs : 1; /* its owner may be about to have one */
-                w->deferred_bytes += tsi_load_relaxed(&h->slab_bytes);
+                sweep->deferred += slabs != 0 ? slabs : 1; /* its owner may be about to have one */
+                sweep->deferred_bytes += tsi_load_relaxed(&h->slab_bytes);
             }
             continue;
         }
-        seize_locked(w, h, word, skip);
+        seize_locked(sweep, h, word, skip);
     }
 }
 
-void tsi_sweep_locked(TsiSweep* w, TsiBinding* only) {
-    TSI_HOLDS(tsi_inc_lock(w->inc));
-    TsiLock* lock = tsi_inc_lock(w->inc);
-    w->ticket = (tsi_add_relaxed(&w->arena->tickets, 1) + 1) * 2 + (w->most != 0 ? TICKET_PASSING : 0);
-    revoke_locked(w, only);
-    if (w->others) {
+void tsi_sweep_locked(TsiSweep* sweep, TsiBinding* only) {
+    TSI_HOLDS(tsi_inc_lock(sweep->inc));
+    TsiLock* lock = tsi_inc_lock(sweep->inc);
+    sweep->ticket = (tsi_add_relaxed(&sweep->arena->tickets, 1) + 1) * 2 + (sweep->most != 0 ? TICKET_PASSING : 0);
+    revoke_locked(sweep, only);
+    if (sweep->others) {
         tsi_lock_give_probed(lock);
-        w->proven = tsi_barrier();
-        w->interrupts += w->proven;
-        tsi_add_relaxed(&w->arena->barriers, 1);
+        sweep->proven = tsi_barrier();
+        sweep->interrupts += sweep->proven;
+        tsi_add_relaxed(&sweep->arena->barriers, 1);
         tsi_lock_take(lock);
     }
 
-    seize_all_locked(w);
-    if (w->most != 0) return; /* orphans are complete or wait for nothing (tsi_slab_complete, tsi_inc_thin) */
-    unsigned state = tsi_inc_state(w->inc);
-    if (state == TSI_INC_RELEASED) tsi_settle_release_orphans(w);
-    else if (state != TSI_INC_ACTIVE) tsi_settle_orphan_pages(w);
+    seize_all_locked(sweep);
+    if (sweep->most != 0) return; /* orphans are complete or wait for nothing (tsi_slab_complete, tsi_inc_thin) */
+    unsigned state = tsi_inc_state(sweep->inc);
+    if (state == TSI_INC_RELEASED) tsi_settle_release_orphans(sweep);
+    else if (state != TSI_INC_ACTIVE) tsi_settle_orphan_pages(sweep);
 }
 
-void tsi_sweep_own_locked(TsiSweep* w, TsiHeap* h) {
-    TSI_HOLDS(tsi_inc_lock(w->inc));
-    seize_locked(w, h, tsi_heap_word(w->b->index, TSI_HEAP_LIVE), 0);
+void tsi_sweep_own_locked(TsiSweep* sweep, TsiHeap* h) {
+    TSI_HOLDS(tsi_inc_lock(sweep->inc));
+    seize_locked(sweep, h, tsi_heap_word(sweep->b->index, TSI_HEAP_LIVE), 0);
 }
 
 /* Returns true if a heap's empty slabs must go as its thread lets go of it: where the thread leaves, and where it has
  * had little there, since the next owner does not use its regions, so they might stay for as long as the epoch. */
-static bool is_walked(const TsiSweep* w, const TsiHeap* h) {
+static bool is_walked(const TsiSweep* sweep, const TsiHeap* h) {
     bool little = h->bumps && h->ring && tsi_load_relaxed(&h->slab_count) <= LITTLE;
-    return w->leaves || (little && tsi_inc_state(w->inc) == TSI_INC_ACTIVE);
+    return sweep->leaves || (little && tsi_inc_state(sweep->inc) == TSI_INC_ACTIVE);
 }
 
-void tsi_sweep_handed_locked(TsiSweep* w, TsiBinding* b) {
-    TSI_HOLDS(tsi_inc_lock(w->inc));
+void tsi_sweep_handed_locked(TsiSweep* sweep, TsiBinding* b) {
+    TSI_HOLDS(tsi_inc_lock(sweep->inc));
 
     /* all heaps of a binding in an incarnation share a room, so they go together */
     bool asked = false;
-    for (uint32_t at = w->inc->heaps; at != 0 && !asked; at = tsi_heap(w->arena, at - 1)->inc_next) {
-        uint64_t word = tsi_load_seq(&tsi_heap(w->arena, at - 1)->word);
+    for (uint32_t at = sweep->inc->heaps; at != 0 && !asked; at = tsi_heap(sweep->arena, at - 1)->inc_next) {
+        uint64_t word = tsi_load_seq(&tsi_heap(sweep->arena, at - 1)->word);
         asked = tsi_heap_binding(word) == b->index &&
                 (tsi_heap_state(word) == TSI_HEAP_RETIRE || tsi_heap_state(word) == TSI_HEAP_REVOKED);
     }
 
-    for (uint32_t at = w->inc->heaps; at != 0 && asked; at = tsi_heap(w->arena, at - 1)->inc_next) {
+    for (uint32_t at = sweep->inc->heaps; at != 0 && asked; at = tsi_heap(sweep->arena, at - 1)->inc_next) {
         uint64_t live = tsi_heap_word(b->index, TSI_HEAP_LIVE);
-        (void)tsi_cas_seq(&tsi_heap(w->arena, at - 1)->word, &live, tsi_heap_word(b->index, TSI_HEAP_RETIRE));
+        (void)tsi_cas_seq(&tsi_heap(sweep->arena, at - 1)->word, &live, tsi_heap_word(b->index, TSI_HEAP_RETIRE));
     }
 
-    for (uint32_t at = w->inc->heaps, next; at != 0; at = next) {
-        TsiHeap* h = tsi_heap(w->arena, at - 1);
+    for (uint32_t at = sweep->inc->heaps, next; at != 0; at = next) {
+        TsiHeap* h = tsi_heap(sweep->arena, at - 1);
         next = h->inc_next;
         uint64_t word = tsi_load_seq(&h->word);
         if (tsi_heap_binding(word) != b->index) continue;
-        if (tsi_heap_state(word) == TSI_HEAP_RETIRE && tsi_inc_state(w->inc) <= TSI_INC_ADVANCED) {
-            if (is_walked(w, h)) walk_locked(w, h, TSI_INC_ACTIVE, 0);
+        if (tsi_heap_state(word) == TSI_HEAP_RETIRE && tsi_inc_state(sweep->inc) <= TSI_INC_ADVANCED) {
+            if (is_walked(sweep, h)) walk_locked(sweep, h, TSI_INC_ACTIVE, 0);
             else tsi_store_relaxed(&h->roomy, UINT64_MAX); /* nobody knows */
             tsi_heap_detach_locked(b, h);
-            tsi_sweep_ownerless_locked(w, h);
+            tsi_sweep_ownerless_locked(sweep, h);
         } else if (tsi_heap_state(word) == TSI_HEAP_RETIRE || tsi_heap_state(word) == TSI_HEAP_REVOKED) {
-            seize_locked(w, h, word, 0);
+            seize_locked(sweep, h, word, 0);
         }
     }
 }
 
-void tsi_sweep_skipped_locked(TsiSweep* w, TsiBinding* b, TsiRef ref) {
-    TSI_HOLDS(tsi_inc_lock(w->inc));
-    for (uint32_t at = b->own_heaps; at != 0; at = tsi_heap(w->arena, at - 1)->own_next) {
-        TsiHeap* h = tsi_heap(w->arena, at - 1);
+void tsi_sweep_skipped_locked(TsiSweep* sweep, TsiBinding* b, TsiRef ref) {
+    TSI_HOLDS(tsi_inc_lock(sweep->inc));
+    for (uint32_t at = b->own_heaps; at != 0; at = tsi_heap(sweep->arena, at - 1)->own_next) {
+        TsiHeap* h = tsi_heap(sweep->arena, at - 1);
         if (tsi_load_relaxed(&h->ref) != ref || h->skip == 0) continue;
         uint32_t slab_id = h->skip - 1;
         h->skip = 0;
-        tsi_skipped_add_locked(w->arena, w->inc, slab_id, -1);
-        if (tsi_inc_state(w->inc) == TSI_INC_RELEASED) tsi_settle_release(w, slab_id);
-        else tsi_settle_drain(w, slab_id);
+        tsi_skipped_add_locked(sweep->arena, sweep->inc, slab_id, -1);
+        if (tsi_inc_state(sweep->inc) == TSI_INC_RELEASED) tsi_settle_release(sweep, slab_id);
+        else tsi_settle_drain(sweep, slab_id);
     }
 }

@@ -10,15 +10,15 @@
 
 /* Takes the pinned incarnation's heaps, or only those of the binding `only`, in two holds of the stripe, and settles
  * their slabs, which then wait for tsi_sweep_finish. [stripe given meanwhile] */
-void tsi_sweep_locked(TsiSweep* w, TsiBinding* only);
+void tsi_sweep_locked(TsiSweep* sweep, TsiBinding* only);
 /* Settles the caller's heap h, the only one of an incarnation that has just been released. [stripe held, no bracket] */
-void tsi_sweep_own_locked(TsiSweep* w, TsiHeap* h);
+void tsi_sweep_own_locked(TsiSweep* sweep, TsiHeap* h);
 /* Hands over each heap of the calling thread, b's, in the incarnation that somebody has asked for. */
-void tsi_sweep_handed_locked(TsiSweep* w, TsiBinding* b);
+void tsi_sweep_handed_locked(TsiSweep* sweep, TsiBinding* b);
 /* Takes the slabs that freers have emptied in a heap without an owner since it was walked, and tells its incarnation
  * which classes have room there. Frees a heap without slabs. */
-void tsi_sweep_ownerless_locked(TsiSweep* w, TsiHeap* h);
+void tsi_sweep_ownerless_locked(TsiSweep* sweep, TsiHeap* h);
 /* Settles the slab that a sweep left to this thread, b's, in its heaps in the incarnation of `ref`. */
-void tsi_sweep_skipped_locked(TsiSweep* w, TsiBinding* b, TsiRef ref);
+void tsi_sweep_skipped_locked(TsiSweep* sweep, TsiBinding* b, TsiRef ref);
 
 #endif

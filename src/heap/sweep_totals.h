@@ -45,19 +45,19 @@ enum { TSI_PIECE_BYTES = 256 << 10 };
 TSI_INLINE bool tsi_sweep_is_through(const TsiSweep* w) { return w->most != 0 && w->looked >= w->most; }
 
 /* Adds n for the class in the field of TsiClassCounters at offset `field`. */
-void tsi_sweep_count(TsiSweep* w, size_t field, unsigned cls, uint64_t n);
+void tsi_sweep_count(TsiSweep* sweep, size_t field, unsigned cls, uint64_t n);
 /* Notes bytes that the system is given back, for the class in the close log. */
-void tsi_sweep_purged(TsiSweep* w, unsigned cls, size_t bytes);
+void tsi_sweep_purged(TsiSweep* sweep, unsigned cls, size_t bytes);
 /* Counts a slab of the class that an end has looked at. [stripe held] */
-void tsi_sweep_poll(TsiSweep* w, unsigned cls);
+void tsi_sweep_poll(TsiSweep* sweep, unsigned cls);
 /* Takes the slabs in the sweep's hands off the charges, in the hold in which they left the incarnation: or a thread
  * that looks for room under a budget would find neither the slabs nor their room. [stripe held] */
-void tsi_sweep_uncharge(TsiSweep* w);
+void tsi_sweep_uncharge(TsiSweep* sweep);
 /* Fills in what the phase was, as it ends; `live`: what escapes. [stripe held] */
-void tsi_receipt_fill_locked(TsiInc* i, TsiTotals live, EpochReceipt* r);
+void tsi_receipt_fill_locked(TsiInc* inc, TsiTotals live, EpochReceipt* receipt);
 /* Fills in the receipt of an end that has met nothing. */
-void tsi_receipt_blank(EpochReceipt* r, EpochId id, uint64_t era, const char label[TSI_LABEL_BYTES]);
+void tsi_receipt_blank(EpochReceipt* receipt, EpochId id, uint64_t era, const char label[TSI_LABEL_BYTES]);
 /* Fills in what the sweep has returned and left. */
-void tsi_receipt_returned(const TsiSweep* w, EpochReceipt* r);
+void tsi_receipt_returned(const TsiSweep* sweep, EpochReceipt* receipt);
 
 #endif

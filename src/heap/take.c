@@ -14,11 +14,11 @@
 /* ---- slabs ---- */
 
 /* Makes the words of a line. In an owned slab of a class it comes with its first refill, unless there is a profile. */
-static void line_init(TsiSpace* s, const TsiClass* c, uint32_t line_id, uint32_t seq, uint32_t heap_at,
+static void line_init(TsiSpace* s, const TsiClass* shape, uint32_t line_id, uint32_t seq, uint32_t heap_at,
                       uint64_t ready) {
     TsiLine* l = tsi_line(s, line_id);
-    uint64_t offset =
-        ((uint64_t)tsi_line_chunk(line_id) << TSI_CHUNK_SHIFT) + ((uint64_t)tsi_line_number(line_id) << c->line_shift);
+    uint64_t offset = ((uint64_t)tsi_line_chunk(line_id) << TSI_CHUNK_SHIFT) +
+                      ((uint64_t)tsi_line_number(line_id) << shape->line_shift);
     tsi_store_relaxed(&l->avail, ready);
     tsi_store_relaxed(&l->freed, ~ready); /* holes, too */
     tsi_store_relaxed(&l->issued, tsi_popcount(ready));
@@ -27,7 +27,7 @@ static void line_init(TsiSpace* s, const TsiClass* c, uint32_t line_id, uint32_t
     tsi_store_relaxed(&l->home, heap_at);
     tsi_store_relaxed(&l->flags, 0);
     tsi_store_relaxed(&l->handled, 0);
-    l->shift = c->unit_shift;
+    l->shift = shape->unit_shift;
     tsi_store_relaxed(&tsi_remote(s, line_id)[0], tsi_remote_fresh(0, seq));
     tsi_store_relaxed(&tsi_remote(s, line_id)[1], tsi_remote_fresh(1, seq));
 }
@@ -35,7 +35,7 @@ static void line_init(TsiSpace* s, const TsiClass* c, uint32_t line_id, uint32_t
 /* Opens a slab that only the caller holds: its words, and its new tag. Returns false for a region that cannot be used
  * yet (region.h, R2): the caller lets it rest. */
 static bool slab_open(TsiSpace* s, unsigned cls, uint32_t slab_id, uint32_t index, unsigned state, bool ready) {
-    const TsiClass* c = &s->classes->c[cls];
+    const TsiClass* shape = &s->classes->c[cls];
     uint32_t heap_at = state == TSI_SLAB_OWNED ? index * (uint32_t)sizeof(TsiHeap) : 0;
     TsiSlab* slab = tsi_slab(s, slab_id);
     uint32_t seq = tsi_tag_seq(tsi_load_relaxed(&slab->tag));
@@ -43,8 +43,8 @@ static bool slab_open(TsiSpace* s, unsigned cls, uint32_t slab_id, uint32_t inde
     if (cls != TSI_CLASS_LARGE) tsi_store_relaxed(&slab->gone, 0);
     bool region = tsi_class_is_region(cls);
     if (region && !tsi_region_open(s, cls, slab_id, heap_at)) return false;
-    for (uint32_t i = 0, first = tsi_first_line(c, slab_id); !region && i < 1u << c->lines_log2; i++)
-        line_init(s, c, first + i, seq, heap_at, ready ? tsi_lowest_bits(c->full, c->batch) : 0);
+    for (uint32_t i = 0, first = tsi_first_line(shape, slab_id); !region && i < 1u << shape->lines_log2; i++)
+        line_init(s, shape, first + i, seq, heap_at, ready ? tsi_lowest_bits(shape->full, shape->batch) : 0);
     tsi_store_release(&slab->tag, tsi_tag(seq, index, state)); /* publishes the words to freers, which acquire it */
     return true;
 }
@@ -71,14 +71,14 @@ static void join(TsiBinding* b, TsiHeap* h, unsigned cls, uint32_t slab_id) {
 
 bool tsi_slab_take(TsiBinding* b, TsiHeap* h, unsigned cls, uint32_t* slab_id) {
     TsiSpace* s = &b->arena->space;
-    TsiInc* i = tsi_heap_inc(b->arena, h);
+    TsiInc* inc = tsi_heap_inc(b->arena, h);
     size_t bytes = s->classes->c[cls].slab_bytes;
     TsiCharge charge;
     *slab_id = 0;
-    if (!tsi_charge(b, i, bytes, &charge)) return false;
+    if (!tsi_charge(b, inc, bytes, &charge)) return false;
 
     bool ready = cls <= TSI_SMALL_CLASSES && b->profile_mean == 0, warm;
-    unsigned column = tsi_column_of(b->arena, i);
+    unsigned column = tsi_column_of(b->arena, inc);
     TsiClassCounters* counters = &b->counters[tsi_class_row(cls)];
 
     tsi_rest_poll(s);
@@ -88,7 +88,7 @@ bool tsi_slab_take(TsiBinding* b, TsiHeap* h, unsigned cls, uint32_t* slab_id) {
         if (taken == TSI_TAKEN_NOT && *slab_id == TSI_SPACE_OVER && tsi_stock_give_back(s, bytes) != 0)
             taken = tsi_space_take(s, cls, column, slab_id);
         if (taken == TSI_TAKEN_NOT) {
-            tsi_charge_undo(b->arena, b, i, bytes);
+            tsi_charge_undo(b->arena, b, inc, bytes);
             note_over(b, *slab_id);
             return false;
         }
@@ -99,25 +99,25 @@ bool tsi_slab_take(TsiBinding* b, TsiHeap* h, unsigned cls, uint32_t* slab_id) {
 
     if (warm) tsi_count(&counters->recycled);
     else tsi_stock_grown(s);
-    tsi_charge_keep(b, i, &charge);
+    tsi_charge_keep(b, inc, &charge);
     join(b, h, cls, *slab_id);
     return true;
 }
 
 bool tsi_huge_take(TsiBinding* b, TsiHeap* h, uint32_t slab_ids[2]) {
     TsiSpace* s = &b->arena->space;
-    TsiInc* i = tsi_heap_inc(b->arena, h);
+    TsiInc* inc = tsi_heap_inc(b->arena, h);
     size_t bytes = 2 * (size_t)s->classes->c[TSI_CLASS_HUGE].slab_bytes;
     TsiCharge charge;
     TsiBudgetEvents was = b->budget; /* a smaller region may still fit */
     slab_ids[0] = 0;
-    if (!tsi_charge(b, i, bytes, &charge)) {
+    if (!tsi_charge(b, inc, bytes, &charge)) {
         b->budget = was;
         return false;
     }
 
     tsi_rest_poll(s);
-    bool taken = tsi_space_take_huge(s, tsi_column_of(b->arena, i), slab_ids);
+    bool taken = tsi_space_take_huge(s, tsi_column_of(b->arena, inc), slab_ids);
     bool open[2] = {false, false};
     for (unsigned n = 0; taken && n < 2; n++) {
         open[n] = slab_open(s, TSI_CLASS_HUGE, slab_ids[n], h->index, TSI_SLAB_OWNED, false);
@@ -125,10 +125,10 @@ bool tsi_huge_take(TsiBinding* b, TsiHeap* h, uint32_t slab_ids[2]) {
         else tsi_rest(s, slab_ids[n]);
     }
 
-    if (!open[0] || !open[1]) tsi_charge_undo(b->arena, b, i, !open[0] && !open[1] ? bytes : bytes / 2);
+    if (!open[0] || !open[1]) tsi_charge_undo(b->arena, b, inc, !open[0] && !open[1] ? bytes : bytes / 2);
     if (!open[0]) slab_ids[0] = slab_ids[1];
     if (!open[0] && !open[1]) return false;
-    tsi_charge_keep(b, i, &charge);
+    tsi_charge_keep(b, inc, &charge);
     if (!open[0] || !open[1]) slab_ids[1] = slab_ids[0];
     return true;
 }
@@ -138,10 +138,10 @@ bool tsi_huge_take(TsiBinding* b, TsiHeap* h, uint32_t slab_ids[2]) {
 void* tsi_large_alloc(TsiBinding* b, TsiRef ref, size_t size, size_t align, TsiIssue* issue) {
     TsiArena* a = b->arena;
     TsiSpace* s = &a->space;
-    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
+    TsiInc* inc = tsi_inc(&a->phases, tsi_ref_index(ref));
     uint32_t slab_id = 0;
     if (size > s->payload_bytes) { /* before it is charged: charges have 48 bits */
-        b->budget.label = tsi_inc_label(i);
+        b->budget.label = tsi_inc_label(inc);
         if (tsi_space_is_over(s, size)) note_over(b, TSI_SPACE_OVER);
         return NULL;
     }
@@ -149,14 +149,14 @@ void* tsi_large_alloc(TsiBinding* b, TsiRef ref, size_t size, size_t align, TsiI
     size_t bytes = tsi_align_up(size, tsi_os.page_bytes);
     bool grows = align == TSI_ALIGN_GROWS;
     TsiCharge charge;
-    if (!tsi_charge(b, i, bytes, &charge)) return NULL;
+    if (!tsi_charge(b, inc, bytes, &charge)) return NULL;
 
     tsi_rest_poll(s);
-    bool taken = tsi_space_take_large(s, size, align, grows, tsi_column_of(a, i), &slab_id);
+    bool taken = tsi_space_take_large(s, size, align, grows, tsi_column_of(a, inc), &slab_id);
     if (!taken && slab_id == TSI_SPACE_OVER && tsi_stock_give_back(s, bytes) != 0)
-        taken = tsi_space_take_large(s, size, align, grows, tsi_column_of(a, i), &slab_id);
+        taken = tsi_space_take_large(s, size, align, grows, tsi_column_of(a, inc), &slab_id);
     if (!taken) {
-        tsi_charge_undo(a, b, i, bytes);
+        tsi_charge_undo(a, b, inc, bytes);
         note_over(b, slab_id);
         return NULL;
     }
@@ -165,30 +165,30 @@ void* tsi_large_alloc(TsiBinding* b, TsiRef ref, size_t size, size_t align, TsiI
     bool named = issue == NULL || (tsi_space_commit_counts(s, tsi_slab_chunk(slab_id)) &&
                                    tsi_load_relaxed(&tsi_slab(s, slab_id)->gen_base) < TSI_GEN_LIMIT);
 
-    tsi_phase_lock(i);
+    tsi_phase_lock(inc);
     bool active = named && tsi_ref_is_active(&a->phases, ref); /* take.h, I1 */
     if (active) {
-        (void)slab_open(s, TSI_CLASS_LARGE, slab_id, i->index, TSI_SLAB_ORPHAN, false);
+        (void)slab_open(s, TSI_CLASS_LARGE, slab_id, inc->index, TSI_SLAB_ORPHAN, false);
         TsiLine* l = tsi_line(s, at.line_id);
         tsi_store_relaxed(&l->issued, 1);
         tsi_store_seq(&l->freed, ~s->classes->c[TSI_CLASS_LARGE].full); /* from here on the object is live */
         TsiTotals one = {1, tsi_slab_bytes(s, TSI_CLASS_LARGE, slab_id)};
-        tsi_orphan_link_locked(a, i, slab_id, &(TsiSlabSum){one, one, 0});
-        i->allocated.objects += one.objects;
-        i->allocated.bytes += one.bytes;
+        tsi_orphan_link_locked(a, inc, slab_id, &(TsiSlabSum){one, one, 0});
+        inc->allocated.objects += one.objects;
+        inc->allocated.bytes += one.bytes;
         if (issue != NULL) (void)tsi_handle_issue_held(a, &at, issue);
     }
 
-    tsi_phase_unlock(i);
+    tsi_phase_unlock(inc);
     if (!active) {
-        tsi_charge_undo(a, b, i, bytes);
+        tsi_charge_undo(a, b, inc, bytes);
         (void)tsi_space_give_large(s, slab_id, false);
         return NULL;
     }
 
     tsi_stock_grown(s);
     tsi_count(&b->counters[TSI_CLASS_LARGE].new_slab);
-    tsi_charge_keep(b, i, &charge);
+    tsi_charge_keep(b, inc, &charge);
     tsi_profile_one(b, bytes);
     return tsi_place_address(s, &at);
 }

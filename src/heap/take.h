@@ -32,14 +32,14 @@ bool tsi_huge_take(TsiBinding* b, TsiHeap* h, uint32_t slab_ids[2]);
  * any more. The caller keeps the record from being reused. [own thread, no stripe] */
 void* tsi_large_alloc(TsiBinding* b, TsiRef ref, size_t size, size_t align, TsiIssue* issue);
 /* Returns which of a class's counters by label the incarnation counts in. */
-unsigned tsi_column_of(TsiArena* a, TsiInc* i);
+unsigned tsi_column_of(TsiArena* a, TsiInc* inc);
 
 /* Counts an allocation that left the fast path, by its cause. */
 TSI_INLINE void tsi_count_slow(TsiBinding* b, TsiHeap* h, unsigned cls, unsigned cause) {
-    TsiClassCounters* n = &b->counters[cls];
-    tsi_count(&n->slow);
+    TsiClassCounters* counters = &b->counters[cls];
+    tsi_count(&counters->slow);
     tsi_count(&h->slow);
-    tsi_count(&n->slow_by[cause]);
+    tsi_count(&counters->slow_by[cause]);
     tsi_probe_slow_path(b->arena->owner, cls - 1, b->classes->c[cls].size, cause);
 }
 

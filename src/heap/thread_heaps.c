@@ -3,9 +3,9 @@
 
 #include "base/check.h"
 
-void tsi_record_give(TsiTable* t, uint32_t* cache, uint32_t* count, uint32_t index) {
+void tsi_record_give(TsiTable* table, uint32_t* cache, uint32_t* count, uint32_t index) {
     if (*count < TSI_RECORD_CACHE) cache[(*count)++] = index;
-    else tsi_table_give(t, index);
+    else tsi_table_give(table, index);
 }
 
 void tsi_room_give(TsiArena* a, TsiBinding* b, TsiHeap* h) {
@@ -28,19 +28,19 @@ static bool is_used(TsiHeap* h, TsiRef ref) {
 }
 
 void tsi_heap_found(TsiBinding* b, TsiHeap* h, TsiRef ref) {
-    TsiInc* i = tsi_binding_inc(b, ref);
-    TsiHeap* first = tsi_binding_led(b, i);
+    TsiInc* inc = tsi_binding_inc(b, ref);
+    TsiHeap* first = tsi_binding_led(b, inc);
     if (first != h && is_used(first, ref)) b->by_inc[tsi_ref_index(ref) % TSI_HEAP_CACHE] = h;
-    else tsi_store_relaxed(&i->heap_at, tsi_heap_at(h));
+    else tsi_store_relaxed(&inc->heap_at, tsi_heap_at(h));
 }
 
-void tsi_phase_leads_on(TsiPhaseWords* w, TsiHeap* h, TsiRef ref) {
-    if (!is_used(tsi_load_relaxed(&w->heap), ref)) tsi_store_relaxed(&w->heap, h);
+void tsi_phase_leads_on(TsiPhaseWords* words, TsiHeap* h, TsiRef ref) {
+    if (!is_used(tsi_load_relaxed(&words->heap), ref)) tsi_store_relaxed(&words->heap, h);
 }
 
-TsiHeap* tsi_phase_heap_slow(TsiBinding* b, TsiPhaseWords* w, TsiRef ref) {
+TsiHeap* tsi_phase_heap_slow(TsiBinding* b, TsiPhaseWords* words, TsiRef ref) {
     TsiHeap* h = tsi_heap_cached(b, ref);
-    if (h != NULL) tsi_phase_leads_to(w, h, ref);
+    if (h != NULL) tsi_phase_leads_to(words, h, ref);
     return h;
 }
 

@@ -34,8 +34,8 @@ TSI_INLINE TsiInc* tsi_binding_inc(const TsiBinding* b, TsiRef ref) {
     return (TsiInc*)(void*)(b->incs_base + (size_t)tsi_ref_index(ref) * TSI_INC_STRIDE);
 }
 /* Returns the heap that the incarnation leads to: a hint (H1). */
-TSI_INLINE TsiHeap* tsi_binding_led(const TsiBinding* b, TsiInc* i) {
-    return (TsiHeap*)(void*)((uint8_t*)b->heaps_base + tsi_load_relaxed(&i->heap_at));
+TSI_INLINE TsiHeap* tsi_binding_led(const TsiBinding* b, TsiInc* inc) {
+    return (TsiHeap*)(void*)((uint8_t*)b->heaps_base + tsi_load_relaxed(&inc->heap_at));
 }
 /* Returns true if h is the binding's primary in the incarnation, LIVE, and its brackets are not fenced (H1). ref: not
  * 0. If h is not the thread's, its record's page may have gone. */
@@ -55,10 +55,10 @@ TSI_INLINE TsiHeap* tsi_heap_cached(const TsiBinding* b, TsiRef ref) {
 /* Makes the incarnation, or else the binding's table, lead to the binding's primary h. */
 void tsi_heap_found(TsiBinding* b, TsiHeap* h, TsiRef ref);
 /* Makes the domain lead to h in the incarnation, unless a heap that it leads to is in use there. */
-void tsi_phase_leads_on(TsiPhaseWords* w, TsiHeap* h, TsiRef ref);
+void tsi_phase_leads_on(TsiPhaseWords* words, TsiHeap* h, TsiRef ref);
 /* Makes it lead to h likewise, unless it does already. */
-TSI_INLINE void tsi_phase_leads_to(TsiPhaseWords* w, TsiHeap* h, TsiRef ref) {
-    if (TSI_UNLIKELY(tsi_load_relaxed(&w->heap) != h)) tsi_phase_leads_on(w, h, ref);
+TSI_INLINE void tsi_phase_leads_to(TsiPhaseWords* words, TsiHeap* h, TsiRef ref) {
+    if (TSI_UNLIKELY(tsi_load_relaxed(&words->heap) != h)) tsi_phase_leads_on(words, h, ref);
 }
 /* Puts a heap into its owner's chain, or takes it out. */
 void tsi_own_link(TsiBinding* b, TsiHeap* h);
@@ -75,23 +75,23 @@ TSI_INLINE bool tsi_heap_take_back(TsiBinding* b, TsiHeap* h, TsiRef ref) {
 /* Makes a lent heap DETACHED. Returns true if it was lent. [stripe held] */
 bool tsi_heap_recall_locked(TsiArena* a, TsiHeap* h);
 /* Returns the binding's primary, found by the incarnation, and makes the domain lead to it; or NULL. */
-TsiHeap* tsi_phase_heap_slow(TsiBinding* b, TsiPhaseWords* w, TsiRef ref);
+TsiHeap* tsi_phase_heap_slow(TsiBinding* b, TsiPhaseWords* words, TsiRef ref);
 /* Returns the binding's primary, found by the domain, and taken back if lent, or by the incarnation; or NULL. [no
  * bracket] */
-TSI_INLINE TsiHeap* tsi_phase_heap(TsiBinding* b, TsiPhaseWords* w, TsiRef ref) {
-    TsiHeap* h = tsi_load_relaxed(&w->heap);
+TSI_INLINE TsiHeap* tsi_phase_heap(TsiBinding* b, TsiPhaseWords* words, TsiRef ref) {
+    TsiHeap* h = tsi_load_relaxed(&words->heap);
     if (tsi_heap_is_at(b, h, ref) || tsi_heap_take_back(b, h, ref)) return h;
-    return tsi_phase_heap_slow(b, w, ref);
+    return tsi_phase_heap_slow(b, words, ref);
 }
 
 /* Takes a record, from the thread's small store first. Returns false if there is none. */
-TSI_INLINE bool tsi_record_take(TsiTable* t, uint32_t* cache, uint32_t* count, uint32_t* index) {
-    if (TSI_UNLIKELY(*count == 0)) return tsi_table_take(t, index, 0);
+TSI_INLINE bool tsi_record_take(TsiTable* table, uint32_t* cache, uint32_t* count, uint32_t* index) {
+    if (TSI_UNLIKELY(*count == 0)) return tsi_table_take(table, index, 0);
     *index = cache[--*count];
     return true;
 }
 /* Frees a record, to the thread's small store first. */
-void tsi_record_give(TsiTable* t, uint32_t* cache, uint32_t* count, uint32_t index);
+void tsi_record_give(TsiTable* table, uint32_t* cache, uint32_t* count, uint32_t index);
 /* Frees the heap's room, if it has one. b may be NULL. [h is the caller's] */
 void tsi_room_give(TsiArena* a, TsiBinding* b, TsiHeap* h);
 /* Unlinks the heap from its owner's chain and frees its record. */

@@ -19,22 +19,22 @@ static void hand_over(TsiBinding* b, TsiHeap* h, bool leaves) {
     TsiRef ref = tsi_load_relaxed(&h->ref);
     tsi_binding_apply_fence(b);
     if (ref == 0 || h == &tsi_no_heap) return;
-    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
-    TsiSweep w = {.arena = a, .b = b, .inc = i, .leaves = leaves, .learns = leaves};
-    tsi_phase_lock(i);
-    bool current = tsi_inc_era(i) == tsi_ref_era(ref);
+    TsiInc* inc = tsi_inc(&a->phases, tsi_ref_index(ref));
+    TsiSweep sweep = {.arena = a, .b = b, .inc = inc, .leaves = leaves, .learns = leaves};
+    tsi_phase_lock(inc);
+    bool current = tsi_inc_era(inc) == tsi_ref_era(ref);
     if (current) {
-        i->pins++;
-        if (tsi_load_relaxed(&b->dead_heaps) != 0) tsi_sweep_skipped_locked(&w, b, ref);
-        tsi_sweep_handed_locked(&w, b);
-        tsi_late_note_locked(a, i);
-        tsi_sweep_uncharge(&w);
+        inc->pins++;
+        if (tsi_load_relaxed(&b->dead_heaps) != 0) tsi_sweep_skipped_locked(&sweep, b, ref);
+        tsi_sweep_handed_locked(&sweep, b);
+        tsi_late_note_locked(a, inc);
+        tsi_sweep_uncharge(&sweep);
     }
 
-    tsi_phase_unlock(i);
+    tsi_phase_unlock(inc);
     if (!current) return;
-    tsi_sweep_finish(&w);
-    tsi_inc_unpin(a, b, i);
+    tsi_sweep_finish(&sweep);
+    tsi_inc_unpin(a, b, inc);
 }
 
 void tsi_handover(TsiBinding* b, TsiHeap* h) { hand_over(b, h, false); }
@@ -63,68 +63,69 @@ void tsi_binding_fence(TsiBinding* b) {
 
 /* Returns true if the phase is another thread's alone, and so left to that. Asked under its stripe, since the record
  * may be about to be opened. */
-static bool is_anothers_locked(TsiInc* i) {
-    TSI_HOLDS(tsi_inc_lock(i));
-    if (tsi_inc_state(i) != TSI_INC_ACTIVE) return false; /* first: a thread that sees it open sees its owner */
-    uint32_t owner = tsi_load_relaxed(&i->owner);
+static bool is_anothers_locked(TsiInc* inc) {
+    TSI_HOLDS(tsi_inc_lock(inc));
+    if (tsi_inc_state(inc) != TSI_INC_ACTIVE) return false; /* first: a thread that sees it open sees its owner */
+    uint32_t owner = tsi_load_relaxed(&inc->owner);
     return TSI_UNLIKELY(owner != 0) && (tsi_tls.thread == NULL || owner != tsi_tls.thread->index + 1);
 }
 
-static bool pass_by(TsiArena* a, TsiInc* i, unsigned banks) {
-    tsi_phase_unlock(i);
+static bool pass_by(TsiArena* a, TsiInc* inc, unsigned banks) {
+    tsi_phase_unlock(inc);
     tsi_banks_give(a, banks);
     return false;
 }
 
-static bool trim_inc(TsiArena* a, TsiBinding* b, TsiInc* i, TsiBinding* only, bool at_once) {
-    TsiSweep w = {.arena = a, .b = b, .inc = i, .at_once = at_once};
-    w.banks = only == NULL ? tsi_banks_take(a) : 0;
-    tsi_phase_lock(i);
-    if (only == NULL && is_anothers_locked(i)) return pass_by(a, i, w.banks);
-    tsi_sweep_whole(&w, only);
-    return w.deferred_bytes != 0;
+static bool trim_inc(TsiArena* a, TsiBinding* b, TsiInc* inc, TsiBinding* only, bool at_once) {
+    TsiSweep sweep = {.arena = a, .b = b, .inc = inc, .at_once = at_once};
+    sweep.banks = only == NULL ? tsi_banks_take(a) : 0;
+    tsi_phase_lock(inc);
+    if (only == NULL && is_anothers_locked(inc)) return pass_by(a, inc, sweep.banks);
+    tsi_sweep_whole(&sweep, only);
+    return sweep.deferred_bytes != 0;
 }
 
 bool tsi_trim_inc(TsiArena* a, TsiBinding* b, TsiInc* i) { return trim_inc(a, b, i, NULL, false); }
 
-void tsi_trim_idle(TsiArena* a, TsiBinding* b, TsiInc* i) {
-    TsiSweep w = {.arena = a, .b = b, .inc = i, .idle = true, .lends = true, .learns = true};
-    w.banks = tsi_banks_take(a);
-    tsi_phase_lock(i);
-    if (is_anothers_locked(i)) (void)pass_by(a, i, w.banks);
-    else tsi_sweep_whole(&w, NULL);
+void tsi_trim_idle(TsiArena* a, TsiBinding* b, TsiInc* inc) {
+    TsiSweep sweep = {.arena = a, .b = b, .inc = inc, .idle = true, .lends = true, .learns = true};
+    sweep.banks = tsi_banks_take(a);
+    tsi_phase_lock(inc);
+    if (is_anothers_locked(inc)) (void)pass_by(a, inc, sweep.banks);
+    else tsi_sweep_whole(&sweep, NULL);
 }
 
 bool tsi_trim(TsiArena* a, TsiBinding* b, TsiBinding* only) {
     bool left = false;
     tsi_sweep_unswept(a, b);
     for (uint32_t index = 1; index < tsi_table_used(&a->phases.incs); index++) {
-        TsiInc* i = tsi_inc(&a->phases, index);
-        if (tsi_load_relaxed(&i->heap_count) != 0 || tsi_load_relaxed(&i->slab_count) != 0)
-            left |= trim_inc(a, b, i, only, true);
+        TsiInc* inc = tsi_inc(&a->phases, index);
+        if (tsi_load_relaxed(&inc->heap_count) != 0 || tsi_load_relaxed(&inc->slab_count) != 0)
+            left |= trim_inc(a, b, inc, only, true);
     }
     return left;
 }
 
 void tsi_heap_scavenge(TsiBinding* b, TsiHeap* h) {
     TsiArena* a = b->arena;
-    TsiSweep w = {.arena = a, .b = b, .inc = tsi_heap_inc(a, h), .lends = a->options.decay_ms != 0};
-    tsi_phase_lock(w.inc);
-    tsi_sweep_whole(&w, b);
+    TsiSweep sweep = {.arena = a, .b = b, .inc = tsi_heap_inc(a, h), .lends = a->options.decay_ms != 0};
+    tsi_phase_lock(sweep.inc);
+    tsi_sweep_whole(&sweep, b);
 }
 
 void tsi_trim_banks(TsiArena* a, TsiBinding* b) {
     TsiRef ref = tsi_phases_current(&a->phases);
-    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
+    TsiInc* inc = tsi_inc(&a->phases, tsi_ref_index(ref));
     uint64_t opened = tsi_banks_opened(a), before = tsi_load_relaxed(&a->opened), slabs = 0;
     if (opened - before < BANKS_LEAST) return;
-    tsi_phase_lock(i);
-    for (uint32_t at = tsi_inc_era(i) == tsi_ref_era(ref) ? i->heaps : 0; at != 0; at = tsi_heap(a, at - 1)->inc_next)
+    tsi_phase_lock(inc);
+    for (uint32_t at = tsi_inc_era(inc) == tsi_ref_era(ref) ? inc->heaps : 0; at != 0;
+         at = tsi_heap(a, at - 1)->inc_next)
         slabs += tsi_load_relaxed(&tsi_heap(a, at - 1)->slab_count);
-    tsi_phase_unlock(i);
+    tsi_phase_unlock(inc);
     if (opened - before <= slabs / 2) return;
     tsi_store_relaxed(&a->opened, opened);
-    (void)trim_inc(a, b, i, NULL, false);
+    (void)trim_inc(a, b, inc, NULL, false);
 }
 
 bool tsi_trim_all(TsiArena* a, TsiBinding* b) {
@@ -139,10 +140,10 @@ bool tsi_trim_for_room(TsiArena* a, TsiBinding* b) {
     for (uint32_t n = 0; n < tsi_table_used(&a->heaps); n++) {
         TsiRef ref = tsi_load_relaxed(&tsi_heap(a, n)->ref);
         if (ref == 0) continue;
-        TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
-        if (tsi_load_relaxed(&i->room_look) == look) continue; /* another of its heaps */
-        tsi_store_relaxed(&i->room_look, look);
-        left |= trim_inc(a, b, i, NULL, true);
+        TsiInc* inc = tsi_inc(&a->phases, tsi_ref_index(ref));
+        if (tsi_load_relaxed(&inc->room_look) == look) continue; /* another of its heaps */
+        tsi_store_relaxed(&inc->room_look, look);
+        left |= trim_inc(a, b, inc, NULL, true);
     }
     return !tsi_warm_give_up(a) || left;
 }

@@ -9,12 +9,12 @@
 /* A bool is true if slabs were left to threads that were inside of them, or to another sweep. [no lock, no bracket] */
 
 /* Returns the empty slabs of one incarnation. */
-bool tsi_trim_inc(TsiArena* a, TsiBinding* b, TsiInc* i);
+bool tsi_trim_inc(TsiArena* a, TsiBinding* b, TsiInc* inc);
 /* Returns empty slabs of every incarnation; of one binding only when `only` is not NULL. */
 bool tsi_trim(TsiArena* a, TsiBinding* b, TsiBinding* only);
 /* Returns the empty slabs of one incarnation that goes on, except in heaps of other threads that are not idle
  * (decay.h). If memory that goes for want of budget is missed, the budget rises. */
-void tsi_trim_idle(TsiArena* a, TsiBinding* b, TsiInc* i);
+void tsi_trim_idle(TsiArena* a, TsiBinding* b, TsiInc* inc);
 /* Returns the empty slabs of the ring's current epoch as a thread exits in shared mode, where no heap goes with it;
  * only if half of the slabs may be empty, by the full lines that were freed in since the last time. */
 void tsi_trim_banks(TsiArena* a, TsiBinding* b);

@@ -16,25 +16,25 @@ enum {
 };
 
 /* Reserves `need` more bytes of the budget; returns false if there is no room. [store locked] */
-static bool grant(TsiArena* a, TsiWarm* w, size_t need) {
+static bool grant(TsiArena* a, TsiWarm* warm, size_t need) {
     /* At most half of the initial budget to one thread, so that the next one finds some; what the budget has learned on
      * top is no thread's to take. */
-    if (w->quota + tsi_load_relaxed(&w->lent) + need > a->space.stock.start / 2) return false;
+    if (warm->quota + tsi_load_relaxed(&warm->lent) + need > a->space.stock.start / 2) return false;
     uint64_t got = tsi_stock_reserve(&a->space, need > GRANT_BYTES ? need : GRANT_BYTES, 1);
     if (got < need) {
         tsi_stock_unreserve(&a->space, got);
         return false;
     }
-    w->quota += got;
+    warm->quota += got;
     return true;
 }
 
 /* Keeps the slabs of a chain that fit. Returns the others, chained, and in *rest_bytes the bytes that lacked room.
  * [store locked] */
-static uint32_t keep(TsiArena* a, TsiWarm* w, uint32_t chain, size_t* rest_bytes) {
+static uint32_t keep(TsiArena* a, TsiWarm* warm, uint32_t chain, size_t* rest_bytes) {
     TsiSpace* s = &a->space;
     uint32_t rest = 0;
-    uint64_t bytes = tsi_load_relaxed(&w->bytes);
+    uint64_t bytes = tsi_load_relaxed(&warm->bytes);
 
     *rest_bytes = 0;
     while (chain != 0) {
@@ -43,7 +43,7 @@ static uint32_t keep(TsiArena* a, TsiWarm* w, uint32_t chain, size_t* rest_bytes
         unsigned cls = tsi_class_of_slab(s, id);
         size_t size = s->classes->c[cls].slab_bytes;
         chain = slab->next;
-        bool huge = cls == TSI_CLASS_HUGE, fits = !huge && (bytes + size <= w->quota || grant(a, w, size));
+        bool huge = cls == TSI_CLASS_HUGE, fits = !huge && (bytes + size <= warm->quota || grant(a, warm, size));
         if (!fits || tsi_load_relaxed(&slab->gen_base) >= TSI_GEN_LIMIT) {
             slab->next = rest;
             rest = at;
@@ -52,22 +52,22 @@ static uint32_t keep(TsiArena* a, TsiWarm* w, uint32_t chain, size_t* rest_bytes
         }
         bytes += size;
         tsi_slab_turn(slab, TSI_SLAB_WARM);
-        slab->next = w->head[cls];
-        w->head[cls] = at;
+        slab->next = warm->head[cls];
+        warm->head[cls] = at;
     }
 
-    tsi_store_relaxed(&w->bytes, bytes);
+    tsi_store_relaxed(&warm->bytes, bytes);
     return rest;
 }
 
 /* Takes up to `max` slabs from the far half of a list, where the oldest are, into `ids`; returns how many. Only the
  * list's first LOOK slabs count: a large store must not be walked through for each phase that ends. [store locked] */
-static unsigned cut(TsiSpace* s, TsiWarm* w, unsigned cls, uint32_t* ids, unsigned max) {
+static unsigned cut(TsiSpace* s, TsiWarm* warm, unsigned cls, uint32_t* ids, unsigned max) {
     unsigned length = 0, n = 0;
-    for (uint32_t at = w->head[cls]; at != 0 && length < LOOK; at = tsi_slab(s, at - 1)->next) length++;
+    for (uint32_t at = warm->head[cls]; at != 0 && length < LOOK; at = tsi_slab(s, at - 1)->next) length++;
     if (length < 2) return 0;
     unsigned take = length / 2 < max ? length / 2 : max;
-    uint32_t* from = &w->head[cls];
+    uint32_t* from = &warm->head[cls];
     for (unsigned stay = length - take; stay != 0; stay--) from = &tsi_slab(s, *from - 1)->next;
     uint32_t at = *from;
     for (; n < take; at = tsi_slab(s, at - 1)->next) ids[n++] = at - 1;
@@ -93,19 +93,19 @@ static void move_out(TsiArena* a, uint32_t* ids, unsigned n, bool keep, bool lea
 }
 
 /* Moves some of the coldest slabs out; returns false if there are none. [store locked] */
-static bool evict(TsiArena* a, TsiWarm* w, bool learn) {
+static bool evict(TsiArena* a, TsiWarm* warm, bool learn) {
     uint32_t ids[FLUSH_BATCH];
     unsigned n = 0;
     size_t bytes = 0;
     tsi_space_give_begin(&a->space);
     for (unsigned cls = 1; cls < TSI_CLASSES && bytes < EVICT_BYTES && n < FLUSH_BATCH; cls++) {
-        if (w->head[cls] == 0) continue;
+        if (warm->head[cls] == 0) continue;
         size_t size = a->space.classes->c[cls].slab_bytes, want = (EVICT_BYTES - bytes + size - 1) / size;
-        unsigned more = cut(&a->space, w, cls, ids + n, want < FLUSH_BATCH - n ? (unsigned)want : FLUSH_BATCH - n);
+        unsigned more = cut(&a->space, warm, cls, ids + n, want < FLUSH_BATCH - n ? (unsigned)want : FLUSH_BATCH - n);
         bytes += more * size;
         n += more;
     }
-    tsi_store_relaxed(&w->bytes, tsi_load_relaxed(&w->bytes) - bytes);
+    tsi_store_relaxed(&warm->bytes, tsi_load_relaxed(&warm->bytes) - bytes);
     if (n != 0) move_out(a, ids, n, true, learn);
     tsi_space_give_end(&a->space);
     return n != 0;
@@ -127,31 +127,31 @@ uint32_t tsi_warm_put(TsiArena* a, TsiBinding* b, uint32_t chain, bool learn) {
 
 bool tsi_warm_lend(TsiBinding* b, size_t bytes) {
     TsiArena* a = b->arena;
-    TsiWarm* w = &b->warm;
-    uint64_t lent = tsi_load_relaxed(&w->lent);
+    TsiWarm* warm = &b->warm;
+    uint64_t lent = tsi_load_relaxed(&warm->lent);
     if (bytes < LEND_BYTES) bytes = LEND_BYTES;
-    if (lent + bytes > a->space.stock.start / 4 || !tsi_warm_lock(w)) return false;
-    if (w->quota < tsi_load_relaxed(&w->bytes) + bytes && !grant(a, w, bytes)) (void)evict(a, w, false);
-    bool ok = w->quota >= tsi_load_relaxed(&w->bytes) + bytes;
+    if (lent + bytes > a->space.stock.start / 4 || !tsi_warm_lock(warm)) return false;
+    if (warm->quota < tsi_load_relaxed(&warm->bytes) + bytes && !grant(a, warm, bytes)) (void)evict(a, warm, false);
+    bool ok = warm->quota >= tsi_load_relaxed(&warm->bytes) + bytes;
     if (ok) {
-        w->quota -= bytes;
-        tsi_add_relaxed(&w->lent, bytes);
+        warm->quota -= bytes;
+        tsi_add_relaxed(&warm->lent, bytes);
     }
-    tsi_warm_unlock(w);
+    tsi_warm_unlock(warm);
     return ok;
 }
 
 bool tsi_warm_take(TsiBinding* b, unsigned cls, uint32_t* slab_id) {
-    TsiWarm* w = &b->warm;
-    if (tsi_load_relaxed(&w->bytes) == 0 || !tsi_warm_lock(w)) return false;
-    uint32_t at = w->head[cls];
+    TsiWarm* warm = &b->warm;
+    if (tsi_load_relaxed(&warm->bytes) == 0 || !tsi_warm_lock(warm)) return false;
+    uint32_t at = warm->head[cls];
     if (at != 0) {
-        tsi_store_relaxed(&w->used, true);
+        tsi_store_relaxed(&warm->used, true);
         *slab_id = at - 1;
-        w->head[cls] = tsi_slab(&b->arena->space, at - 1)->next;
-        tsi_store_relaxed(&w->bytes, tsi_load_relaxed(&w->bytes) - b->arena->space.classes->c[cls].slab_bytes);
+        warm->head[cls] = tsi_slab(&b->arena->space, at - 1)->next;
+        tsi_store_relaxed(&warm->bytes, tsi_load_relaxed(&warm->bytes) - b->arena->space.classes->c[cls].slab_bytes);
     }
-    tsi_warm_unlock(w);
+    tsi_warm_unlock(warm);
     return at != 0;
 }
 
@@ -210,34 +210,34 @@ void tsi_ready_flush(TsiArena* a, TsiBinding* b) {
  * meanwhile, and its record's page: then all of it reads as 0. While the store is locked the page stays
  * (registry.c). */
 static bool empty_store(TsiArena* a, TsiBinding* b, bool keep) {
-    TsiWarm* w = &b->warm;
+    TsiWarm* warm = &b->warm;
     uint32_t ids[FLUSH_BATCH];
     tsi_ready_flush(a, b); /* and what is lent */
-    if (!tsi_warm_lock(w)) return false;
+    if (!tsi_warm_lock(warm)) return false;
 
     tsi_space_give_begin(&a->space);
-    uint64_t bytes = tsi_load_relaxed(&w->bytes);
-    if (bytes < w->quota) {
-        tsi_stock_unreserve(&a->space, w->quota - bytes);
-        w->quota = bytes;
+    uint64_t bytes = tsi_load_relaxed(&warm->bytes);
+    if (bytes < warm->quota) {
+        tsi_stock_unreserve(&a->space, warm->quota - bytes);
+        warm->quota = bytes;
     }
 
     for (unsigned cls = 1; cls < TSI_CLASSES && bytes != 0; cls++) {
-        while (w->head[cls] != 0) {
+        while (warm->head[cls] != 0) {
             unsigned n = 0;
-            for (; w->head[cls] != 0 && n < FLUSH_BATCH; n++) {
-                ids[n] = w->head[cls] - 1;
-                w->head[cls] = tsi_slab(&a->space, ids[n])->next;
+            for (; warm->head[cls] != 0 && n < FLUSH_BATCH; n++) {
+                ids[n] = warm->head[cls] - 1;
+                warm->head[cls] = tsi_slab(&a->space, ids[n])->next;
             }
             for (unsigned i = 0; i < n; i++) tsi_stock_unreserve(&a->space, a->space.classes->c[cls].slab_bytes);
             move_out(a, ids, n, keep, keep);
         }
     }
 
-    tsi_store_relaxed(&w->bytes, 0);
-    w->quota = 0;
+    tsi_store_relaxed(&warm->bytes, 0);
+    warm->quota = 0;
     tsi_space_give_end(&a->space);
-    tsi_warm_unlock(w);
+    tsi_warm_unlock(warm);
     return true;
 }
 
@@ -284,11 +284,11 @@ static void look_at_records(TsiArena* a, uint64_t ns) {
 }
 
 static void look_now(TsiArena* a, bool stores) {
-    TsiStock* k = &a->space.stock;
-    bool risen = tsi_load_relaxed(&k->budget) > k->start;
+    TsiStock* stock = &a->space.stock;
+    bool risen = tsi_load_relaxed(&stock->budget) > stock->start;
     uint64_t ns = tsi_os.coarse_ns(), looked = tsi_load_relaxed(&a->warm_look_ns);
     if (risen) tsi_stock_poll(&a->space, ns);
-    if (ns < looked + TSI_STOCK_SECOND && tsi_load_relaxed(&k->left) >= 0) return;
+    if (ns < looked + TSI_STOCK_SECOND && tsi_load_relaxed(&stock->left) >= 0) return;
     if (!atomic_compare_exchange_strong_explicit(&a->warm_look_ns, &looked, ns, memory_order_relaxed,
                                                  memory_order_relaxed))
         return;
@@ -310,10 +310,10 @@ uint64_t tsi_warm_bytes(TsiArena* a) {
 }
 
 void tsi_warm_forget(TsiBinding* b) {
-    TsiWarm* w = &b->warm;
-    for (unsigned cls = 0; cls < TSI_CLASSES; cls++) w->head[cls] = 0;
-    tsi_store_relaxed(&w->bytes, 0);
-    w->quota = 0;
-    tsi_store_relaxed(&w->lent, 0);
-    tsi_warm_unlock(w);
+    TsiWarm* warm = &b->warm;
+    for (unsigned cls = 0; cls < TSI_CLASSES; cls++) warm->head[cls] = 0;
+    tsi_store_relaxed(&warm->bytes, 0);
+    warm->quota = 0;
+    tsi_store_relaxed(&warm->lent, 0);
+    tsi_warm_unlock(warm);
 }

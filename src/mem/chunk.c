@@ -49,48 +49,48 @@ void tsi_chunks_prefer_node(TsiSpace* s, uint32_t first, uint32_t n, unsigned no
 }
 
 bool tsi_chunk_commit(TsiSpace* s, uint32_t chunk) {
-    TsiChunk* k = &s->chunks[chunk];
+    TsiChunk* record = &s->chunks[chunk];
     if (!tsi_os.strict_commit && !tsi_space_extend(s, TSI_STRIP_PAYLOAD, chunk, 1)) return false;
-    if (k->meta_committed) return true;
-    k->meta_committed = tsi_space_extend(s, TSI_STRIP_META, chunk, 1);
-    return k->meta_committed;
+    if (record->meta_committed) return true;
+    record->meta_committed = tsi_space_extend(s, TSI_STRIP_META, chunk, 1);
+    return record->meta_committed;
 }
 
 void tsi_chunk_link(TsiSpace* s, uint32_t chunk, unsigned cls) {
-    TsiChunk* k = &s->chunks[chunk];
-    k->prev = 0;
-    uint32_t* head = &s->with_free[k->node][cls];
-    k->next = *head;
-    if (k->next != 0) s->chunks[k->next - 1].prev = chunk + 1;
+    TsiChunk* record = &s->chunks[chunk];
+    record->prev = 0;
+    uint32_t* head = &s->with_free[record->node][cls];
+    record->next = *head;
+    if (record->next != 0) s->chunks[record->next - 1].prev = chunk + 1;
     *head = chunk + 1;
-    k->listed = 1;
+    record->listed = 1;
 }
 
 void tsi_chunk_unlink(TsiSpace* s, uint32_t chunk, unsigned cls) {
-    TsiChunk* k = &s->chunks[chunk];
-    if (k->prev != 0) s->chunks[k->prev - 1].next = k->next;
-    else s->with_free[k->node][cls] = k->next;
-    if (k->next != 0) s->chunks[k->next - 1].prev = k->prev;
-    k->listed = 0;
+    TsiChunk* record = &s->chunks[chunk];
+    if (record->prev != 0) s->chunks[record->prev - 1].next = record->next;
+    else s->with_free[record->node][cls] = record->next;
+    if (record->next != 0) s->chunks[record->next - 1].prev = record->prev;
+    record->listed = 0;
 }
 
 void tsi_floors_raise(TsiSpace* s, uint32_t chunk, uint32_t slabs) {
-    TsiChunk* k = &s->chunks[chunk];
+    TsiChunk* record = &s->chunks[chunk];
     for (uint32_t i = 0; i < slabs; i++) {
-        TsiSlab* b = tsi_slab(s, tsi_slab_id(chunk, i));
-        uint32_t seq = tsi_tag_seq(tsi_load_relaxed(&b->tag)), gen = tsi_load_relaxed(&b->gen_base);
-        if (seq > k->seq_floor) k->seq_floor = seq;
-        if (gen > tsi_load_relaxed(&k->gen_floor)) tsi_store_relaxed(&k->gen_floor, gen);
+        TsiSlab* slab = tsi_slab(s, tsi_slab_id(chunk, i));
+        uint32_t seq = tsi_tag_seq(tsi_load_relaxed(&slab->tag)), gen = tsi_load_relaxed(&slab->gen_base);
+        if (seq > record->seq_floor) record->seq_floor = seq;
+        if (gen > tsi_load_relaxed(&record->gen_floor)) tsi_store_relaxed(&record->gen_floor, gen);
     }
 }
 
 void tsi_floors_apply(TsiSpace* s, unsigned cls, uint32_t slab_id) {
-    TsiChunk* k = &s->chunks[tsi_slab_chunk(slab_id)];
-    TsiSlab* b = tsi_slab(s, slab_id);
-    if (tsi_tag_seq(tsi_load_relaxed(&b->tag)) < k->seq_floor)
-        tsi_store_relaxed(&b->tag, tsi_tag(k->seq_floor, 0, TSI_SLAB_POOL));
-    uint32_t gen = tsi_load_relaxed(&k->gen_floor);
-    if (tsi_load_relaxed(&b->gen_base) < gen) tsi_store_relaxed(&b->gen_base, gen);
+    TsiChunk* chunk = &s->chunks[tsi_slab_chunk(slab_id)];
+    TsiSlab* slab = tsi_slab(s, slab_id);
+    if (tsi_tag_seq(tsi_load_relaxed(&slab->tag)) < chunk->seq_floor)
+        tsi_store_relaxed(&slab->tag, tsi_tag(chunk->seq_floor, 0, TSI_SLAB_POOL));
+    uint32_t gen = tsi_load_relaxed(&chunk->gen_floor);
+    if (tsi_load_relaxed(&slab->gen_base) < gen) tsi_store_relaxed(&slab->gen_base, gen);
     tsi_written_slab(s, cls, slab_id);
 }
 
@@ -122,26 +122,26 @@ void tsi_chunk_set_class(TsiSpace* s, uint32_t chunk, unsigned cls) {
 enum { WORDS_KEPT = 2 }; /* chunks whose words are kept in any case */
 
 void tsi_chunk_begin(TsiSpace* s, uint32_t chunk, unsigned cls, unsigned slabs) {
-    TsiChunk* k = &s->chunks[chunk];
-    k->free_head = 0;
-    k->fresh = 0;
-    k->free_count = (uint16_t)slabs;
-    k->last_class = (uint8_t)cls;
-    s->words_kept -= k->meta_kept;
-    k->meta_kept = false;
+    TsiChunk* record = &s->chunks[chunk];
+    record->free_head = 0;
+    record->fresh = 0;
+    record->free_count = (uint16_t)slabs;
+    record->last_class = (uint8_t)cls;
+    s->words_kept -= record->meta_kept;
+    record->meta_kept = false;
     tsi_store_relaxed(&s->open_chunks, tsi_load_relaxed(&s->open_chunks) + 1);
     tsi_chunk_set_used(s, chunk, true);
 }
 
 void tsi_chunk_give_words(TsiSpace* s, uint32_t chunk) {
-    TsiChunk* k = &s->chunks[chunk];
+    TsiChunk* record = &s->chunks[chunk];
     /* Twice the chunks that kept pages would fill, plus a few: kept pages may be scattered over every chunk. */
     uint64_t most = (tsi_load_relaxed(&s->stock.bytes) >> (TSI_CHUNK_SHIFT - 1)) + WORDS_KEPT;
-    s->words_kept -= k->meta_kept;
-    k->meta_kept = tsi_chunk_has_stock(k) && s->words_kept < most;
-    s->words_kept += k->meta_kept;
-    if (k->meta_kept) return;
-    if (!tsi_chunk_has_stock(k)) tsi_space_mark_gone(k);
+    s->words_kept -= record->meta_kept;
+    record->meta_kept = tsi_chunk_has_stock(record) && s->words_kept < most;
+    s->words_kept += record->meta_kept;
+    if (record->meta_kept) return;
+    if (!tsi_chunk_has_stock(record)) tsi_space_mark_gone(record);
     tsi_chunk_release_metadata(s, chunk);
 }
 
@@ -154,28 +154,28 @@ void tsi_chunk_hold_locked(TsiSpace* s, uint32_t chunk) {
 }
 
 void tsi_chunk_settle(TsiSpace* s, uint32_t chunk, unsigned cls) {
-    TsiChunk* k = &s->chunks[chunk];
-    if (k->held) return;
-    bool close = k->free_count == tsi_chunk_slab_count(s, cls), list = !close && k->free_count != 0;
-    if (k->listed && !list) tsi_chunk_unlink(s, chunk, cls);
-    if (!k->listed && list) tsi_chunk_link(s, chunk, cls);
+    TsiChunk* record = &s->chunks[chunk];
+    if (record->held) return;
+    bool close = record->free_count == tsi_chunk_slab_count(s, cls), list = !close && record->free_count != 0;
+    if (record->listed && !list) tsi_chunk_unlink(s, chunk, cls);
+    if (!record->listed && list) tsi_chunk_link(s, chunk, cls);
     if (!close) return;
     tsi_store_relaxed(&s->open_chunks, tsi_load_relaxed(&s->open_chunks) - 1);
-    tsi_floors_raise(s, chunk, k->fresh); /* before the class goes: state/names.h, N1 */
+    tsi_floors_raise(s, chunk, record->fresh); /* before the class goes: state/names.h, N1 */
     tsi_chunk_set_class(s, chunk, 0);
     tsi_chunk_give_words(s, chunk);
     tsi_chunk_set_used(s, chunk, false);
 }
 
 void tsi_chunk_add(TsiSpace* s, uint32_t chunk, unsigned cls, unsigned slab) {
-    TsiChunk* k = &s->chunks[chunk];
+    TsiChunk* record = &s->chunks[chunk];
     uint32_t id = tsi_slab_id(chunk, slab);
-    k->free_count++;
+    record->free_count++;
     if (tsi_parts_share(s, cls)) {
-        tsi_bit_set(k->parts, slab, true);
+        tsi_bit_set(record->parts, slab, true);
     } else {
-        tsi_slab(s, id)->next = k->free_head;
-        k->free_head = id + 1;
+        tsi_slab(s, id)->next = record->free_head;
+        record->free_head = id + 1;
     }
 }
 
@@ -183,10 +183,10 @@ void tsi_chunk_put_locked(TsiSpace* s, uint32_t slab_id, bool first) {
     TSI_HOLDS(&s->lock);
     uint32_t chunk = tsi_slab_chunk(slab_id);
     unsigned cls = tsi_chunk_class(s, chunk);
-    const TsiChunk* k = &s->chunks[chunk];
+    const TsiChunk* record = &s->chunks[chunk];
     tsi_slab_turn(tsi_slab(s, slab_id), TSI_SLAB_POOL);
     tsi_chunk_add(s, chunk, cls, tsi_slab_number(slab_id));
-    if (first && k->listed && k->prev != 0) tsi_chunk_unlink(s, chunk, cls); /* to the head of its list */
+    if (first && record->listed && record->prev != 0) tsi_chunk_unlink(s, chunk, cls); /* to the head of its list */
     tsi_chunk_settle(s, chunk, cls);
 }
 
@@ -206,11 +206,11 @@ void tsi_chunks_leave(TsiSpace* s, uint32_t most) {
     uint32_t n = 0;
     for (unsigned turn = 0; turn < 2 && (turn == 0 || n > most); turn++) {
         for (uint32_t chunk = 0; chunk < tsi_load_relaxed(&s->chunk_high); chunk++) {
-            const TsiChunk* k = &s->chunks[chunk];
+            const TsiChunk* record = &s->chunks[chunk];
             /* apart from counts of handles, none of its pages is filled; a hint */
-            if ((tsi_load_relaxed(&k->meta_pages) | tsi_load_relaxed(&k->region_pages)) == 0) continue;
+            if ((tsi_load_relaxed(&record->meta_pages) | tsi_load_relaxed(&record->region_pages)) == 0) continue;
             tsi_lock_take(&s->lock);
-            bool unused = !tsi_chunk_is_used(s, chunk) && !tsi_chunk_has_stock(k);
+            bool unused = !tsi_chunk_is_used(s, chunk) && !tsi_chunk_has_stock(record);
             n += unused && turn == 0;
             if (unused && turn == 1) tsi_chunk_release_metadata(s, chunk);
             tsi_lock_give(&s->lock);

@@ -16,8 +16,8 @@
 void tsi_space_lock_counted(TsiSpace* s, unsigned cls, unsigned column);
 
 /* Returns true if pages of the chunk are in the stock. */
-TSI_INLINE bool tsi_chunk_has_stock(const TsiChunk* k) {
-    return (k->stock[0] | k->stock[1] | k->stock[2] | k->stock[3]) != 0;
+TSI_INLINE bool tsi_chunk_has_stock(const TsiChunk* chunk) {
+    return (chunk->stock[0] | chunk->stock[1] | chunk->stock[2] | chunk->stock[3]) != 0;
 }
 /* Marks the chunk as used or free. */
 void tsi_chunk_set_used(TsiSpace* s, uint32_t chunk, bool used);

@@ -26,25 +26,26 @@ static uint32_t meta_bits(size_t from, size_t to) {
 }
 
 void tsi_written_slab(TsiSpace* s, unsigned cls, uint32_t slab_id) {
-    TsiChunk* k = &s->chunks[tsi_slab_chunk(slab_id)];
+    TsiChunk* chunk = &s->chunks[tsi_slab_chunk(slab_id)];
     size_t slab = tsi_slab_number(slab_id), lines = (size_t)1 << s->classes->c[cls].lines_log2;
     size_t from = slab * lines * sizeof(TsiLine), to = from + lines * sizeof(TsiLine);
     uint32_t bits = meta_bits(slab * sizeof(TsiSlab), (slab + 1) * sizeof(TsiSlab));
     if (tsi_class_is_region(cls)) { /* a KiB has as many map bytes as a line has */
         size_t record = TSI_REGIONS_MAP + slab * sizeof(TsiRegion);
         uint32_t own = meta_bits(from, to) | meta_bits(record, record + sizeof(TsiRegion));
-        tsi_store_relaxed(&k->region_pages, tsi_load_relaxed(&k->region_pages) | own);
+        tsi_store_relaxed(&chunk->region_pages, tsi_load_relaxed(&chunk->region_pages) | own);
     } else {
         bits |= meta_bits(TSI_META_LINES + from, TSI_META_LINES + to);
     }
-    tsi_store_relaxed(&k->meta_pages, tsi_load_relaxed(&k->meta_pages) | bits);
+    tsi_store_relaxed(&chunk->meta_pages, tsi_load_relaxed(&chunk->meta_pages) | bits);
 }
 
 void tsi_written_counts(TsiSpace* s, uint32_t slab_id) {
-    const TsiClass* c = tsi_slab_class(s, slab_id);
+    const TsiClass* shape = tsi_slab_class(s, slab_id);
     unsigned shift = tsi_log2(tsi_os.page_bytes);
     size_t line_bytes = ((size_t)1 << TSI_COUNTS_SHIFT) / TSI_CHUNK_LINES;
-    size_t from = tsi_line_number(tsi_first_line(c, slab_id)) * line_bytes, to = from + (line_bytes << c->lines_log2);
+    size_t from = tsi_line_number(tsi_first_line(shape, slab_id)) * line_bytes,
+           to = from + (line_bytes << shape->lines_log2);
     /* a sum for readers of statistics: nothing is ordered by it */
     for (size_t page = from >> shift; page << shift < to; page++)
         atomic_fetch_or_explicit(&s->chunks[tsi_slab_chunk(slab_id)].counts_pages[page >> 6], 1ull << (page & 63),
@@ -52,10 +53,11 @@ void tsi_written_counts(TsiSpace* s, uint32_t slab_id) {
 }
 
 size_t tsi_written_bytes(const TsiSpace* s, uint32_t chunk) {
-    TsiChunk* k = &s->chunks[chunk];
-    unsigned pages = tsi_popcount(tsi_load_relaxed(&k->meta_pages)) + tsi_popcount(tsi_load_relaxed(&k->region_pages));
-    for (unsigned n = 0; n < 2; n++) pages += tsi_popcount(tsi_load_relaxed(&k->counts_pages[n]));
-    size_t entries = tsi_load_relaxed(&k->entries_class) != 0 ? (size_t)1 << TSI_ENTRIES_SHIFT : 0;
+    TsiChunk* record = &s->chunks[chunk];
+    unsigned pages =
+        tsi_popcount(tsi_load_relaxed(&record->meta_pages)) + tsi_popcount(tsi_load_relaxed(&record->region_pages));
+    for (unsigned n = 0; n < 2; n++) pages += tsi_popcount(tsi_load_relaxed(&record->counts_pages[n]));
+    size_t entries = tsi_load_relaxed(&record->entries_class) != 0 ? (size_t)1 << TSI_ENTRIES_SHIFT : 0;
     return pages * tsi_os.page_bytes + entries;
 }
 
@@ -92,14 +94,14 @@ static bool links_claim(TsiSpace* s, uint32_t chunk, uint32_t pages) {
 
 /* Gives back the words of slabs and lines; of lines alone if a slab is in an inbox. */
 static void leave_meta(TsiSpace* s, uint32_t chunk) {
-    TsiChunk* k = &s->chunks[chunk];
-    uint32_t pages = tsi_load_relaxed(&k->meta_pages);
+    TsiChunk* record = &s->chunks[chunk];
+    uint32_t pages = tsi_load_relaxed(&record->meta_pages);
     if (tsi_os.page_bytes <= (size_t)1 << TSI_META_SHIFT && links_claim(s, chunk, pages)) {
-        if (purge(tsi_meta_of(s, chunk), TSI_META_END)) tsi_store_relaxed(&k->meta_pages, 0);
+        if (purge(tsi_meta_of(s, chunk), TSI_META_END)) tsi_store_relaxed(&record->meta_pages, 0);
         else links_release(s, chunk, TSI_CHUNK_SLABS, pages);
     } else if (tsi_os.page_bytes <= TSI_META_LINES) {
         if (purge(tsi_meta_of(s, chunk) + TSI_META_LINES, TSI_META_END - TSI_META_LINES))
-            tsi_store_relaxed(&k->meta_pages, pages & ~meta_bits(TSI_META_LINES, TSI_META_END));
+            tsi_store_relaxed(&record->meta_pages, pages & ~meta_bits(TSI_META_LINES, TSI_META_END));
     }
 }
 
@@ -123,30 +125,31 @@ static bool regions_shut(TsiSpace* s, uint32_t chunk, uint32_t pages) {
 
 /* Gives back records and maps of regions; only maps if a freer is inside or late. */
 static void leave_regions(TsiSpace* s, uint32_t chunk) {
-    TsiChunk* k = &s->chunks[chunk];
-    uint32_t pages = tsi_load_relaxed(&k->region_pages);
+    TsiChunk* record = &s->chunks[chunk];
+    uint32_t pages = tsi_load_relaxed(&record->region_pages);
     bool all = tsi_os.page_bytes <= (size_t)1 << TSI_REGIONS_SHIFT && regions_shut(s, chunk, pages);
     if (all && purge(tsi_regions_of(s, chunk), TSI_REGIONS_END)) {
-        tsi_store_relaxed(&k->region_pages, 0);
-        k->regions_clear = true;
+        tsi_store_relaxed(&record->region_pages, 0);
+        record->regions_clear = true;
     } else if (tsi_os.page_bytes <= TSI_REGIONS_MAP && purge(tsi_regions_of(s, chunk), TSI_REGIONS_MAP)) {
-        tsi_store_relaxed(&k->region_pages, pages & ~meta_bits(0, TSI_REGIONS_MAP));
+        tsi_store_relaxed(&record->region_pages, pages & ~meta_bits(0, TSI_REGIONS_MAP));
     }
 }
 
 /* ---- all ---- */
 
 void tsi_chunk_release_metadata(TsiSpace* s, uint32_t chunk) {
-    TsiChunk* k = &s->chunks[chunk];
+    TsiChunk* record = &s->chunks[chunk];
     if (!tsi_space_gives_back(s)) return;
-    if (tsi_load_relaxed(&k->meta_pages) != 0) leave_meta(s, chunk);
-    if (tsi_load_relaxed(&k->region_pages) != 0) leave_regions(s, chunk);
+    if (tsi_load_relaxed(&record->meta_pages) != 0) leave_meta(s, chunk);
+    if (tsi_load_relaxed(&record->region_pages) != 0) leave_regions(s, chunk);
 
-    bool page = tsi_os.page_bytes == (size_t)1 << TSI_ENTRIES_SHIFT, has = tsi_load_relaxed(&k->entries_class) != 0;
+    bool page = tsi_os.page_bytes == (size_t)1 << TSI_ENTRIES_SHIFT,
+         has = tsi_load_relaxed(&record->entries_class) != 0;
     if (page && has && purge((uint8_t*)tsi_entries_of(s, chunk), tsi_os.page_bytes))
-        tsi_store_relaxed(&k->entries_class, 0);
+        tsi_store_relaxed(&record->entries_class, 0);
 
     uint8_t* counts = s->counts + ((size_t)chunk << TSI_COUNTS_SHIFT);
-    bool went = k->counts_committed && purge(counts, (size_t)1 << TSI_COUNTS_SHIFT);
-    for (unsigned n = 0; went && n < 2; n++) tsi_store_relaxed(&k->counts_pages[n], 0);
+    bool went = record->counts_committed && purge(counts, (size_t)1 << TSI_COUNTS_SHIFT);
+    for (unsigned n = 0; went && n < 2; n++) tsi_store_relaxed(&record->counts_pages[n], 0);
 }

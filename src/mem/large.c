@@ -44,10 +44,10 @@ static bool pair_ask(TsiSpace* s, uint32_t first) {
 }
 
 bool tsi_space_take_huge(TsiSpace* s, unsigned column, uint32_t slab_ids[2]) {
-    const TsiClass* c = &s->classes->c[TSI_CLASS_HUGE];
+    const TsiClass* shape = &s->classes->c[TSI_CLASS_HUGE];
     unsigned node = tsi_space_node_here(s);
     tsi_space_lock_counted(s, TSI_CLASS_HUGE, column);
-    bool over = tsi_space_is_over(s, 2 * (size_t)c->slab_bytes);
+    bool over = tsi_space_is_over(s, 2 * (size_t)shape->slab_bytes);
     uint32_t first = over ? s->chunk_count : pair_find(s, false);
     if (first == s->chunk_count && !over) first = pair_find(s, true);
 
@@ -66,7 +66,7 @@ bool tsi_space_take_huge(TsiSpace* s, unsigned column, uint32_t slab_ids[2]) {
             tsi_floors_apply(s, TSI_CLASS_HUGE, tsi_slab_id(i, 0));
             tsi_chunk_set_class(s, i, TSI_CLASS_HUGE);
         }
-        tsi_add_relaxed(&s->committed_bytes, 2 * (uint64_t)c->slab_bytes);
+        tsi_add_relaxed(&s->committed_bytes, 2 * (uint64_t)shape->slab_bytes);
     }
 
     tsi_lock_give_probed(&s->lock);

@@ -15,10 +15,10 @@ static uint8_t* page_of(const TsiSpace* s, uint32_t slab_id) {
 /* ---- taking ---- */
 
 /* Prefers a half whose page is in use already. */
-unsigned tsi_parts_next(const TsiChunk* k) {
+unsigned tsi_parts_next(const TsiChunk* chunk) {
     unsigned first = TSI_CHUNK_SLABS;
     for (unsigned n = 0; n < TSI_CHUNK_SLABS / 64; n++) {
-        uint64_t in = k->parts[n], other = (in >> 1 & EVEN) | (in & EVEN) << 1, alone = in & ~other;
+        uint64_t in = chunk->parts[n], other = (in >> 1 & EVEN) | (in & EVEN) << 1, alone = in & ~other;
         if (alone != 0) return n * 64 + tsi_ctz64(alone);
         if (in != 0 && first == TSI_CHUNK_SLABS) first = n * 64 + tsi_ctz64(in);
     }
@@ -27,9 +27,9 @@ unsigned tsi_parts_next(const TsiChunk* k) {
 
 size_t tsi_parts_take_locked(TsiSpace* s, uint32_t slab_id) {
     TSI_HOLDS(&s->lock);
-    TsiChunk* k = &s->chunks[tsi_slab_chunk(slab_id)];
-    tsi_bit_set(k->parts, tsi_slab_number(slab_id), false);
-    return is_in(k, slab_id ^ 1) ? tsi_stock_take_locked(s, page_of(s, slab_id), tsi_os.page_bytes, false) : 0;
+    TsiChunk* chunk = &s->chunks[tsi_slab_chunk(slab_id)];
+    tsi_bit_set(chunk->parts, tsi_slab_number(slab_id), false);
+    return is_in(chunk, slab_id ^ 1) ? tsi_stock_take_locked(s, page_of(s, slab_id), tsi_os.page_bytes, false) : 0;
 }
 
 /* ---- giving ---- */
@@ -42,10 +42,10 @@ static bool is_retired(const TsiSpace* s, uint32_t slab_id) {
 static bool claim_locked(TsiSpace* s, uint32_t slab_id) {
     TSI_HOLDS(&s->lock);
     uint32_t other = slab_id ^ 1;
-    TsiChunk* k = &s->chunks[tsi_slab_chunk(slab_id)];
-    if (!is_in(k, other)) return is_retired(s, other);
-    tsi_bit_set(k->parts, tsi_slab_number(other), false);
-    k->free_count--;
+    TsiChunk* chunk = &s->chunks[tsi_slab_chunk(slab_id)];
+    if (!is_in(chunk, other)) return is_retired(s, other);
+    tsi_bit_set(chunk->parts, tsi_slab_number(other), false);
+    chunk->free_count--;
     tsi_chunk_settle(s, tsi_slab_chunk(slab_id), TSI_CLASS_PART);
     return true;
 }
@@ -129,9 +129,9 @@ void tsi_parts_retire(TsiSpace* s, uint32_t slab_id) {
 /* Puts the half into the pool if its tag says so, and clears *known if its bit disagrees. Returns true if it is in the
  * pool or retired. [fork child] */
 static bool put_by_tag(TsiSpace* s, uint32_t slab_id, bool* known) {
-    TsiChunk* k = &s->chunks[tsi_slab_chunk(slab_id)];
+    TsiChunk* chunk = &s->chunks[tsi_slab_chunk(slab_id)];
     bool in = tsi_tag_state(tsi_load_relaxed(&tsi_slab(s, slab_id)->tag)) == TSI_SLAB_POOL;
-    if (in != is_in(k, slab_id)) *known = false;
+    if (in != is_in(chunk, slab_id)) *known = false;
     if (!in) return is_retired(s, slab_id);
     tsi_chunk_add(s, tsi_slab_chunk(slab_id), TSI_CLASS_PART, tsi_slab_number(slab_id));
     return true;
@@ -139,9 +139,9 @@ static bool put_by_tag(TsiSpace* s, uint32_t slab_id, bool* known) {
 
 void tsi_parts_child(TsiSpace* s) {
     for (uint32_t chunk = 0; chunk < tsi_load_relaxed(&s->chunk_high); chunk++) {
-        TsiChunk* k = &s->chunks[chunk];
+        TsiChunk* record = &s->chunks[chunk];
         if (!tsi_parts_share(s, tsi_chunk_class(s, chunk))) continue;
-        k->free_count = 0;
+        record->free_count = 0;
         for (uint32_t n = 0; n < TSI_CHUNK_SLABS; n += 2) {
             uint32_t id = tsi_slab_id(chunk, n);
             bool known = true, first = put_by_tag(s, id, &known), second = put_by_tag(s, id + 1, &known);

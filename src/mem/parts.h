@@ -34,7 +34,7 @@ TSI_INLINE bool tsi_parts_allowed(const TsiSpace* s) {
 
 /* ---- pool lock ---- */
 /* Returns the number of the pool's slab in the chunk to take next; there is one. */
-unsigned tsi_parts_next(const TsiChunk* k);
+unsigned tsi_parts_next(const TsiChunk* chunk);
 /* Takes the slab out of the pool. Returns how many bytes of its page were in the stock, if it is the first half
  * taken. */
 size_t tsi_parts_take_locked(TsiSpace* s, uint32_t slab_id);

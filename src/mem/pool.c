@@ -56,10 +56,10 @@ static bool chunk_open(TsiSpace* s, unsigned cls, unsigned node) {
     tsi_chunks_prefer_node(s, chunk, 1, node);
     if (!tsi_space_cover(s, chunk + 1)) return false;
     if (!tsi_chunk_commit(s, chunk)) return false;
-    TsiChunk* k = &s->chunks[chunk];
+    TsiChunk* record = &s->chunks[chunk];
     tsi_chunk_begin(s, chunk, cls, tsi_chunk_slab_count(s, cls));
-    if (tsi_parts_share(s, cls)) memset(k->parts, 0xff, sizeof k->parts);
-    if (TSI_UNLIKELY(k->huge)) tsi_space_avoid_huge(s, chunk);
+    if (tsi_parts_share(s, cls)) memset(record->parts, 0xff, sizeof record->parts);
+    if (TSI_UNLIKELY(record->huge)) tsi_space_avoid_huge(s, chunk);
     tsi_chunk_link(s, chunk, cls);
     tsi_chunk_set_class(s, chunk, cls);
     return true;
@@ -67,12 +67,12 @@ static bool chunk_open(TsiSpace* s, unsigned cls, unsigned node) {
 
 /* ---- pool ---- */
 
-static bool slab_commit(TsiSpace* s, const TsiClass* c, uint32_t id) {
+static bool slab_commit(TsiSpace* s, const TsiClass* shape, uint32_t id) {
     /* Parts do not exist there. */
-    if (tsi_os.strict_commit && tsi_os.commit(tsi_slab_payload(s, c, id), c->slab_bytes) != 0) return false;
+    if (tsi_os.strict_commit && tsi_os.commit(tsi_slab_payload(s, shape, id), shape->slab_bytes) != 0) return false;
     if (s->config.prefault) {
-        volatile uint8_t* p = tsi_slab_payload(s, c, id);
-        for (size_t i = 0; i < c->slab_bytes; i += tsi_os.page_bytes) p[i] = 0;
+        volatile uint8_t* p = tsi_slab_payload(s, shape, id);
+        for (size_t i = 0; i < shape->slab_bytes; i += tsi_os.page_bytes) p[i] = 0;
     }
     return true;
 }
@@ -88,33 +88,33 @@ static uint32_t chunk_with_free(TsiSpace* s, unsigned cls, unsigned node) {
 }
 
 TsiTaken tsi_space_take(TsiSpace* s, unsigned cls, unsigned column, uint32_t* slab_id) {
-    const TsiClass* c = &s->classes->c[cls];
+    const TsiClass* shape = &s->classes->c[cls];
     unsigned node = tsi_space_node_here(s);
     tsi_space_lock_counted(s, cls, column);
-    bool over = tsi_space_is_over(s, c->slab_bytes); /* decided here, under the lock */
+    bool over = tsi_space_is_over(s, shape->slab_bytes); /* decided here, under the lock */
     uint32_t from = !over ? chunk_with_free(s, cls, node) : 0;
     TsiTaken taken = TSI_TAKEN_NOT;
     if (over) *slab_id = TSI_SPACE_OVER;
 
     if (from != 0) {
         uint32_t chunk = from - 1;
-        TsiChunk* k = &s->chunks[chunk];
+        TsiChunk* record = &s->chunks[chunk];
         bool part = tsi_parts_share(s, cls);
-        uint32_t id = part                ? tsi_slab_id(chunk, tsi_parts_next(k))
-                      : k->free_head != 0 ? k->free_head - 1
-                                          : tsi_slab_id(chunk, k->fresh);
-        if (slab_commit(s, c, id)) {
+        uint32_t id = part                     ? tsi_slab_id(chunk, tsi_parts_next(record))
+                      : record->free_head != 0 ? record->free_head - 1
+                                               : tsi_slab_id(chunk, record->fresh);
+        if (slab_commit(s, shape, id)) {
             uint32_t slab = tsi_slab_number(id);
-            if (!part && slab != k->fresh) k->free_head = tsi_slab(s, id)->next;
+            if (!part && slab != record->fresh) record->free_head = tsi_slab(s, id)->next;
             /* More than one, if a half that was never used is on its way out with its page. */
-            for (; k->fresh <= slab; k->fresh++) {
-                tsi_floors_apply(s, cls, tsi_slab_id(chunk, k->fresh));
+            for (; record->fresh <= slab; record->fresh++) {
+                tsi_floors_apply(s, cls, tsi_slab_id(chunk, record->fresh));
             }
-            if (--k->free_count == 0) tsi_chunk_unlink(s, chunk, cls);
+            if (--record->free_count == 0) tsi_chunk_unlink(s, chunk, cls);
             size_t kept = part ? tsi_parts_take_locked(s, id)
-                               : tsi_stock_take_locked(s, tsi_slab_payload(s, c, id), c->slab_bytes, false);
-            tsi_add_relaxed(&s->committed_bytes, c->slab_bytes - kept);
-            taken = 2 * kept >= c->slab_bytes ? TSI_TAKEN_KEPT : TSI_TAKEN_FRESH;
+                               : tsi_stock_take_locked(s, tsi_slab_payload(s, shape, id), shape->slab_bytes, false);
+            tsi_add_relaxed(&s->committed_bytes, shape->slab_bytes - kept);
+            taken = 2 * kept >= shape->slab_bytes ? TSI_TAKEN_KEPT : TSI_TAKEN_FRESH;
             *slab_id = id;
         }
     }
@@ -131,9 +131,9 @@ static void give(TsiSpace* s, const uint32_t* slab_ids, unsigned n, bool keep) {
     for (unsigned i = 0; i < n; i++) {
         /* The first of the kept slabs is taken first. */
         uint32_t id = slab_ids[keep ? n - 1 - i : i];
-        const TsiClass* c = tsi_slab_class(s, id);
-        if (keep) tsi_stock_put_locked(s, tsi_slab_payload(s, c, id), c->slab_bytes);
-        else bytes += c->slab_bytes;
+        const TsiClass* shape = tsi_slab_class(s, id);
+        if (keep) tsi_stock_put_locked(s, tsi_slab_payload(s, shape, id), shape->slab_bytes);
+        else bytes += shape->slab_bytes;
         tsi_chunk_put_locked(s, id, keep);
     }
     if (bytes != 0) tsi_sub_relaxed(&s->committed_bytes, bytes);
@@ -148,9 +148,9 @@ static void purge_whole(TsiSpace* s, const uint32_t* slab_ids, unsigned n) {
     for (unsigned i = 0, j; i < n; i = j) {
         uint8_t *from = tsi_slab_payload(s, tsi_slab_class(s, slab_ids[i]), slab_ids[i]), *to = from;
         for (j = i; j < n; j++) {
-            const TsiClass* c = tsi_slab_class(s, slab_ids[j]);
-            if (tsi_slab_payload(s, c, slab_ids[j]) != to) break;
-            to += c->slab_bytes;
+            const TsiClass* shape = tsi_slab_class(s, slab_ids[j]);
+            if (tsi_slab_payload(s, shape, slab_ids[j]) != to) break;
+            to += shape->slab_bytes;
         }
         /* A run over chunks counts for the first one's class. */
         tsi_space_purge_range(s, tsi_class_of_slab(s, slab_ids[i]), from, (size_t)(to - from), true);
@@ -177,28 +177,29 @@ size_t tsi_space_release(TsiSpace* s, uint32_t* slab_ids, unsigned n, bool learn
 
 /* Returns the bytes of the chunk's slabs outside of the pool. *lost: slabs tagged POOL may be in no list. */
 static uint64_t chunk_look(TsiSpace* s, uint32_t chunk, unsigned cls, bool* lost) {
-    const TsiChunk* k = &s->chunks[chunk];
+    const TsiChunk* record = &s->chunks[chunk];
     uint32_t pooled = 0, used = 0;
-    for (uint32_t n = 0; n < k->fresh; n++) {
+    for (uint32_t n = 0; n < record->fresh; n++) {
         unsigned state = tsi_tag_state(tsi_load_relaxed(&tsi_slab(s, tsi_slab_id(chunk, n))->tag));
         pooled += state == TSI_SLAB_POOL;
         used += state != TSI_SLAB_POOL && state != TSI_SLAB_RETIRED;
     }
-    *lost |= k->held || tsi_parts_share(s, cls) || pooled + tsi_chunk_slab_count(s, cls) - k->fresh != k->free_count;
+    *lost |= record->held || tsi_parts_share(s, cls) ||
+             pooled + tsi_chunk_slab_count(s, cls) - record->fresh != record->free_count;
     return (uint64_t)used * s->classes->c[cls].slab_bytes;
 }
 
 static void chunk_rebuild(TsiSpace* s, uint32_t chunk, unsigned cls) {
-    TsiChunk* k = &s->chunks[chunk];
+    TsiChunk* record = &s->chunks[chunk];
     unsigned slabs = tsi_chunk_slab_count(s, cls);
-    k->free_head = 0;
-    k->free_count = (uint16_t)(slabs - k->fresh);
-    k->listed = 0;
-    if (tsi_parts_share(s, cls)) memset(k->parts, 0xff, sizeof k->parts);
+    record->free_head = 0;
+    record->free_count = (uint16_t)(slabs - record->fresh);
+    record->listed = 0;
+    if (tsi_parts_share(s, cls)) memset(record->parts, 0xff, sizeof record->parts);
 
-    for (uint32_t n = 0; n < k->fresh; n++) {
+    for (uint32_t n = 0; n < record->fresh; n++) {
         unsigned state = tsi_tag_state(tsi_load_relaxed(&tsi_slab(s, tsi_slab_id(chunk, n))->tag));
-        if (tsi_parts_share(s, cls)) tsi_bit_set(k->parts, n, false);
+        if (tsi_parts_share(s, cls)) tsi_bit_set(record->parts, n, false);
         if (state == TSI_SLAB_POOL) tsi_chunk_add(s, chunk, cls, n);
     }
     tsi_chunk_settle(s, chunk, cls);

@@ -34,9 +34,10 @@ static void mark(TsiSpace* s, uint8_t* p, size_t bytes, bool zero) {
 }
 
 /* Changes `dirty` by compare-exchange: a thread that could not give pages back marks them without the lock. */
-static void change_dirty(TsiChunk* k, uint8_t from, uint8_t to) {
-    if (tsi_load_relaxed(&k->dirty) == from)
-        (void)atomic_compare_exchange_strong_explicit(&k->dirty, &from, to, memory_order_relaxed, memory_order_relaxed);
+static void change_dirty(TsiChunk* chunk, uint8_t from, uint8_t to) {
+    if (tsi_load_relaxed(&chunk->dirty) == from)
+        (void)atomic_compare_exchange_strong_explicit(&chunk->dirty, &from, to, memory_order_relaxed,
+                                                      memory_order_relaxed);
 }
 void tsi_space_mark_kept(TsiChunk* k) { change_dirty(k, 0, TSI_DIRTY_KEPT); }
 void tsi_space_mark_gone(TsiChunk* k) { change_dirty(k, TSI_DIRTY_KEPT, 0); }

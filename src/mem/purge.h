@@ -15,8 +15,8 @@ void tsi_space_purge_pages(TsiSpace* s, void* p, size_t bytes);
 void tsi_space_purge_range(TsiSpace* s, unsigned cls, void* p, size_t bytes, bool whole_slabs);
 /* Record that a chunk has pages in the stock, which are not zero, and that it has neither those nor slabs any more.
  * [pool lock] */
-void tsi_space_mark_kept(TsiChunk* k);
-void tsi_space_mark_gone(TsiChunk* k);
+void tsi_space_mark_kept(TsiChunk* chunk);
+void tsi_space_mark_gone(TsiChunk* chunk);
 /* Zeroes a large object that was just taken; leaves pages alone that are zero already, because they are fresh or
  * purged. */
 void tsi_space_zero_large(TsiSpace* s, void* p, size_t bytes);

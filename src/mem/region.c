@@ -189,11 +189,11 @@ static bool begin_life(TsiRegion* r, uint32_t heap_at) {
 
 bool tsi_region_open(TsiSpace* s, unsigned cls, uint32_t slab_id, uint32_t heap_at) {
     TsiRegion* r = tsi_region(s, slab_id);
-    const TsiClass* c = &s->classes->c[cls];
-    uint8_t* base = tsi_slab_payload(s, c, slab_id);
+    const TsiClass* shape = &s->classes->c[cls];
+    uint8_t* base = tsi_slab_payload(s, shape, slab_id);
     tsi_store_relaxed(&r->base, base);
     tsi_store_relaxed(&r->map, tsi_region_byte(s, (uint64_t)(base - s->base)));
-    r->size_log2 = (uint8_t)tsi_log2(c->slab_bytes);
+    r->size_log2 = (uint8_t)tsi_log2(shape->slab_bytes);
     return begin_life(r, heap_at);
 }
 
@@ -452,9 +452,9 @@ static bool freer_sleeps(const TsiSpace* s, uint32_t chunk) {
 }
 
 bool tsi_regions_prepare(TsiSpace* s, uint32_t chunk, unsigned cls) {
-    TsiChunk* k = &s->chunks[chunk];
+    TsiChunk* record = &s->chunks[chunk];
     uint8_t* regions = tsi_regions_of(s, chunk);
-    bool ready = k->region_class == cls || k->regions_clear, had = k->region_class != 0;
+    bool ready = record->region_class == cls || record->regions_clear, had = record->region_class != 0;
     if (!had && !ready && !tsi_space_extend(s, TSI_STRIP_REGIONS, chunk, 1)) return false;
     if (had && !ready) {
         if (freer_sleeps(s, chunk)) return false;
@@ -469,7 +469,7 @@ bool tsi_regions_prepare(TsiSpace* s, uint32_t chunk, unsigned cls) {
         }
     }
 
-    k->region_class = (uint8_t)cls;
-    k->regions_clear = false;
+    record->region_class = (uint8_t)cls;
+    record->regions_clear = false;
     return true;
 }

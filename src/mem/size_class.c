@@ -61,42 +61,44 @@ static unsigned choose_cell(uint32_t size) {
     return s;
 }
 
-static void class_init(TsiClass* c, uint32_t size, unsigned cell_shift, size_t page, size_t slab_min) {
+static void class_init(TsiClass* shape, uint32_t size, unsigned cell_shift, size_t page, size_t slab_min) {
     unsigned per_cell = (1u << cell_shift) / size, unit_shift = tsi_ctz64(size);
     unsigned line_shift = unit_shift + 6;
     unsigned want = size <= 2048 ? 14 : size <= 4096 ? 15 : 16;
     if (line_shift > want) line_shift = want;
     if (line_shift < cell_shift) line_shift = cell_shift;
 
-    c->size = size;
-    c->line_shift = (uint8_t)line_shift;
-    c->line_mask = (1u << line_shift) - 1;
-    c->unit_shift = (uint8_t)unit_shift;
+    shape->size = size;
+    shape->line_shift = (uint8_t)line_shift;
+    shape->line_mask = (1u << line_shift) - 1;
+    shape->unit_shift = (uint8_t)unit_shift;
 
-    c->full = 0;
+    shape->full = 0;
     for (unsigned cell = 0; cell < 1u << (line_shift - cell_shift); cell++) {
         for (unsigned i = 0; i < per_cell; i++) {
             uint32_t offset = (cell << cell_shift) + i * size;
-            c->full |= 1ull << (offset >> unit_shift);
+            shape->full |= 1ull << (offset >> unit_shift);
         }
     }
 
-    c->slots = (uint8_t)tsi_popcount(c->full);
-    c->threshold = c->slots / 4 > 16 ? 16 : c->slots / 4 > 0 && size <= 1024 ? (uint8_t)(c->slots / 4) : 1;
+    shape->slots = (uint8_t)tsi_popcount(shape->full);
+    shape->threshold = shape->slots / 4 > 16                  ? 16
+                       : shape->slots / 4 > 0 && size <= 1024 ? (uint8_t)(shape->slots / 4)
+                                                              : 1;
     /* Few slots of large objects: those that a program frees at once are used again before pages that nobody has
      * touched. */
-    c->batch = size <= 1024 ? TSI_LINE_SLOTS : size < BATCH_BYTES ? (uint8_t)(BATCH_BYTES / size) : 1;
+    shape->batch = size <= 1024 ? TSI_LINE_SLOTS : size < BATCH_BYTES ? (uint8_t)(BATCH_BYTES / size) : 1;
 
     size_t slab = (size_t)1 << line_shift;
     if (slab < page) slab = page;
     if (slab < slab_min) slab = slab_min;
-    c->slab_bytes = (uint32_t)slab;
-    c->lines_log2 = (uint8_t)(tsi_log2(slab) - line_shift);
+    shape->slab_bytes = (uint32_t)slab;
+    shape->lines_log2 = (uint8_t)(tsi_log2(slab) - line_shift);
 
     size_t units = page >> unit_shift;
     bool one_page = size <= TSI_KIB(1) && page <= TSI_KIB(4), all = one_page && units >= TSI_LINE_SLOTS;
-    c->in_page = all ? ~0ull : one_page ? (1ull << units) - 1 : 0;
-    c->page_first = one_page && !all ? (uint8_t)(TSI_LINE_SLOTS - units) : 0;
+    shape->in_page = all ? ~0ull : one_page ? (1ull << units) - 1 : 0;
+    shape->page_first = one_page && !all ? (uint8_t)(TSI_LINE_SLOTS - units) : 0;
 }
 
 void tsi_size_lut_init(void) {
@@ -139,9 +141,9 @@ unsigned tsi_class_aligned(const TsiClassTable* t, size_t size, size_t align) {
     unsigned best = 0;
     if (size > TSI_SMALL_MAX || align > TSI_SMALL_MAX) return 0;
     for (unsigned cls = 1; cls <= TSI_SMALL_CLASSES; cls++) {
-        const TsiClass* c = &t->c[cls];
-        if (c->size < size || (size_t)1 << c->unit_shift < align) continue;
-        if (best == 0 || c->size < t->c[best].size) best = cls;
+        const TsiClass* shape = &t->c[cls];
+        if (shape->size < size || (size_t)1 << shape->unit_shift < align) continue;
+        if (best == 0 || shape->size < t->c[best].size) best = cls;
     }
     return best;
 }

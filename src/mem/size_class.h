@@ -91,15 +91,15 @@ TSI_INLINE unsigned tsi_class_of(size_t size) {
 }
 
 /* Returns the slot at an offset in a line, if tsi_class_starts says that one begins there. */
-TSI_INLINE unsigned tsi_class_slot(const TsiClass* c, uint32_t in_line) {
-    return (in_line >> c->unit_shift) & (TSI_LINE_SLOTS - 1);
+TSI_INLINE unsigned tsi_class_slot(const TsiClass* shape, uint32_t in_line) {
+    return (in_line >> shape->unit_shift) & (TSI_LINE_SLOTS - 1);
 }
 /* Returns the byte offset of a slot in its line. */
 TSI_INLINE uint32_t tsi_class_offset(const TsiClass* c, unsigned slot) { return (uint32_t)slot << c->unit_shift; }
 /* Returns true if an object may start at the offset; false for an interior address. */
-TSI_INLINE bool tsi_class_starts(const TsiClass* c, uint32_t in_line) {
-    unsigned slot = tsi_class_slot(c, in_line);
-    return tsi_class_offset(c, slot) == in_line && (c->full >> slot & 1) != 0;
+TSI_INLINE bool tsi_class_starts(const TsiClass* shape, uint32_t in_line) {
+    unsigned slot = tsi_class_slot(shape, in_line);
+    return tsi_class_offset(shape, slot) == in_line && (shape->full >> slot & 1) != 0;
 }
 
 #endif

@@ -142,9 +142,9 @@ TSI_INLINE uint32_t tsi_tag_seq(uint64_t tag) { return (uint32_t)(tag >> 32); }
 TSI_INLINE uint32_t tsi_tag_index(uint64_t tag) { return (uint32_t)(tag >> 8) & 0xffffff; }
 TSI_INLINE unsigned tsi_tag_state(uint64_t tag) { return (unsigned)tag & TSI_SLAB_STATE; }
 /* Moves the slab to `state`, in no heap or incarnation, under the same seq. [only holder] */
-TSI_INLINE void tsi_slab_turn(TsiSlab* b, unsigned state) {
+TSI_INLINE void tsi_slab_turn(TsiSlab* slab, unsigned state) {
     /* release: pairs with tsi_handle_decode, which reads gen_base after the tag */
-    tsi_store_release(&b->tag, tsi_tag(tsi_tag_seq(tsi_load_relaxed(&b->tag)), 0, state));
+    tsi_store_release(&slab->tag, tsi_tag(tsi_tag_seq(tsi_load_relaxed(&slab->tag)), 0, state));
 }
 /* Returns the seq after `seq`. Skips those whose low 31 bits are 0, which a purged remote word has. */
 TSI_INLINE uint32_t tsi_seq_next(uint32_t seq) { return ((seq + 1) & 0x7fffffffu) == 0 ? seq + 2 : seq + 1; }

@@ -122,12 +122,13 @@ bool tsi_space_init(TsiSpace* s, const TsiSpaceConfig* config) {
     if (config->huge_pages) tsi_os.prefer_huge(s->base, s->payload_bytes);
 
     /* Sets the budget of kept memory; stock.h has the rest. */
-    TsiStock* k = &s->stock;
-    k->start = config->warm_bytes > INT64_MAX ? INT64_MAX : config->warm_bytes;
-    k->limit = tsi_space_gives_back(s) ? config->warm_limit_bytes : 0; /* otherwise every page stays, budget or not */
-    if (k->limit > INT64_MAX) k->limit = INT64_MAX;
-    tsi_store_relaxed(&k->budget, k->start);
-    tsi_store_relaxed(&k->left, (int64_t)k->start);
+    TsiStock* stock = &s->stock;
+    stock->start = config->warm_bytes > INT64_MAX ? INT64_MAX : config->warm_bytes;
+    stock->limit =
+        tsi_space_gives_back(s) ? config->warm_limit_bytes : 0; /* otherwise every page stays, budget or not */
+    if (stock->limit > INT64_MAX) stock->limit = INT64_MAX;
+    tsi_store_relaxed(&stock->budget, stock->start);
+    tsi_store_relaxed(&stock->left, (int64_t)stock->start);
     return true;
 }
 
@@ -149,30 +150,30 @@ TsiPlaceResult tsi_space_locate(const TsiSpace* s, const void* p, TsiPlace* out)
     out->cls = tsi_chunk_class(s, chunk);
     if (out->cls == 0) return chunk < tsi_load_relaxed(&s->chunk_high) ? TSI_PLACE_GONE : TSI_PLACE_FOREIGN;
 
-    const TsiClass* c = &s->classes->c[out->cls];
+    const TsiClass* shape = &s->classes->c[out->cls];
     uint32_t in_chunk = (uint32_t)off & ((1u << TSI_CHUNK_SHIFT) - 1);
-    uint32_t line = in_chunk >> c->line_shift;
-    uint32_t in_line = in_chunk & c->line_mask;
-    if (TSI_UNLIKELY(!tsi_line_has_slab(c, line))) return TSI_PLACE_GONE;
+    uint32_t line = in_chunk >> shape->line_shift;
+    uint32_t in_line = in_chunk & shape->line_mask;
+    if (TSI_UNLIKELY(!tsi_line_has_slab(shape, line))) return TSI_PLACE_GONE;
     out->line_id = tsi_line_at(chunk, line);
-    out->slab_id = tsi_slab_id(chunk, line >> c->lines_log2);
-    out->slot = tsi_class_slot(c, in_line);
+    out->slab_id = tsi_slab_id(chunk, line >> shape->lines_log2);
+    out->slot = tsi_class_slot(shape, in_line);
     if (TSI_UNLIKELY(out->cls == TSI_CLASS_LARGE)) {
         unsigned state = tsi_tag_state(tsi_load_acquire(&tsi_slab(s, out->slab_id)->tag)); /* pairs with slab_open */
         if (state == TSI_SLAB_POOL) return TSI_PLACE_GONE;
         if (state == TSI_SLAB_INSIDE) return TSI_PLACE_INTERIOR;
     }
-    return tsi_class_starts(c, in_line) ? TSI_PLACE_OK : TSI_PLACE_INTERIOR;
+    return tsi_class_starts(shape, in_line) ? TSI_PLACE_OK : TSI_PLACE_INTERIOR;
 }
 
 bool tsi_space_commit_counts(TsiSpace* s, uint32_t chunk) {
-    TsiChunk* k = &s->chunks[chunk];
+    TsiChunk* record = &s->chunks[chunk];
     /* acquire: pairs with the release below */
-    if (TSI_LIKELY(tsi_load_acquire(&k->counts_committed) != 0)) return true;
+    if (TSI_LIKELY(tsi_load_acquire(&record->counts_committed) != 0)) return true;
     tsi_lock_take(&s->lock);
-    bool ok = tsi_load_relaxed(&k->counts_committed) != 0;
+    bool ok = tsi_load_relaxed(&record->counts_committed) != 0;
     if (!ok && tsi_space_extend(s, TSI_STRIP_COUNTS, chunk, 1)) {
-        tsi_store_release(&k->counts_committed, 1);
+        tsi_store_release(&record->counts_committed, 1);
         ok = true;
     }
     tsi_lock_give(&s->lock);

@@ -251,19 +251,19 @@ TSI_INLINE unsigned tsi_class_of_line(const TsiSpace* s, uint32_t line_id) {
 TSI_INLINE const TsiClass* tsi_slab_class(const TsiSpace* s, uint32_t slab_id) {
     return &s->classes->c[tsi_class_of_slab(s, slab_id)];
 }
-TSI_INLINE uint32_t tsi_slab_at(const TsiClass* c, uint32_t line_id) {
-    return tsi_slab_id(tsi_line_chunk(line_id), tsi_line_number(line_id) >> c->lines_log2);
+TSI_INLINE uint32_t tsi_slab_at(const TsiClass* shape, uint32_t line_id) {
+    return tsi_slab_id(tsi_line_chunk(line_id), tsi_line_number(line_id) >> shape->lines_log2);
 }
 /* Returns true if a line, by its number in the chunk, is in a slab. Slabs that share pages fill half of their chunk. */
 TSI_INLINE bool tsi_line_has_slab(const TsiClass* c, uint32_t line) { return line >> c->lines_log2 < TSI_CHUNK_SLABS; }
 TSI_INLINE uint32_t tsi_slab_of_line(const TsiSpace* s, uint32_t line_id) {
     return tsi_slab_at(&s->classes->c[tsi_class_of_line(s, line_id)], line_id);
 }
-TSI_INLINE uint32_t tsi_first_line(const TsiClass* c, uint32_t slab_id) {
-    return tsi_line_at(tsi_slab_chunk(slab_id), tsi_slab_number(slab_id) << c->lines_log2);
+TSI_INLINE uint32_t tsi_first_line(const TsiClass* shape, uint32_t slab_id) {
+    return tsi_line_at(tsi_slab_chunk(slab_id), tsi_slab_number(slab_id) << shape->lines_log2);
 }
-TSI_INLINE uint8_t* tsi_slab_payload(const TsiSpace* s, const TsiClass* c, uint32_t slab_id) {
-    return tsi_chunk_base(s, tsi_slab_chunk(slab_id)) + (size_t)tsi_slab_number(slab_id) * c->slab_bytes;
+TSI_INLINE uint8_t* tsi_slab_payload(const TsiSpace* s, const TsiClass* shape, uint32_t slab_id) {
+    return tsi_chunk_base(s, tsi_slab_chunk(slab_id)) + (size_t)tsi_slab_number(slab_id) * shape->slab_bytes;
 }
 /* Returns the count words of a line's slots, see mem/handle.h. */
 TSI_INLINE _Atomic uint64_t* tsi_counts(const TsiSpace* s, uint32_t line_id) {
@@ -286,9 +286,9 @@ typedef enum TsiPlaceResult { TSI_PLACE_OK, TSI_PLACE_FOREIGN, TSI_PLACE_INTERIO
 TsiPlaceResult tsi_space_locate(const TsiSpace* s, const void* p, TsiPlace* out);
 /* Returns the address of a slot. */
 TSI_INLINE uint8_t* tsi_place_address(const TsiSpace* s, const TsiPlace* at) {
-    const TsiClass* c = &s->classes->c[at->cls];
-    return tsi_chunk_base(s, tsi_line_chunk(at->line_id)) + ((size_t)tsi_line_number(at->line_id) << c->line_shift) +
-           tsi_class_offset(c, at->slot);
+    const TsiClass* shape = &s->classes->c[at->cls];
+    return tsi_chunk_base(s, tsi_line_chunk(at->line_id)) +
+           ((size_t)tsi_line_number(at->line_id) << shape->line_shift) + tsi_class_offset(shape, at->slot);
 }
 
 /* ---- reservation ---- */

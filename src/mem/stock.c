@@ -41,11 +41,11 @@ uint64_t tsi_stock_reserve(TsiSpace* s, uint64_t bytes, uint64_t step) {
 /* Changes the budget, and `left` with it. */
 static void set_budget_locked(TsiSpace* s, uint64_t to) {
     TSI_HOLDS(&s->lock);
-    TsiStock* k = &s->stock;
-    uint64_t was = tsi_load_relaxed(&k->budget);
-    tsi_store_relaxed(&k->budget, to);
-    if (k->lent > to - k->start) k->lent = to - k->start;
-    (void)tsi_add_relaxed(&k->left, (int64_t)to - (int64_t)was);
+    TsiStock* stock = &s->stock;
+    uint64_t was = tsi_load_relaxed(&stock->budget);
+    tsi_store_relaxed(&stock->budget, to);
+    if (stock->lent > to - stock->start) stock->lent = to - stock->start;
+    (void)tsi_add_relaxed(&stock->left, (int64_t)to - (int64_t)was);
 }
 
 /* Takes back up to `bytes` of lent room. */
@@ -59,49 +59,49 @@ static void take_back_locked(TsiSpace* s, uint64_t bytes) {
 /* Forgets bytes that went back too long ago. */
 static void age_locked(TsiSpace* s, uint32_t tick) {
     TSI_HOLDS(&s->lock);
-    TsiStock* k = &s->stock;
-    for (unsigned n = 0; n < TSI_STOCK_SLOTS && k->gone_tick != tick; n++) {
-        uint32_t oldest = ++k->gone_tick % TSI_STOCK_SLOTS;
-        k->gone_sum -= k->gone[oldest];
-        k->rued_sum -= k->rued[oldest];
-        k->gone[oldest] = k->rued[oldest] = 0;
+    TsiStock* stock = &s->stock;
+    for (unsigned n = 0; n < TSI_STOCK_SLOTS && stock->gone_tick != tick; n++) {
+        uint32_t oldest = ++stock->gone_tick % TSI_STOCK_SLOTS;
+        stock->gone_sum -= stock->gone[oldest];
+        stock->rued_sum -= stock->rued[oldest];
+        stock->gone[oldest] = stock->rued[oldest] = 0;
     }
-    k->gone_tick = tick;
+    stock->gone_tick = tick;
 }
 
 static void note_gone_locked(TsiSpace* s, uint64_t bytes, uint64_t ns) {
     TSI_HOLDS(&s->lock);
-    TsiStock* k = &s->stock;
+    TsiStock* stock = &s->stock;
     age_locked(s, tick_of(ns));
-    k->gone[k->gone_tick % TSI_STOCK_SLOTS] += bytes;
-    k->gone_sum += bytes;
+    stock->gone[stock->gone_tick % TSI_STOCK_SLOTS] += bytes;
+    stock->gone_sum += bytes;
 }
 
 /* Counts as regret as many of the `bytes` taken from the system as went back a moment ago, and raises the budget. */
 static void regret_locked(TsiSpace* s, uint64_t bytes, bool large) {
     TSI_HOLDS(&s->lock);
-    TsiStock* k = &s->stock;
+    TsiStock* stock = &s->stock;
     uint64_t ns = tsi_os.coarse_ns(), regretted = 0;
     age_locked(s, tick_of(ns));
 
     for (uint32_t n = 0; n < TSI_STOCK_SLOTS && regretted < bytes; n++) {
-        uint64_t* gone = &k->gone[(k->gone_tick - n) % TSI_STOCK_SLOTS];
+        uint64_t* gone = &stock->gone[(stock->gone_tick - n) % TSI_STOCK_SLOTS];
         uint64_t more = *gone < bytes - regretted ? *gone : bytes - regretted;
         *gone -= more;
         regretted += more;
     }
 
     if (regretted == 0) return;
-    k->gone_sum -= regretted;
-    k->rued[k->gone_tick % TSI_STOCK_SLOTS] += regretted;
-    k->rued_sum += regretted;
-    tsi_store_relaxed(&k->regretted, tsi_load_relaxed(&k->regretted) + regretted);
-    tsi_store_relaxed(&k->used_ns, ns);
+    stock->gone_sum -= regretted;
+    stock->rued[stock->gone_tick % TSI_STOCK_SLOTS] += regretted;
+    stock->rued_sum += regretted;
+    tsi_store_relaxed(&stock->regretted, tsi_load_relaxed(&stock->regretted) + regretted);
+    tsi_store_relaxed(&stock->used_ns, ns);
 
-    uint64_t budget = tsi_load_relaxed(&k->budget), learned = budget - k->lent, to = learned + regretted,
-             most = large ? k->limit : k->rued_sum / BALANCE;
+    uint64_t budget = tsi_load_relaxed(&stock->budget), learned = budget - stock->lent, to = learned + regretted,
+             most = large ? stock->limit : stock->rued_sum / BALANCE;
     if (to > most) to = most;
-    if (to > k->limit - k->lent) to = k->limit - k->lent;
+    if (to > stock->limit - stock->lent) to = stock->limit - stock->lent;
     if (to > learned) set_budget_locked(s, budget + (to - learned));
 }
 
@@ -115,15 +115,15 @@ static size_t change_locked(TsiSpace* s, const uint8_t* p, size_t bytes, bool se
         uint32_t chunk = (uint32_t)(at >> TSI_CHUNK_SHIFT);
         size_t low = (size_t)chunk << TSI_CHUNK_SHIFT, high = low + (1u << TSI_CHUNK_SHIFT);
         if (high > end) high = end;
-        TsiChunk* k = &s->chunks[chunk];
+        TsiChunk* record = &s->chunks[chunk];
         unsigned from = (unsigned)((at - low) >> TSI_STOCK_SHIFT), to = (unsigned)((high - low) >> TSI_STOCK_SHIFT);
         for (unsigned n = 0; n < WORDS && (set || tsi_chunk_is_stocked(s, chunk)); n++) {
-            uint64_t m = units_below(n, to) & ~units_below(n, from) & (set ? ~k->stock[n] : k->stock[n]);
-            k->stock[n] ^= m;
+            uint64_t m = units_below(n, to) & ~units_below(n, from) & (set ? ~record->stock[n] : record->stock[n]);
+            record->stock[n] ^= m;
             changed += (size_t)tsi_popcount(m) << TSI_STOCK_SHIFT;
         }
-        k->stock_tick = tick;
-        if (set) tsi_space_mark_kept(k);
+        record->stock_tick = tick;
+        if (set) tsi_space_mark_kept(record);
         mark(s, chunk);
         at = high;
     }
@@ -132,18 +132,18 @@ static size_t change_locked(TsiSpace* s, const uint8_t* p, size_t bytes, bool se
 
 size_t tsi_stock_take_locked(TsiSpace* s, const uint8_t* p, size_t bytes, bool large) {
     TSI_HOLDS(&s->lock);
-    TsiStock* k = &s->stock;
-    uint64_t kept = tsi_load_relaxed(&k->bytes);
+    TsiStock* stock = &s->stock;
+    uint64_t kept = tsi_load_relaxed(&stock->bytes);
     size_t found = 0;
     if (kept != 0) {
         uint64_t ns = tsi_os.coarse_ns();
         found = change_locked(s, p, bytes, false, tick_of(ns));
-        tsi_store_relaxed(&k->bytes, kept - found);
+        tsi_store_relaxed(&stock->bytes, kept - found);
         tsi_stock_unreserve(s, found);
         take_back_locked(s, found);
-        if (found != 0 && kept - found < tsi_load_relaxed(&k->budget) / 2) tsi_store_relaxed(&k->used_ns, ns);
+        if (found != 0 && kept - found < tsi_load_relaxed(&stock->budget) / 2) tsi_store_relaxed(&stock->used_ns, ns);
     }
-    if (k->gone_sum != 0 && found < bytes) regret_locked(s, bytes - found, large);
+    if (stock->gone_sum != 0 && found < bytes) regret_locked(s, bytes - found, large);
     return found;
 }
 
@@ -160,10 +160,11 @@ uint32_t tsi_stock_chunk_locked(const TsiSpace* s, unsigned cls, unsigned node) 
     for (uint32_t n = 0; n < words; n++) {
         for (uint64_t w = s->bits[n].stocked & ~s->bits[n].used; w != 0; w &= w - 1) {
             uint32_t chunk = n << 6 | tsi_ctz64(w);
-            const TsiChunk* k = &s->chunks[chunk];
-            if (s->nodes != 1 && k->asked_node != node + 1) continue;
-            if (tsi_parts_share(s, cls) && (k->stock[0] | k->stock[1]) == 0) continue; /* parts use half of a chunk */
-            if (!tsi_class_is_region(cls) || k->region_class == cls) return chunk;
+            const TsiChunk* record = &s->chunks[chunk];
+            if (s->nodes != 1 && record->asked_node != node + 1) continue;
+            if (tsi_parts_share(s, cls) && (record->stock[0] | record->stock[1]) == 0)
+                continue; /* parts use half of a chunk */
+            if (!tsi_class_is_region(cls) || record->region_class == cls) return chunk;
             if (found == TSI_STOCK_NONE) found = chunk; /* its map must be cleared first */
         }
     }
@@ -212,23 +213,23 @@ static void purge_bits(TsiSpace* s, unsigned cls, uint32_t chunk, const uint64_t
  * meanwhile. */
 static uint64_t evict_locked(TsiSpace* s, uint32_t chunk, uint64_t most) {
     TSI_HOLDS(&s->lock);
-    TsiChunk* k = &s->chunks[chunk];
+    TsiChunk* record = &s->chunks[chunk];
     uint64_t bits[WORDS] = {0}, bytes = 0;
 
     for (unsigned n = WORDS; n-- > 0 && bytes < most;) {
         uint64_t units = tsi_align_up(most < CHUNK_BYTES ? most - bytes : CHUNK_BYTES, tsi_os.page_bytes) >>
                          TSI_STOCK_SHIFT,
-                 have = tsi_popcount(k->stock[n]);
-        uint64_t stay = have > units ? tsi_lowest_bits(k->stock[n], (unsigned)(have - units)) : 0;
-        bits[n] = k->stock[n] & ~stay;
-        k->stock[n] = stay;
+                 have = tsi_popcount(record->stock[n]);
+        uint64_t stay = have > units ? tsi_lowest_bits(record->stock[n], (unsigned)(have - units)) : 0;
+        bits[n] = record->stock[n] & ~stay;
+        record->stock[n] = stay;
         bytes += (uint64_t)tsi_popcount(bits[n]) << TSI_STOCK_SHIFT;
     }
 
     mark(s, chunk);
     tsi_store_relaxed(&s->stock.bytes, tsi_load_relaxed(&s->stock.bytes) - bytes);
 
-    unsigned cls = k->last_class;
+    unsigned cls = record->last_class;
     tsi_chunk_hold_locked(s, chunk); /* K3 */
     tsi_space_give_begin(s);
     tsi_lock_give(&s->lock);
@@ -314,17 +315,17 @@ void tsi_stock_note_gone(TsiSpace* s, uint64_t bytes) {
 }
 
 void tsi_stock_poll(TsiSpace* s, uint64_t ns) {
-    TsiStock* k = &s->stock;
-    uint64_t used = tsi_load_relaxed(&k->used_ns);
-    if (tsi_load_relaxed(&k->budget) <= k->start || ns < used + TSI_STOCK_SECOND) return;
+    TsiStock* stock = &s->stock;
+    uint64_t used = tsi_load_relaxed(&stock->used_ns);
+    if (tsi_load_relaxed(&stock->budget) <= stock->start || ns < used + TSI_STOCK_SECOND) return;
     tsi_lock_take(&s->lock);
-    used = tsi_load_relaxed(&k->used_ns);
-    uint64_t seconds = ns < used ? 0 : (ns - used) / TSI_STOCK_SECOND, budget = tsi_load_relaxed(&k->budget);
+    used = tsi_load_relaxed(&stock->used_ns);
+    uint64_t seconds = ns < used ? 0 : (ns - used) / TSI_STOCK_SECOND, budget = tsi_load_relaxed(&stock->budget);
     if (seconds != 0) {
         uint64_t to = seconds < 64 ? budget >> seconds : 0;
-        set_budget_locked(s, to > k->start ? to : k->start);
-        tsi_store_relaxed(&k->used_ns, used + seconds * TSI_STOCK_SECOND);
-        int64_t left = tsi_load_relaxed(&k->left);
+        set_budget_locked(s, to > stock->start ? to : stock->start);
+        tsi_store_relaxed(&stock->used_ns, used + seconds * TSI_STOCK_SECOND);
+        int64_t left = tsi_load_relaxed(&stock->left);
         uint64_t freed = evict_coldest_locked(s, left < 0 ? (uint64_t)-left : 0);
         if (freed != 0) note_gone_locked(s, freed, ns);
     }
@@ -334,58 +335,59 @@ void tsi_stock_poll(TsiSpace* s, uint64_t ns) {
 /* ---- what phases that go on have emptied ---- */
 
 void tsi_stock_lend(TsiSpace* s, uint64_t bytes) {
-    TsiStock* k = &s->stock;
+    TsiStock* stock = &s->stock;
     if (!tsi_stock_learns(s)) return;
     tsi_lock_take(&s->lock);
-    uint64_t budget = tsi_load_relaxed(&k->budget), more = 0;
-    int64_t lacks = (int64_t)bytes - tsi_load_relaxed(&k->left);
-    if (lacks > 0) more = (uint64_t)lacks < k->limit - budget ? (uint64_t)lacks : k->limit - budget;
+    uint64_t budget = tsi_load_relaxed(&stock->budget), more = 0;
+    int64_t lacks = (int64_t)bytes - tsi_load_relaxed(&stock->left);
+    if (lacks > 0) more = (uint64_t)lacks < stock->limit - budget ? (uint64_t)lacks : stock->limit - budget;
     set_budget_locked(s, budget + more);
-    k->lent += more;
-    if (more != 0) tsi_store_relaxed(&k->used_ns, tsi_os.coarse_ns());
+    stock->lent += more;
+    if (more != 0) tsi_store_relaxed(&stock->used_ns, tsi_os.coarse_ns());
     uint64_t committed = tsi_load_relaxed(&s->committed_bytes);
-    if (committed > tsi_load_relaxed(&k->high)) tsi_store_relaxed(&k->high, committed);
+    if (committed > tsi_load_relaxed(&stock->high)) tsi_store_relaxed(&stock->high, committed);
     tsi_lock_give(&s->lock);
 }
 
 /* Returns true if growth gave back more than `committed` bytes within a tenth of a second: pages are missed at once. */
 static bool turns_over_locked(TsiSpace* s, uint64_t committed) {
     TSI_HOLDS(&s->lock);
-    TsiStock* k = &s->stock;
+    TsiStock* stock = &s->stock;
     uint32_t tick = tick_of(tsi_os.coarse_ns());
-    if (tick - k->grown_tick >= COLD_TICKS) {
-        k->grown_tick = tick;
-        k->grown_bytes = 0;
+    if (tick - stock->grown_tick >= COLD_TICKS) {
+        stock->grown_tick = tick;
+        stock->grown_bytes = 0;
     }
-    return k->grown_bytes > committed;
+    return stock->grown_bytes > committed;
 }
 
 void tsi_stock_grown_now(TsiSpace* s) {
-    TsiStock* k = &s->stock;
-    if (tsi_load_relaxed(&k->bytes) <= TOGETHER_BYTES) { /* a hint */
-        tsi_store_relaxed(&k->high, tsi_load_relaxed(&s->committed_bytes));
+    TsiStock* stock = &s->stock;
+    if (tsi_load_relaxed(&stock->bytes) <= TOGETHER_BYTES) { /* a hint */
+        tsi_store_relaxed(&stock->high, tsi_load_relaxed(&s->committed_bytes));
         return;
     }
     tsi_lock_take(&s->lock);
-    uint64_t committed = tsi_load_relaxed(&s->committed_bytes), high = tsi_load_relaxed(&k->high),
-             kept = tsi_load_relaxed(&k->bytes);
+    uint64_t committed = tsi_load_relaxed(&s->committed_bytes), high = tsi_load_relaxed(&stock->high),
+             kept = tsi_load_relaxed(&stock->bytes);
     if (committed > high && kept > TOGETHER_BYTES && !turns_over_locked(s, high)) {
         uint64_t need = committed - high < TOGETHER_BYTES ? TOGETHER_BYTES : committed - high,
                  freed = evict_coldest_locked(s, need < kept ? need : kept);
-        k->grown_bytes += freed;
+        stock->grown_bytes += freed;
         take_back_locked(s, freed);
     }
     committed = tsi_load_relaxed(&s->committed_bytes);
-    if (committed > high) tsi_store_relaxed(&k->high, committed);
+    if (committed > high) tsi_store_relaxed(&stock->high, committed);
     tsi_lock_give(&s->lock);
 }
 
 void tsi_stock_settle(TsiSpace* s) {
-    TsiStock* k = &s->stock;
+    TsiStock* stock = &s->stock;
     if (!tsi_stock_learns(s)) return;
     tsi_lock_take(&s->lock);
-    uint32_t words = (tsi_load_relaxed(&s->chunk_high) + 63) / 64, since = tick_of(tsi_os.coarse_ns()) - k->looked_tick;
-    uint64_t lent = k->lent, freed = 0;
+    uint32_t words = (tsi_load_relaxed(&s->chunk_high) + 63) / 64,
+             since = tick_of(tsi_os.coarse_ns()) - stock->looked_tick;
+    uint64_t lent = stock->lent, freed = 0;
 
     for (uint32_t chunk = 0; chunk < words * 64 && freed < lent; chunk++) {
         if (s->bits[chunk / 64].stocked == 0) chunk |= 63; /* none in this word */
@@ -394,7 +396,7 @@ void tsi_stock_settle(TsiSpace* s) {
             freed += evict_locked(s, chunk, lent - freed);
     }
 
-    int64_t left = tsi_load_relaxed(&k->left);
+    int64_t left = tsi_load_relaxed(&stock->left);
     take_back_locked(s, left > 0 ? (uint64_t)left : 0); /* for pages that went, and room never filled */
     tsi_lock_give(&s->lock);
 }

@@ -99,13 +99,13 @@ void tsi_units_place(TsiSpace* s, uint32_t from, uint32_t end, bool starts) {
     unsigned log2 = tsi_units_log2(s);
 
     for (uint32_t chunk = from >> log2; chunk << log2 < end; chunk++) {
-        TsiChunk* k = &s->chunks[chunk];
+        TsiChunk* record = &s->chunks[chunk];
         uint32_t units = units_in(s, chunk, from, end);
         bool free = !tsi_chunk_is_used(s, chunk), first = starts && chunk == from >> log2;
         if (free) {
-            if (TSI_UNLIKELY(k->huge)) tsi_space_avoid_huge(s, chunk);
-            k->units = 0;
-            k->last_class = TSI_CLASS_LARGE; /* pages of free units beside it may be in the stock */
+            if (TSI_UNLIKELY(record->huge)) tsi_space_avoid_huge(s, chunk);
+            record->units = 0;
+            record->last_class = TSI_CLASS_LARGE; /* pages of free units beside it may be in the stock */
             tsi_chunk_set_used(s, chunk, true);
         }
         if (units == all_units(s) && !first) {
@@ -116,20 +116,20 @@ void tsi_units_place(TsiSpace* s, uint32_t from, uint32_t end, bool starts) {
             uint32_t id = tsi_slab_id(chunk, tsi_ctz64(left));
             unit_begin(s, id, !first || tsi_unit_position(s, id) != from);
         }
-        set_units(s, chunk, k->units | units);
+        set_units(s, chunk, record->units | units);
         if (free) tsi_chunk_set_class(s, chunk, TSI_CLASS_LARGE);
     }
 }
 
 /* Frees a chunk that no large object uses any more. [pool lock] */
 static void close(TsiSpace* s, uint32_t chunk) {
-    TsiChunk* k = &s->chunks[chunk];
+    TsiChunk* record = &s->chunks[chunk];
     if (tsi_chunk_class(s, chunk) == TSI_CLASS_LARGE) tsi_floors_raise(s, chunk, 1u << tsi_units_log2(s));
     tsi_chunk_set_class(s, chunk, 0);
-    k->last_class = TSI_CLASS_LARGE;
-    if (k->held) return; /* tsi_chunk_unhold_locked does it */
-    if (k->meta_kept) tsi_chunk_give_words(s, chunk);
-    else if (!tsi_chunk_has_stock(k)) tsi_space_mark_gone(k);
+    record->last_class = TSI_CLASS_LARGE;
+    if (record->held) return; /* tsi_chunk_unhold_locked does it */
+    if (record->meta_kept) tsi_chunk_give_words(s, chunk);
+    else if (!tsi_chunk_has_stock(record)) tsi_space_mark_gone(record);
     tsi_chunk_set_used(s, chunk, false);
 }
 

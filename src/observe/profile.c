@@ -136,43 +136,44 @@ void tsi_profile_grown(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32_t end) {
 
 /* ---- tables ---- */
 
-bool tsi_profile_init(TsiProfile* p, uint64_t mean, bool escapes) {
+bool tsi_profile_init(TsiProfile* profile, uint64_t mean, bool escapes) {
     const size_t stacks = TSI_PROFILE_STACKS * sizeof(TsiProfileStack),
                  live = TSI_PROFILE_LIVE * sizeof(TsiProfileLive);
-    p->mean = mean == 0 && escapes ? 1 : mean;
-    p->escapes = escapes;
-    tsi_lock_init(&p->lock, TSI_LOCK_PROFILE);
-    if (p->mean == 0) return true;
-    p->mapping_bytes = tsi_align_up(stacks + live + TSI_PROFILE_INDEX * sizeof *p->index, tsi_os.page_bytes);
-    uint8_t* at = tsi_os_map(p->mapping_bytes);
+    profile->mean = mean == 0 && escapes ? 1 : mean;
+    profile->escapes = escapes;
+    tsi_lock_init(&profile->lock, TSI_LOCK_PROFILE);
+    if (profile->mean == 0) return true;
+    profile->mapping_bytes =
+        tsi_align_up(stacks + live + TSI_PROFILE_INDEX * sizeof *profile->index, tsi_os.page_bytes);
+    uint8_t* at = tsi_os_map(profile->mapping_bytes);
     if (at == NULL) return false;
-    p->stacks = (TsiProfileStack*)(void*)at;
-    p->live = (TsiProfileLive*)(void*)(at + stacks);
-    p->index = (uint16_t*)(void*)(at + stacks + live);
+    profile->stacks = (TsiProfileStack*)(void*)at;
+    profile->live = (TsiProfileLive*)(void*)(at + stacks);
+    profile->index = (uint16_t*)(void*)(at + stacks + live);
     return true;
 }
 
-void tsi_profile_destroy(TsiProfile* p) {
-    if (p->stacks != NULL) tsi_os.unmap(p->stacks, p->mapping_bytes);
-    p->stacks = NULL;
+void tsi_profile_destroy(TsiProfile* profile) {
+    if (profile->stacks != NULL) tsi_os.unmap(profile->stacks, profile->mapping_bytes);
+    profile->stacks = NULL;
 }
 
 /* The record of a stack, a label and a maker; NULL when there is no room. */
-static TsiProfileStack* stack_locked(TsiProfile* p, uint32_t label, uint32_t maker, const uintptr_t* frames,
+static TsiProfileStack* stack_locked(TsiProfile* profile, uint32_t label, uint32_t maker, const uintptr_t* frames,
                                      unsigned depth) {
-    TSI_HOLDS(&p->lock);
+    TSI_HOLDS(&profile->lock);
     uint64_t hash = label | (uint64_t)maker << 32;
     for (unsigned n = 0; n < depth; n++) hash = (hash ^ frames[n]) * 0x9e3779b97f4a7c15ull, hash ^= hash >> 29;
     uint32_t at = (uint32_t)(hash >> 32) & (TSI_PROFILE_INDEX - 1);
-    for (; p->index[at] != 0; at = (at + 1) & (TSI_PROFILE_INDEX - 1)) {
-        TsiProfileStack* s = &p->stacks[p->index[at] - 1];
+    for (; profile->index[at] != 0; at = (at + 1) & (TSI_PROFILE_INDEX - 1)) {
+        TsiProfileStack* s = &profile->stacks[profile->index[at] - 1];
         bool same = s->hash == hash && s->label == label && s->maker == maker && s->depth == depth;
         if (same && memcmp(s->frames, frames, depth * sizeof *frames) == 0) return s;
     }
-    if (p->stack_count == TSI_PROFILE_STACKS) return NULL;
-    TsiProfileStack* s = &p->stacks[p->stack_count++];
-    p->index[at] = (uint16_t)p->stack_count;
-    p->index_pages |= 1u << at * sizeof *p->index / tsi_os.page_bytes;
+    if (profile->stack_count == TSI_PROFILE_STACKS) return NULL;
+    TsiProfileStack* s = &profile->stacks[profile->stack_count++];
+    profile->index[at] = (uint16_t)profile->stack_count;
+    profile->index_pages |= 1u << at * sizeof *profile->index / tsi_os.page_bytes;
     s->label = label;
     s->maker = (uint16_t)maker;
     s->depth = (uint16_t)depth;
@@ -208,21 +209,21 @@ static bool is_live(TsiArena* a, const TsiProfileLive* l) {
 /* Drops samples whose object has ended. */
 static void tidy_locked(TsiArena* a) {
     TSI_HOLDS(&a->profile.lock);
-    TsiProfile* p = &a->profile;
+    TsiProfile* profile = &a->profile;
     uint32_t kept = 0;
-    for (uint32_t n = 0; n < p->live_count; n++)
-        if (is_live(a, &p->live[n])) p->live[kept++] = p->live[n];
-    p->live_count = kept;
-    p->lost_since = 0;
+    for (uint32_t n = 0; n < profile->live_count; n++)
+        if (is_live(a, &profile->live[n])) profile->live[kept++] = profile->live[n];
+    profile->live_count = kept;
+    profile->lost_since = 0;
 }
 
 static bool live_room_locked(TsiArena* a) {
     TSI_HOLDS(&a->profile.lock);
-    TsiProfile* p = &a->profile;
+    TsiProfile* profile = &a->profile;
     /* Only now and then: otherwise a full table of living objects would be walked for each sample. */
-    if (p->live_count == TSI_PROFILE_LIVE && p->lost_since == 0) tidy_locked(a);
-    if (p->live_count < TSI_PROFILE_LIVE) return true;
-    p->lost_since = (p->lost_since + 1) % TSI_PROFILE_PATIENCE;
+    if (profile->live_count == TSI_PROFILE_LIVE && profile->lost_since == 0) tidy_locked(a);
+    if (profile->live_count < TSI_PROFILE_LIVE) return true;
+    profile->lost_since = (profile->lost_since + 1) % TSI_PROFILE_PATIENCE;
     return false;
 }
 
@@ -259,10 +260,10 @@ static bool is_told_locked(TsiArena* a, TsiRef ref) {
 }
 
 /* Counts a sample whose object lived as its phase was drained for its stack. */
-static void escaped_locked(TsiProfile* p, TsiProfileLive* l) {
-    TSI_HOLDS(&p->lock);
-    TsiProfileStack* s = &p->stacks[l->stack];
-    double weight = tsi_profile_weight(l->bytes, p->mean);
+static void escaped_locked(TsiProfile* profile, TsiProfileLive* l) {
+    TSI_HOLDS(&profile->lock);
+    TsiProfileStack* s = &profile->stacks[l->stack];
+    double weight = tsi_profile_weight(l->bytes, profile->mean);
     if (!l->gain) s->escaped_objects += weight;
     s->escaped_bytes += weight * (double)l->bytes;
     l->escaped = true;
@@ -271,74 +272,74 @@ static void escaped_locked(TsiProfile* p, TsiProfileLive* l) {
 void tsi_profile_record(TsiBinding* b, const void* object, uint64_t gained, TsiRef ref, uint32_t maker,
                         TsiCaller from) {
     TsiArena* a = b->arena;
-    TsiProfile* p = &a->profile;
+    TsiProfile* profile = &a->profile;
     TsiPlace at;
     uintptr_t frames[TSI_PROFILE_FRAMES];
     int saved = errno;
     if (tsi_space_locate(&a->space, object, &at) != TSI_PLACE_OK) return; /* released meanwhile */
     uint64_t bytes = tsi_place_bytes(&a->space, &at);
     if (bytes == 0) return; /* the same */
-    if (p->mean == 1 && is_of_ring(a, ref)) return;
+    if (profile->mean == 1 && is_of_ring(a, ref)) return;
     if (gained != 0) bytes = gained;
     uint32_t label =
         tsi_ref_is_current(&a->phases, ref) ? tsi_inc_label(tsi_inc(&a->phases, tsi_ref_index(ref))) : TSI_LABEL_NONE;
     TsiProfileLive live = {.bytes = bytes, .era = tsi_ref_era(ref), .gain = gained != 0};
     bool lives = name_object(b, object, &at, ref, &live);
     unsigned depth = tsi_profile_frames(b, from, frames, TSI_PROFILE_FRAMES);
-    double weight = tsi_profile_weight(bytes, p->mean);
-    tsi_lock_take(&p->lock);
-    p->samples++;
-    TsiProfileStack* s = stack_locked(p, label, maker, frames, depth);
+    double weight = tsi_profile_weight(bytes, profile->mean);
+    tsi_lock_take(&profile->lock);
+    profile->samples++;
+    TsiProfileStack* s = stack_locked(profile, label, maker, frames, depth);
     if (s == NULL) {
-        p->lost_stacks++;
+        profile->lost_stacks++;
     } else {
         s->objects += weight;
         s->bytes += weight * (double)bytes;
-        live.stack = (uint32_t)(s - p->stacks);
-        if (TSI_UNLIKELY(is_told_locked(a, ref))) escaped_locked(p, &live);
-        if (lives && live_room_locked(a)) p->live[p->live_count++] = live;
-        else p->lost_live += lives;
-        if (p->live_count > p->live_high) p->live_high = p->live_count;
+        live.stack = (uint32_t)(s - profile->stacks);
+        if (TSI_UNLIKELY(is_told_locked(a, ref))) escaped_locked(profile, &live);
+        if (lives && live_room_locked(a)) profile->live[profile->live_count++] = live;
+        else profile->lost_live += lives;
+        if (profile->live_count > profile->live_high) profile->live_high = profile->live_count;
     }
-    tsi_lock_give(&p->lock);
+    tsi_lock_give(&profile->lock);
     errno = saved;
 }
 
 void tsi_profile_escaped(TsiArena* a, TsiRef ref) {
-    TsiProfile* p = &a->profile;
+    TsiProfile* profile = &a->profile;
     uint64_t era = tsi_ref_era(ref);
     uint32_t kept = 0;
-    tsi_lock_take(&p->lock);
-    for (uint32_t n = 0; n < p->live_count; n++) {
-        TsiProfileLive* l = &p->live[n];
+    tsi_lock_take(&profile->lock);
+    for (uint32_t n = 0; n < profile->live_count; n++) {
+        TsiProfileLive* l = &profile->live[n];
         if (l->era == era) {
             if (!is_live(a, l)) continue;
-            escaped_locked(p, l);
+            escaped_locked(profile, l);
         }
-        p->live[kept++] = *l;
+        profile->live[kept++] = *l;
     }
-    p->live_count = kept;
+    profile->live_count = kept;
     tsi_store_release(&tsi_inc(&a->phases, tsi_ref_index(ref))->told, true); /* pairs with is_told_locked */
-    tsi_lock_give(&p->lock);
+    tsi_lock_give(&profile->lock);
 }
 
 size_t tsi_profile_bytes(TsiArena* a) {
-    TsiProfile* p = &a->profile;
-    if (p->mean == 0) return 0;
-    tsi_lock_take(&p->lock);
-    size_t stacks = p->stack_count * sizeof *p->stacks, live = p->live_high * sizeof *p->live,
-           index = tsi_popcount(p->index_pages);
-    tsi_lock_give(&p->lock);
+    TsiProfile* profile = &a->profile;
+    if (profile->mean == 0) return 0;
+    tsi_lock_take(&profile->lock);
+    size_t stacks = profile->stack_count * sizeof *profile->stacks, live = profile->live_high * sizeof *profile->live,
+           index = tsi_popcount(profile->index_pages);
+    tsi_lock_give(&profile->lock);
     return tsi_align_up(stacks, tsi_os.page_bytes) + tsi_align_up(live, tsi_os.page_bytes) + index * tsi_os.page_bytes;
 }
 
 void tsi_profile_copy(TsiArena* a, TsiProfileStack* stacks, TsiProfileLive* live, TsiProfileCounts* counts) {
-    TsiProfile* p = &a->profile;
-    tsi_lock_take(&p->lock);
+    TsiProfile* profile = &a->profile;
+    tsi_lock_take(&profile->lock);
     tidy_locked(a);
-    *counts = (TsiProfileCounts){p->mean,        p->samples,    p->lost_stacks, p->lost_live,
-                                 p->stack_count, p->live_count, p->escapes};
-    memcpy(stacks, p->stacks, p->stack_count * sizeof *stacks);
-    memcpy(live, p->live, p->live_count * sizeof *live);
-    tsi_lock_give(&p->lock);
+    *counts = (TsiProfileCounts){profile->mean,        profile->samples,    profile->lost_stacks, profile->lost_live,
+                                 profile->stack_count, profile->live_count, profile->escapes};
+    memcpy(stacks, profile->stacks, profile->stack_count * sizeof *stacks);
+    memcpy(live, profile->live, profile->live_count * sizeof *live);
+    tsi_lock_give(&profile->lock);
 }

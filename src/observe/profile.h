@@ -35,8 +35,8 @@
 #include "state/arena.h"
 
 /* Makes the tables for a mean distance, of 1 where there is none and `escapes`; false without memory. */
-bool tsi_profile_init(TsiProfile* p, uint64_t mean, bool escapes);
-void tsi_profile_destroy(TsiProfile* p);
+bool tsi_profile_init(TsiProfile* profile, uint64_t mean, bool escapes);
+void tsi_profile_destroy(TsiProfile* profile);
 /* The distance to a thread's first mark. */
 void tsi_profile_start(TsiBinding* b, uint64_t mean);
 /* Returns the slots of `ready`, of `bytes` bytes each, that a refill may hand out; marks the line if that is not all.

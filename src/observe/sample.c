@@ -49,23 +49,23 @@ static void rise(_Atomic uint64_t* max, uint64_t v) {
 
 /* Adds a sample: wall, cpu, wait from sum[at], maxima from sum[at + 3]; sets `out` to them. Returns false if it is
  * dropped. */
-static bool book(TsiSamples* s, unsigned at, TsiStopwatch since, uint64_t out[3]) {
+static bool book(TsiSamples* samples, unsigned at, TsiStopwatch since, uint64_t out[3]) {
     Elapsed e = elapsed(since);
     uint64_t wall = less(e.wall, cost.wall), ran = less(e.cpu, cost.cpu), whole = less(e.whole, cost.whole);
     if (ran > whole + SKEW_NS) {
-        add(&s->dropped, 1);
+        add(&samples->dropped, 1);
         return false;
     }
     uint64_t cpu = least(ran, wall), wait = less(wall, cpu + e.slept), late = less(whole, ran + e.slept + wait);
-    _Atomic uint64_t* read = &s->read[at > TSI_SAMPLE_REPAIR];
+    _Atomic uint64_t* read = &samples->read[at > TSI_SAMPLE_REPAIR];
     add(read, e.cpu);
     uint64_t all = tsi_load_relaxed(read); /* 0 while a coarse clock has not moved */
-    uint64_t its = all != 0 ? tsi_share(late, tsi_load_relaxed(&s->sum[at + 1]) + cpu, all) : 0;
+    uint64_t its = all != 0 ? tsi_share(late, tsi_load_relaxed(&samples->sum[at + 1]) + cpu, all) : 0;
     wait += its;
     uint64_t v[3] = {wall + its, cpu, wait};
     for (unsigned n = 0; n < 3; n++) {
-        add(&s->sum[at + n], v[n]);
-        rise(&s->sum[at + 3 + n], v[n]);
+        add(&samples->sum[at + n], v[n]);
+        rise(&samples->sum[at + 3 + n], v[n]);
     }
     memcpy(out, v, sizeof v);
     return true;
@@ -79,9 +79,9 @@ bool tsi_sample_stop_alloc(TsiBinding* b, TsiStopwatch since, uint64_t ns[3]) {
 }
 
 void tsi_sample_label(TsiBinding* b, TsiRef of, const uint64_t ns[3]) {
-    const TsiPhases* p = &b->arena->phases;
-    uint32_t at = tsi_ref_is_current(p, of) ? tsi_inc_label(tsi_inc(p, tsi_ref_index(of))) : TSI_LABEL_NONE;
-    TsiLabelShard* s = &tsi_label(&p->labels, at)->shard[b->index % TSI_LABEL_SHARDS];
+    const TsiPhases* phases = &b->arena->phases;
+    uint32_t at = tsi_ref_is_current(phases, of) ? tsi_inc_label(tsi_inc(phases, tsi_ref_index(of))) : TSI_LABEL_NONE;
+    TsiLabelShard* s = &tsi_label(&phases->labels, at)->shard[b->index % TSI_LABEL_SHARDS];
     tsi_add_relaxed(&s->samples, 1);
     for (unsigned n = 0; n < 3; n++) tsi_add_relaxed(&s->sample_ns[n], ns[n]);
 }

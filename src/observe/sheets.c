@@ -62,14 +62,14 @@ static size_t incs_bytes(const TsiSheets* t) { return t->incs * sizeof(uint32_t)
 
 /* ---- faults ---- */
 
-bool tsi_sheets_own(const TsiSheets* t, const void* p) {
-    return (uintptr_t)p - (uintptr_t)t->base < (size_t)t->places * TSI_SHEET_BYTES;
+bool tsi_sheets_own(const TsiSheets* sheets, const void* p) {
+    return (uintptr_t)p - (uintptr_t)sheets->base < (size_t)sheets->places * TSI_SHEET_BYTES;
 }
 
-static const Record* record_of(const TsiSheets* t, const Sheet* s, size_t offset) {
+static const Record* record_of(const TsiSheets* sheets, const Sheet* s, size_t offset) {
     const Record* before = NULL; /* the object before the address, if it is in none */
     for (uint32_t n = 0; n < RECORDS; n++) {
-        const Record* r = &t->record[n];
+        const Record* r = &sheets->record[n];
         if (r->serial != s->serial || r->offset > offset) continue;
         if (before == NULL || r->offset > before->offset) before = r;
     }
@@ -102,10 +102,10 @@ static void put_ago(Words* w, uint64_t since_ns) {
     else PUT(w, "%" PRIu64 " s", us / 1000000);
 }
 
-static void tell(const TsiSheets* t, const Sheet* s, const void* address, uintptr_t pc) {
+static void tell(const TsiSheets* sheets, const Sheet* s, const void* address, uintptr_t pc) {
     static Words w; /* too large for a signal's stack; two threads that fault at once may garble it */
-    size_t offset = (size_t)((const uint8_t*)address - t->base) - (size_t)s->head * TSI_SHEET_BYTES;
-    const Record* r = record_of(t, s, offset);
+    size_t offset = (size_t)((const uint8_t*)address - sheets->base) - (size_t)s->head * TSI_SHEET_BYTES;
+    const Record* r = record_of(sheets, s, offset);
 
     w.used = 0;
     PUT(&w, "temporal-slab: late access to phase \"%s\" (era %" PRIu64 "), ", s->label, tsi_ref_era(s->ref));
@@ -133,15 +133,16 @@ static void tell(const TsiSheets* t, const Sheet* s, const void* address, uintpt
 
 static void on_fault(const void* address, uintptr_t pc) {
     for (unsigned n = 0; n < TOLD_MAX; n++) {
-        const TsiSheets* t = tsi_load_acquire(&known[n]); /* pairs with the release in tsi_sheets_open: it is whole */
-        if (t == NULL || !tsi_sheets_own(t, address)) continue;
-        const Sheet* s = &t->sheets[((const uint8_t*)address - t->base) / TSI_SHEET_BYTES];
+        const TsiSheets* sheets =
+            tsi_load_acquire(&known[n]); /* pairs with the release in tsi_sheets_open: it is whole */
+        if (sheets == NULL || !tsi_sheets_own(sheets, address)) continue;
+        const Sheet* s = &sheets->sheets[((const uint8_t*)address - sheets->base) / TSI_SHEET_BYTES];
         if (s->state == SHEET_TAIL) {
-            const Sheet* head = &t->sheets[s->head];
+            const Sheet* head = &sheets->sheets[s->head];
             if (head->serial != s->serial) return;
             s = head;
         }
-        if (s->state == SHEET_CLOSED) tell(t, s, address, pc);
+        if (s->state == SHEET_CLOSED) tell(sheets, s, address, pc);
     }
 }
 
@@ -149,83 +150,83 @@ static void on_fault(const void* address, uintptr_t pc) {
 
 TsiSheets* tsi_sheets_open(TsiArena* a) {
     size_t bytes = most_bytes;
-    TsiSheets* t = tsi_os_map(sizeof *t);
-    if (t == NULL) return NULL;
-    t->arena = a;
-    t->incs = a->phases.incs.capacity;
+    TsiSheets* sheets = tsi_os_map(sizeof *sheets);
+    if (sheets == NULL) return NULL;
+    sheets->arena = a;
+    sheets->incs = a->phases.incs.capacity;
 
-    while ((t->reserved = tsi_os.reserve(bytes + align_most)) == NULL && bytes > least_bytes) bytes /= 2;
-    t->reserved_bytes = bytes + align_most;
-    t->base = (uint8_t*)tsi_align_up((uintptr_t)t->reserved, align_most);
-    t->places = (uint32_t)(bytes / TSI_SHEET_BYTES);
+    while ((sheets->reserved = tsi_os.reserve(bytes + align_most)) == NULL && bytes > least_bytes) bytes /= 2;
+    sheets->reserved_bytes = bytes + align_most;
+    sheets->base = (uint8_t*)tsi_align_up((uintptr_t)sheets->reserved, align_most);
+    sheets->places = (uint32_t)(bytes / TSI_SHEET_BYTES);
 
-    t->sheets = tsi_os_map(sheets_bytes(t));
-    t->record = tsi_os_map(RECORDS * sizeof(Record));
-    t->newest = tsi_os_map(incs_bytes(t));
-    t->current = tsi_os_map(incs_bytes(t));
+    sheets->sheets = tsi_os_map(sheets_bytes(sheets));
+    sheets->record = tsi_os_map(RECORDS * sizeof(Record));
+    sheets->newest = tsi_os_map(incs_bytes(sheets));
+    sheets->current = tsi_os_map(incs_bytes(sheets));
 
-    bool whole =
-        t->reserved != NULL && t->sheets != NULL && t->record != NULL && t->newest != NULL && t->current != NULL;
+    bool whole = sheets->reserved != NULL && sheets->sheets != NULL && sheets->record != NULL &&
+                 sheets->newest != NULL && sheets->current != NULL;
     if (!whole || !tsi_os_on_fault(on_fault)) {
-        tsi_sheets_close(t);
+        tsi_sheets_close(sheets);
         return NULL;
     }
 
     tsi_lock_take(&tsi_stand_in_lock);
     for (unsigned n = 0; n < TOLD_MAX; n++) {
         if (tsi_load_relaxed(&known[n]) != NULL) continue;
-        tsi_store_release(&known[n], t); /* pairs with on_fault */
+        tsi_store_release(&known[n], sheets); /* pairs with on_fault */
         break;
     }
     tsi_lock_give(&tsi_stand_in_lock);
-    return t;
+    return sheets;
 }
 
-void tsi_sheets_close(TsiSheets* t) {
+void tsi_sheets_close(TsiSheets* sheets) {
     tsi_lock_take(&tsi_stand_in_lock);
     for (unsigned n = 0; n < TOLD_MAX; n++)
-        if (tsi_load_relaxed(&known[n]) == t) tsi_store_relaxed(&known[n], NULL);
+        if (tsi_load_relaxed(&known[n]) == sheets) tsi_store_relaxed(&known[n], NULL);
     tsi_lock_give(&tsi_stand_in_lock);
 
-    for (void *block = t->blocks, *next; block != NULL; block = next) {
+    for (void *block = sheets->blocks, *next; block != NULL; block = next) {
         next = *(void**)block;
         tsi_os_drop(block, CELLS * sizeof(Cell));
     }
 
-    if (t->reserved != NULL) tsi_os.unmap(t->reserved, t->reserved_bytes);
-    tsi_os_drop(t->sheets, sheets_bytes(t));
-    tsi_os_drop(t->record, RECORDS * sizeof(Record));
-    tsi_os_drop(t->newest, incs_bytes(t));
-    tsi_os_drop(t->current, incs_bytes(t));
-    tsi_os_drop(t, sizeof *t);
+    if (sheets->reserved != NULL) tsi_os.unmap(sheets->reserved, sheets->reserved_bytes);
+    tsi_os_drop(sheets->sheets, sheets_bytes(sheets));
+    tsi_os_drop(sheets->record, RECORDS * sizeof(Record));
+    tsi_os_drop(sheets->newest, incs_bytes(sheets));
+    tsi_os_drop(sheets->current, incs_bytes(sheets));
+    tsi_os_drop(sheets, sizeof *sheets);
 }
 
 /* ---- cells ---- */
 
-void* tsi_sheet_cell_take(TsiSheets* t) {
+void* tsi_sheet_cell_take(TsiSheets* sheets) {
     tsi_lock_take(&tsi_stand_in_lock);
-    if (t->cells == NULL) {
+    if (sheets->cells == NULL) {
         Cell* block = tsi_os_map(CELLS * sizeof *block);
         for (unsigned n = 1; block != NULL && n < CELLS; n++) { /* the first chains the blocks */
-            block[n].next = t->cells;
-            t->cells = &block[n];
+            block[n].next = sheets->cells;
+            sheets->cells = &block[n];
         }
         if (block != NULL) {
-            *(void**)(void*)block = t->blocks;
-            t->blocks = block;
+            *(void**)(void*)block = sheets->blocks;
+            sheets->blocks = block;
         }
     }
-    Cell* c = t->cells;
-    if (c != NULL) t->cells = c->next;
+    Cell* c = sheets->cells;
+    if (c != NULL) sheets->cells = c->next;
     tsi_lock_give(&tsi_stand_in_lock);
     return c;
 }
 
-void tsi_sheet_cell_give(TsiSheets* t, void* cell) {
+void tsi_sheet_cell_give(TsiSheets* sheets, void* cell) {
     tsi_lock_take(&tsi_stand_in_lock);
     Cell* c = cell;
-    c->next = t->cells;
-    t->cells = c;
+    c->next = sheets->cells;
+    sheets->cells = c;
     tsi_lock_give(&tsi_stand_in_lock);
 }
 
@@ -233,101 +234,102 @@ void tsi_sheet_cell_give(TsiSheets* t, void* cell) {
 
 static uint8_t* address_of(const TsiSheets* t, uint32_t place) { return t->base + (size_t)place * TSI_SHEET_BYTES; }
 
-static bool has_ended(const TsiSheets* t, const Sheet* s) {
-    uint64_t word = tsi_load_relaxed(&tsi_inc(&t->arena->phases, tsi_ref_index(s->ref))->word);
+static bool has_ended(const TsiSheets* sheets, const Sheet* s) {
+    uint64_t word = tsi_load_relaxed(&tsi_inc(&sheets->arena->phases, tsi_ref_index(s->ref))->word);
     return word >> 2 != tsi_ref_era(s->ref) || (word & TSI_INC_STATE) != TSI_INC_ACTIVE;
 }
 
-static void close_locked(TsiSheets* t, uint32_t place) {
+static void close_locked(TsiSheets* sheets, uint32_t place) {
     TSI_HOLDS(&tsi_stand_in_lock);
-    Sheet* s = &t->sheets[place];
+    Sheet* s = &sheets->sheets[place];
     s->state = SHEET_CLOSED;
     s->closed_ns = tsi_os.now_ns();
-    (void)tsi_os.purge(address_of(t, place), (size_t)s->count * TSI_SHEET_BYTES, TSI_PURGE_UNCOMMIT);
+    (void)tsi_os.purge(address_of(sheets, place), (size_t)s->count * TSI_SHEET_BYTES, TSI_PURGE_UNCOMMIT);
 }
 
 /* Returns the first of `count` places in a row that are free or closed, the next in turn; UINT32_MAX if there are
  * none. */
-static uint32_t find_locked(const TsiSheets* t, uint32_t count, uint32_t align) {
+static uint32_t find_locked(const TsiSheets* sheets, uint32_t count, uint32_t align) {
     TSI_HOLDS(&tsi_stand_in_lock);
-    uint32_t from = t->next;
-    for (uint32_t looked = 0, run = 0; looked < t->places + count; looked++, from++) {
-        if (from >= t->places) from = run = 0;
-        const Sheet* s = &t->sheets[from];
-        const Sheet* head = s->state == SHEET_TAIL ? &t->sheets[s->head] : s;
+    uint32_t from = sheets->next;
+    for (uint32_t looked = 0, run = 0; looked < sheets->places + count; looked++, from++) {
+        if (from >= sheets->places) from = run = 0;
+        const Sheet* s = &sheets->sheets[from];
+        const Sheet* head = s->state == SHEET_TAIL ? &sheets->sheets[s->head] : s;
         bool free = head->state != SHEET_OPEN || head->serial != s->serial;
-        bool begins = (uintptr_t)address_of(t, from) % align == 0;
+        bool begins = (uintptr_t)address_of(sheets, from) % align == 0;
         run = free && (run != 0 || begins) ? run + 1 : 0;
         if (run == count) return from + 1 - count;
     }
     return UINT32_MAX;
 }
 
-static uint32_t open_locked(TsiSheets* t, TsiRef ref, uint32_t count, uint32_t align) {
+static uint32_t open_locked(TsiSheets* sheets, TsiRef ref, uint32_t count, uint32_t align) {
     TSI_HOLDS(&tsi_stand_in_lock);
-    uint32_t place = find_locked(t, count, align), at = tsi_ref_index(ref);
-    if (place == UINT32_MAX || tsi_os.commit(address_of(t, place), (size_t)count * TSI_SHEET_BYTES) != 0)
+    uint32_t place = find_locked(sheets, count, align), at = tsi_ref_index(ref);
+    if (place == UINT32_MAX || tsi_os.commit(address_of(sheets, place), (size_t)count * TSI_SHEET_BYTES) != 0)
         return UINT32_MAX;
 
-    t->next = place + count;
-    Sheet* s = &t->sheets[place];
-    *s = (Sheet){.ref = ref, .serial = ++t->serials, .state = SHEET_OPEN, .count = count, .head = place};
-    memcpy(s->label, tsi_inc(&t->arena->phases, at)->label, sizeof s->label);
+    sheets->next = place + count;
+    Sheet* s = &sheets->sheets[place];
+    *s = (Sheet){.ref = ref, .serial = ++sheets->serials, .state = SHEET_OPEN, .count = count, .head = place};
+    memcpy(s->label, tsi_inc(&sheets->arena->phases, at)->label, sizeof s->label);
     if (s->label[0] == 0) memcpy(s->label, "(unlabeled)", sizeof "(unlabeled)");
 
     for (uint32_t n = 1; n < count; n++)
-        t->sheets[place + n] = (Sheet){.serial = s->serial, .state = SHEET_TAIL, .head = place};
+        sheets->sheets[place + n] = (Sheet){.serial = s->serial, .state = SHEET_TAIL, .head = place};
 
-    s->older = t->newest[at];
-    t->newest[at] = place + 1;
+    s->older = sheets->newest[at];
+    sheets->newest[at] = place + 1;
     return place;
 }
 
 /* Ends the filling of the incarnation's current sheet, and closes it if nothing lives there. */
-static void leave_current_locked(TsiSheets* t, uint32_t at) {
+static void leave_current_locked(TsiSheets* sheets, uint32_t at) {
     TSI_HOLDS(&tsi_stand_in_lock);
-    uint32_t place = t->current[at];
-    t->current[at] = 0;
-    if (place != 0 && t->sheets[place - 1].state == SHEET_OPEN && t->sheets[place - 1].live == 0)
-        close_locked(t, place - 1);
+    uint32_t place = sheets->current[at];
+    sheets->current[at] = 0;
+    if (place != 0 && sheets->sheets[place - 1].state == SHEET_OPEN && sheets->sheets[place - 1].live == 0)
+        close_locked(sheets, place - 1);
 }
 
 /* Returns the place of a sheet of the incarnation with room for `bytes`, opened if need be; or UINT32_MAX. */
-static uint32_t roomy_locked(TsiSheets* t, TsiRef ref, size_t bytes, size_t align) {
+static uint32_t roomy_locked(TsiSheets* sheets, TsiRef ref, size_t bytes, size_t align) {
     TSI_HOLDS(&tsi_stand_in_lock);
-    uint32_t at = tsi_ref_index(ref), place = t->current[at];
+    uint32_t at = tsi_ref_index(ref), place = sheets->current[at];
     if (bytes > TSI_SHEET_BYTES / 4 || align > TSI_SHEET_BYTES / 4) {
         size_t all = (bytes + TSI_SHEET_BYTES - 1) / TSI_SHEET_BYTES;
-        return all < t->places ? open_locked(t, ref, (uint32_t)all, align > TSI_SHEET_BYTES ? (uint32_t)align : 1)
-                               : UINT32_MAX;
+        return all < sheets->places
+                   ? open_locked(sheets, ref, (uint32_t)all, align > TSI_SHEET_BYTES ? (uint32_t)align : 1)
+                   : UINT32_MAX;
     }
 
     if (place != 0) {
-        const Sheet* s = &t->sheets[place - 1];
+        const Sheet* s = &sheets->sheets[place - 1];
         bool its = s->ref == ref && s->state == SHEET_OPEN;
         if (its && tsi_align_up(s->used, align) + bytes <= TSI_SHEET_BYTES) return place - 1;
-        if (its) leave_current_locked(t, at);
+        if (its) leave_current_locked(sheets, at);
     }
 
-    place = open_locked(t, ref, 1, 1);
-    if (place != UINT32_MAX) t->current[at] = place + 1;
+    place = open_locked(sheets, ref, 1, 1);
+    if (place != UINT32_MAX) sheets->current[at] = place + 1;
     return place;
 }
 
-void* tsi_sheet_take(TsiSheets* t, TsiRef ref, size_t size, size_t align) {
+void* tsi_sheet_take(TsiSheets* sheets, TsiRef ref, size_t size, size_t align) {
     size_t bytes = tsi_align_up(size != 0 ? size : 1, 16);
     if (align < 16) align = 16;
 
     tsi_lock_take(&tsi_stand_in_lock);
-    uint32_t place = roomy_locked(t, ref, bytes, align);
+    uint32_t place = roomy_locked(sheets, ref, bytes, align);
     uint8_t* block = NULL;
     if (place != UINT32_MAX) {
-        Sheet* s = &t->sheets[place];
+        Sheet* s = &sheets->sheets[place];
         size_t offset = tsi_align_up(s->used, align);
-        block = address_of(t, place) + offset;
+        block = address_of(sheets, place) + offset;
         s->used = offset + bytes < UINT32_MAX ? (uint32_t)(offset + bytes) : UINT32_MAX;
         s->live++;
-        Record* r = &t->record[t->records++ % RECORDS];
+        Record* r = &sheets->record[sheets->records++ % RECORDS];
         r->serial = s->serial;
         r->offset = offset;
         r->size = size;
@@ -338,13 +340,13 @@ void* tsi_sheet_take(TsiSheets* t, TsiRef ref, size_t size, size_t align) {
     return block;
 }
 
-void tsi_sheet_note(TsiSheets* t, const void* block, const uintptr_t* frames, unsigned depth) {
+void tsi_sheet_note(TsiSheets* sheets, const void* block, const uintptr_t* frames, unsigned depth) {
     tsi_lock_take(&tsi_stand_in_lock);
-    const Sheet* s = &t->sheets[((const uint8_t*)block - t->base) / TSI_SHEET_BYTES];
-    size_t offset = (size_t)((const uint8_t*)block - address_of(t, s->head));
-    uint64_t first = t->records > TSI_SHEET_FRAMES * 64 ? t->records - TSI_SHEET_FRAMES * 64 : 0;
-    for (uint64_t n = t->records; n-- > first;) { /* among the latest: others may have come in between */
-        Record* r = &t->record[n % RECORDS];
+    const Sheet* s = &sheets->sheets[((const uint8_t*)block - sheets->base) / TSI_SHEET_BYTES];
+    size_t offset = (size_t)((const uint8_t*)block - address_of(sheets, s->head));
+    uint64_t first = sheets->records > TSI_SHEET_FRAMES * 64 ? sheets->records - TSI_SHEET_FRAMES * 64 : 0;
+    for (uint64_t n = sheets->records; n-- > first;) { /* among the latest: others may have come in between */
+        Record* r = &sheets->record[n % RECORDS];
         if (r->serial != s->serial || r->offset != offset) continue;
         r->depth = depth < TSI_SHEET_FRAMES ? depth : TSI_SHEET_FRAMES;
         memcpy(r->frames, frames, r->depth * sizeof *frames);
@@ -353,24 +355,24 @@ void tsi_sheet_note(TsiSheets* t, const void* block, const uintptr_t* frames, un
     tsi_lock_give(&tsi_stand_in_lock);
 }
 
-void tsi_sheet_give(TsiSheets* t, void* block) {
+void tsi_sheet_give(TsiSheets* sheets, void* block) {
     tsi_lock_take(&tsi_stand_in_lock);
-    Sheet* s = &t->sheets[((uint8_t*)block - t->base) / TSI_SHEET_BYTES];
+    Sheet* s = &sheets->sheets[((uint8_t*)block - sheets->base) / TSI_SHEET_BYTES];
     uint32_t at = tsi_ref_index(s->ref);
-    bool filling = t->current[at] == s->head + 1 && !has_ended(t, s);
-    if (--s->live == 0 && !filling) close_locked(t, s->head);
+    bool filling = sheets->current[at] == s->head + 1 && !has_ended(sheets, s);
+    if (--s->live == 0 && !filling) close_locked(sheets, s->head);
     tsi_lock_give(&tsi_stand_in_lock);
 }
 
-void tsi_sheets_ended(TsiSheets* t, TsiRef ref, bool released) {
+void tsi_sheets_ended(TsiSheets* sheets, TsiRef ref, bool released) {
     uint32_t at = tsi_ref_index(ref);
     uint64_t now = tsi_os.now_ns();
     tsi_lock_take(&tsi_stand_in_lock);
-    uint32_t current = t->current[at];
-    if (current != 0 && t->sheets[current - 1].ref == ref) leave_current_locked(t, at);
+    uint32_t current = sheets->current[at];
+    if (current != 0 && sheets->sheets[current - 1].ref == ref) leave_current_locked(sheets, at);
 
-    for (uint32_t place = t->newest[at]; place != 0;) {
-        Sheet* s = &t->sheets[place - 1];
+    for (uint32_t place = sheets->newest[at]; place != 0;) {
+        Sheet* s = &sheets->sheets[place - 1];
         if (s->ref != ref) break; /* older ones are others', or their addresses are used again */
         if (s->ended_ns == 0) s->ended_ns = now;
         s->released |= released;

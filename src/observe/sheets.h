@@ -30,23 +30,23 @@ enum { TSI_SHEET_BYTES = 1 << 16, TSI_SHEET_FRAMES = 12, TSI_SHEET_CELL = 96 };
  * [nobody knows of the allocator yet] */
 struct TsiSheets* tsi_sheets_open(TsiArena* a);
 /* Gives everything back. [destroy] */
-void tsi_sheets_close(struct TsiSheets* t);
+void tsi_sheets_close(struct TsiSheets* sheets);
 
 /* Takes a cell of TSI_SHEET_CELL bytes for a record. Returns NULL without memory. [no lock] */
-void* tsi_sheet_cell_take(struct TsiSheets* t);
+void* tsi_sheet_cell_take(struct TsiSheets* sheets);
 /* Gives a cell back. [no lock] */
-void tsi_sheet_cell_give(struct TsiSheets* t, void* cell);
+void tsi_sheet_cell_give(struct TsiSheets* sheets, void* cell);
 
 /* Takes a block for an object of the incarnation, aligned to at least 16. Returns NULL without room. [no lock] */
-void* tsi_sheet_take(struct TsiSheets* t, TsiRef ref, size_t size, size_t align);
+void* tsi_sheet_take(struct TsiSheets* sheets, TsiRef ref, size_t size, size_t align);
 /* Records the callers that allocated a block, innermost first. [no lock] */
-void tsi_sheet_note(struct TsiSheets* t, const void* block, const uintptr_t* frames, unsigned depth);
+void tsi_sheet_note(struct TsiSheets* sheets, const void* block, const uintptr_t* frames, unsigned depth);
 /* Ends a block's object; closes its sheet if that was the last. [no lock] */
-void tsi_sheet_give(struct TsiSheets* t, void* block);
+void tsi_sheet_give(struct TsiSheets* sheets, void* block);
 /* Records that an incarnation has ended, and when. [no lock] */
-void tsi_sheets_ended(struct TsiSheets* t, TsiRef ref, bool released);
+void tsi_sheets_ended(struct TsiSheets* sheets, TsiRef ref, bool released);
 
 /* Returns true if p is in the reservation. [any thread] */
-bool tsi_sheets_own(const struct TsiSheets* t, const void* p);
+bool tsi_sheets_own(const struct TsiSheets* sheets, const void* p);
 
 #endif

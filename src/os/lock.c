@@ -10,9 +10,9 @@
 /* Numbers of linux/futex.h: the kernel's headers are not where every C library's are. */
 enum { FUTEX_WAIT = 0, FUTEX_WAKE = 1, FUTEX_PRIVATE_FLAG = 128 };
 
-static void futex(TsiLock* l, int op, uint32_t value, const struct timespec* most) {
+static void futex(TsiLock* lock, int op, uint32_t value, const struct timespec* most) {
     int saved = errno;
-    (void)syscall(SYS_futex, &l->word, op | FUTEX_PRIVATE_FLAG, value, most, NULL, 0);
+    (void)syscall(SYS_futex, &lock->word, op | FUTEX_PRIVATE_FLAG, value, most, NULL, 0);
     errno = saved;
 }
 
@@ -26,30 +26,30 @@ static _Thread_local const TsiLock* held[HELD];
 static _Thread_local unsigned held_count;
 static _Thread_local bool all_mine;
 
-bool tsi_lock_is_mine(const TsiLock* l) {
+bool tsi_lock_is_mine(const TsiLock* lock) {
     for (unsigned n = 0; n < held_count; n++)
-        if (held[n] == l) return true;
+        if (held[n] == lock) return true;
     return all_mine;
 }
 
-void tsi_lock_wanted(const TsiLock* l) {
-    uint32_t rank = tsi_load_relaxed(&l->rank);
+void tsi_lock_wanted(const TsiLock* lock) {
+    uint32_t rank = tsi_load_relaxed(&lock->rank);
     for (unsigned n = 0; n < held_count && !all_mine; n++) {
-        TSI_CHECK(held[n] != l);
+        TSI_CHECK(held[n] != lock);
         TSI_CHECK(rank == TSI_LOCK_NONE || tsi_load_relaxed(&held[n]->rank) < rank);
     }
 }
 
-void tsi_lock_own(const TsiLock* l) {
+void tsi_lock_own(const TsiLock* lock) {
     if (all_mine) return;
     TSI_CHECK(held_count < HELD);
-    held[held_count++] = l;
+    held[held_count++] = lock;
 }
 
-void tsi_lock_disown(const TsiLock* l) {
+void tsi_lock_disown(const TsiLock* lock) {
     unsigned n = held_count;
     if (all_mine) return;
-    while (n > 0 && held[n - 1] != l) n--;
+    while (n > 0 && held[n - 1] != lock) n--;
     TSI_CHECK(n > 0);
     held[n - 1] = held[--held_count];
 }
@@ -70,26 +70,26 @@ static void pause_for_other(void) {
 #endif
 }
 
-bool tsi_lock_slow_within(TsiLock* l, uint64_t ns) {
+bool tsi_lock_slow_within(TsiLock* lock, uint64_t ns) {
     for (int look = 0; look < LOOKS; look++) {
-        if (tsi_load_relaxed(&l->word) == 0 && tsi_lock_try(l)) return true;
+        if (tsi_load_relaxed(&lock->word) == 0 && tsi_lock_try(lock)) return true;
         if (look >= CLOSE_LOOKS) pause_for_other();
     }
 
     uint64_t since = tsi_os.now_ns(), slept = 0;
     bool got;
-    tsi_add_seq(&l->waiters, 1); /* pairs with the read in tsi_lock_give */
+    tsi_add_seq(&lock->waiters, 1); /* pairs with the read in tsi_lock_give */
     const struct timespec nap = {0, 1000000}, sleep = {0, 20000000};
     bool seen = !tsi_os.has_membarrier || tsi_os.membarrier(); /* see lock.h */
 
-    while (!(got = tsi_lock_try(l)) && slept < ns) {
-        futex(l, FUTEX_WAIT, 1, seen && ns == UINT64_MAX ? &sleep : &nap);
+    while (!(got = tsi_lock_try(lock)) && slept < ns) {
+        futex(lock, FUTEX_WAIT, 1, seen && ns == UINT64_MAX ? &sleep : &nap);
         slept = tsi_os.now_ns() - since;
     }
 
-    uint32_t waiters = tsi_load_relaxed(&l->waiters);
+    uint32_t waiters = tsi_load_relaxed(&lock->waiters);
     /* seq_cst where relaxed would do: this is rare. */
-    while (waiters != 0 && !tsi_cas_seq(&l->waiters, &waiters, waiters - 1)) {}
+    while (waiters != 0 && !tsi_cas_seq(&lock->waiters, &waiters, waiters - 1)) {}
     tsi_lock_slept_ns += slept;
     return got;
 }
@@ -106,16 +106,16 @@ static void rise(_Atomic uint64_t* max, uint64_t v) {
     if (v > tsi_load_relaxed(max)) tsi_store_relaxed(max, v);
 }
 
-bool tsi_lock_probed(TsiLock* l) {
+bool tsi_lock_probed(TsiLock* lock) {
     TsiLockStats* s = tsi_lock_stats;
     bool chosen = s->held == NULL && ++s->tick >= s->period;
     uint64_t since = chosen ? tsi_os.now_ns() : 0;
-    bool fast = tsi_lock_try(l);
-    if (!fast) tsi_lock_slow(l);
+    bool fast = tsi_lock_try(lock);
+    if (!fast) tsi_lock_slow(lock);
 
     if (!chosen) return fast;
     s->tick = 0;
-    s->held = l;
+    s->held = lock;
     s->held_since = tsi_os.now_ns();
     uint64_t wait = fast ? 0 : s->held_since - since;
     add(&s->samples, 1);
@@ -125,9 +125,9 @@ bool tsi_lock_probed(TsiLock* l) {
     return fast;
 }
 
-void tsi_lock_probe_end(TsiLock* l) {
+void tsi_lock_probe_end(TsiLock* lock) {
     TsiLockStats* s = tsi_lock_stats;
-    if (s->held != l) return;
+    if (s->held != lock) return;
     uint64_t hold = tsi_os.now_ns() - s->held_since;
     s->held = NULL;
     add(&s->hold_sum, hold);

@@ -74,10 +74,10 @@ typedef struct TsiLock {
 #define TSI_LOCK_OF(r) \
     { .rank = TSI_LOCK_##r }
 TSI_INLINE void tsi_lock_init(TsiLock* l, TsiLockRank rank) { tsi_store_relaxed(&l->rank, rank); }
-void tsi_lock_wanted(const TsiLock* l);  /* about to be waited for */
-void tsi_lock_own(const TsiLock* l);     /* taken, or handed over by another thread */
-void tsi_lock_disown(const TsiLock* l);  /* given, or kept by no thread */
-bool tsi_lock_is_mine(const TsiLock* l); /* true if this thread holds it */
+void tsi_lock_wanted(const TsiLock* lock);  /* about to be waited for */
+void tsi_lock_own(const TsiLock* lock);     /* taken, or handed over by another thread */
+void tsi_lock_disown(const TsiLock* lock);  /* given, or kept by no thread */
+bool tsi_lock_is_mine(const TsiLock* lock); /* true if this thread holds it */
 /* Starts or ends the time in which a fork has every lock of the process. */
 void tsi_lock_all(bool mine);
 #define TSI_HOLDS(l) TSI_CHECK(tsi_lock_is_mine(l))
@@ -98,68 +98,70 @@ extern _Thread_local TsiLockStats* tsi_lock_stats;
 extern _Thread_local uint64_t tsi_lock_slept_ns;
 
 /* Waits for the lock and takes it. */
-void tsi_lock_slow(TsiLock* l);
+void tsi_lock_slow(TsiLock* lock);
 /* Waits for about `ns` at most. Returns false if others held it all the time. */
-bool tsi_lock_slow_within(TsiLock* l, uint64_t ns);
+bool tsi_lock_slow_within(TsiLock* lock, uint64_t ns);
 /* Takes the lock while tsi_lock_stats is set. Returns true if it was free at once. */
-bool tsi_lock_probed(TsiLock* l);
+bool tsi_lock_probed(TsiLock* lock);
 /* Ends the sample of a lock that is about to be given. */
-void tsi_lock_probe_end(TsiLock* l);
+void tsi_lock_probe_end(TsiLock* lock);
 /* Adds samples to those of *to. */
 void tsi_lock_stats_fold(TsiLockStats* to, TsiLockStats* from);
 /* Wakes a waiter. */
-void tsi_lock_wake(TsiLock* l);
+void tsi_lock_wake(TsiLock* lock);
 
 /* Takes the lock, or returns false if it is held. */
-TSI_INLINE bool tsi_lock_try(TsiLock* l) {
+TSI_INLINE bool tsi_lock_try(TsiLock* lock) {
     uint32_t free = 0;
     /* acquire: pairs with the release in tsi_lock_give */
-    bool got = atomic_compare_exchange_strong_explicit(&l->word, &free, 1, memory_order_acquire, memory_order_relaxed);
-    if (got) tsi_lock_own(l);
+    bool got =
+        atomic_compare_exchange_strong_explicit(&lock->word, &free, 1, memory_order_acquire, memory_order_relaxed);
+    if (got) tsi_lock_own(lock);
     return got;
 }
 
 /* Takes the lock, waiting for it. */
-TSI_INLINE void tsi_lock_take(TsiLock* l) {
-    tsi_lock_wanted(l);
-    if (TSI_UNLIKELY(!tsi_lock_try(l))) tsi_lock_slow(l);
+TSI_INLINE void tsi_lock_take(TsiLock* lock) {
+    tsi_lock_wanted(lock);
+    if (TSI_UNLIKELY(!tsi_lock_try(lock))) tsi_lock_slow(lock);
 }
 
 /* Takes the lock, or returns false after about `ns`. */
-TSI_INLINE bool tsi_lock_take_within(TsiLock* l, uint64_t ns) {
-    tsi_lock_wanted(l);
-    return TSI_LIKELY(tsi_lock_try(l)) || tsi_lock_slow_within(l, ns);
+TSI_INLINE bool tsi_lock_take_within(TsiLock* lock, uint64_t ns) {
+    tsi_lock_wanted(lock);
+    return TSI_LIKELY(tsi_lock_try(lock)) || tsi_lock_slow_within(lock, ns);
 }
 
 /* Gives the lock back. [its holder] */
-TSI_INLINE void tsi_lock_give(TsiLock* l) {
-    tsi_lock_disown(l);
+TSI_INLINE void tsi_lock_give(TsiLock* lock) {
+    tsi_lock_disown(lock);
     /* release: publishes what the lock guards to the next holder */
-    if (TSI_LIKELY(tsi_os.has_membarrier)) tsi_store_release(&l->word, 0);
-    else (void)tsi_swap_seq(&l->word, 0); /* pairs with the waiter's seq_cst count */
-    tsi_compiler_fence();                 /* pairs with the membarrier in tsi_lock_slow */
-    if (TSI_UNLIKELY(tsi_load_seq(&l->waiters) != 0)) tsi_lock_wake(l);
+    if (TSI_LIKELY(tsi_os.has_membarrier)) tsi_store_release(&lock->word, 0);
+    else (void)tsi_swap_seq(&lock->word, 0); /* pairs with the waiter's seq_cst count */
+    tsi_compiler_fence();                    /* pairs with the membarrier in tsi_lock_slow */
+    if (TSI_UNLIKELY(tsi_load_seq(&lock->waiters) != 0)) tsi_lock_wake(lock);
 }
 
 /* Takes a lock whose contention is reported. Returns true if it was free at once. Given back with
  * tsi_lock_give_probed. */
-TSI_INLINE bool tsi_lock_take_probed(TsiLock* l) {
-    tsi_lock_wanted(l);
-    if (TSI_UNLIKELY(tsi_lock_stats != NULL)) return tsi_lock_probed(l);
-    bool fast = tsi_lock_try(l);
-    if (TSI_UNLIKELY(!fast)) tsi_lock_slow(l);
+TSI_INLINE bool tsi_lock_take_probed(TsiLock* lock) {
+    tsi_lock_wanted(lock);
+    if (TSI_UNLIKELY(tsi_lock_stats != NULL)) return tsi_lock_probed(lock);
+    bool fast = tsi_lock_try(lock);
+    if (TSI_UNLIKELY(!fast)) tsi_lock_slow(lock);
     return fast;
 }
-TSI_INLINE void tsi_lock_give_probed(TsiLock* l) {
-    if (TSI_UNLIKELY(tsi_lock_stats != NULL)) tsi_lock_probe_end(l);
-    tsi_lock_give(l);
+TSI_INLINE void tsi_lock_give_probed(TsiLock* lock) {
+    if (TSI_UNLIKELY(tsi_lock_stats != NULL)) tsi_lock_probe_end(lock);
+    tsi_lock_give(lock);
 }
 
 /* Frees the lock: nobody holds it, nobody waits. [fork child] */
-TSI_INLINE void tsi_lock_reset(TsiLock* l) {
-    if ((tsi_load_relaxed(&l->word) | tsi_load_relaxed(&l->waiters)) == 0) return; /* its page may be with the system */
-    tsi_store_relaxed(&l->word, 0);
-    tsi_store_relaxed(&l->waiters, 0);
+TSI_INLINE void tsi_lock_reset(TsiLock* lock) {
+    if ((tsi_load_relaxed(&lock->word) | tsi_load_relaxed(&lock->waiters)) == 0)
+        return; /* its page may be with the system */
+    tsi_store_relaxed(&lock->word, 0);
+    tsi_store_relaxed(&lock->waiters, 0);
 }
 
 TSI_INLINE bool tsi_lock_is_held(TsiLock* l) { return tsi_load_relaxed(&l->word) != 0; }

@@ -23,22 +23,22 @@ enum { VAIN_NS = 100000000, SECOND_NS = 1000000000 };
 
 static size_t bits_stride(const TsiTable* t) { return sizeof(TsiTableBits) + (t->aside ? WORD * sizeof(uint16_t) : 0); }
 
-static TsiTableBits* bits_at(TsiTable* t, uint32_t word) {
-    if (!t->aside && word < TSI_TABLE_FIRST) return &t->first[word];
-    return (TsiTableBits*)(void*)(t->bits + word * bits_stride(t));
+static TsiTableBits* bits_at(TsiTable* table, uint32_t word) {
+    if (!table->aside && word < TSI_TABLE_FIRST) return &table->first[word];
+    return (TsiTableBits*)(void*)(table->bits + word * bits_stride(table));
 }
 
-_Atomic uint16_t* tsi_table_aside(const TsiTable* t, uint32_t index) {
-    uint8_t* word = t->bits + (size_t)(index / WORD) * bits_stride(t);
+_Atomic uint16_t* tsi_table_aside(const TsiTable* table, uint32_t index) {
+    uint8_t* word = table->bits + (size_t)(index / WORD) * bits_stride(table);
     return (_Atomic uint16_t*)(void*)(word + sizeof(TsiTableBits)) + index % WORD;
 }
 
-static bool bits_commit(TsiTable* t, uint32_t word) {
-    size_t need = ((size_t)word + 1) * bits_stride(t);
-    if ((!t->aside && word < TSI_TABLE_FIRST) || need <= t->bits_committed) return true;
+static bool bits_commit(TsiTable* table, uint32_t word) {
+    size_t need = ((size_t)word + 1) * bits_stride(table);
+    if ((!table->aside && word < TSI_TABLE_FIRST) || need <= table->bits_committed) return true;
     size_t to = tsi_align_up(need, tsi_os.page_bytes);
-    if (tsi_os.commit(t->bits + t->bits_committed, to - t->bits_committed) != 0) return false;
-    t->bits_committed = to;
+    if (tsi_os.commit(table->bits + table->bits_committed, to - table->bits_committed) != 0) return false;
+    table->bits_committed = to;
     return true;
 }
 
@@ -53,34 +53,34 @@ static uint64_t mask(uint32_t word, uint32_t from, uint32_t to) {
 /* ---- init ---- */
 
 /* Sets all fields except those of its place. */
-static void shape(TsiTable* t, size_t stride, uint32_t capacity, bool aside) {
+static void shape(TsiTable* table, size_t stride, uint32_t capacity, bool aside) {
     size_t page = tsi_os.page_bytes;
-    memset(t, 0, sizeof *t);
-    tsi_lock_init(&t->lock, TSI_LOCK_TABLE);
+    memset(table, 0, sizeof *table);
+    tsi_lock_init(&table->lock, TSI_LOCK_TABLE);
 
-    t->stride = stride >= page ? tsi_align_up(stride, page) : stride;
-    t->capacity = capacity;
-    t->aside = aside;
+    table->stride = stride >= page ? tsi_align_up(stride, page) : stride;
+    table->capacity = capacity;
+    table->aside = aside;
 
-    size_t odd = t->stride & ~(t->stride - 1); /* the largest power of two that divides it */
-    t->unit = odd >= page ? 1 : (uint32_t)(page / odd);
-    t->keep = (uint32_t)(KEEP_BYTES / t->stride);
-    if (t->keep < KEEP_LEAST) t->keep = KEEP_LEAST;
+    size_t odd = table->stride & ~(table->stride - 1); /* the largest power of two that divides it */
+    table->unit = odd >= page ? 1 : (uint32_t)(page / odd);
+    table->keep = (uint32_t)(KEEP_BYTES / table->stride);
+    if (table->keep < KEEP_LEAST) table->keep = KEEP_LEAST;
     /* Fewer than are kept: otherwise taking and giving one record would meet pages that have gone. */
-    t->spare = t->keep > 2 * SPARE ? SPARE : SPARE_LARGE;
+    table->spare = table->keep > 2 * SPARE ? SPARE : SPARE_LARGE;
 
-    t->bytes_reserved = tsi_align_up((uint64_t)t->stride * capacity, page);
-    t->bits_reserved = tsi_align_up(((uint64_t)capacity + WORD - 1) / WORD * bits_stride(t), page);
+    table->bytes_reserved = tsi_align_up((uint64_t)table->stride * capacity, page);
+    table->bits_reserved = tsi_align_up(((uint64_t)capacity + WORD - 1) / WORD * bits_stride(table), page);
 }
 
 static size_t room(const TsiTable* t) { return t->bytes_reserved + t->bits_reserved; }
 
-static void lay(TsiTable* t, uint8_t* base, bool whole) {
-    t->base = base;
-    t->bits = base + t->bytes_reserved;
+static void lay(TsiTable* table, uint8_t* base, bool whole) {
+    table->base = base;
+    table->bits = base + table->bytes_reserved;
     if (!whole) return;
-    t->bytes_committed = t->bytes_reserved;
-    t->bits_committed = t->bits_reserved;
+    table->bytes_committed = table->bytes_reserved;
+    table->bits_committed = table->bits_reserved;
 }
 
 /* Commits all at once if that costs nothing: the system counts mappings. */
@@ -88,97 +88,98 @@ static bool commit_whole(uint8_t* base, size_t bytes, size_t most) {
     return bytes <= most && !tsi_os_counts_writable() && tsi_os.commit(base, bytes) == 0;
 }
 
-static bool init(TsiTable* t, size_t stride, uint32_t capacity, bool aside) {
-    shape(t, stride, capacity, aside);
-    uint8_t* base = tsi_os.reserve(room(t));
-    if (base != NULL) lay(t, base, commit_whole(base, room(t), WHOLE_BYTES));
+static bool init(TsiTable* table, size_t stride, uint32_t capacity, bool aside) {
+    shape(table, stride, capacity, aside);
+    uint8_t* base = tsi_os.reserve(room(table));
+    if (base != NULL) lay(table, base, commit_whole(base, room(table), WHOLE_BYTES));
     return base != NULL;
 }
 
 size_t tsi_table_room(size_t stride, uint32_t capacity, bool aside) {
-    TsiTable t;
-    shape(&t, stride, capacity, aside);
-    return room(&t);
+    TsiTable table;
+    shape(&table, stride, capacity, aside);
+    return room(&table);
 }
 
-bool tsi_ground_reserve(TsiGround* g, size_t bytes) {
-    g->base = g->at = tsi_os.reserve(bytes);
-    if (g->base == NULL) return false;
-    g->end = g->base + bytes;
-    g->whole = commit_whole(g->base, bytes, WHOLE_GROUND_BYTES);
+bool tsi_ground_reserve(TsiGround* ground, size_t bytes) {
+    ground->base = ground->at = tsi_os.reserve(bytes);
+    if (ground->base == NULL) return false;
+    ground->end = ground->base + bytes;
+    ground->whole = commit_whole(ground->base, bytes, WHOLE_GROUND_BYTES);
     return true;
 }
 
-void tsi_ground_drop(TsiGround* g) {
-    if (g->base != NULL) tsi_os.unmap(g->base, (size_t)(g->end - g->base));
-    g->base = NULL;
+void tsi_ground_drop(TsiGround* ground) {
+    if (ground->base != NULL) tsi_os.unmap(ground->base, (size_t)(ground->end - ground->base));
+    ground->base = NULL;
 }
 
-void tsi_table_init_in(TsiTable* t, TsiGround* g, size_t stride, uint32_t capacity, bool aside) {
-    shape(t, stride, capacity, aside);
-    TSI_CHECK(room(t) <= (size_t)(g->end - g->at));
-    t->lies = true;
-    lay(t, g->at, g->whole);
-    g->at += room(t);
+void tsi_table_init_in(TsiTable* table, TsiGround* ground, size_t stride, uint32_t capacity, bool aside) {
+    shape(table, stride, capacity, aside);
+    TSI_CHECK(room(table) <= (size_t)(ground->end - ground->at));
+    table->lies = true;
+    lay(table, ground->at, ground->whole);
+    ground->at += room(table);
 }
 
 bool tsi_table_init(TsiTable* t, size_t stride, uint32_t capacity) { return init(t, stride, capacity, false); }
 bool tsi_table_init_aside(TsiTable* t, size_t stride, uint32_t capacity) { return init(t, stride, capacity, true); }
 
-void tsi_table_destroy(TsiTable* t) {
-    if (t->base != NULL && !t->lies) tsi_os.unmap(t->base, room(t));
-    t->base = NULL;
+void tsi_table_destroy(TsiTable* table) {
+    if (table->base != NULL && !table->lies) tsi_os.unmap(table->base, room(table));
+    table->base = NULL;
 }
 
 /* Commits a little more each time, so that a small allocator stays small. */
-static bool table_grow(TsiTable* t, uint32_t index) {
-    size_t need = ((size_t)index + 1) * t->stride;
-    if (need <= t->bytes_committed) return true;
-    size_t step = t->bytes_committed < TSI_KIB(64) ? TSI_KIB(64) : t->bytes_committed;
+static bool table_grow(TsiTable* table, uint32_t index) {
+    size_t need = ((size_t)index + 1) * table->stride;
+    if (need <= table->bytes_committed) return true;
+    size_t step = table->bytes_committed < TSI_KIB(64) ? TSI_KIB(64) : table->bytes_committed;
     if (step > TSI_MIB(2)) step = TSI_MIB(2);
-    size_t to = tsi_align_up(t->bytes_committed + step, tsi_os.page_bytes);
+    size_t to = tsi_align_up(table->bytes_committed + step, tsi_os.page_bytes);
     if (to < need) to = tsi_align_up(need, tsi_os.page_bytes);
-    if (to > t->bytes_reserved) to = t->bytes_reserved;
-    if (tsi_os.commit(t->base + t->bytes_committed, to - t->bytes_committed) != 0) return false;
-    t->bytes_committed = to;
+    if (to > table->bytes_reserved) to = table->bytes_reserved;
+    if (tsi_os.commit(table->base + table->bytes_committed, to - table->bytes_committed) != 0) return false;
+    table->bytes_committed = to;
     return true;
 }
 
 /* ---- take and give ---- */
 
 /* Raises the limit until more than `spare` records below it are free (U4). */
-static void widen(TsiTable* t) {
-    while (t->low_free <= t->spare && t->limit < t->capacity && bits_commit(t, t->limit / WORD)) {
-        uint32_t word = t->limit / WORD, bit = t->limit % WORD;
-        uint64_t taken = bits_at(t, word)->taken;
+static void widen(TsiTable* table) {
+    while (table->low_free <= table->spare && table->limit < table->capacity &&
+           bits_commit(table, table->limit / WORD)) {
+        uint32_t word = table->limit / WORD, bit = table->limit % WORD;
+        uint64_t taken = bits_at(table, word)->taken;
         uint32_t free = WORD - tsi_popcount(taken);
-        if (bit == 0 && t->capacity - t->limit >= WORD && t->low_free + free <= t->spare) {
-            t->low_free += free;
-            t->limit += WORD;
+        if (bit == 0 && table->capacity - table->limit >= WORD && table->low_free + free <= table->spare) {
+            table->low_free += free;
+            table->limit += WORD;
         } else {
-            t->low_free += !(taken >> bit & 1);
-            t->limit++;
+            table->low_free += !(taken >> bit & 1);
+            table->limit++;
         }
     }
 }
 
 /* Returns the first free record in [from, to), or `to`. */
-static uint32_t next_free(TsiTable* t, uint32_t from, uint32_t to) {
+static uint32_t next_free(TsiTable* table, uint32_t from, uint32_t to) {
     for (uint32_t word = from / WORD; word * WORD < to; word++) {
-        uint64_t free = ~bits_at(t, word)->taken & mask(word, from, to);
+        uint64_t free = ~bits_at(table, word)->taken & mask(word, from, to);
         if (free != 0) return word * WORD + tsi_ctz64(free);
     }
     return to;
 }
 
-static bool find(TsiTable* t, uint32_t* index) {
-    uint32_t at = next_free(t, t->turn, t->limit);
-    if (at == t->limit) at = next_free(t, 0, t->limit);
-    if (at == t->limit) return false;
-    if (!table_grow(t, at)) { /* better early reuse than failure */
-        uint32_t committed = (uint32_t)(t->bytes_committed / t->stride);
-        if (committed > t->limit) committed = t->limit;
-        at = next_free(t, 0, committed);
+static bool find(TsiTable* table, uint32_t* index) {
+    uint32_t at = next_free(table, table->turn, table->limit);
+    if (at == table->limit) at = next_free(table, 0, table->limit);
+    if (at == table->limit) return false;
+    if (!table_grow(table, at)) { /* better early reuse than failure */
+        uint32_t committed = (uint32_t)(table->bytes_committed / table->stride);
+        if (committed > table->limit) committed = table->limit;
+        at = next_free(table, 0, committed);
         if (at == committed) return false;
     }
     *index = at;
@@ -186,11 +187,11 @@ static bool find(TsiTable* t, uint32_t* index) {
 }
 
 /* Returns the filled records of a unit, or 0 if one is taken. end: of the unit, or of all ever taken. */
-static uint32_t unit_idle(TsiTable* t, uint32_t first, uint32_t end) {
+static uint32_t unit_idle(TsiTable* table, uint32_t first, uint32_t end) {
     uint32_t filled = 0;
     for (uint32_t word = first / WORD; word * WORD < end; word++) {
         uint64_t in = mask(word, first, end);
-        const TsiTableBits* bits = bits_at(t, word);
+        const TsiTableBits* bits = bits_at(table, word);
         if ((bits->taken & in) != 0) return 0;
         filled += tsi_popcount(bits->filled & in);
     }
@@ -198,206 +199,210 @@ static uint32_t unit_idle(TsiTable* t, uint32_t first, uint32_t end) {
 }
 
 /* Returns unit_idle of a record's unit. */
-static uint32_t idle_around(TsiTable* t, uint32_t index) {
-    uint32_t first = index - index % t->unit, end = first + t->unit, used = tsi_load_relaxed(&t->used);
-    return unit_idle(t, first, end < used ? end : used);
+static uint32_t idle_around(TsiTable* table, uint32_t index) {
+    uint32_t first = index - index % table->unit, end = first + table->unit, used = tsi_load_relaxed(&table->used);
+    return unit_idle(table, first, end < used ? end : used);
 }
 
 /* Learns to keep one more record if one without a page is filled soon after pages went back. */
-static void note_filled_locked(TsiTable* t) {
-    TSI_HOLDS(&t->lock);
-    uint32_t learned = tsi_load_relaxed(&t->learned);
-    if (t->gone == 0) return;
+static void note_filled_locked(TsiTable* table) {
+    TSI_HOLDS(&table->lock);
+    uint32_t learned = tsi_load_relaxed(&table->learned);
+    if (table->gone == 0) return;
     uint64_t now = tsi_os.coarse_ns();
-    if (now - t->gone_ns > VAIN_NS) {
-        t->gone = 0;
+    if (now - table->gone_ns > VAIN_NS) {
+        table->gone = 0;
         return;
     }
-    t->gone--;
-    t->learned_used_ns = now;
-    if (learned < t->learned_most) tsi_store_relaxed(&t->learned, learned + 1);
+    table->gone--;
+    table->learned_used_ns = now;
+    if (learned < table->learned_most) tsi_store_relaxed(&table->learned, learned + 1);
 }
 
-static void note_gone_locked(TsiTable* t, uint32_t records) {
-    TSI_HOLDS(&t->lock);
-    if (t->learned_most == 0) return;
+static void note_gone_locked(TsiTable* table, uint32_t records) {
+    TSI_HOLDS(&table->lock);
+    if (table->learned_most == 0) return;
     uint64_t now = tsi_os.coarse_ns();
-    t->gone = now - t->gone_ns > VAIN_NS ? records : t->gone + records;
-    t->gone_ns = now;
+    table->gone = now - table->gone_ns > VAIN_NS ? records : table->gone + records;
+    table->gone_ns = now;
 }
 
-bool tsi_table_take(TsiTable* t, uint32_t* index, uint32_t keep) {
-    tsi_lock_take(&t->lock);
-    widen(t);
-    bool ok = t->capacity - t->taken > keep && find(t, index);
+bool tsi_table_take(TsiTable* table, uint32_t* index, uint32_t keep) {
+    tsi_lock_take(&table->lock);
+    widen(table);
+    bool ok = table->capacity - table->taken > keep && find(table, index);
 
     if (ok) {
-        TsiTableBits* bits = bits_at(t, *index / WORD);
+        TsiTableBits* bits = bits_at(table, *index / WORD);
         uint64_t bit = 1ull << (*index % WORD);
-        t->idle -= idle_around(t, *index);
+        table->idle -= idle_around(table, *index);
         bits->taken |= bit;
         if ((bits->filled & bit) == 0) {
             bits->filled |= bit;
-            t->filled++;
-            note_filled_locked(t);
-            if (t->back != NULL) t->back(t, *index);
+            table->filled++;
+            note_filled_locked(table);
+            if (table->back != NULL) table->back(table, *index);
         }
-        uint32_t learned = tsi_load_relaxed(&t->learned);
-        if (TSI_UNLIKELY(learned != 0) && t->idle < learned / 2) t->learned_used_ns = tsi_os.coarse_ns();
-        t->taken++;
-        t->low_free--;
-        t->turn = *index + 1;
+        uint32_t learned = tsi_load_relaxed(&table->learned);
+        if (TSI_UNLIKELY(learned != 0) && table->idle < learned / 2) table->learned_used_ns = tsi_os.coarse_ns();
+        table->taken++;
+        table->low_free--;
+        table->turn = *index + 1;
         /* release: pairs with tsi_table_used */
-        if (*index >= tsi_load_relaxed(&t->used)) tsi_store_release(&t->used, *index + 1);
+        if (*index >= tsi_load_relaxed(&table->used)) tsi_store_release(&table->used, *index + 1);
     }
 
-    tsi_lock_give(&t->lock);
+    tsi_lock_give(&table->lock);
     return ok;
 }
 
-static bool is_surplus(const TsiTable* t) {
-    return t->idle > 2 * t->taken + t->keep + tsi_load_relaxed(&t->learned) && t->idle > t->look_at;
+static bool is_surplus(const TsiTable* table) {
+    return table->idle > 2 * table->taken + table->keep + tsi_load_relaxed(&table->learned) &&
+           table->idle > table->look_at;
 }
 
-void tsi_table_give(TsiTable* t, uint32_t index) {
-    tsi_lock_take(&t->lock);
-    bits_at(t, index / WORD)->taken &= ~(1ull << (index % WORD));
-    t->taken--;
-    t->idle += idle_around(t, index);
-    if (index < t->limit) t->low_free++;
-    if (is_surplus(t)) tsi_store_relaxed(&t->surplus, true); /* a hint */
-    tsi_lock_give(&t->lock);
+void tsi_table_give(TsiTable* table, uint32_t index) {
+    tsi_lock_take(&table->lock);
+    bits_at(table, index / WORD)->taken &= ~(1ull << (index % WORD));
+    table->taken--;
+    table->idle += idle_around(table, index);
+    if (index < table->limit) table->low_free++;
+    if (is_surplus(table)) tsi_store_relaxed(&table->surplus, true); /* a hint */
+    tsi_lock_give(&table->lock);
 }
 
-uint32_t tsi_table_taken(TsiTable* t) {
-    tsi_lock_take(&t->lock);
-    uint32_t taken = t->taken;
-    tsi_lock_give(&t->lock);
+uint32_t tsi_table_taken(TsiTable* table) {
+    tsi_lock_take(&table->lock);
+    uint32_t taken = table->taken;
+    tsi_lock_give(&table->lock);
     return taken;
 }
 
 /* ---- pages that go back ---- */
 
 /* Returns the next filled record in [from, to), or `to`. */
-static uint32_t next_filled(TsiTable* t, uint32_t from, uint32_t to) {
+static uint32_t next_filled(TsiTable* table, uint32_t from, uint32_t to) {
     for (; from < to; from++)
-        if (bits_at(t, from / WORD)->filled >> (from % WORD) & 1) break;
+        if (bits_at(table, from / WORD)->filled >> (from % WORD) & 1) break;
     return from;
 }
 
-static void stay_all(TsiTable* t, uint32_t first, uint32_t end) {
-    for (uint32_t at = first; t->stay != NULL && (at = next_filled(t, at, end)) < end; at++) t->stay(t, at);
+static void stay_all(TsiTable* table, uint32_t first, uint32_t end) {
+    for (uint32_t at = first; table->stay != NULL && (at = next_filled(table, at, end)) < end; at++)
+        table->stay(table, at);
 }
 
 /* Calls `leave` of filled records. Returns false if one must stay, after undoing the others. */
-static bool leave_all(TsiTable* t, uint32_t first, uint32_t end) {
-    for (uint32_t at = first; t->leave != NULL && (at = next_filled(t, at, end)) < end; at++) {
-        if (t->leave(t, at)) continue;
-        stay_all(t, first, at); /* U3 */
+static bool leave_all(TsiTable* table, uint32_t first, uint32_t end) {
+    for (uint32_t at = first; table->leave != NULL && (at = next_filled(table, at, end)) < end; at++) {
+        if (table->leave(table, at)) continue;
+        stay_all(table, first, at); /* U3 */
         return false;
     }
     return true;
 }
 
 /* Gives back the pages of n records from `first` on, whose units are idle and have left. Returns false if refused. */
-static bool purge(TsiTable* t, uint32_t first, uint32_t n, uint32_t used) {
+static bool purge(TsiTable* table, uint32_t first, uint32_t n, uint32_t used) {
     uint32_t end = first + n < used ? first + n : used;
-    size_t from = (size_t)first * t->stride, to = from + (size_t)n * t->stride;
-    if (to > t->bytes_committed) to = t->bytes_committed;
-    if (tsi_os.purge(t->base + from, to - from, TSI_PURGE_DONTNEED) != 0) {
-        stay_all(t, first, end); /* U3 */
+    size_t from = (size_t)first * table->stride, to = from + (size_t)n * table->stride;
+    if (to > table->bytes_committed) to = table->bytes_committed;
+    if (tsi_os.purge(table->base + from, to - from, TSI_PURGE_DONTNEED) != 0) {
+        stay_all(table, first, end); /* U3 */
         return false;
     }
 
-    uint32_t filled = t->filled;
+    uint32_t filled = table->filled;
     for (uint32_t word = first / WORD; word * WORD < end; word++) {
-        TsiTableBits* bits = bits_at(t, word);
+        TsiTableBits* bits = bits_at(table, word);
         uint64_t gone = bits->filled & mask(word, first, end);
-        t->filled -= tsi_popcount(gone);
-        t->idle -= tsi_popcount(gone);
+        table->filled -= tsi_popcount(gone);
+        table->idle -= tsi_popcount(gone);
         bits->filled &= ~gone;
     }
-    note_gone_locked(t, filled - t->filled);
+    note_gone_locked(table, filled - table->filled);
     return true;
 }
 
 /* Gives back the highest run of idle units below *end, while more than `target` records are idle; the next search
  * begins at *end. Returns false if there is none. */
-static bool purge_run(TsiTable* t, uint32_t* end, uint32_t target) {
-    uint32_t high = 0, low = 0, most = (uint32_t)(RUN_BYTES / t->stride), filled = 0, used = tsi_load_relaxed(&t->used);
+static bool purge_run(TsiTable* table, uint32_t* end, uint32_t target) {
+    uint32_t high = 0, low = 0, most = (uint32_t)(RUN_BYTES / table->stride), filled = 0,
+             used = tsi_load_relaxed(&table->used);
 
-    while (*end != 0 && t->idle - filled > target) {
-        uint32_t first = *end - t->unit, last = *end < used ? *end : used, idle = unit_idle(t, first, last);
-        bool joins = idle != 0 && high - low < most && leave_all(t, first, last);
+    while (*end != 0 && table->idle - filled > target) {
+        uint32_t first = *end - table->unit, last = *end < used ? *end : used, idle = unit_idle(table, first, last);
+        bool joins = idle != 0 && high - low < most && leave_all(table, first, last);
         if (!joins && high != 0) break;
         *end = first;
         if (!joins) continue;
-        if (high == 0) high = first + t->unit;
+        if (high == 0) high = first + table->unit;
         low = first;
         filled += idle;
     }
 
-    return high != 0 && purge(t, low, high - low, used);
+    return high != 0 && purge(table, low, high - low, used);
 }
 
-void tsi_table_tidy_slow(TsiTable* t, bool all) {
+void tsi_table_tidy_slow(TsiTable* table, bool all) {
     uint32_t target = 0, end = UINT32_MAX;
     for (bool more = true; more;) {
-        tsi_lock_take(&t->lock); /* given between runs: takers wait for one call at most */
+        tsi_lock_take(&table->lock); /* given between runs: takers wait for one call at most */
         if (end == UINT32_MAX) {
-            target = all ? 0 : t->taken + t->keep / 2 + tsi_load_relaxed(&t->learned);
-            end = (tsi_load_relaxed(&t->used) + t->unit - 1) / t->unit * t->unit;
-            t->limit = t->low_free = 0; /* from here on the lowest are taken */
-            widen(t);
-            if (t->turn >= t->limit) t->turn = 0;
+            target = all ? 0 : table->taken + table->keep / 2 + tsi_load_relaxed(&table->learned);
+            end = (tsi_load_relaxed(&table->used) + table->unit - 1) / table->unit * table->unit;
+            table->limit = table->low_free = 0; /* from here on the lowest are taken */
+            widen(table);
+            if (table->turn >= table->limit) table->turn = 0;
         }
-        more = purge_run(t, &end, target);
+        more = purge_run(table, &end, target);
         if (!more) {
             if (all) { /* the caller asked for it, so nothing is learned from it */
-                t->gone = 0;
-                tsi_store_relaxed(&t->learned, 0);
+                table->gone = 0;
+                tsi_store_relaxed(&table->learned, 0);
             }
-            t->look_at = t->idle > target ? t->idle + t->keep / 2 : 0;
-            tsi_store_relaxed(&t->surplus, false);
+            table->look_at = table->idle > target ? table->idle + table->keep / 2 : 0;
+            tsi_store_relaxed(&table->surplus, false);
         }
-        tsi_lock_give(&t->lock);
+        tsi_lock_give(&table->lock);
     }
 }
 
-void tsi_table_poll(TsiTable* t, uint64_t now_ns) {
-    if (tsi_load_relaxed(&t->learned) == 0) return;
-    tsi_lock_take(&t->lock);
-    uint64_t seconds = now_ns < t->learned_used_ns ? 0 : (now_ns - t->learned_used_ns) / SECOND_NS;
+void tsi_table_poll(TsiTable* table, uint64_t now_ns) {
+    if (tsi_load_relaxed(&table->learned) == 0) return;
+    tsi_lock_take(&table->lock);
+    uint64_t seconds = now_ns < table->learned_used_ns ? 0 : (now_ns - table->learned_used_ns) / SECOND_NS;
     if (seconds != 0) {
-        tsi_store_relaxed(&t->learned, seconds < 32 ? tsi_load_relaxed(&t->learned) >> seconds : 0);
-        t->learned_used_ns += seconds * SECOND_NS;
-        t->look_at = 0;
-        if (is_surplus(t)) tsi_store_relaxed(&t->surplus, true);
+        tsi_store_relaxed(&table->learned, seconds < 32 ? tsi_load_relaxed(&table->learned) >> seconds : 0);
+        table->learned_used_ns += seconds * SECOND_NS;
+        table->look_at = 0;
+        if (is_surplus(table)) tsi_store_relaxed(&table->surplus, true);
     }
-    tsi_lock_give(&t->lock);
+    tsi_lock_give(&table->lock);
 }
 
 /* Reads bits without a lock; they may be a moment old. */
-TSI_UNORDERED static uint64_t filled_now(TsiTable* t, uint32_t word) {
-    return ((volatile TsiTableBits*)bits_at(t, word))->filled;
+TSI_UNORDERED static uint64_t filled_now(TsiTable* table, uint32_t word) {
+    return ((volatile TsiTableBits*)bits_at(table, word))->filled;
 }
 
-bool tsi_table_pages(TsiTable* t, uint32_t* at, TsiTablePages* out) {
-    uint32_t used = tsi_table_used(t);
+bool tsi_table_pages(TsiTable* table, uint32_t* at, TsiTablePages* out) {
+    uint32_t used = tsi_table_used(table);
     while (*at < used) {
         uint32_t first = *at;
         uint64_t filled = 0;
-        *at += t->unit > WORD ? t->unit : WORD;
+        *at += table->unit > WORD ? table->unit : WORD;
         for (uint32_t word = first / WORD; word * WORD < *at && word * WORD < used; word++)
-            filled |= filled_now(t, word);
+            filled |= filled_now(table, word);
         if (filled == 0) continue;
-        *out = (TsiTablePages){t->base + (size_t)first * t->stride, ((*at < used ? *at : used) - first) * t->stride};
+        *out = (TsiTablePages){table->base + (size_t)first * table->stride,
+                               ((*at < used ? *at : used) - first) * table->stride};
         return true;
     }
     return false;
 }
 
-size_t tsi_table_bits_bytes(const TsiTable* t) {
-    size_t words = (tsi_table_used(t) + WORD - 1) / WORD;
-    return t->aside || words > TSI_TABLE_FIRST ? words * bits_stride(t) : 0;
+size_t tsi_table_bits_bytes(const TsiTable* table) {
+    size_t words = (tsi_table_used(table) + WORD - 1) / WORD;
+    return table->aside || words > TSI_TABLE_FIRST ? words * bits_stride(table) : 0;
 }

@@ -38,8 +38,8 @@ enum { TSI_TABLE_FIRST = 8 /* words of bits that need no page */ };
 typedef struct TsiTable TsiTable;
 /* Called under the table's lock. leave: the record's page is about to go; false: not now. stay: it has not gone after
  * all. back: the record, which reads as 0, is taken for the first time, or the first since its page has gone. */
-typedef bool (*TsiTableLeave)(TsiTable* t, uint32_t index);
-typedef void (*TsiTableStay)(TsiTable* t, uint32_t index);
+typedef bool (*TsiTableLeave)(TsiTable* table, uint32_t index);
+typedef void (*TsiTableStay)(TsiTable* table, uint32_t index);
 
 /* Bits of 64 records. */
 typedef struct TsiTableBits {
@@ -80,37 +80,37 @@ typedef struct TsiGround {
 size_t tsi_table_room(size_t stride, uint32_t capacity, bool aside);
 /* Reserves a ground, and makes all of it writable if it is small and that costs nothing. Returns false if the system
  * refuses. */
-bool tsi_ground_reserve(TsiGround* g, size_t bytes);
+bool tsi_ground_reserve(TsiGround* ground, size_t bytes);
 /* Unmaps a ground and its tables. */
-void tsi_ground_drop(TsiGround* g);
+void tsi_ground_drop(TsiGround* ground);
 /* Makes a table in the ground, which has room for it. */
-void tsi_table_init_in(TsiTable* t, TsiGround* g, size_t stride, uint32_t capacity, bool aside);
+void tsi_table_init_in(TsiTable* table, TsiGround* ground, size_t stride, uint32_t capacity, bool aside);
 
 /* Reserves room for `capacity` records. Returns false if the system refuses. With `aside` each record has 16 bits that
  * stay. A stride of a page or more is rounded up to pages. */
-bool tsi_table_init(TsiTable* t, size_t stride, uint32_t capacity);
-bool tsi_table_init_aside(TsiTable* t, size_t stride, uint32_t capacity);
+bool tsi_table_init(TsiTable* table, size_t stride, uint32_t capacity);
+bool tsi_table_init_aside(TsiTable* table, size_t stride, uint32_t capacity);
 /* Unmaps the table, unless it is in a ground. [no other user] */
-void tsi_table_destroy(TsiTable* t);
+void tsi_table_destroy(TsiTable* table);
 /* Takes a record, zeroed or formerly used. Returns false if fewer than `keep` + 1 are left, or without memory.
  * [any thread] */
-bool tsi_table_take(TsiTable* t, uint32_t* index, uint32_t keep);
+bool tsi_table_take(TsiTable* table, uint32_t* index, uint32_t keep);
 /* Gives a record back. [its holder] */
-void tsi_table_give(TsiTable* t, uint32_t index);
+void tsi_table_give(TsiTable* table, uint32_t index);
 /* Gives pages of free records back: all, or those not worth keeping. [no lock of a record] */
-void tsi_table_tidy_slow(TsiTable* t, bool all);
-TSI_INLINE void tsi_table_tidy(TsiTable* t) {
-    if (TSI_UNLIKELY(tsi_load_relaxed(&t->surplus))) tsi_table_tidy_slow(t, false);
+void tsi_table_tidy_slow(TsiTable* table, bool all);
+TSI_INLINE void tsi_table_tidy(TsiTable* table) {
+    if (TSI_UNLIKELY(tsi_load_relaxed(&table->surplus))) tsi_table_tidy_slow(table, false);
 }
 /* Lets the learned number fall; tidying is due afterwards. now_ns: coarse clock. [any thread] */
-void tsi_table_poll(TsiTable* t, uint64_t now_ns);
+void tsi_table_poll(TsiTable* table, uint64_t now_ns);
 
 /* Returns the records taken, thread stores included. [any thread] */
-uint32_t tsi_table_taken(TsiTable* t);
+uint32_t tsi_table_taken(TsiTable* table);
 /* Returns how many records may be read. [any thread] */
-TSI_INLINE uint32_t tsi_table_used(const TsiTable* t) {
+TSI_INLINE uint32_t tsi_table_used(const TsiTable* table) {
     /* acquire: pairs with the release in tsi_table_take: the record is committed */
-    return tsi_load_acquire(&t->used);
+    return tsi_load_acquire(&table->used);
 }
 TSI_INLINE void* tsi_table_at(const TsiTable* t, uint32_t index) { return t->base + (size_t)index * t->stride; }
 /* Finds the next stretch where pages may be filled, from *at = 0 on. Returns false if there is none. A hint.
@@ -119,10 +119,10 @@ typedef struct TsiTablePages {
     const void* from;
     size_t bytes;
 } TsiTablePages;
-bool tsi_table_pages(TsiTable* t, uint32_t* at, TsiTablePages* out);
-/* Returns the bytes of the table's own bookkeeping, from t->bits on. */
-size_t tsi_table_bits_bytes(const TsiTable* t);
+bool tsi_table_pages(TsiTable* table, uint32_t* at, TsiTablePages* out);
+/* Returns the bytes of the table's own bookkeeping, from table->bits on. */
+size_t tsi_table_bits_bytes(const TsiTable* table);
 /* Returns the record's 16 bits that stay. index < used. */
-_Atomic uint16_t* tsi_table_aside(const TsiTable* t, uint32_t index);
+_Atomic uint16_t* tsi_table_aside(const TsiTable* table, uint32_t index);
 
 #endif

@@ -11,21 +11,21 @@ static TsiDraining* node(const TsiPhases* p, uint32_t at) { return &tsi_inc(p, a
 
 static uint32_t rank_of(uint32_t at) { return at * 0x9e3779b1u ^ (at * 0x85ebca6bu) >> 15; }
 
-static bool is_before(const TsiPhases* p, uint32_t at, uint64_t since_ns, uint32_t index) {
-    uint64_t its = node(p, at)->since_ns;
+static bool is_before(const TsiPhases* phases, uint32_t at, uint64_t since_ns, uint32_t index) {
+    uint64_t its = node(phases, at)->since_ns;
     return its < since_ns || (its == since_ns && at < index);
 }
 
 /* Sums a node's own figures and its children's. */
-static void sum_up(const TsiPhases* p, uint32_t at) {
-    TsiDraining* n = node(p, at);
+static void sum_up(const TsiPhases* phases, uint32_t at) {
+    TsiDraining* n = node(phases, at);
     n->count = 1;
     n->sum = n->held;
     n->max_bytes = n->held.slab_bytes;
     n->over_below = n->over;
     for (unsigned side = 0; side < 2; side++) {
         if (n->child[side] == 0) continue;
-        const TsiDraining* c = node(p, n->child[side]);
+        const TsiDraining* c = node(phases, n->child[side]);
         n->count += c->count;
         tsi_holding_add(&n->sum, c->sum);
         if (c->max_bytes > n->max_bytes) n->max_bytes = c->max_bytes;
@@ -34,143 +34,143 @@ static void sum_up(const TsiPhases* p, uint32_t at) {
 }
 
 /* Joins two trees, of which all of `older` comes before all of `younger`. Returns the root. */
-static uint32_t join(const TsiPhases* p, uint32_t older, uint32_t younger) {
+static uint32_t join(const TsiPhases* phases, uint32_t older, uint32_t younger) {
     if (older == 0 || younger == 0) return older | younger;
     uint32_t top = rank_of(older) > rank_of(younger) ? older : younger;
-    TsiDraining* n = node(p, top);
-    if (top == older) n->child[1] = join(p, n->child[1], younger);
-    else n->child[0] = join(p, older, n->child[0]);
-    sum_up(p, top);
+    TsiDraining* n = node(phases, top);
+    if (top == older) n->child[1] = join(phases, n->child[1], younger);
+    else n->child[0] = join(phases, older, n->child[0]);
+    sum_up(phases, top);
     return top;
 }
 
 /* Splits a tree into the nodes before a place and those after it. */
-static void part(const TsiPhases* p, uint32_t at, uint64_t since_ns, uint32_t index, uint32_t* older,
+static void part(const TsiPhases* phases, uint32_t at, uint64_t since_ns, uint32_t index, uint32_t* older,
                  uint32_t* younger) {
     if (at == 0) {
         *older = *younger = 0;
         return;
     }
-    TsiDraining* n = node(p, at);
-    if (is_before(p, at, since_ns, index)) {
-        part(p, n->child[1], since_ns, index, &n->child[1], younger);
+    TsiDraining* n = node(phases, at);
+    if (is_before(phases, at, since_ns, index)) {
+        part(phases, n->child[1], since_ns, index, &n->child[1], younger);
         *older = at;
     } else {
-        part(p, n->child[0], since_ns, index, older, &n->child[0]);
+        part(phases, n->child[0], since_ns, index, older, &n->child[0]);
         *younger = at;
     }
-    sum_up(p, at);
+    sum_up(phases, at);
 }
 
 /* Removes the node `index` from a tree. Returns the root. */
-static uint32_t without(const TsiPhases* p, uint32_t at, uint64_t since_ns, uint32_t index) {
+static uint32_t without(const TsiPhases* phases, uint32_t at, uint64_t since_ns, uint32_t index) {
     TSI_CHECK(at != 0);
-    TsiDraining* n = node(p, at);
-    if (at == index) return join(p, n->child[0], n->child[1]);
-    unsigned side = is_before(p, at, since_ns, index);
-    n->child[side] = without(p, n->child[side], since_ns, index);
-    sum_up(p, at);
+    TsiDraining* n = node(phases, at);
+    if (at == index) return join(phases, n->child[0], n->child[1]);
+    unsigned side = is_before(phases, at, since_ns, index);
+    n->child[side] = without(phases, n->child[side], since_ns, index);
+    sum_up(phases, at);
     return at;
 }
 
 /* Recomputes the sums from the changed node up. */
-static void sum_path(const TsiPhases* p, uint32_t at, uint64_t since_ns, uint32_t index) {
-    if (at != index) sum_path(p, node(p, at)->child[is_before(p, at, since_ns, index)], since_ns, index);
-    sum_up(p, at);
+static void sum_path(const TsiPhases* phases, uint32_t at, uint64_t since_ns, uint32_t index) {
+    if (at != index) sum_path(phases, node(phases, at)->child[is_before(phases, at, since_ns, index)], since_ns, index);
+    sum_up(phases, at);
 }
 
 /* ---- changes ---- */
 
-TSI_INLINE bool holds_more(const TsiLabel* l, const TsiHolding* held) {
-    return tsi_is_unexpected(&l->expected, held->objects, held->live_bytes);
+TSI_INLINE bool holds_more(const TsiLabel* label, const TsiHolding* held) {
+    return tsi_is_unexpected(&label->expected, held->objects, held->live_bytes);
 }
 
 /* Adds a node to its label's figures of those that are over, or with sign -1 subtracts it. */
-static void count_over(TsiLabel* l, const TsiDraining* n, int sign) {
+static void count_over(TsiLabel* label, const TsiDraining* n, int sign) {
     if (!n->over) return;
-    l->over_phases += (uint64_t)sign;
-    l->over_held.objects += (uint64_t)sign * n->held.objects;
-    l->over_held.live_bytes += (uint64_t)sign * n->held.live_bytes;
-    l->over_held.slab_bytes += (uint64_t)sign * n->held.slab_bytes;
+    label->over_phases += (uint64_t)sign;
+    label->over_held.objects += (uint64_t)sign * n->held.objects;
+    label->over_held.live_bytes += (uint64_t)sign * n->held.live_bytes;
+    label->over_held.slab_bytes += (uint64_t)sign * n->held.slab_bytes;
 }
 
-static void leave(TsiPhases* p, TsiInc* i) {
-    TsiDraining* n = &i->draining;
-    TsiLabel* l = tsi_label(&p->labels, n->label - 1);
-    tsi_lock_take(&l->drain_lock);
-    l->drain_root = without(p, l->drain_root, n->since_ns, i->index);
-    count_over(l, n, -1);
+static void leave(TsiPhases* phases, TsiInc* inc) {
+    TsiDraining* n = &inc->draining;
+    TsiLabel* label = tsi_label(&phases->labels, n->label - 1);
+    tsi_lock_take(&label->drain_lock);
+    label->drain_root = without(phases, label->drain_root, n->since_ns, inc->index);
+    count_over(label, n, -1);
     *n = (TsiDraining){0};
-    tsi_lock_give(&l->drain_lock);
+    tsi_lock_give(&label->drain_lock);
 }
 
-static void enter(TsiPhases* p, TsiInc* i, uint32_t label_at, uint64_t since_ns, TsiHolding held) {
-    TsiLabel* l = tsi_label(&p->labels, label_at);
+static void enter(TsiPhases* phases, TsiInc* inc, uint32_t label_at, uint64_t since_ns, TsiHolding held) {
+    TsiLabel* label = tsi_label(&phases->labels, label_at);
     uint32_t older, younger;
-    tsi_lock_take(&l->drain_lock);
-    i->draining = (TsiDraining){.label = (uint16_t)(label_at + 1), .since_ns = since_ns, .held = held};
-    i->draining.over = holds_more(l, &held);
-    count_over(l, &i->draining, 1);
-    sum_up(p, i->index);
-    part(p, l->drain_root, since_ns, i->index, &older, &younger);
-    l->drain_root = join(p, join(p, older, i->index), younger);
-    tsi_lock_give(&l->drain_lock);
+    tsi_lock_take(&label->drain_lock);
+    inc->draining = (TsiDraining){.label = (uint16_t)(label_at + 1), .since_ns = since_ns, .held = held};
+    inc->draining.over = holds_more(label, &held);
+    count_over(label, &inc->draining, 1);
+    sum_up(phases, inc->index);
+    part(phases, label->drain_root, since_ns, inc->index, &older, &younger);
+    label->drain_root = join(phases, join(phases, older, inc->index), younger);
+    tsi_lock_give(&label->drain_lock);
 }
 
-static void change(TsiPhases* p, TsiInc* i, TsiHolding held) {
-    TsiLabel* l = tsi_label(&p->labels, i->draining.label - 1);
-    tsi_lock_take(&l->drain_lock);
-    count_over(l, &i->draining, -1);
-    i->draining.held = held;
-    i->draining.over |= holds_more(l, &held);
-    count_over(l, &i->draining, 1);
-    sum_path(p, l->drain_root, i->draining.since_ns, i->index);
-    tsi_lock_give(&l->drain_lock);
+static void change(TsiPhases* phases, TsiInc* inc, TsiHolding held) {
+    TsiLabel* label = tsi_label(&phases->labels, inc->draining.label - 1);
+    tsi_lock_take(&label->drain_lock);
+    count_over(label, &inc->draining, -1);
+    inc->draining.held = held;
+    inc->draining.over |= holds_more(label, &held);
+    count_over(label, &inc->draining, 1);
+    sum_path(phases, label->drain_root, inc->draining.since_ns, inc->index);
+    tsi_lock_give(&label->drain_lock);
 }
 
-void tsi_draining_set_locked(TsiPhases* p, TsiInc* i, uint64_t since_ns, TsiHolding held) {
-    TSI_HOLDS(tsi_inc_lock(i));
-    TSI_ASSERT(tsi_lock_is_held(tsi_inc_lock(i)));
-    TsiDraining* n = &i->draining;
-    uint32_t label_at = tsi_inc_label(i);
+void tsi_draining_set_locked(TsiPhases* phases, TsiInc* inc, uint64_t since_ns, TsiHolding held) {
+    TSI_HOLDS(tsi_inc_lock(inc));
+    TSI_ASSERT(tsi_lock_is_held(tsi_inc_lock(inc)));
+    TsiDraining* n = &inc->draining;
+    uint32_t label_at = tsi_inc_label(inc);
     bool stays = held.objects != 0 && n->label == label_at + 1 && n->since_ns == since_ns;
     if (stays) {
-        if (memcmp(&n->held, &held, sizeof held) != 0) change(p, i, held);
+        if (memcmp(&n->held, &held, sizeof held) != 0) change(phases, inc, held);
         return;
     }
-    if (n->label != 0) leave(p, i);
-    if (held.objects != 0) enter(p, i, label_at, since_ns, held);
+    if (n->label != 0) leave(phases, inc);
+    if (held.objects != 0) enter(phases, inc, label_at, since_ns, held);
 }
 
 /* ---- what a label expects ---- */
 
-static void judge(const TsiPhases* p, TsiLabel* l, uint32_t at) {
+static void judge(const TsiPhases* phases, TsiLabel* label, uint32_t at) {
     if (at == 0) return;
-    TsiDraining* n = node(p, at);
-    judge(p, l, n->child[0]);
-    judge(p, l, n->child[1]);
-    n->over = holds_more(l, &n->held);
-    count_over(l, n, 1);
-    sum_up(p, at);
+    TsiDraining* n = node(phases, at);
+    judge(phases, label, n->child[0]);
+    judge(phases, label, n->child[1]);
+    n->over = holds_more(label, &n->held);
+    count_over(label, n, 1);
+    sum_up(phases, at);
 }
 
-void tsi_draining_expect(TsiPhases* p, uint32_t label_at, TsiExpected expected) {
-    TsiLabel* l = tsi_label(&p->labels, label_at);
-    tsi_lock_take(&p->labels.lock); /* a fork waits for it */
-    tsi_lock_take(&l->drain_lock);
-    l->expected = expected;
-    l->over_phases = 0;
-    l->over_held = (TsiHolding){0, 0, 0};
-    judge(p, l, l->drain_root);
-    tsi_lock_give(&l->drain_lock);
-    tsi_lock_give(&p->labels.lock);
+void tsi_draining_expect(TsiPhases* phases, uint32_t label_at, TsiExpected expected) {
+    TsiLabel* label = tsi_label(&phases->labels, label_at);
+    tsi_lock_take(&phases->labels.lock); /* a fork waits for it */
+    tsi_lock_take(&label->drain_lock);
+    label->expected = expected;
+    label->over_phases = 0;
+    label->over_held = (TsiHolding){0, 0, 0};
+    judge(phases, label, label->drain_root);
+    tsi_lock_give(&label->drain_lock);
+    tsi_lock_give(&phases->labels.lock);
 }
 
-void tsi_draining_judge(TsiLabel* l, TsiTotals escaped) {
-    tsi_lock_take(&l->drain_lock);
-    bool more = tsi_is_unexpected(&l->expected, escaped.objects, escaped.bytes);
-    tsi_lock_give(&l->drain_lock);
-    if (more) tsi_add_relaxed(&l->unexpected, 1);
+void tsi_draining_judge(TsiLabel* label, TsiTotals escaped) {
+    tsi_lock_take(&label->drain_lock);
+    bool more = tsi_is_unexpected(&label->expected, escaped.objects, escaped.bytes);
+    tsi_lock_give(&label->drain_lock);
+    if (more) tsi_add_relaxed(&label->unexpected, 1);
 }
 
 /* ---- telling ---- */
@@ -178,12 +178,12 @@ void tsi_draining_judge(TsiLabel* l, TsiTotals escaped) {
 static uint64_t age(uint64_t since_ns, uint64_t now_ns) { return now_ns > since_ns ? now_ns - since_ns : 0; }
 
 /* Counts the phases of at least the age least_ns. */
-static uint64_t count_old(const TsiPhases* p, uint32_t at, uint64_t now_ns, uint64_t least_ns) {
+static uint64_t count_old(const TsiPhases* phases, uint32_t at, uint64_t now_ns, uint64_t least_ns) {
     uint64_t n = 0;
     while (at != 0) {
-        const TsiDraining* d = node(p, at);
+        const TsiDraining* d = node(phases, at);
         bool old = age(d->since_ns, now_ns) >= least_ns;
-        if (old) n += d->count - (d->child[1] != 0 ? node(p, d->child[1])->count : 0);
+        if (old) n += d->count - (d->child[1] != 0 ? node(phases, d->child[1])->count : 0);
         at = d->child[old];
     }
     return n;
@@ -197,54 +197,54 @@ static void put_worst(TsiDrainRow worst[TSI_DRAIN_WORST], const TsiDrainRow* row
 }
 
 /* Visits the larger half first: the other normally holds none of the worst. The older of equals stays. */
-static void find_worst(const TsiPhases* p, uint32_t at, TsiDrainRow worst[TSI_DRAIN_WORST]) {
+static void find_worst(const TsiPhases* phases, uint32_t at, TsiDrainRow worst[TSI_DRAIN_WORST]) {
     const TsiDrainRow* last = &worst[TSI_DRAIN_WORST - 1];
-    if (at == 0 || (last->era != 0 && node(p, at)->max_bytes <= last->held.slab_bytes)) return;
-    const TsiDraining* n = node(p, at);
-    uint64_t older = n->child[0] != 0 ? node(p, n->child[0])->max_bytes : 0;
-    uint64_t younger = n->child[1] != 0 ? node(p, n->child[1])->max_bytes : 0;
+    if (at == 0 || (last->era != 0 && node(phases, at)->max_bytes <= last->held.slab_bytes)) return;
+    const TsiDraining* n = node(phases, at);
+    uint64_t older = n->child[0] != 0 ? node(phases, n->child[0])->max_bytes : 0;
+    uint64_t younger = n->child[1] != 0 ? node(phases, n->child[1])->max_bytes : 0;
     unsigned first = younger > older;
-    find_worst(p, n->child[first], worst);
-    put_worst(worst, &(TsiDrainRow){tsi_inc_era(tsi_inc(p, at)), n->since_ns, n->held, n->over});
-    find_worst(p, n->child[!first], worst);
+    find_worst(phases, n->child[first], worst);
+    put_worst(worst, &(TsiDrainRow){tsi_inc_era(tsi_inc(phases, at)), n->since_ns, n->held, n->over});
+    find_worst(phases, n->child[!first], worst);
 }
 
 /* Returns the oldest phase from `at` down that is over. */
-static uint32_t oldest_over(const TsiPhases* p, uint32_t at) {
+static uint32_t oldest_over(const TsiPhases* phases, uint32_t at) {
     for (;;) {
-        const TsiDraining* n = node(p, at);
-        if (n->child[0] != 0 && node(p, n->child[0])->over_below) at = n->child[0];
+        const TsiDraining* n = node(phases, at);
+        if (n->child[0] != 0 && node(phases, n->child[0])->over_below) at = n->child[0];
         else if (n->over) return at;
         else at = n->child[1];
     }
 }
 
-void tsi_draining_tell(TsiPhases* p, uint32_t label_at, uint64_t now_ns, TsiDrainSum* out) {
-    TsiLabel* l = tsi_label(&p->labels, label_at);
+void tsi_draining_tell(TsiPhases* phases, uint32_t label_at, uint64_t now_ns, TsiDrainSum* out) {
+    TsiLabel* label = tsi_label(&phases->labels, label_at);
     *out = (TsiDrainSum){0};
-    tsi_lock_take(&l->drain_lock);
-    uint32_t root = l->drain_root, oldest = root;
-    out->expected = l->expected;
+    tsi_lock_take(&label->drain_lock);
+    uint32_t root = label->drain_root, oldest = root;
+    out->expected = label->expected;
 
     if (root != 0) {
-        while (node(p, oldest)->child[0] != 0) oldest = node(p, oldest)->child[0];
-        out->phases = node(p, root)->count;
-        out->held = node(p, root)->sum;
-        out->oldest_ns = age(node(p, oldest)->since_ns, now_ns);
-        find_worst(p, root, out->worst);
-        out->over_phases = l->over_phases;
-        out->over_held = l->over_held;
-        if (out->over_phases != 0) out->over_oldest_ns = age(node(p, oldest_over(p, root))->since_ns, now_ns);
+        while (node(phases, oldest)->child[0] != 0) oldest = node(phases, oldest)->child[0];
+        out->phases = node(phases, root)->count;
+        out->held = node(phases, root)->sum;
+        out->oldest_ns = age(node(phases, oldest)->since_ns, now_ns);
+        find_worst(phases, root, out->worst);
+        out->over_phases = label->over_phases;
+        out->over_held = label->over_held;
+        if (out->over_phases != 0) out->over_oldest_ns = age(node(phases, oldest_over(phases, root))->since_ns, now_ns);
         uint64_t rest = out->phases;
         for (unsigned b = 0; b < TSI_LABEL_BUCKETS - 1 && rest != 0; b++) {
-            uint64_t older = count_old(p, root, now_ns, 2ull << b);
+            uint64_t older = count_old(phases, root, now_ns, 2ull << b);
             out->ages[b] = rest - older;
             rest = older;
         }
         out->ages[TSI_LABEL_BUCKETS - 1] = rest;
     }
 
-    tsi_lock_give(&l->drain_lock);
+    tsi_lock_give(&label->drain_lock);
 }
 
 /* Counts a phase of the sum as over. */

@@ -40,14 +40,14 @@ typedef struct TsiDrainSum {
 
 /* Sets what the incarnation holds that counts as draining under its label; objects 0: nothing. O(log of phases).
  * [stripe] */
-void tsi_draining_set_locked(TsiPhases* p, TsiInc* i, uint64_t since_ns, TsiHolding held);
+void tsi_draining_set_locked(TsiPhases* phases, TsiInc* inc, uint64_t since_ns, TsiHolding held);
 /* Sets what phases of the label may let escape. Judges phases that drain anew, by their current holding. O(phases that
  * drain). [no lock, no bracket] */
-void tsi_draining_expect(TsiPhases* p, uint32_t label_at, TsiExpected expected);
+void tsi_draining_expect(TsiPhases* phases, uint32_t label_at, TsiExpected expected);
 /* Counts the phase under its label if more escaped from it than the label expects. [any thread] */
-void tsi_draining_judge(TsiLabel* l, TsiTotals escaped);
+void tsi_draining_judge(TsiLabel* label, TsiTotals escaped);
 /* Fills *out with the figures of the label's tree. O(log of phases). [no drain_lock] */
-void tsi_draining_tell(TsiPhases* p, uint32_t label_at, uint64_t now_ns, TsiDrainSum* out);
+void tsi_draining_tell(TsiPhases* phases, uint32_t label_at, uint64_t now_ns, TsiDrainSum* out);
 /* Adds a phase that is in no tree to the sum. */
 void tsi_draining_add(TsiDrainSum* sum, const TsiDrainRow* row, uint64_t now_ns);
 /* Adds `more` to a phase that the sum has as `row`. */

@@ -145,20 +145,20 @@ extern struct TsiStripe {
     _Alignas(64) TsiLock lock; /* threads that end phases of their own normally share no cache line */
 } tsi_stripes[TSI_STRIPES];
 
-TSI_INLINE TsiInc* tsi_inc(const TsiPhases* p, uint32_t index) {
-    return (TsiInc*)(void*)(p->incs.base + (size_t)index * TSI_INC_STRIDE);
+TSI_INLINE TsiInc* tsi_inc(const TsiPhases* phases, uint32_t index) {
+    return (TsiInc*)(void*)(phases->incs.base + (size_t)index * TSI_INC_STRIDE);
 }
 /* Returns the record's stripe, by address: fields may be changing. [any thread] */
-TSI_INLINE TsiLock* tsi_inc_lock(const TsiInc* i) {
-    return &tsi_stripes[(uintptr_t)i / TSI_INC_STRIDE % TSI_STRIPES].lock;
+TSI_INLINE TsiLock* tsi_inc_lock(const TsiInc* inc) {
+    return &tsi_stripes[(uintptr_t)inc / TSI_INC_STRIDE % TSI_STRIPES].lock;
 }
 /* Returns the record of its label. */
 TSI_INLINE uint32_t tsi_inc_label(TsiInc* i) { return (uint32_t)(tsi_load_relaxed(&i->charge) >> TSI_CHARGE_BITS); }
 /* Returns the most committed bytes so far. Charge first: bytes leave it after `peak` has them, or while nobody else
  * reads. [any thread] */
-TSI_INLINE uint64_t tsi_inc_peak(TsiInc* i) {
-    uint64_t now = tsi_load_acquire(&i->charge) & TSI_CHARGE_MASK; /* pairs with tsi_uncharge */
-    uint64_t peak = tsi_load_relaxed(&i->peak);
+TSI_INLINE uint64_t tsi_inc_peak(TsiInc* inc) {
+    uint64_t now = tsi_load_acquire(&inc->charge) & TSI_CHARGE_MASK; /* pairs with tsi_uncharge */
+    uint64_t peak = tsi_load_relaxed(&inc->peak);
     return now > peak ? now : peak;
 }
 TSI_INLINE void tsi_phase_unlock(TsiInc* i) { tsi_lock_give_probed(tsi_inc_lock(i)); }
@@ -166,82 +166,83 @@ TSI_INLINE void tsi_phase_unlock(TsiInc* i) { tsi_lock_give_probed(tsi_inc_lock(
 TSI_INLINE uint64_t tsi_inc_era(TsiInc* i) { return tsi_load_acquire(&i->word) >> 2; }
 /* Takes the stripe, and counts that in the record unless it is not open: then it belongs to the thread that opens it
  * next, which sets the counts without the lock. Returns true if the lock was free at once. */
-TSI_INLINE bool tsi_phase_lock(TsiInc* i) {
-    bool fast = tsi_lock_take_probed(tsi_inc_lock(i));
-    if (tsi_inc_era(i) == 0) return fast;
-    if (TSI_LIKELY(fast)) i->lock_fast++;
-    else i->lock_contended++;
+TSI_INLINE bool tsi_phase_lock(TsiInc* inc) {
+    bool fast = tsi_lock_take_probed(tsi_inc_lock(inc));
+    if (tsi_inc_era(inc) == 0) return fast;
+    if (TSI_LIKELY(fast)) inc->lock_fast++;
+    else inc->lock_contended++;
     return fast;
 }
 TSI_INLINE unsigned tsi_inc_state(TsiInc* i) { return (unsigned)tsi_load_seq(&i->word) & TSI_INC_STATE; }
 /* Returns true if the reference still names this record and it accepts allocations. [any thread] */
-TSI_INLINE bool tsi_ref_is_active(const TsiPhases* p, TsiRef r) {
+TSI_INLINE bool tsi_ref_is_active(const TsiPhases* phases, TsiRef r) {
     /* acquire: pairs with the release in tsi_inc_open: the record's fields are set */
-    return tsi_load_acquire(&tsi_inc(p, tsi_ref_index(r))->word) == (tsi_ref_era(r) << 2 | TSI_INC_ACTIVE);
+    return tsi_load_acquire(&tsi_inc(phases, tsi_ref_index(r))->word) == (tsi_ref_era(r) << 2 | TSI_INC_ACTIVE);
 }
 /* Returns true if the incarnation is active and another thread's alone (SLAB_DOMAIN_OWNER_ONLY). thread: index + 1 of
  * the caller's record, or 0. [any thread] */
-TSI_INLINE bool tsi_ref_is_anothers(const TsiPhases* p, TsiRef ref, uint32_t thread) {
-    uint32_t owner = tsi_load_relaxed(&tsi_inc(p, tsi_ref_index(ref))->owner);
-    return TSI_UNLIKELY(owner != 0) && owner != thread && tsi_ref_is_active(p, ref);
+TSI_INLINE bool tsi_ref_is_anothers(const TsiPhases* phases, TsiRef ref, uint32_t thread) {
+    uint32_t owner = tsi_load_relaxed(&tsi_inc(phases, tsi_ref_index(ref))->owner);
+    return TSI_UNLIKELY(owner != 0) && owner != thread && tsi_ref_is_active(phases, ref);
 }
 /* Returns true if the reference still names this record, in any state. [any thread] */
-TSI_INLINE bool tsi_ref_is_current(const TsiPhases* p, TsiRef r) {
-    return r != 0 && tsi_inc_era(tsi_inc(p, tsi_ref_index(r))) == tsi_ref_era(r);
+TSI_INLINE bool tsi_ref_is_current(const TsiPhases* phases, TsiRef r) {
+    return r != 0 && tsi_inc_era(tsi_inc(phases, tsi_ref_index(r))) == tsi_ref_era(r);
 }
 
 /* Makes the tables and a ring of open epochs. Returns false if the system refuses. */
-bool tsi_phases_init(TsiPhases* p, TsiGround* g, uint32_t ring_size, uint32_t inc_capacity, uint32_t label_capacity);
+bool tsi_phases_init(TsiPhases* phases, TsiGround* ground, uint32_t ring_size, uint32_t inc_capacity,
+                     uint32_t label_capacity);
 /* Returns the bytes of the ground that the tables take. */
 size_t tsi_phases_room(uint32_t inc_capacity, uint32_t label_capacity);
 /* Destroys the tables. */
-void tsi_phases_destroy(TsiPhases* p);
+void tsi_phases_destroy(TsiPhases* phases);
 /* Resets a record to its state before use. [only holder] */
-void tsi_inc_reset(TsiInc* i);
+void tsi_inc_reset(TsiInc* inc);
 /* Ends the record's tie to a thread. [only holder, or stripe] */
-TSI_INLINE void tsi_inc_disown(TsiInc* i) {
-    tsi_store_relaxed(&i->owner, 0);
-    i->owned = false;
+TSI_INLINE void tsi_inc_disown(TsiInc* inc) {
+    tsi_store_relaxed(&inc->owner, 0);
+    inc->owned = false;
 }
 /* Opens record `index` as a new ACTIVE incarnation with one pin, under a label's record and text. owner: as in TsiInc.
  * [only holder] */
-TSI_INLINE void tsi_inc_open(TsiPhases* p, uint32_t index, uint64_t era, EpochId id, uint32_t label_at,
+TSI_INLINE void tsi_inc_open(TsiPhases* phases, uint32_t index, uint64_t era, EpochId id, uint32_t label_at,
                              const char text[TSI_LABEL_BYTES], uint32_t owner) {
-    TsiInc* i = tsi_inc(p, index);
-    i->index = index;
-    tsi_store_relaxed(&i->id, id);
-    tsi_store_relaxed(&i->reuse, tsi_load_relaxed(&i->reuse) + 1);
-    tsi_store_relaxed(&i->charge, (uint64_t)label_at << TSI_CHARGE_BITS);
-    memcpy(i->label, text, sizeof i->label);
-    i->pins = 1;
-    if (TSI_UNLIKELY(!i->clean)) tsi_inc_reset(i);
+    TsiInc* inc = tsi_inc(phases, index);
+    inc->index = index;
+    tsi_store_relaxed(&inc->id, id);
+    tsi_store_relaxed(&inc->reuse, tsi_load_relaxed(&inc->reuse) + 1);
+    tsi_store_relaxed(&inc->charge, (uint64_t)label_at << TSI_CHARGE_BITS);
+    memcpy(inc->label, text, sizeof inc->label);
+    inc->pins = 1;
+    if (TSI_UNLIKELY(!inc->clean)) tsi_inc_reset(inc);
     /* Threads with an old reference add to these before they see that it is old. */
-    i->lock_fast = i->lock_contended = 0;
+    inc->lock_fast = inc->lock_contended = 0;
     if (TSI_UNLIKELY(owner != 0)) {
-        tsi_store_relaxed(&i->owner, owner);
-        i->owned = true;
+        tsi_store_relaxed(&inc->owner, owner);
+        inc->owned = true;
     }
-    tsi_store_relaxed(&i->late_bytes, 0);
-    i->clean = false;
+    tsi_store_relaxed(&inc->late_bytes, 0);
+    inc->clean = false;
     /* release: pairs with the acquire loads of word: a thread that sees the era sees the fields */
-    tsi_store_release(&i->word, era << 2 | TSI_INC_ACTIVE);
+    tsi_store_release(&inc->word, era << 2 | TSI_INC_ACTIVE);
 }
 extern const char tsi_no_label[TSI_LABEL_BYTES];
 /* Returns the id of a domain's own epoch in this record, at its next opening. */
-TSI_INLINE EpochId tsi_domain_id(const TsiPhases* p, uint32_t index) {
-    uint32_t reuse = (tsi_load_relaxed(&tsi_inc(p, index)->reuse) + 1) & TSI_REUSE_MASK;
+TSI_INLINE EpochId tsi_domain_id(const TsiPhases* phases, uint32_t index) {
+    uint32_t reuse = (tsi_load_relaxed(&tsi_inc(phases, index)->reuse) + 1) & TSI_REUSE_MASK;
     return TSI_DOMAIN_ID_BIT | reuse << TSI_INC_BITS | index;
 }
 /* Returns the incarnation that an id names now; 0 for a bad or stale id. [any thread] */
-TsiRef tsi_phases_resolve(const TsiPhases* p, EpochId id);
+TsiRef tsi_phases_resolve(const TsiPhases* phases, EpochId id);
 /* Returns true for an id that a domain has had: its epoch has ended. [any thread] */
-bool tsi_phases_was_domain(const TsiPhases* p, EpochId id);
+bool tsi_phases_was_domain(const TsiPhases* phases, EpochId id);
 /* Returns the current ring epoch. [any thread] */
-TSI_INLINE TsiRef tsi_phases_current(const TsiPhases* p) {
+TSI_INLINE TsiRef tsi_phases_current(const TsiPhases* phases) {
     /* acquire: pairs with the release in tsi_phases_step_locked */
-    return tsi_load_acquire(&p->ring[tsi_load_acquire(&p->current)]);
+    return tsi_load_acquire(&phases->ring[tsi_load_acquire(&phases->current)]);
 }
 /* Moves the ring on by one. *displaced: the incarnation that lost its id. Returns false, without moving, if no record
  * is left. [ring lock] */
-bool tsi_phases_step_locked(TsiPhases* p, TsiRef* was_current, TsiRef* displaced);
+bool tsi_phases_step_locked(TsiPhases* phases, TsiRef* was_current, TsiRef* displaced);
 #endif

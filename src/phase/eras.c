@@ -9,11 +9,11 @@ static uint32_t first_slot(uint64_t era, uint32_t size) {
 
 /* Puts the record into the slots, which have room. Returns false if it was there, or took the place of a record that is
  * not in use. */
-static bool put(const TsiPhases* p, uint32_t* slots, uint32_t size, uint32_t index, uint64_t era) {
+static bool put(const TsiPhases* phases, uint32_t* slots, uint32_t size, uint32_t index, uint64_t era) {
     for (uint32_t at = first_slot(era, size);; at = (at + 1) & (size - 1)) {
         uint32_t there = slots[at];
         if (there == index) return false;
-        if (there != 0 && tsi_inc_era(tsi_inc(p, there)) != 0) continue;
+        if (there != 0 && tsi_inc_era(tsi_inc(phases, there)) != 0) continue;
         slots[at] = index;
         return there == 0;
     }
@@ -26,9 +26,9 @@ static uint32_t room_for(uint32_t records) {
 }
 
 /* Returns how many records a rebuild must look at: the table's, or all if the table lacks some. */
-static uint32_t sources_locked(const TsiPhases* p, const TsiEras* e) {
+static uint32_t sources_locked(const TsiPhases* phases, const TsiEras* e) {
     TSI_HOLDS(&e->lock);
-    return e->partial ? tsi_table_used(&p->incs) : e->size;
+    return e->partial ? tsi_table_used(&phases->incs) : e->size;
 }
 
 static uint32_t source_locked(const TsiEras* e, uint32_t at) {
@@ -37,27 +37,27 @@ static uint32_t source_locked(const TsiEras* e, uint32_t at) {
 }
 
 /* Counts the entries whose record is in use. An entry whose record has a new era stays: it is found by that. */
-static uint32_t count_used_locked(const TsiPhases* p, const TsiEras* e) {
+static uint32_t count_used_locked(const TsiPhases* phases, const TsiEras* e) {
     TSI_HOLDS(&e->lock);
     uint32_t used = 0;
-    for (uint32_t at = 0; at < sources_locked(p, e); at++) {
+    for (uint32_t at = 0; at < sources_locked(phases, e); at++) {
         uint32_t index = source_locked(e, at);
-        used += index != 0 && tsi_inc_era(tsi_inc(p, index)) != 0;
+        used += index != 0 && tsi_inc_era(tsi_inc(phases, index)) != 0;
     }
     return used;
 }
 
 /* Moves the entries whose record is in use to a new table. Returns false, and changes nothing, without memory. */
-static bool rebuild_locked(const TsiPhases* p, TsiEras* e, uint32_t size) {
+static bool rebuild_locked(const TsiPhases* phases, TsiEras* e, uint32_t size) {
     TSI_HOLDS(&e->lock);
     uint32_t* slots = tsi_os_map(size * sizeof *slots);
     uint32_t filled = 0;
     if (slots == NULL) return false;
 
-    for (uint32_t at = 0; at < sources_locked(p, e); at++) {
+    for (uint32_t at = 0; at < sources_locked(phases, e); at++) {
         uint32_t index = source_locked(e, at);
-        uint64_t era = index != 0 ? tsi_inc_era(tsi_inc(p, index)) : 0;
-        if (era != 0) filled += put(p, slots, size, index, era);
+        uint64_t era = index != 0 ? tsi_inc_era(tsi_inc(phases, index)) : 0;
+        if (era != 0) filled += put(phases, slots, size, index, era);
     }
 
     tsi_os_drop(e->slots, e->size * sizeof *slots);
@@ -68,56 +68,57 @@ static bool rebuild_locked(const TsiPhases* p, TsiEras* e, uint32_t size) {
     return true;
 }
 
-void tsi_eras_add(TsiPhases* p, uint32_t index) {
-    TsiEras* e = &p->eras;
+void tsi_eras_add(TsiPhases* phases, uint32_t index) {
+    TsiEras* e = &phases->eras;
     tsi_lock_take(&e->lock);
-    uint64_t era = tsi_inc_era(tsi_inc(p, index));
-    bool room = (e->filled < e->size / 2 && !e->partial) || rebuild_locked(p, e, room_for(count_used_locked(p, e) + 1));
-    if (era != 0 && room) e->filled += put(p, e->slots, e->size, index, era);
+    uint64_t era = tsi_inc_era(tsi_inc(phases, index));
+    bool room = (e->filled < e->size / 2 && !e->partial) ||
+                rebuild_locked(phases, e, room_for(count_used_locked(phases, e) + 1));
+    if (era != 0 && room) e->filled += put(phases, e->slots, e->size, index, era);
     if (!room) e->partial = true;
     tsi_lock_give(&e->lock);
 }
 
-static uint32_t find_locked(const TsiPhases* p, const TsiEras* e, uint64_t era) {
+static uint32_t find_locked(const TsiPhases* phases, const TsiEras* e, uint64_t era) {
     TSI_HOLDS(&e->lock);
     if (e->size == 0) return 0;
     for (uint32_t at = first_slot(era, e->size); e->slots[at] != 0; at = (at + 1) & (e->size - 1))
-        if (tsi_inc_era(tsi_inc(p, e->slots[at])) == era) return e->slots[at];
+        if (tsi_inc_era(tsi_inc(phases, e->slots[at])) == era) return e->slots[at];
     return 0;
 }
 
-uint32_t tsi_eras_find(TsiPhases* p, uint64_t era) {
-    TsiEras* e = &p->eras;
+uint32_t tsi_eras_find(TsiPhases* phases, uint64_t era) {
+    TsiEras* e = &phases->eras;
     tsi_lock_take(&e->lock);
-    uint32_t index = find_locked(p, e, era);
+    uint32_t index = find_locked(phases, e, era);
     bool partial = e->partial;
     tsi_lock_give(&e->lock);
-    for (uint32_t n = 1; index == 0 && partial && n < tsi_table_used(&p->incs); n++)
-        if (tsi_inc_era(tsi_inc(p, n)) == era) index = n;
+    for (uint32_t n = 1; index == 0 && partial && n < tsi_table_used(&phases->incs); n++)
+        if (tsi_inc_era(tsi_inc(phases, n)) == era) index = n;
     return index;
 }
 
-void tsi_eras_tidy(TsiPhases* p) {
-    TsiEras* e = &p->eras;
+void tsi_eras_tidy(TsiPhases* phases) {
+    TsiEras* e = &phases->eras;
     tsi_lock_take(&e->lock);
-    uint32_t used = count_used_locked(p, e);
+    uint32_t used = count_used_locked(phases, e);
     if (used == 0) {
         tsi_os_drop(e->slots, e->size * sizeof *e->slots);
         e->slots = NULL;
         e->size = e->filled = 0;
         e->partial = false;
     } else if (room_for(used) < e->size) {
-        (void)rebuild_locked(p, e, room_for(used));
+        (void)rebuild_locked(phases, e, room_for(used));
     }
     tsi_lock_give(&e->lock);
 }
 
-TsiRef tsi_phases_find_era(TsiPhases* p, uint64_t era) {
+TsiRef tsi_phases_find_era(TsiPhases* phases, uint64_t era) {
     if (era == 0) return 0;
-    for (uint32_t n = 0; n < p->ring_size; n++) {
-        TsiRef ref = tsi_load_acquire(&p->ring[n]); /* pairs as in tsi_phases_resolve; the table afterwards (E1) */
+    for (uint32_t n = 0; n < phases->ring_size; n++) {
+        TsiRef ref = tsi_load_acquire(&phases->ring[n]); /* pairs as in tsi_phases_resolve; the table afterwards (E1) */
         if (tsi_ref_era(ref) == era) return ref;
     }
-    uint32_t index = tsi_eras_find(p, era);
+    uint32_t index = tsi_eras_find(phases, era);
     return index != 0 ? tsi_ref(era, index) : 0;
 }

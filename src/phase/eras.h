@@ -19,13 +19,13 @@
 #include "phase/epoch.h"
 
 /* Adds a record that is in use; a second time does nothing. [any thread] */
-void tsi_eras_add(TsiPhases* p, uint32_t index);
+void tsi_eras_add(TsiPhases* phases, uint32_t index);
 /* Returns the record in the table that has the era, or 0. [any thread] */
-uint32_t tsi_eras_find(TsiPhases* p, uint64_t era);
+uint32_t tsi_eras_find(TsiPhases* phases, uint64_t era);
 /* Shrinks the table to the records in use, if it is much larger. [any thread] */
-void tsi_eras_tidy(TsiPhases* p);
+void tsi_eras_tidy(TsiPhases* phases);
 /* Finds an open or draining incarnation by its era in the ring and in the table. Returns 0 if it is in neither.
  * Incarnations that threads have just begun are in their own notes (tsi_era_find in heap/records.h). [any thread] */
-TsiRef tsi_phases_find_era(TsiPhases* p, uint64_t era);
+TsiRef tsi_phases_find_era(TsiPhases* phases, uint64_t era);
 
 #endif

@@ -5,16 +5,16 @@
 
 static void name_it(TsiLabel* l, const char* name) { tsi_label_copy(l->name, name); }
 
-bool tsi_labels_init(TsiLabels* l, TsiGround* g, uint32_t capacity) {
+bool tsi_labels_init(TsiLabels* labels, TsiGround* ground, uint32_t capacity) {
     uint32_t none, other;
-    l->capacity = capacity;
-    tsi_lock_init(&l->lock, TSI_LOCK_LABELS);
-    tsi_table_init_in(&l->records, g, sizeof(TsiLabel), capacity, false);
-    if (!tsi_table_take(&l->records, &none, 0) || !tsi_table_take(&l->records, &other, 0)) return false;
-    tsi_lock_init(&tsi_label(l, TSI_LABEL_NONE)->drain_lock, TSI_LOCK_DRAINS);
-    tsi_lock_init(&tsi_label(l, TSI_LABEL_OTHER)->drain_lock, TSI_LOCK_DRAINS);
-    name_it(tsi_label(l, TSI_LABEL_NONE), "(unlabeled)");
-    name_it(tsi_label(l, TSI_LABEL_OTHER), "(other)");
+    labels->capacity = capacity;
+    tsi_lock_init(&labels->lock, TSI_LOCK_LABELS);
+    tsi_table_init_in(&labels->records, ground, sizeof(TsiLabel), capacity, false);
+    if (!tsi_table_take(&labels->records, &none, 0) || !tsi_table_take(&labels->records, &other, 0)) return false;
+    tsi_lock_init(&tsi_label(labels, TSI_LABEL_NONE)->drain_lock, TSI_LOCK_DRAINS);
+    tsi_lock_init(&tsi_label(labels, TSI_LABEL_OTHER)->drain_lock, TSI_LOCK_DRAINS);
+    name_it(tsi_label(labels, TSI_LABEL_NONE), "(unlabeled)");
+    name_it(tsi_label(labels, TSI_LABEL_OTHER), "(other)");
     return true;
 }
 
@@ -41,38 +41,39 @@ static uint32_t hash_of(const char name[TSI_LABEL_BYTES]) {
 }
 
 /* Finds the name's record, *at. Returns false if there is none; *slot is where it goes. */
-static bool probe(TsiLabels* l, const char name[TSI_LABEL_BYTES], uint32_t* slot, uint32_t* at) {
+static bool probe(TsiLabels* labels, const char name[TSI_LABEL_BYTES], uint32_t* slot, uint32_t* at) {
     for (*slot = hash_of(name) % TSI_LABEL_INDEX;; *slot = (*slot + 1) % TSI_LABEL_INDEX) {
-        uint32_t found = tsi_load_acquire(&l->slots[*slot]); /* pairs with the release below */
+        uint32_t found = tsi_load_acquire(&labels->slots[*slot]); /* pairs with the release below */
         if (found == 0) return false;
         *at = found - 1;
-        if (memcmp(tsi_label(l, *at)->name, name, TSI_LABEL_BYTES) == 0) return true;
+        if (memcmp(tsi_label(labels, *at)->name, name, TSI_LABEL_BYTES) == 0) return true;
     }
 }
 
-uint32_t tsi_label_count(TsiLabels* l) {
-    tsi_lock_take(&l->lock);
-    uint32_t count = tsi_table_used(&l->records);
-    tsi_lock_give(&l->lock);
+uint32_t tsi_label_count(TsiLabels* labels) {
+    tsi_lock_take(&labels->lock);
+    uint32_t count = tsi_table_used(&labels->records);
+    tsi_lock_give(&labels->lock);
     return count;
 }
 
-uint32_t tsi_label_find(TsiLabels* l, const char name[TSI_LABEL_BYTES]) {
+uint32_t tsi_label_find(TsiLabels* labels, const char name[TSI_LABEL_BYTES]) {
     uint32_t slot, at;
-    if (name[0] == 0 || memcmp(name, tsi_label(l, TSI_LABEL_NONE)->name, TSI_LABEL_BYTES) == 0) return TSI_LABEL_NONE;
-    if (memcmp(name, tsi_label(l, TSI_LABEL_OTHER)->name, TSI_LABEL_BYTES) == 0) return TSI_LABEL_OTHER;
-    if (probe(l, name, &slot, &at)) return at;
+    if (name[0] == 0 || memcmp(name, tsi_label(labels, TSI_LABEL_NONE)->name, TSI_LABEL_BYTES) == 0)
+        return TSI_LABEL_NONE;
+    if (memcmp(name, tsi_label(labels, TSI_LABEL_OTHER)->name, TSI_LABEL_BYTES) == 0) return TSI_LABEL_OTHER;
+    if (probe(labels, name, &slot, &at)) return at;
 
-    tsi_lock_take(&l->lock);
-    if (!probe(l, name, &slot, &at)) {
-        if (tsi_table_take(&l->records, &at, 0)) {
-            tsi_lock_init(&tsi_label(l, at)->drain_lock, TSI_LOCK_DRAINS);
-            memcpy(tsi_label(l, at)->name, name, TSI_LABEL_BYTES);
-            tsi_store_release(&l->slots[slot], (uint16_t)(at + 1)); /* pairs with probe: the name is whole */
+    tsi_lock_take(&labels->lock);
+    if (!probe(labels, name, &slot, &at)) {
+        if (tsi_table_take(&labels->records, &at, 0)) {
+            tsi_lock_init(&tsi_label(labels, at)->drain_lock, TSI_LOCK_DRAINS);
+            memcpy(tsi_label(labels, at)->name, name, TSI_LABEL_BYTES);
+            tsi_store_release(&labels->slots[slot], (uint16_t)(at + 1)); /* pairs with probe: the name is whole */
         } else {
             at = TSI_LABEL_OTHER;
         }
     }
-    tsi_lock_give(&l->lock);
+    tsi_lock_give(&labels->lock);
     return at;
 }

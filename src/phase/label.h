@@ -127,24 +127,24 @@ typedef struct TsiLabels {
 } TsiLabels;
 
 /* Makes the registry. Returns false if the system refuses. */
-bool tsi_labels_init(TsiLabels* l, TsiGround* g, uint32_t capacity);
+bool tsi_labels_init(TsiLabels* labels, TsiGround* ground, uint32_t capacity);
 /* Destroys the registry. */
-void tsi_labels_destroy(TsiLabels* l);
+void tsi_labels_destroy(TsiLabels* labels);
 /* Copies a label: at most 31 bytes, cut at a UTF-8 boundary, zeros behind. */
 void tsi_label_copy(char out[TSI_LABEL_BYTES], const char* label);
 /* Returns the record of a name as tsi_label_copy made it, and makes it if it is new; TSI_LABEL_OTHER if there is no
  * room. [no labels lock] */
-uint32_t tsi_label_find(TsiLabels* l, const char name[TSI_LABEL_BYTES]);
+uint32_t tsi_label_find(TsiLabels* labels, const char name[TSI_LABEL_BYTES]);
 /* Returns how many records have their name. Waits for one being made. [no labels lock] */
-uint32_t tsi_label_count(TsiLabels* l);
+uint32_t tsi_label_count(TsiLabels* labels);
 
 TSI_INLINE TsiLabel* tsi_label(const TsiLabels* l, uint32_t at) { return tsi_table_at(&l->records, at); }
 /* Returns the public id: 0 unlabeled, then names, the highest for "(other)". */
-TSI_INLINE uint32_t tsi_label_id(const TsiLabels* l, uint32_t at) {
-    return at == TSI_LABEL_OTHER ? l->capacity - 1 : at == TSI_LABEL_NONE ? 0 : at - 1;
+TSI_INLINE uint32_t tsi_label_id(const TsiLabels* labels, uint32_t at) {
+    return at == TSI_LABEL_OTHER ? labels->capacity - 1 : at == TSI_LABEL_NONE ? 0 : at - 1;
 }
-TSI_INLINE unsigned tsi_label_column(const TsiLabels* l, uint32_t at) {
-    uint32_t id = tsi_label_id(l, at);
+TSI_INLINE unsigned tsi_label_column(const TsiLabels* labels, uint32_t at) {
+    uint32_t id = tsi_label_id(labels, at);
     return id < TSI_LABEL_COLUMNS - 1 ? id : TSI_LABEL_COLUMNS - 1;
 }
 /* Returns the bucket of a value in a doubling histogram. */

@@ -185,8 +185,8 @@ typedef struct TsiWarm {
 } TsiWarm;
 
 /* Takes the store's lock if it is free; never waits. Returns false if another thread has it. */
-TSI_INLINE bool tsi_warm_lock(TsiWarm* w) {
-    return tsi_load_relaxed(&w->busy) == 0 && tsi_swap_acquire(&w->busy, 1) == 0; /* pairs with tsi_warm_unlock */
+TSI_INLINE bool tsi_warm_lock(TsiWarm* warm) {
+    return tsi_load_relaxed(&warm->busy) == 0 && tsi_swap_acquire(&warm->busy, 1) == 0; /* pairs with tsi_warm_unlock */
 }
 /* Gives the store's lock back. */
 TSI_INLINE void tsi_warm_unlock(TsiWarm* w) { tsi_store_release(&w->busy, 0); /* pairs with tsi_warm_lock */ }

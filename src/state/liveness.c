@@ -39,8 +39,8 @@ bool tsi_slab_ref(TsiArena* a, const TsiPlace* at, TsiRef* ref) {
         if (tsi_tag_state(tag) == TSI_SLAB_OWNED) {
             *ref = tsi_load_acquire(&tsi_heap(a, tsi_tag_index(tag))->ref); /* before the tag is read again */
         } else {
-            TsiInc* i = tsi_inc(&a->phases, tsi_tag_index(tag));
-            *ref = tsi_ref(tsi_inc_era(i), tsi_tag_index(tag));
+            TsiInc* inc = tsi_inc(&a->phases, tsi_tag_index(tag));
+            *ref = tsi_ref(tsi_inc_era(inc), tsi_tag_index(tag));
         }
         /* The heap's record may have passed to another incarnation: then the tag has changed first. */
     } while (tsi_load_seq(&tsi_slab(&a->space, at->slab_id)->tag) != tag);
@@ -101,18 +101,18 @@ static uint64_t remote_bits_of(const TsiSpace* s, uint32_t line_id) {
 uint64_t tsi_line_live(const TsiSpace* s, unsigned cls, uint32_t line_id) {
     if (tsi_class_is_region(cls)) {
         /* The chunk may serve another class by now: a snapshot reads the tag again. */
-        const TsiClass* c = &s->classes->c[cls];
-        uint32_t slab_id = tsi_slab_at(c, line_id);
-        return tsi_region_live64(s, slab_id, (line_id - tsi_first_line(c, slab_id)) << 6);
+        const TsiClass* shape = &s->classes->c[cls];
+        uint32_t slab_id = tsi_slab_at(shape, line_id);
+        return tsi_region_live64(s, slab_id, (line_id - tsi_first_line(shape, slab_id)) << 6);
     }
     return line_state(s, cls, line_id, remote_bits_of(s, line_id)).live;
 }
 
 TsiSlabSum tsi_slab_sum(const TsiSpace* s, unsigned cls, uint32_t slab_id) {
-    const TsiClass* c = &s->classes->c[cls];
+    const TsiClass* shape = &s->classes->c[cls];
     TsiSlabSum sum = {{0, 0}, {0, 0}, 0};
     if (tsi_class_is_region(cls)) return tsi_region_told(tsi_region_sum(s, slab_id));
-    for (uint32_t i = 0, first = tsi_first_line(c, slab_id); i < 1u << c->lines_log2; i++) {
+    for (uint32_t i = 0, first = tsi_first_line(shape, slab_id); i < 1u << shape->lines_log2; i++) {
         uint64_t issued = tsi_line_handed_out(tsi_line(s, first + i));
         tsi_line_sum(s, cls, first + i, issued, remote_bits_of(s, first + i), &sum);
     }
@@ -121,20 +121,20 @@ TsiSlabSum tsi_slab_sum(const TsiSpace* s, unsigned cls, uint32_t slab_id) {
 
 bool tsi_slab_is_empty(const TsiSpace* s, unsigned cls, uint32_t slab_id) {
     if (tsi_class_is_region(cls)) return tsi_region_is_empty(s, slab_id);
-    const TsiClass* c = &s->classes->c[cls];
-    for (uint32_t i = 0, first = tsi_first_line(c, slab_id); i < 1u << c->lines_log2; i++)
+    const TsiClass* shape = &s->classes->c[cls];
+    for (uint32_t i = 0, first = tsi_first_line(shape, slab_id); i < 1u << shape->lines_log2; i++)
         if (line_state(s, cls, first + i, remote_bits_of(s, first + i)).live != 0) return false;
     return true;
 }
 
 bool tsi_slab_has_room(const TsiSpace* s, unsigned cls, uint32_t slab_id) {
-    const TsiClass* c = &s->classes->c[cls];
-    for (uint32_t i = 0, first = tsi_first_line(c, slab_id); i < 1u << c->lines_log2; i++) {
+    const TsiClass* shape = &s->classes->c[cls];
+    for (uint32_t i = 0, first = tsi_first_line(shape, slab_id); i < 1u << shape->lines_log2; i++) {
         TsiLine* l = tsi_line(s, first + i);
         uint64_t bits = remote_bits_of(s, first + i);
         bits |= tsi_load_acquire(&l->freed); /* invariant F: remote, freed, avail */
         bits |= tsi_load_acquire(&l->avail);
-        if (tsi_popcount(bits & c->full) >= c->threshold) return true;
+        if (tsi_popcount(bits & shape->full) >= shape->threshold) return true;
     }
     return false;
 }

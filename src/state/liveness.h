@@ -63,8 +63,8 @@ typedef struct TsiSlabSum {
     unsigned twice; /* slots that an owner and another thread have both freed */
 } TsiSlabSum;
 /* Returns a region's sum in the form of a slab's. */
-TSI_INLINE TsiSlabSum tsi_region_told(TsiRegionSum r) {
-    return (TsiSlabSum){{r.issued, r.issued_bytes}, {r.live, r.live_bytes}, r.twice};
+TSI_INLINE TsiSlabSum tsi_region_told(TsiRegionSum sum) {
+    return (TsiSlabSum){{sum.issued, sum.issued_bytes}, {sum.live, sum.live_bytes}, sum.twice};
 }
 /* Returns the number of objects of a line that were ever handed out. A snapshot asks before it reads the free slots, so
  * that it never takes a slot handed out in between for a freed one. */

@@ -129,15 +129,15 @@ int tsi_handle_decode(TsiArena* a, SlabHandle h, TsiPlace* at, uint64_t* tag, ui
     at->slot = tsi_place_slot(place);
     at->cls = tsi_chunk_class(s, chunk);
     uint32_t line = tsi_line_number(at->line_id);
-    const TsiClass* c = &s->classes->c[at->cls];
+    const TsiClass* shape = &s->classes->c[at->cls];
 
     uint64_t key = tsi_handle_key(a->secret, place);
     uint32_t scrambled = tsi_handle_stamp_of(h);
-    if (at->cls == 0 || at->cls == TSI_CLASS_CONT || line >= (1u << TSI_CHUNK_SHIFT) >> c->line_shift ||
-        !tsi_line_has_slab(c, line) || (c->full >> at->slot & 1) == 0)
+    if (at->cls == 0 || at->cls == TSI_CLASS_CONT || line >= (1u << TSI_CHUNK_SHIFT) >> shape->line_shift ||
+        !tsi_line_has_slab(shape, line) || (shape->full >> at->slot & 1) == 0)
         return classify(key, scrambled, chunk_issued(s, chunk));
 
-    at->slab_id = tsi_slab_id(chunk, line >> c->lines_log2);
+    at->slab_id = tsi_slab_id(chunk, line >> shape->lines_log2);
     *tag = tsi_load_seq(&tsi_slab(s, at->slab_id)->tag);
     bool holds = tsi_state_holds_objects(*tag), leaves = tsi_tag_state(*tag) == TSI_SLAB_PURGING; /* N1 */
     uint64_t as_of = leaves ? tag_before(*tag) : *tag;

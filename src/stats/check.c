@@ -148,7 +148,7 @@ static bool in_chain(Check* k, uint32_t head, uint32_t slab_id) {
 
 static void check_slab(Check* k, uint32_t id, unsigned cls) {
     TsiSpace* s = &k->a->space;
-    const TsiClass* c = &s->classes->c[cls];
+    const TsiClass* shape = &s->classes->c[cls];
     uint64_t tag = tsi_load_relaxed(&tsi_slab(s, id)->tag);
     unsigned state = tsi_tag_state(tag);
     if (state == TSI_SLAB_POOL || state == TSI_SLAB_RETIRED || state == TSI_SLAB_INSIDE) return;
@@ -160,7 +160,7 @@ static void check_slab(Check* k, uint32_t id, unsigned cls) {
     uint32_t heap_at = state == TSI_SLAB_OWNED ? tsi_tag_index(tag) * (uint32_t)sizeof(TsiHeap) : 0;
     bool region = tsi_class_is_region(cls);
     if (region) check_region(k, id, cls, heap_at);
-    for (uint32_t i = 0, first = tsi_first_line(c, id); !region && i < 1u << c->lines_log2; i++) {
+    for (uint32_t i = 0, first = tsi_first_line(shape, id); !region && i < 1u << shape->lines_log2; i++) {
         check_line(k, cls, first + i, tsi_tag_seq(tag), heap_at);
         check_handles(k, cls, first + i, tag);
     }
@@ -215,8 +215,8 @@ static void check_stock(Check* k) {
     }
 
     for (uint32_t n = 0; n < tsi_table_used(&k->a->bindings); n++) {
-        const TsiWarm* w = &((TsiBinding*)tsi_table_at(&k->a->bindings, n))->warm;
-        granted += w->quota + tsi_load_relaxed(&w->lent);
+        const TsiWarm* warm = &((TsiBinding*)tsi_table_at(&k->a->bindings, n))->warm;
+        granted += warm->quota + tsi_load_relaxed(&warm->lent);
         check_put_off(k, tsi_table_at(&k->a->bindings, n));
     }
 
@@ -319,7 +319,7 @@ static void check_room(Check* k, TsiHeap* h) {
 }
 
 /* Checks a heap and adds the bytes of its slabs to *bytes. */
-static void check_heap(Check* k, TsiInc* i, TsiHeap* h, uint64_t* bytes) {
+static void check_heap(Check* k, TsiInc* inc, TsiHeap* h, uint64_t* bytes) {
     TsiSpace* s = &k->a->space;
     uint64_t word = tsi_load_relaxed(&h->word);
     unsigned state = tsi_heap_state(word);
@@ -329,7 +329,7 @@ static void check_heap(Check* k, TsiInc* i, TsiHeap* h, uint64_t* bytes) {
     bool passing = state == TSI_HEAP_SEIZED || state == TSI_HEAP_REVOKED;
     if ((passing && !left) || state == TSI_HEAP_FREE || state == TSI_HEAP_DEAD)
         fail(k, "heap %u: state %u in an incarnation's list", h->index, state);
-    if (tsi_ref_index(tsi_load_relaxed(&h->ref)) != i->index)
+    if (tsi_ref_index(tsi_load_relaxed(&h->ref)) != inc->index)
         fail(k, "heap %u: listed under another incarnation", h->index);
 
     for (uint32_t at = h->slabs; at != 0 && k->ok; at = tsi_slab(s, at - 1)->next) {
@@ -347,35 +347,35 @@ static void check_heap(Check* k, TsiInc* i, TsiHeap* h, uint64_t* bytes) {
 }
 
 /* Checks an incarnation's counts of draining objects; held: by the words of its orphans. */
-static void check_drain(Check* k, TsiInc* i, TsiHolding held) {
-    unsigned state = tsi_inc_state(i);
+static void check_drain(Check* k, TsiInc* inc, TsiHolding held) {
+    unsigned state = tsi_inc_state(inc);
     bool drains = held.objects != 0 && state != TSI_INC_ACTIVE && state != TSI_INC_RELEASED;
-    if (memcmp(&i->holding, &held, sizeof held) != 0)
-        fail(k, "incarnation %u: orphans hold %llu objects of %llu bytes, counted %llu of %llu", i->index,
-             (Num)held.objects, (Num)held.live_bytes, (Num)i->holding.objects, (Num)i->holding.live_bytes);
-    if (i->draining.label != (drains ? tsi_inc_label(i) + 1 : 0))
-        fail(k, "incarnation %u: draining under label %u", i->index, i->draining.label);
-    if (drains && memcmp(&i->draining.held, &held, sizeof held) != 0)
-        fail(k, "incarnation %u: its label was told of other objects", i->index);
+    if (memcmp(&inc->holding, &held, sizeof held) != 0)
+        fail(k, "incarnation %u: orphans hold %llu objects of %llu bytes, counted %llu of %llu", inc->index,
+             (Num)held.objects, (Num)held.live_bytes, (Num)inc->holding.objects, (Num)inc->holding.live_bytes);
+    if (inc->draining.label != (drains ? tsi_inc_label(inc) + 1 : 0))
+        fail(k, "incarnation %u: draining under label %u", inc->index, inc->draining.label);
+    if (drains && memcmp(&inc->draining.held, &held, sizeof held) != 0)
+        fail(k, "incarnation %u: its label was told of other objects", inc->index);
 }
 
-static void check_inc(Check* k, TsiInc* i) {
+static void check_inc(Check* k, TsiInc* inc) {
     uint32_t heaps = 0, detached = 0, orphans = 0;
     TsiTotals issued = {0, 0};
     TsiHolding held = {0, 0, 0};
-    uint64_t bytes = 0, charge = tsi_load_relaxed(&i->charge) & TSI_CHARGE_MASK;
+    uint64_t bytes = 0, charge = tsi_load_relaxed(&inc->charge) & TSI_CHARGE_MASK;
 
-    for (uint32_t at = i->heaps; at != 0 && k->ok; at = tsi_heap(k->a, at - 1)->inc_next, heaps++) {
+    for (uint32_t at = inc->heaps; at != 0 && k->ok; at = tsi_heap(k->a, at - 1)->inc_next, heaps++) {
         TsiHeap* h = tsi_heap(k->a, at - 1);
-        check_heap(k, i, h, &bytes);
+        check_heap(k, inc, h, &bytes);
         if (tsi_heap_state(tsi_load_relaxed(&h->word)) == TSI_HEAP_DETACHED) detached++;
     }
 
-    for (uint32_t at = i->orphans, prev = 0; at != 0 && k->ok;
+    for (uint32_t at = inc->orphans, prev = 0; at != 0 && k->ok;
          prev = at, at = tsi_slab(&k->a->space, at - 1)->next, orphans++) {
-        if (tsi_slab(&k->a->space, at - 1)->prev != prev) fail(k, "incarnation %u: orphan list is broken", i->index);
+        if (tsi_slab(&k->a->space, at - 1)->prev != prev) fail(k, "incarnation %u: orphan list is broken", inc->index);
         if (tsi_tag_state(tsi_load_relaxed(&tsi_slab(&k->a->space, at - 1)->tag)) != TSI_SLAB_ORPHAN)
-            fail(k, "incarnation %u: slab %u in its orphan list is none", i->index, at - 1);
+            fail(k, "incarnation %u: slab %u in its orphan list is none", inc->index, at - 1);
         unsigned cls = tsi_class_of_slab(&k->a->space, at - 1);
         TsiSlabSum sum = tsi_slab_sum(&k->a->space, cls, at - 1);
         tsi_totals_add(&issued, sum.issued);
@@ -384,40 +384,40 @@ static void check_inc(Check* k, TsiInc* i) {
     }
 
     bytes += held.slab_bytes;
-    check_drain(k, i, held);
-    if (issued.objects != i->orphaned.objects || issued.bytes != i->orphaned.bytes)
-        fail(k, "incarnation %u: orphans have issued %llu objects, counted %llu", i->index, (Num)issued.objects,
-             (Num)i->orphaned.objects);
+    check_drain(k, inc, held);
+    if (issued.objects != inc->orphaned.objects || issued.bytes != inc->orphaned.bytes)
+        fail(k, "incarnation %u: orphans have issued %llu objects, counted %llu", inc->index, (Num)issued.objects,
+             (Num)inc->orphaned.objects);
 
-    if (bytes != charge) fail(k, "incarnation %u: %llu bytes, charged %llu", i->index, (Num)bytes, (Num)charge);
-    check_count(k, "incarnation", i->index, "heaps", heaps, tsi_load_relaxed(&i->heap_count));
-    check_count(k, "incarnation", i->index, "detached", detached, tsi_load_relaxed(&i->detached));
-    check_count(k, "incarnation", i->index, "orphans", orphans, tsi_load_relaxed(&i->slab_count));
-    if (i->drained && (heaps != 0 || orphans != 0)) fail(k, "incarnation %u: drained, and holds slabs", i->index);
+    if (bytes != charge) fail(k, "incarnation %u: %llu bytes, charged %llu", inc->index, (Num)bytes, (Num)charge);
+    check_count(k, "incarnation", inc->index, "heaps", heaps, tsi_load_relaxed(&inc->heap_count));
+    check_count(k, "incarnation", inc->index, "detached", detached, tsi_load_relaxed(&inc->detached));
+    check_count(k, "incarnation", inc->index, "orphans", orphans, tsi_load_relaxed(&inc->slab_count));
+    if (inc->drained && (heaps != 0 || orphans != 0)) fail(k, "incarnation %u: drained, and holds slabs", inc->index);
 }
 
 static void check_label(Check* k, uint32_t at) {
-    TsiLabel* l = tsi_label(&k->a->phases.labels, at);
-    int64_t sum = (int64_t)tsi_load_relaxed(&l->committed);
+    TsiLabel* label = tsi_label(&k->a->phases.labels, at);
+    int64_t sum = (int64_t)tsi_load_relaxed(&label->committed);
     TsiDrainSum drains;
     tsi_draining_tell(&k->a->phases, at, tsi_os.now_ns(), &drains);
 
     for (uint32_t n = 0; n < tsi_table_used(&k->a->bindings); n++) {
         const TsiBinding* b = tsi_table_at(&k->a->bindings, n);
-        const TsiPending* p = &b->pending[at % TSI_PENDING_LABELS];
-        if ((uint32_t)tsi_load_relaxed(&p->whose) == at + 1) sum += p->bytes;
-        uint64_t grant = tsi_load_relaxed(&p->grant);
+        const TsiPending* pending = &b->pending[at % TSI_PENDING_LABELS];
+        if ((uint32_t)tsi_load_relaxed(&pending->whose) == at + 1) sum += pending->bytes;
+        uint64_t grant = tsi_load_relaxed(&pending->grant);
         if (grant >> TSI_BUDGET_SHIFT == at + 1) sum -= (int64_t)(grant & TSI_BUDGET_BYTES);
     }
 
     for (uint32_t n = 1; n < tsi_table_used(&k->a->phases.incs); n++) {
-        TsiInc* i = tsi_inc(&k->a->phases, n);
-        if (tsi_inc_era(i) == 0 || tsi_inc_label(i) != at) continue;
-        sum -= (int64_t)(tsi_load_relaxed(&i->charge) & TSI_CHARGE_MASK);
-        drains.phases -= i->draining.label != 0;
-        drains.held.objects -= i->draining.held.objects;
-        drains.held.live_bytes -= i->draining.held.live_bytes;
-        drains.held.slab_bytes -= i->draining.held.slab_bytes;
+        TsiInc* inc = tsi_inc(&k->a->phases, n);
+        if (tsi_inc_era(inc) == 0 || tsi_inc_label(inc) != at) continue;
+        sum -= (int64_t)(tsi_load_relaxed(&inc->charge) & TSI_CHARGE_MASK);
+        drains.phases -= inc->draining.label != 0;
+        drains.held.objects -= inc->draining.held.objects;
+        drains.held.live_bytes -= inc->draining.held.live_bytes;
+        drains.held.slab_bytes -= inc->draining.held.slab_bytes;
     }
     for (uint32_t n = 1; n < tsi_table_used(&k->a->phases.incs); n++) {
         const TsiDraining* d = &tsi_inc(&k->a->phases, n)->draining;

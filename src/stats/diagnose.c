@@ -34,8 +34,8 @@ typedef struct Collect {
 } Collect;
 
 /* Returns an incarnation's age. The first one of id 0 was open before its first slab, but not before its allocator. */
-static uint64_t age_ns(const Collect* k, TsiInc* i) {
-    uint64_t since = tsi_load_relaxed(&i->open_since_ns);
+static uint64_t age_ns(const Collect* k, TsiInc* inc) {
+    uint64_t since = tsi_load_relaxed(&inc->open_since_ns);
     if (since < k->a->born_ns) since = k->a->born_ns;
     return k->now_ns > since ? k->now_ns - since : 0;
 }
@@ -85,9 +85,9 @@ static void add_region(Collect* k, const TsiSlabView* v) {
 static void collect_slab(const TsiSlabView* v, void* ctx) {
     Collect* k = ctx;
     if (v->ref == 0 || k->full) return;
-    TsiInc* i = tsi_inc(&k->a->phases, tsi_ref_index(v->ref));
-    if (!tsi_ref_is_current(&k->a->phases, v->ref) || tsi_inc_state(i) == TSI_INC_ACTIVE) return;
-    if (age_ns(k, i) < k->threshold_ns) return;
+    TsiInc* inc = tsi_inc(&k->a->phases, tsi_ref_index(v->ref));
+    if (!tsi_ref_is_current(&k->a->phases, v->ref) || tsi_inc_state(inc) == TSI_INC_ACTIVE) return;
+    if (age_ns(k, inc) < k->threshold_ns) return;
     if (tsi_class_is_region(v->cls)) {
         add_region(k, v);
         return;
@@ -120,12 +120,12 @@ static TsiTotals held_by(const Collect* k, TsiRef ref) {
 /* Returns true if the incarnation of a row has let no more escape than its label may. Slabs that heaps still hold are
  * in no tree: for these the rows count. */
 static bool is_expected(const Collect* k, TsiRef ref) {
-    TsiInc* i = tsi_inc(&k->a->phases, tsi_ref_index(ref));
-    TsiLabel* l = tsi_label(&k->a->phases.labels, tsi_inc_label(i));
-    tsi_lock_take(&l->drain_lock);
-    TsiExpected expected = l->expected;
-    bool known = i->draining.label != 0, over = i->draining.over;
-    tsi_lock_give(&l->drain_lock);
+    TsiInc* inc = tsi_inc(&k->a->phases, tsi_ref_index(ref));
+    TsiLabel* label = tsi_label(&k->a->phases.labels, tsi_inc_label(inc));
+    tsi_lock_take(&label->drain_lock);
+    TsiExpected expected = label->expected;
+    bool known = inc->draining.label != 0, over = inc->draining.over;
+    tsi_lock_give(&label->drain_lock);
     if ((expected.objects | expected.bytes) == 0) return false;
     if (known) return !over;
     TsiTotals held = held_by(k, ref);
@@ -135,19 +135,19 @@ static bool is_expected(const Collect* k, TsiRef ref) {
 /* Fills a row from the incarnation's record. Returns false if that was released or reused in between, or nothing lives
  * in the row. */
 static bool complete_row(Collect* k, TsiLeakRow* r) {
-    TsiInc* i = tsi_inc(&k->a->phases, tsi_ref_index(r->ref));
+    TsiInc* inc = tsi_inc(&k->a->phases, tsi_ref_index(r->ref));
     if (r->ref == 0 || r->c.alloc_count == 0 || r->expected) return false;
-    tsi_lock_take(tsi_inc_lock(i));
-    bool same = tsi_inc_era(i) == tsi_ref_era(r->ref) && tsi_inc_state(i) != TSI_INC_RELEASED;
+    tsi_lock_take(tsi_inc_lock(inc));
+    bool same = tsi_inc_era(inc) == tsi_ref_era(r->ref) && tsi_inc_state(inc) != TSI_INC_RELEASED;
     if (same) {
-        r->c.epoch_id = tsi_load_relaxed(&i->id);
-        memcpy(r->c.label, i->label, sizeof r->c.label);
-        r->c.age_sec = age_ns(k, i) / 1000000000u;
-        r->refcount = tsi_snapshot_refcount(k->a, i);
+        r->c.epoch_id = tsi_load_relaxed(&inc->id);
+        memcpy(r->c.label, inc->label, sizeof r->c.label);
+        r->c.age_sec = age_ns(k, inc) / 1000000000u;
+        r->refcount = tsi_snapshot_refcount(k->a, inc);
         r->phases = 1;
-        r->unclosed = tsi_inc_state(i) < TSI_INC_CLOSED;
+        r->unclosed = tsi_inc_state(inc) < TSI_INC_CLOSED;
     }
-    tsi_lock_give(tsi_inc_lock(i));
+    tsi_lock_give(tsi_inc_lock(inc));
     r->c.epoch_era = tsi_ref_era(r->ref);
     return same;
 }
@@ -307,8 +307,8 @@ static void walk_slab(const TsiSlabView* v, void* ctx) {
     Walk* w = ctx;
     const TsiSpace* s = &w->a->space;
     if (w->stop || v->ref != w->ref) return;
-    const TsiClass* c = &s->classes->c[v->cls];
-    for (uint32_t i = 0, first = tsi_first_line(c, v->slab_id); i < 1u << c->lines_log2; i++) {
+    const TsiClass* shape = &s->classes->c[v->cls];
+    for (uint32_t i = 0, first = tsi_first_line(shape, v->slab_id); i < 1u << shape->lines_log2; i++) {
         uint64_t live = tsi_line_live(s, v->cls, first + i);
         /* The slab may have moved on since it was viewed, and its words with it. */
         uint64_t tag = tsi_load_seq(&tsi_slab(s, v->slab_id)->tag);

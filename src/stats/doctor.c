@@ -13,7 +13,7 @@ typedef unsigned long long Num;
 
 /* ---- leaks ---- */
 
-static void put_leak(TsiText* t, unsigned n, const TsiLeakRow* r) {
+static void put_leak(TsiText* text, unsigned n, const TsiLeakRow* r) {
     TsiWord label = tsi_word_label(r->c.label), bytes = tsi_word_bytes(r->c.estimated_rss_bytes);
     TsiWord cls = tsi_word_class(r->c.class_index, r->c.object_size);
     Num era = r->c.epoch_era, objects = r->c.alloc_count, age = r->c.age_sec;
@@ -21,14 +21,15 @@ static void put_leak(TsiText* t, unsigned n, const TsiLeakRow* r) {
     char of[sizeof cls + 4];
     (void)snprintf(of, sizeof of, " of %s", cls.at);
     tsi_text_line(
-        t, "%u. %s, %s: %llu live in %u slabs of %s; %u phases, the oldest %llu s, epoch %u, era %llu; refcount %llu",
-        n, label.at, cls.at, objects, slabs, bytes.at, r->phases, age, r->c.epoch_id, era, (Num)r->refcount);
+        text,
+        "%u. %s, %s: %llu live in %u slabs of %s; %u phases, the oldest %llu s, epoch %u, era %llu; refcount %llu", n,
+        label.at, cls.at, objects, slabs, bytes.at, r->phases, age, r->c.epoch_id, era, (Num)r->refcount);
     if (r->refcount != 0)
-        tsi_text_action(t, tsi_say_leak_entered, label.at, objects, of, bytes.at, age, (Num)r->refcount, "it");
+        tsi_text_action(text, tsi_say_leak_entered, label.at, objects, of, bytes.at, age, (Num)r->refcount, "it");
     else if (r->unclosed != 0)
-        tsi_text_action(t, tsi_say_leak_unclosed, label.at, objects, of, bytes.at, age, era,
+        tsi_text_action(text, tsi_say_leak_unclosed, label.at, objects, of, bytes.at, age, era,
                         r->c.reclaimable_slab_count);
-    else tsi_text_action(t, tsi_say_leak, label.at, objects, of, bytes.at, age, era);
+    else tsi_text_action(text, tsi_say_leak, label.at, objects, of, bytes.at, age, era);
 }
 
 typedef struct LeakSum {
@@ -37,58 +38,60 @@ typedef struct LeakSum {
     const TsiLeakRow* first;
 } LeakSum;
 
-static bool label_leaks(const SlabLabelStats* l, unsigned leak_sec) {
-    return l->unexpected_draining_objects != 0 && l->oldest_unexpected_ns / 1000000000u >= leak_sec;
+static bool label_leaks(const SlabLabelStats* stats, unsigned leak_sec) {
+    return stats->unexpected_draining_objects != 0 && stats->oldest_unexpected_ns / 1000000000u >= leak_sec;
 }
 
 static bool label_expects(const SlabLabelStats* l) { return (l->expected_objects | l->expected_bytes) != 0; }
 
 /* Writes a label's escaped objects, those that drain now and the expected ones. */
-static void put_escapes(TsiText* t, const SlabLabelStats* l) {
-    TsiWord label = tsi_word_label(l->label);
+static void put_escapes(TsiText* text, const SlabLabelStats* stats) {
+    TsiWord label = tsi_word_label(stats->label);
     char expected[sizeof tsi_say_escapes_expected + 2 * sizeof(TsiWord)] = "";
-    if (label_expects(l))
-        (void)snprintf(expected, sizeof expected, tsi_say_escapes_expected, (Num)l->expected_objects,
-                       tsi_word_bytes(l->expected_bytes).at);
-    tsi_text_line(t, tsi_say_escapes, label.at, (Num)l->objects_escaped, tsi_word_bytes(l->bytes_escaped).at,
-                  (Num)l->draining_objects, (Num)l->draining_phases, (Num)(l->oldest_draining_ns / 1000000000u),
-                  expected);
-    if (label_expects(l) && l->unexpected_phases != 0)
-        tsi_text_action(t, tsi_say_unexpected, label.at, (Num)l->unexpected_phases, (Num)l->phases_ended,
-                        (Num)l->expected_objects, tsi_word_bytes(l->expected_bytes).at);
+    if (label_expects(stats))
+        (void)snprintf(expected, sizeof expected, tsi_say_escapes_expected, (Num)stats->expected_objects,
+                       tsi_word_bytes(stats->expected_bytes).at);
+    tsi_text_line(text, tsi_say_escapes, label.at, (Num)stats->objects_escaped, tsi_word_bytes(stats->bytes_escaped).at,
+                  (Num)stats->draining_objects, (Num)stats->draining_phases,
+                  (Num)(stats->oldest_draining_ns / 1000000000u), expected);
+    if (label_expects(stats) && stats->unexpected_phases != 0)
+        tsi_text_action(text, tsi_say_unexpected, label.at, (Num)stats->unexpected_phases, (Num)stats->phases_ended,
+                        (Num)stats->expected_objects, tsi_word_bytes(stats->expected_bytes).at);
 }
 
 /* Writes the labels that let something escape: those with expectations first, then the others, by id. */
-static void put_all_escapes(TsiText* t, const TsiReport* r) {
+static void put_all_escapes(TsiText* text, const TsiReport* report) {
     unsigned told = 0, more = 0;
     for (unsigned expects = 1; expects + 1 != 0; expects--)
-        for (uint32_t n = 0; n < r->label_count; n++) {
-            const SlabLabelStats* l = &r->labels[n];
-            if ((l->objects_escaped | l->draining_objects) == 0 || label_expects(l) != expects) continue;
+        for (uint32_t n = 0; n < report->label_count; n++) {
+            const SlabLabelStats* stats = &report->labels[n];
+            if ((stats->objects_escaped | stats->draining_objects) == 0 || label_expects(stats) != expects) continue;
             if (told == TSI_DOCTOR_ROWS) more++;
-            else told++, put_escapes(t, l);
+            else told++, put_escapes(text, stats);
         }
-    if (more != 0) tsi_text_line(t, "and %u more labels.", more);
+    if (more != 0) tsi_text_line(text, "and %u more labels.", more);
 }
 
 /* Writes the sum that ended phases of a label hold, young ones included, and where most of it is. */
-static void put_drains(TsiText* t, const SlabLabelStats* l) {
-    tsi_text_put(t, "   %s in all: %llu ended phases hold %llu objects in %s; most in era", tsi_word_label(l->label).at,
-                 (Num)l->draining_phases, (Num)l->draining_objects, tsi_word_bytes(l->draining_bytes).at);
-    for (unsigned n = 0; n < 3 && l->worst_eras[n] != 0; n++)
-        tsi_text_put(t, "%s %llu (%s)", n != 0 ? "," : "", (Num)l->worst_eras[n], tsi_word_bytes(l->worst_bytes[n]).at);
-    tsi_text_put(t, "\n");
+static void put_drains(TsiText* text, const SlabLabelStats* stats) {
+    tsi_text_put(text, "   %s in all: %llu ended phases hold %llu objects in %s; most in era",
+                 tsi_word_label(stats->label).at, (Num)stats->draining_phases, (Num)stats->draining_objects,
+                 tsi_word_bytes(stats->draining_bytes).at);
+    for (unsigned n = 0; n < 3 && stats->worst_eras[n] != 0; n++)
+        tsi_text_put(text, "%s %llu (%s)", n != 0 ? "," : "", (Num)stats->worst_eras[n],
+                     tsi_word_bytes(stats->worst_bytes[n]).at);
+    tsi_text_put(text, "\n");
 }
 
-static void put_young(TsiText* t, const LeakSum* young) {
+static void put_young(TsiText* text, const LeakSum* young) {
     const EpochLeakCandidate* most = &young->first->c;
     char cls[sizeof(TsiWord) + 2];
     (void)snprintf(cls, sizeof cls, ", %s", tsi_word_class(most->class_index, most->object_size).at);
-    tsi_text_line(t, tsi_say_leaks_young, (Num)young->objects, tsi_word_bytes(young->bytes).at,
+    tsi_text_line(text, tsi_say_leaks_young, (Num)young->objects, tsi_word_bytes(young->bytes).at,
                   tsi_word_label(most->label).at, cls);
 }
 
-static void section_leaks(TsiText* t, const TsiReport* report, const TsiLeaks* l, unsigned leak_sec) {
+static void section_leaks(TsiText* text, const TsiReport* report, const TsiLeaks* l, unsigned leak_sec) {
     char which[64] = "";
     LeakSum old = {0, 0, 0, NULL}, young = old;
     for (uint32_t n = 0; n < l->count; n++) {
@@ -102,34 +105,34 @@ static void section_leaks(TsiText* t, const TsiReport* report, const TsiLeaks* l
     unsigned leaking = 0; /* labels: they know, whatever the walk has seen */
     for (uint32_t n = 0; n < report->label_count; n++) leaking += label_leaks(&report->labels[n], leak_sec);
     if (leak_sec != 0) (void)snprintf(which, sizeof which, tsi_say_leaks_age, leak_sec);
-    if (leaking == 0 && old.rows == 0) tsi_text_head(t, 1, tsi_say_leaks_none, which);
+    if (leaking == 0 && old.rows == 0) tsi_text_head(text, 1, tsi_say_leaks_none, which);
     else
-        tsi_text_head(t, 1, "Leaks: %llu objects, %s of slabs, in ended phases%s.", (Num)old.objects,
+        tsi_text_head(text, 1, "Leaks: %llu objects, %s of slabs, in ended phases%s.", (Num)old.objects,
                       tsi_word_bytes(old.bytes).at, which);
 
     unsigned shown = 0;
     for (uint32_t n = 0; n < l->count && shown < TSI_DOCTOR_ROWS; n++)
-        if (l->rows[n].c.age_sec >= leak_sec) put_leak(t, ++shown, &l->rows[n]);
-    if (old.rows > shown) tsi_text_line(t, "and %u smaller ones.", old.rows - shown);
+        if (l->rows[n].c.age_sec >= leak_sec) put_leak(text, ++shown, &l->rows[n]);
+    if (old.rows > shown) tsi_text_line(text, "and %u smaller ones.", old.rows - shown);
 
     unsigned told = 0;
     for (uint32_t n = 0; n < report->label_count && told < TSI_DOCTOR_ROWS; n++)
-        if (label_leaks(&report->labels[n], leak_sec)) put_drains(t, &report->labels[n]), told++;
-    if (leaking > told) tsi_text_line(t, "and %u more labels.", leaking - told);
+        if (label_leaks(&report->labels[n], leak_sec)) put_drains(text, &report->labels[n]), told++;
+    if (leaking > told) tsi_text_line(text, "and %u more labels.", leaking - told);
 
-    if (young.rows != 0) put_young(t, &young);
-    put_all_escapes(t, report);
+    if (young.rows != 0) put_young(text, &young);
+    put_all_escapes(text, report);
 }
 
 /* ---- slow path ---- */
 
-static void put_slow(TsiText* t, const SlowPathAttribution* s) {
-    tsi_text_line(t, tsi_say_slow_class, tsi_word_class(s->class_index, s->object_size).at,
+static void put_slow(TsiText* text, const SlowPathAttribution* s) {
+    tsi_text_line(text, tsi_say_slow_class, tsi_word_class(s->class_index, s->object_size).at,
                   (Num)s->total_slow_path_hits, s->cache_miss_pct, s->epoch_closed_pct, s->partial_null_pct,
                   s->partial_full_pct);
     if (s->total_slow_path_hits < TSI_DOCTOR_FEW_HITS) return;
-    if (s->epoch_closed_pct > TSI_DOCTOR_PREVAILS) tsi_text_action(t, "%s", s->recommendation);
-    else tsi_text_line(t, "   %s", s->recommendation);
+    if (s->epoch_closed_pct > TSI_DOCTOR_PREVAILS) tsi_text_action(text, "%s", s->recommendation);
+    else tsi_text_line(text, "   %s", s->recommendation);
 }
 
 /* Returns the class with most hits among those below `last` (and after it, if equal). */
@@ -145,20 +148,21 @@ static const SlowPathAttribution* next_most(const TsiDoctorView* v, const SlowPa
     return best;
 }
 
-static void section_slow(TsiText* t, const TsiDoctorView* v) {
+static void section_slow(TsiText* text, const TsiDoctorView* v) {
     uint64_t hits = 0;
     for (uint32_t n = 0; n < v->slow_count; n++) hits += v->slow[n].total_slow_path_hits;
-    if (v->report->global.total_repairs != 0) tsi_text_action(t, tsi_say_repairs, (Num)v->report->global.total_repairs);
+    if (v->report->global.total_repairs != 0)
+        tsi_text_action(text, tsi_say_repairs, (Num)v->report->global.total_repairs);
     if (hits == 0) {
-        tsi_text_head(t, 2, tsi_say_slow_none);
+        tsi_text_head(text, 2, tsi_say_slow_none);
         return;
     }
-    tsi_text_head(t, 2, tsi_say_slow, (Num)hits, v->slow_count);
+    tsi_text_head(text, 2, tsi_say_slow, (Num)hits, v->slow_count);
     unsigned shown = 0;
     for (const SlowPathAttribution* s = next_most(v, NULL); s != NULL && shown < TSI_DOCTOR_ROWS;
          s = next_most(v, s), shown++)
-        put_slow(t, s);
-    if (v->slow_count > shown) tsi_text_line(t, tsi_say_slow_more, v->slow_count - shown);
+        put_slow(text, s);
+    if (v->slow_count > shown) tsi_text_line(text, tsi_say_slow_more, v->slow_count - shown);
 }
 
 /* ---- reclamation ---- */
@@ -186,43 +190,45 @@ static Close close_before(const TsiDoctorView* v, uint32_t* end) {
     return c;
 }
 
-static void put_close(TsiText* t, const Close* c) {
+static void put_close(TsiText* text, const Close* c) {
     int64_t fell = c->row->rss_delta;
-    tsi_text_put(t, "   ");
-    tsi_text_put(t, tsi_say_close_of, tsi_word_label(c->row->label).at, (Num)c->row->epoch_era);
-    tsi_text_put(t, "%llu slabs back, ", (Num)c->slabs);
-    tsi_text_put(t, tsi_say_close, tsi_word_bytes(c->bytes).at, tsi_word_bytes(c->row->rss_before).at,
+    tsi_text_put(text, "   ");
+    tsi_text_put(text, tsi_say_close_of, tsi_word_label(c->row->label).at, (Num)c->row->epoch_era);
+    tsi_text_put(text, "%llu slabs back, ", (Num)c->slabs);
+    tsi_text_put(text, tsi_say_close, tsi_word_bytes(c->bytes).at, tsi_word_bytes(c->row->rss_before).at,
                  tsi_word_bytes(c->row->rss_after).at, fell < 0 ? tsi_say_close_rose : tsi_say_close_fell,
                  tsi_word_bytes(fell < 0 ? (uint64_t)-fell : (uint64_t)fell).at, c->kept ? tsi_say_close_kept : "");
-    tsi_text_put(t, "\n");
+    tsi_text_put(text, "\n");
 }
 
-static void put_kept(TsiText* t, unsigned kept, unsigned policy) {
+static void put_kept(TsiText* text, unsigned kept, unsigned policy) {
     if (policy == SLAB_PURGE_FREE)
-        tsi_text_action(t,
+        tsi_text_action(text,
                         "%u closes gave pages back and RSS stayed: purge_policy is MADV_FREE, which lets the kernel "
                         "keep pages until it is short of memory; take policy 0 (DONTNEED) if RSS must fall at once",
                         kept);
-    else tsi_text_action(t, tsi_say_kept, kept);
+    else tsi_text_action(text, tsi_say_kept, kept);
 }
 
-static void section_reclamation(TsiText* t, const TsiDoctorView* v) {
-    const SlabGlobalStats* g = &v->report->global;
+static void section_reclamation(TsiText* text, const TsiDoctorView* v) {
+    const SlabGlobalStats* stats = &v->report->global;
     unsigned closes = 0, kept = 0;
     for (uint32_t end = v->close_count; end != 0; closes++) kept += close_before(v, &end).kept;
-    tsi_text_head(t, 3, tsi_say_reclamation, (Num)g->total_madvise_calls, tsi_word_bytes(g->total_madvise_bytes).at,
-                  (Num)g->total_madvise_failures, closes, closes == 0 ? tsi_say_closes_none : tsi_say_closes_some);
+    tsi_text_head(text, 3, tsi_say_reclamation, (Num)stats->total_madvise_calls,
+                  tsi_word_bytes(stats->total_madvise_bytes).at, (Num)stats->total_madvise_failures, closes,
+                  closes == 0 ? tsi_say_closes_none : tsi_say_closes_some);
     unsigned shown = 0;
     for (uint32_t end = v->close_count; end != 0 && shown < TSI_DOCTOR_CLOSES; shown++) {
         Close c = close_before(v, &end);
-        put_close(t, &c);
+        put_close(text, &c);
     }
-    tsi_text_line(t, tsi_say_warm, tsi_word_bytes(g->warm_bytes).at, tsi_word_bytes(g->warm_budget_bytes).at,
-                  tsi_word_bytes(g->warm_regretted_bytes).at);
-    if (kept != 0) put_kept(t, kept, v->purge_policy);
+    tsi_text_line(text, tsi_say_warm, tsi_word_bytes(stats->warm_bytes).at, tsi_word_bytes(stats->warm_budget_bytes).at,
+                  tsi_word_bytes(stats->warm_regretted_bytes).at);
+    if (kept != 0) put_kept(text, kept, v->purge_policy);
     else if (v->purge_policy == SLAB_PURGE_NEVER)
-        tsi_text_line(t, "purge_policy is 2: pages are kept for reuse, RSS does not fall.");
-    if (g->total_madvise_failures != 0) tsi_text_action(t, tsi_say_madvise_failed, (Num)g->total_madvise_failures);
+        tsi_text_line(text, "purge_policy is 2: pages are kept for reuse, RSS does not fall.");
+    if (stats->total_madvise_failures != 0)
+        tsi_text_action(text, tsi_say_madvise_failed, (Num)stats->total_madvise_failures);
 }
 
 /* ---- words ---- */
@@ -253,36 +259,36 @@ static uint64_t slept(const ThreadStats* s) {
     return s->alloc_wall_ns_sum > other ? s->alloc_wall_ns_sum - other : 0;
 }
 
-static void put_verdict(TsiText* t, const ThreadStats* s) {
+static void put_verdict(TsiText* text, const ThreadStats* s) {
     uint64_t locks = slept(s);
     if (s->alloc_wait_ns_sum + s->alloc_cpu_ns_sum + locks == 0) {
-        tsi_text_line(t, tsi_say_verdict_none);
+        tsi_text_line(text, tsi_say_verdict_none);
         return;
     }
     TsiVerdict v = tsi_sampling_verdict(s->alloc_wait_ns_sum, s->alloc_cpu_ns_sum, locks);
-    tsi_text_line(t, tsi_say_verdict, verdict_words[v]);
+    tsi_text_line(text, tsi_say_verdict, verdict_words[v]);
     if (s->alloc_samples < TSI_DOCTOR_FEW_SAMPLES) return;
-    if (v == TSI_VERDICT_LOCKS) tsi_text_action(t, tsi_say_verdict_locks);
-    if (v == TSI_VERDICT_SCHEDULER) tsi_text_action(t, tsi_say_verdict_scheduler);
-    if (v == TSI_VERDICT_HYPERVISOR) tsi_text_action(t, tsi_say_verdict_hypervisor);
+    if (v == TSI_VERDICT_LOCKS) tsi_text_action(text, tsi_say_verdict_locks);
+    if (v == TSI_VERDICT_SCHEDULER) tsi_text_action(text, tsi_say_verdict_scheduler);
+    if (v == TSI_VERDICT_HYPERVISOR) tsi_text_action(text, tsi_say_verdict_hypervisor);
 }
 
-static void section_sampling(TsiText* t, const SlabSamplingStats* s) {
+static void section_sampling(TsiText* text, const SlabSamplingStats* s) {
     const ThreadStats* a = &s->sum;
     if (s->period == 0) {
-        tsi_text_head(t, 4, tsi_say_sampling_off);
+        tsi_text_head(text, 4, tsi_say_sampling_off);
         return;
     }
     if (a->alloc_samples == 0) {
-        tsi_text_head(t, 4, tsi_say_sampling_none, s->period);
+        tsi_text_head(text, 4, tsi_say_sampling_none, s->period);
         return;
     }
     Num n = a->alloc_samples;
-    tsi_text_head(t, 4, tsi_say_sampling, n, s->period, a->alloc_wall_ns_sum / n, a->alloc_cpu_ns_sum / n,
+    tsi_text_head(text, 4, tsi_say_sampling, n, s->period, a->alloc_wall_ns_sum / n, a->alloc_cpu_ns_sum / n,
                   a->alloc_wait_ns_sum / n, slept(a) / n, (Num)a->alloc_wall_ns_max, (Num)s->dropped);
-    put_verdict(t, a);
+    put_verdict(text, a);
     if (s->lock_samples != 0)
-        tsi_text_line(t, tsi_say_sampled_locks, (Num)s->lock_samples, (Num)(s->lock_wait_ns_sum / s->lock_samples),
+        tsi_text_line(text, tsi_say_sampled_locks, (Num)s->lock_samples, (Num)(s->lock_wait_ns_sum / s->lock_samples),
                       (Num)s->lock_wait_ns_max, (Num)(s->lock_hold_ns_sum / s->lock_samples), (Num)s->lock_hold_ns_max);
 }
 
@@ -304,49 +310,49 @@ TsiHealth tsi_retry_health(uint64_t retries, uint64_t operations) {
                                           : TSI_HEALTH_ACT;
 }
 
-static void put_locks(TsiText* t, const TsiReport* r, uint64_t fast, uint64_t contended) {
+static void put_locks(TsiText* text, const TsiReport* report, uint64_t fast, uint64_t contended) {
     uint64_t total = fast + contended;
-    tsi_text_put(t, "5. ");
+    tsi_text_put(text, "5. ");
     if (total < TSI_DOCTOR_FEW_LOCKS) {
-        tsi_text_put(t, tsi_say_locks_few, (Num)total);
+        tsi_text_put(text, tsi_say_locks_few, (Num)total);
         return;
     }
     TsiHealth h = tsi_lock_health(contended, total);
-    tsi_text_put(t, tsi_say_locks, tsi_ratio(contended, total, 100.0), (Num)total, health_words[h]);
+    tsi_text_put(text, tsi_say_locks, tsi_ratio(contended, total, 100.0), (Num)total, health_words[h]);
     if (h < TSI_HEALTH_WATCH) return;
     const SlabLabelStats* worst = NULL;
-    for (uint32_t n = 0; n < r->label_count; n++)
-        if (worst == NULL || r->labels[n].lock_contended > worst->lock_contended) worst = &r->labels[n];
+    for (uint32_t n = 0; n < report->label_count; n++)
+        if (worst == NULL || report->labels[n].lock_contended > worst->lock_contended) worst = &report->labels[n];
     if (worst != NULL && worst->lock_contended != 0)
-        tsi_text_put(t, tsi_say_locks_most, tsi_word_label(worst->label).at);
+        tsi_text_put(text, tsi_say_locks_most, tsi_word_label(worst->label).at);
 }
 
-static void section_locks(TsiText* t, const TsiReport* r) {
+static void section_locks(TsiText* text, const TsiReport* report) {
     uint64_t fast = 0, contended = 0, retries = 0, frees = 0, label_fast = 0, label_contended = 0;
 
-    for (uint32_t n = 0; n < r->class_count; n++) {
-        fast += r->classes[n].lock_fast_acquire;
-        contended += r->classes[n].lock_contended;
+    for (uint32_t n = 0; n < report->class_count; n++) {
+        fast += report->classes[n].lock_fast_acquire;
+        contended += report->classes[n].lock_contended;
     }
-    for (uint32_t n = 0; n < r->label_count; n++) {
-        label_fast += r->labels[n].lock_fast_acquire;
-        label_contended += r->labels[n].lock_contended;
-        retries += r->labels[n].cas_retries;
-        frees += r->labels[n].objects_freed;
+    for (uint32_t n = 0; n < report->label_count; n++) {
+        label_fast += report->labels[n].lock_fast_acquire;
+        label_contended += report->labels[n].lock_contended;
+        retries += report->labels[n].cas_retries;
+        frees += report->labels[n].objects_freed;
     }
 
     if (fast + contended == 0) {
         fast = label_fast;
         contended = label_contended;
     }
-    put_locks(t, r, fast, contended);
+    put_locks(text, report, fast, contended);
     TsiHealth h = tsi_retry_health(retries, frees);
-    if (retries == 0) tsi_text_put(t, tsi_say_retries_none);
-    else tsi_text_put(t, tsi_say_retries, tsi_ratio(retries, frees, 1.0), health_words[h]);
-    tsi_text_put(t, "\n");
+    if (retries == 0) tsi_text_put(text, tsi_say_retries_none);
+    else tsi_text_put(text, tsi_say_retries, tsi_ratio(retries, frees, 1.0), health_words[h]);
+    tsi_text_put(text, "\n");
     if (fast + contended >= TSI_DOCTOR_FEW_LOCKS && tsi_lock_health(contended, fast + contended) == TSI_HEALTH_ACT)
-        tsi_text_action(t, tsi_say_locks_act);
-    if (h == TSI_HEALTH_ACT) tsi_text_action(t, tsi_say_retries_act);
+        tsi_text_action(text, tsi_say_locks_act);
+    if (h == TSI_HEALTH_ACT) tsi_text_action(text, tsi_say_retries_act);
 }
 
 /* ---- refusals ---- */
@@ -360,45 +366,45 @@ static const struct {
 };
 
 /* Writes the label under which budgets refuse most, as the end of a sentence. */
-static void put_refused(char* to, size_t n, const TsiReport* r) {
+static void put_refused(char* to, size_t n, const TsiReport* report) {
     const SlabLabelStats* most = NULL;
-    for (uint32_t k = 0; k < r->label_count; k++)
-        if (most == NULL || r->labels[k].budget_refusals > most->budget_refusals) most = &r->labels[k];
+    for (uint32_t k = 0; k < report->label_count; k++)
+        if (most == NULL || report->labels[k].budget_refusals > most->budget_refusals) most = &report->labels[k];
     if (most != NULL && most->budget_refusals != 0)
         (void)snprintf(to, n, tsi_say_refused_most, tsi_word_label(most->label).at, (Num)most->budget_refusals);
 }
 
-static void section_refusals(TsiText* t, const TsiReport* report) {
+static void section_refusals(TsiText* text, const TsiReport* report) {
     const SlabRefusals* r = &report->refusals;
     unsigned kinds = 0;
     for (size_t n = 0; n < sizeof causes / sizeof causes[0]; n++) {
         uint64_t count = *(const uint64_t*)(const void*)((const char*)r + causes[n].offset);
         if (count == 0) continue;
-        if (kinds++ == 0) tsi_text_head(t, 6, tsi_say_refusals);
+        if (kinds++ == 0) tsi_text_head(text, 6, tsi_say_refusals);
         char under[sizeof(TsiWord) + sizeof tsi_say_refused_most + 20] = "";
         if (causes[n].offset == offsetof(SlabRefusals, over_budget)) put_refused(under, sizeof under, report);
-        tsi_text_action(t, tsi_say_refusal, causes[n].name, (Num)count, causes[n].advice, under);
+        tsi_text_action(text, tsi_say_refusal, causes[n].name, (Num)count, causes[n].advice, under);
     }
-    if (kinds == 0) tsi_text_head(t, 6, tsi_say_refusals_none);
-    if (r->retired_slabs != 0) tsi_text_line(t, tsi_say_retired, (Num)r->retired_slabs);
-    if (r->bad_environment != 0) tsi_text_action(t, tsi_say_bad_environment, (Num)r->bad_environment);
+    if (kinds == 0) tsi_text_head(text, 6, tsi_say_refusals_none);
+    if (r->retired_slabs != 0) tsi_text_line(text, tsi_say_retired, (Num)r->retired_slabs);
+    if (r->bad_environment != 0) tsi_text_action(text, tsi_say_bad_environment, (Num)r->bad_environment);
 }
 
 /* ---- labels ---- */
 
-static void section_labels(TsiText* t, const TsiReport* r) {
+static void section_labels(TsiText* text, const TsiReport* report) {
     uint64_t swallowed = 0;
-    for (uint32_t n = 0; n < r->label_count; n++) swallowed += r->labels[n].swallowed;
-    if (r->label_count == 0) {
-        tsi_text_head(t, 7, tsi_say_labels_none);
+    for (uint32_t n = 0; n < report->label_count; n++) swallowed += report->labels[n].swallowed;
+    if (report->label_count == 0) {
+        tsi_text_head(text, 7, tsi_say_labels_none);
         return;
     }
     if (swallowed == 0) {
-        tsi_text_head(t, 7, tsi_say_labels, r->label_count, r->max_labels);
+        tsi_text_head(text, 7, tsi_say_labels, report->label_count, report->max_labels);
         return;
     }
-    tsi_text_head(t, 7, tsi_say_labels_full, r->max_labels);
-    tsi_text_action(t, tsi_say_swallowed, (Num)swallowed);
+    tsi_text_head(text, 7, tsi_say_labels_full, report->max_labels);
+    tsi_text_action(text, tsi_say_swallowed, (Num)swallowed);
 }
 
 /* ---- growth ---- */
@@ -409,27 +415,27 @@ typedef struct Makers {
     uint64_t objects, bytes; /* of all labels */
 } Makers;
 
-static Makers makers_of(const TsiReport* r) {
+static Makers makers_of(const TsiReport* report) {
     Makers m = {"", 0, 0};
     uint64_t last = UINT64_MAX;
     uint32_t last_at = 0;
     size_t used = 0;
 
-    for (uint32_t n = 0; n < r->label_count; n++) {
-        m.objects += r->labels[n].outside_objects;
-        m.bytes += r->labels[n].outside_bytes;
+    for (uint32_t n = 0; n < report->label_count; n++) {
+        m.objects += report->labels[n].outside_objects;
+        m.bytes += report->labels[n].outside_bytes;
     }
 
     for (unsigned shown = 0; shown < TSI_DOCTOR_MOST_MAKERS; shown++) {
         const SlabLabelStats* most = NULL;
-        for (uint32_t n = 0; n < r->label_count; n++) {
-            uint64_t bytes = r->labels[n].outside_bytes;
+        for (uint32_t n = 0; n < report->label_count; n++) {
+            uint64_t bytes = report->labels[n].outside_bytes;
             bool told = bytes > last || (bytes == last && n <= last_at);
-            if (bytes != 0 && !told && (most == NULL || bytes > most->outside_bytes)) most = &r->labels[n];
+            if (bytes != 0 && !told && (most == NULL || bytes > most->outside_bytes)) most = &report->labels[n];
         }
         if (most == NULL) break;
         last = most->outside_bytes;
-        last_at = (uint32_t)(most - r->labels);
+        last_at = (uint32_t)(most - report->labels);
         if (shown != 0) used += (size_t)snprintf(m.at + used, sizeof m.at - used, ", ");
         used += (size_t)snprintf(m.at + used, sizeof m.at - used, tsi_say_maker, tsi_word_label(most->label).at,
                                  (unsigned)tsi_ratio(last, m.bytes, 100.0));
@@ -439,57 +445,61 @@ static Makers makers_of(const TsiReport* r) {
 }
 
 /* Returns true if the label has the ring's current epoch: objects made outside of scopes are there. */
-static bool has_ring(const TsiReport* r, const SlabLabelStats* l) {
-    for (uint32_t n = 0; n < r->epoch_rows; n++)
-        if (r->epochs[n].epoch_id == r->global.current_epoch) return r->epochs[n].label_id == l->label_id;
+static bool has_ring(const TsiReport* report, const SlabLabelStats* stats) {
+    for (uint32_t n = 0; n < report->epoch_rows; n++)
+        if (report->epochs[n].epoch_id == report->global.current_epoch)
+            return report->epochs[n].label_id == stats->label_id;
     return false;
 }
 
-static bool label_grows(const SlabLabelStats* l) {
-    uint64_t before = l->live_bytes > l->growth_bytes ? l->live_bytes - l->growth_bytes : 0;
-    return l->growth_bytes >= TSI_DOCTOR_GROWTH_LEAST && l->growth_bytes >= before / 100 * TSI_DOCTOR_GROWTH_SHARE;
+static bool label_grows(const SlabLabelStats* stats) {
+    uint64_t before = stats->live_bytes > stats->growth_bytes ? stats->live_bytes - stats->growth_bytes : 0;
+    return stats->growth_bytes >= TSI_DOCTOR_GROWTH_LEAST &&
+           stats->growth_bytes >= before / 100 * TSI_DOCTOR_GROWTH_SHARE;
 }
 
 /* Writes the rest of the limit that is reached first, and when, as the end of a sentence; empty if none is near. */
-static void put_left(char* out, size_t bytes, const SlabGlobalStats* g, const SlabLabelStats* l) {
-    bool budget = l->limit_ns != 0 && (g->limit_ns == 0 || l->limit_ns < g->limit_ns);
-    uint64_t limit = budget ? l->limit_bytes : g->limit_bytes,
-             used = budget ? l->limit_used_bytes : g->limit_used_bytes;
-    uint64_t ns = budget ? l->limit_ns : g->limit_ns;
+static void put_left(char* out, size_t bytes, const SlabGlobalStats* stats, const SlabLabelStats* l) {
+    bool budget = l->limit_ns != 0 && (stats->limit_ns == 0 || l->limit_ns < stats->limit_ns);
+    uint64_t limit = budget ? l->limit_bytes : stats->limit_bytes,
+             used = budget ? l->limit_used_bytes : stats->limit_used_bytes;
+    uint64_t ns = budget ? l->limit_ns : stats->limit_ns;
     if (ns == 0 || ns / 1000000000u >= TSI_DOCTOR_LEFT_TOLD) return;
     (void)snprintf(out, bytes, tsi_say_grows_left, tsi_word_bytes(limit > used ? limit - used : 0).at,
-                   budget ? tsi_say_grows_budget : g->limit_name, (Num)(ns / 1000000000u));
+                   budget ? tsi_say_grows_budget : stats->limit_name, (Num)(ns / 1000000000u));
 }
 
-static void put_growing(TsiText* t, const TsiReport* r, const SlabLabelStats* l, const Makers* makers) {
+static void put_growing(TsiText* text, const TsiReport* report, const SlabLabelStats* stats, const Makers* makers) {
     char left[sizeof(TsiWord) + sizeof tsi_say_grows_left + 64] = "";
     char outside[sizeof makers->at + sizeof tsi_say_grows_outside] = "";
-    if (makers->bytes != 0 && has_ring(r, l))
+    if (makers->bytes != 0 && has_ring(report, stats))
         (void)snprintf(outside, sizeof outside, tsi_say_grows_outside, makers->at);
-    put_left(left, sizeof left, &r->global, l);
-    tsi_text_action(t, tsi_say_grows, tsi_word_label(l->label).at, tsi_word_bytes((uint64_t)l->growth_per_second).at,
-                    tsi_word_bytes(l->live_bytes).at, (Num)l->phases_open, (Num)l->draining_phases,
-                    tsi_word_bytes(l->growth_bytes).at, (Num)(l->growth_ns / 1000000000u), left, outside);
+    put_left(left, sizeof left, &report->global, stats);
+    tsi_text_action(text, tsi_say_grows, tsi_word_label(stats->label).at,
+                    tsi_word_bytes((uint64_t)stats->growth_per_second).at, tsi_word_bytes(stats->live_bytes).at,
+                    (Num)stats->phases_open, (Num)stats->draining_phases, tsi_word_bytes(stats->growth_bytes).at,
+                    (Num)(stats->growth_ns / 1000000000u), left, outside);
 }
 
 static bool is_soon(uint64_t limit_ns) { return limit_ns != 0 && limit_ns / 1000000000u < TSI_DOCTOR_LIMIT_SOON; }
 
-static void put_limits(TsiText* t, const TsiReport* r) {
-    const SlabGlobalStats* g = &r->global;
+static void put_limits(TsiText* text, const TsiReport* report) {
+    const SlabGlobalStats* stats = &report->global;
     const SlabLabelStats* most = NULL;
     char who[sizeof(TsiWord) + sizeof tsi_say_limit_most] = "";
-    for (uint32_t n = 0; n < r->label_count; n++)
-        if (most == NULL || r->labels[n].growth_per_second > most->growth_per_second) most = &r->labels[n];
+    for (uint32_t n = 0; n < report->label_count; n++)
+        if (most == NULL || report->labels[n].growth_per_second > most->growth_per_second) most = &report->labels[n];
     if (most != NULL && most->growth_per_second > 0)
         (void)snprintf(who, sizeof who, tsi_say_limit_most, tsi_word_label(most->label).at);
-    TsiWord limit = tsi_word_bytes(g->limit_bytes), used = tsi_word_bytes(g->limit_used_bytes);
-    if (is_soon(g->limit_ns))
-        tsi_text_action(t, tsi_say_limit_soon, g->limit_name, limit.at, used.at, (Num)(g->limit_ns / 1000000000u), who);
-    else if (g->limit_bytes != 0) tsi_text_line(t, tsi_say_limit, g->limit_name, limit.at, used.at);
-    for (uint32_t n = 0; n < r->label_count; n++) {
-        const SlabLabelStats* l = &r->labels[n];
+    TsiWord limit = tsi_word_bytes(stats->limit_bytes), used = tsi_word_bytes(stats->limit_used_bytes);
+    if (is_soon(stats->limit_ns))
+        tsi_text_action(text, tsi_say_limit_soon, stats->limit_name, limit.at, used.at,
+                        (Num)(stats->limit_ns / 1000000000u), who);
+    else if (stats->limit_bytes != 0) tsi_text_line(text, tsi_say_limit, stats->limit_name, limit.at, used.at);
+    for (uint32_t n = 0; n < report->label_count; n++) {
+        const SlabLabelStats* l = &report->labels[n];
         if (is_soon(l->limit_ns))
-            tsi_text_action(t, tsi_say_budget_soon, tsi_word_label(l->label).at, tsi_word_bytes(l->limit_bytes).at,
+            tsi_text_action(text, tsi_say_budget_soon, tsi_word_label(l->label).at, tsi_word_bytes(l->limit_bytes).at,
                             tsi_word_bytes(l->limit_used_bytes).at, (Num)(l->limit_ns / 1000000000u));
     }
 }
@@ -502,29 +512,29 @@ static TsiWord word_pace(double pace) {
     return w;
 }
 
-static void put_pace(TsiText* t, const SlabGlobalStats* g) {
-    if (g->pace_10s_ns == 0 || g->pace_100s_ns == 0) return;
-    tsi_text_line(t, tsi_say_pace, word_pace(g->live_pace_10s).at, (Num)(g->pace_10s_ns / 1000000000u),
-                  word_pace(g->live_pace_100s).at, (Num)(g->pace_100s_ns / 1000000000u),
-                  word_pace(g->live_pace_ever).at, word_pace(g->committed_pace_10s).at,
-                  word_pace(g->committed_pace_100s).at, word_pace(g->committed_pace_ever).at);
+static void put_pace(TsiText* text, const SlabGlobalStats* stats) {
+    if (stats->pace_10s_ns == 0 || stats->pace_100s_ns == 0) return;
+    tsi_text_line(text, tsi_say_pace, word_pace(stats->live_pace_10s).at, (Num)(stats->pace_10s_ns / 1000000000u),
+                  word_pace(stats->live_pace_100s).at, (Num)(stats->pace_100s_ns / 1000000000u),
+                  word_pace(stats->live_pace_ever).at, word_pace(stats->committed_pace_10s).at,
+                  word_pace(stats->committed_pace_100s).at, word_pace(stats->committed_pace_ever).at);
 }
 
-static bool open_holds_much(const TsiReport* r, const SlabPhaseStats* p) {
+static bool open_holds_much(const TsiReport* report, const SlabPhaseStats* p) {
     uint64_t bytes = p->committed_bytes;
     return p->state == EPOCH_ACTIVE && bytes >= TSI_DOCTOR_OPEN_LEAST &&
-           bytes >= r->global.committed_bytes / 100 * TSI_DOCTOR_OPEN_SHARE;
+           bytes >= report->global.committed_bytes / 100 * TSI_DOCTOR_OPEN_SHARE;
 }
 
 /* Writes the names of the open phases that hold most, the largest first. */
-static void put_open(TsiText* t, const TsiReport* r) {
+static void put_open(TsiText* text, const TsiReport* report) {
     uint64_t last = UINT64_MAX, last_era = 0;
     for (unsigned shown = 0; shown < TSI_DOCTOR_OPEN_SHOWN; shown++) {
         const SlabPhaseStats* most = NULL;
-        for (uint32_t n = 0; n < r->phase_count; n++) {
-            const SlabPhaseStats* p = &r->phases[n];
+        for (uint32_t n = 0; n < report->phase_count; n++) {
+            const SlabPhaseStats* p = &report->phases[n];
             bool told = p->committed_bytes > last || (p->committed_bytes == last && p->epoch_era <= last_era);
-            if (told || !open_holds_much(r, p)) continue;
+            if (told || !open_holds_much(report, p)) continue;
             bool more = most == NULL || p->committed_bytes > most->committed_bytes ||
                         (p->committed_bytes == most->committed_bytes && p->epoch_era < most->epoch_era);
             if (more) most = p;
@@ -532,53 +542,54 @@ static void put_open(TsiText* t, const TsiReport* r) {
         if (most == NULL) return;
         last = most->committed_bytes;
         last_era = most->epoch_era;
-        tsi_text_line(t, tsi_say_open_much, tsi_word_label(most->label).at, (Num)last_era, tsi_word_bytes(last).at,
+        tsi_text_line(text, tsi_say_open_much, tsi_word_label(most->label).at, (Num)last_era, tsi_word_bytes(last).at,
                       (Num)(most->age_ns / 1000000000u), tsi_word_bytes(most->live_bytes).at, (Num)most->live_objects);
     }
 }
 
-static void section_growth(TsiText* t, const TsiReport* r) {
-    const SlabGlobalStats* g = &r->global;
-    Makers makers = makers_of(r);
-    uint64_t seconds = g->growth_ns / 1000000000u;
-    if (g->growth_ns == 0) tsi_text_head(t, 8, tsi_say_growth_unknown);
-    else if (g->growth_bytes == 0) tsi_text_head(t, 8, tsi_say_growth_none, (Num)seconds);
+static void section_growth(TsiText* text, const TsiReport* report) {
+    const SlabGlobalStats* stats = &report->global;
+    Makers makers = makers_of(report);
+    uint64_t seconds = stats->growth_ns / 1000000000u;
+    if (stats->growth_ns == 0) tsi_text_head(text, 8, tsi_say_growth_unknown);
+    else if (stats->growth_bytes == 0) tsi_text_head(text, 8, tsi_say_growth_none, (Num)seconds);
     else
-        tsi_text_head(t, 8, tsi_say_growth, tsi_word_bytes(g->growth_bytes).at, (Num)seconds,
-                      tsi_word_bytes((uint64_t)g->growth_per_second).at);
-    put_pace(t, g);
-    put_limits(t, r);
-    for (uint32_t n = 0; n < r->label_count; n++)
-        if (label_grows(&r->labels[n])) put_growing(t, r, &r->labels[n], &makers);
-    put_open(t, r);
+        tsi_text_head(text, 8, tsi_say_growth, tsi_word_bytes(stats->growth_bytes).at, (Num)seconds,
+                      tsi_word_bytes((uint64_t)stats->growth_per_second).at);
+    put_pace(text, stats);
+    put_limits(text, report);
+    for (uint32_t n = 0; n < report->label_count; n++)
+        if (label_grows(&report->labels[n])) put_growing(text, report, &report->labels[n], &makers);
+    put_open(text, report);
     if (makers.objects != 0)
-        tsi_text_line(t, tsi_say_outside, (Num)makers.objects, tsi_word_bytes(makers.bytes).at, makers.at);
+        tsi_text_line(text, tsi_say_outside, (Num)makers.objects, tsi_word_bytes(makers.bytes).at, makers.at);
 }
 
 /* ---- segment ---- */
 
-static void section_segment(TsiText* t, const TsiSegmentHealth* h) {
+static void section_segment(TsiText* text, const TsiSegmentHealth* h) {
     if (!h->asked) return;
-    tsi_text_head(t, 9, "Segment: published %llu times, %llu attempts failed.", (Num)h->publications, (Num)h->failures);
+    tsi_text_head(text, 9, "Segment: published %llu times, %llu attempts failed.", (Num)h->publications,
+                  (Num)h->failures);
     if (h->publications == 0 && h->what != NULL)
-        tsi_text_action(t, "other processes cannot watch this allocator: %s: error %d (errno)", h->what, h->error);
+        tsi_text_action(text, "other processes cannot watch this allocator: %s: error %d (errno)", h->what, h->error);
     else if (h->failures != 0 && h->what != NULL)
-        tsi_text_line(t, "The last failure of the process: %s: error %d (errno).", h->what, h->error);
+        tsi_text_line(text, "The last failure of the process: %s: error %d (errno).", h->what, h->error);
 }
 
 /* ---- all of it ---- */
 
-static void sections(TsiText* t, const TsiDoctorView* v) {
-    const TsiReport* r = v->report;
-    section_leaks(t, r, v->leaks, v->leak_sec);
-    section_slow(t, v);
-    section_reclamation(t, v);
-    section_sampling(t, &r->sampling);
-    section_locks(t, r);
-    section_refusals(t, r);
-    section_labels(t, r);
-    section_growth(t, r);
-    section_segment(t, &v->segment);
+static void sections(TsiText* text, const TsiDoctorView* v) {
+    const TsiReport* report = v->report;
+    section_leaks(text, report, v->leaks, v->leak_sec);
+    section_slow(text, v);
+    section_reclamation(text, v);
+    section_sampling(text, &report->sampling);
+    section_locks(text, report);
+    section_refusals(text, report);
+    section_labels(text, report);
+    section_growth(text, report);
+    section_segment(text, &v->segment);
 }
 
 static bool to_nobody(void* ctx, const char* bytes, size_t n) {
@@ -587,18 +598,18 @@ static bool to_nobody(void* ctx, const char* bytes, size_t n) {
 }
 
 bool tsi_doctor_write(const TsiDoctorView* v, TsiWriteFn write, void* ctx) {
-    TsiText t = {.write = write, .ctx = ctx}, counted = {.write = to_nobody};
-    const SlabGlobalStats* g = &v->report->global;
+    TsiText text = {.write = write, .ctx = ctx}, counted = {.write = to_nobody};
+    const SlabGlobalStats* stats = &v->report->global;
     sections(&counted, v); /* the number of ACTION lines stands above them */
 
-    tsi_text_put(&t, tsi_say_head, v->report->pid, (Num)g->live_objects, tsi_word_bytes(g->committed_bytes).at,
-                 tsi_word_bytes(g->rss_bytes_current).at);
-    tsi_text_put(&t, "\n");
-    if (counted.actions == 0) tsi_text_put(&t, tsi_say_end_none);
-    else if (counted.actions == 1) tsi_text_put(&t, tsi_say_end_one);
-    else tsi_text_put(&t, tsi_say_end_some, counted.actions);
-    tsi_text_put(&t, "\n");
+    tsi_text_put(&text, tsi_say_head, v->report->pid, (Num)stats->live_objects,
+                 tsi_word_bytes(stats->committed_bytes).at, tsi_word_bytes(stats->rss_bytes_current).at);
+    tsi_text_put(&text, "\n");
+    if (counted.actions == 0) tsi_text_put(&text, tsi_say_end_none);
+    else if (counted.actions == 1) tsi_text_put(&text, tsi_say_end_one);
+    else tsi_text_put(&text, tsi_say_end_some, counted.actions);
+    tsi_text_put(&text, "\n");
 
-    sections(&t, v);
-    return tsi_text_end(&t);
+    sections(&text, v);
+    return tsi_text_end(&text);
 }

@@ -91,25 +91,26 @@ static const char* nearest(const TsiArena* a, uint64_t used, uint64_t kept, uint
     return name;
 }
 
-void tsi_growth_tell_locked(TsiArena* a, uint64_t now, SlabGlobalStats* g) {
+void tsi_growth_tell_locked(TsiArena* a, uint64_t now, SlabGlobalStats* stats) {
     TSI_HOLDS(&a->phases.labels.lock);
     const TsiFloor* const of[TSI_GROWTHS] = {&a->stretches[TSI_GROWTH_SHORT].all, &a->stretches[TSI_GROWTH_LONG].all};
-    TsiGrown grown = tsi_growth_told(a->stretches, of, now, g->live_bytes);
-    uint64_t used = g->committed_bytes > g->warm_bytes ? g->committed_bytes - g->warm_bytes : 0, limit;
-    const char* name = nearest(a, used, g->warm_bytes, &limit);
-    double most = g->committed_pace_10s < g->committed_pace_100s ? g->committed_pace_10s : g->committed_pace_100s;
+    TsiGrown grown = tsi_growth_told(a->stretches, of, now, stats->live_bytes);
+    uint64_t used = stats->committed_bytes > stats->warm_bytes ? stats->committed_bytes - stats->warm_bytes : 0, limit;
+    const char* name = nearest(a, used, stats->warm_bytes, &limit);
+    double most =
+        stats->committed_pace_10s < stats->committed_pace_100s ? stats->committed_pace_10s : stats->committed_pace_100s;
     /* Committed bytes include those that are kept warm, which no limit counts. No more than all that it counts has come
      * within the span. */
-    double all = g->pace_100s_ns != 0 ? (double)used * 1e9 / (double)g->pace_100s_ns : most;
+    double all = stats->pace_100s_ns != 0 ? (double)used * 1e9 / (double)stats->pace_100s_ns : most;
     if (all < most) most = all;
-    TsiGrown held = tsi_growth_held(grown, g->live_pace_10s, g->committed_pace_10s, most);
+    TsiGrown held = tsi_growth_held(grown, stats->live_pace_10s, stats->committed_pace_10s, most);
     TsiLimit l = tsi_growth_limit(limit, used, &held, now - a->born_ns);
-    memcpy(g->limit_name, name, strlen(name) + 1);
-    g->max_bytes = a->options.max_bytes;
-    g->limit_bytes = l.bytes;
-    g->limit_used_bytes = l.used;
-    g->limit_ns = l.ns;
-    g->growth_bytes = grown.bytes;
-    g->growth_ns = grown.ns;
-    g->growth_per_second = grown.per_second;
+    memcpy(stats->limit_name, name, strlen(name) + 1);
+    stats->max_bytes = a->options.max_bytes;
+    stats->limit_bytes = l.bytes;
+    stats->limit_used_bytes = l.used;
+    stats->limit_ns = l.ns;
+    stats->growth_bytes = grown.bytes;
+    stats->growth_ns = grown.ns;
+    stats->growth_per_second = grown.per_second;
 }

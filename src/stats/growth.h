@@ -51,6 +51,6 @@ TsiLimit tsi_growth_limit(uint64_t bytes, uint64_t used, const TsiGrown* grown, 
 /* Returns true if `l` is reached before `than`, or has more of it used when neither is in sight. */
 bool tsi_growth_is_nearer(const TsiLimit* l, const TsiLimit* than);
 /* Fills growth and limit of the allocator from its other figures, paces included. [labels' lock] */
-void tsi_growth_tell_locked(TsiArena* a, uint64_t now, SlabGlobalStats* g);
+void tsi_growth_tell_locked(TsiArena* a, uint64_t now, SlabGlobalStats* stats);
 
 #endif

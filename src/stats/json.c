@@ -15,60 +15,60 @@
 
 #define BY_LABEL_SUFFIX "_by_label"
 
-static void write_array(TsiOut* o, const uint64_t* a, unsigned n) {
-    tsi_out_char(o, '[');
-    for (unsigned i = 0; i < n && o->ok; i++) {
-        if (i != 0) tsi_out_char(o, ',');
-        tsi_out_u64(o, a[i]);
+static void write_array(TsiOut* out, const uint64_t* a, unsigned n) {
+    tsi_out_char(out, '[');
+    for (unsigned i = 0; i < n && out->ok; i++) {
+        if (i != 0) tsi_out_char(out, ',');
+        tsi_out_u64(out, a[i]);
     }
-    tsi_out_char(o, ']');
+    tsi_out_char(out, ']');
 }
 
-static void write_value(TsiOut* o, const TsiMetric* m, const void* row) {
+static void write_value(TsiOut* out, const TsiMetric* m, const void* row) {
     TsiValue v = tsi_metric_value(m, row);
-    if (tsi_metric_is_array(m)) write_array(o, v.a, tsi_metric_entries(m));
-    else if (m->type == SLAB_SEGMENT_F64) tsi_out_f64(o, v.f);
-    else if (m->type == SLAB_SEGMENT_FLAG) tsi_out_text(o, v.u != 0 ? "true" : "false");
-    else if (m->type == SLAB_SEGMENT_STRING) tsi_out_json_string(o, v.s, m->bytes != 0 ? m->bytes : SIZE_MAX);
-    else if (m->type == SLAB_SEGMENT_STATE) tsi_out_json_string(o, tsi_metric_state(v.u), SIZE_MAX);
-    else tsi_out_u64(o, v.u);
+    if (tsi_metric_is_array(m)) write_array(out, v.a, tsi_metric_entries(m));
+    else if (m->type == SLAB_SEGMENT_F64) tsi_out_f64(out, v.f);
+    else if (m->type == SLAB_SEGMENT_FLAG) tsi_out_text(out, v.u != 0 ? "true" : "false");
+    else if (m->type == SLAB_SEGMENT_STRING) tsi_out_json_string(out, v.s, m->bytes != 0 ? m->bytes : SIZE_MAX);
+    else if (m->type == SLAB_SEGMENT_STATE) tsi_out_json_string(out, tsi_metric_state(v.u), SIZE_MAX);
+    else tsi_out_u64(out, v.u);
 }
 
-static void write_key(TsiOut* o, bool* comma, const char* key, size_t n) {
-    if (*comma) tsi_out_char(o, ',');
+static void write_key(TsiOut* out, bool* comma, const char* key, size_t n) {
+    if (*comma) tsi_out_char(out, ',');
     *comma = true;
-    tsi_out_char(o, '"');
-    tsi_out_bytes(o, key, n);
-    tsi_out_text(o, "\":");
+    tsi_out_char(out, '"');
+    tsi_out_bytes(out, key, n);
+    tsi_out_text(out, "\":");
 }
 
 /* Writes an array as {"id": count}, without zeros. */
-static void write_sparse(TsiOut* o, const uint64_t* a, unsigned n) {
+static void write_sparse(TsiOut* out, const uint64_t* a, unsigned n) {
     bool comma = false;
-    tsi_out_char(o, '{');
-    for (unsigned i = 0; i < n && o->ok; i++) {
+    tsi_out_char(out, '{');
+    for (unsigned i = 0; i < n && out->ok; i++) {
         if (a[i] == 0) continue;
-        if (comma) tsi_out_char(o, ',');
+        if (comma) tsi_out_char(out, ',');
         comma = true;
-        tsi_out_char(o, '"');
-        tsi_out_u64(o, i);
-        tsi_out_text(o, "\":");
-        tsi_out_u64(o, a[i]);
+        tsi_out_char(out, '"');
+        tsi_out_u64(out, i);
+        tsi_out_text(out, "\":");
+        tsi_out_u64(out, a[i]);
     }
-    tsi_out_char(o, '}');
+    tsi_out_char(out, '}');
 }
 
-static void write_contention(TsiOut* o, bool* comma, const void* row) {
+static void write_contention(TsiOut* out, bool* comma, const void* row) {
     bool inner = false;
-    write_key(o, comma, "contention_by_label", strlen("contention_by_label"));
-    tsi_out_char(o, '{');
+    write_key(out, comma, "contention_by_label", strlen("contention_by_label"));
+    tsi_out_char(out, '{');
     for (unsigned i = 0; i < TSI_METRICS; i++) {
         const TsiMetric* m = &tsi_metrics[i];
         if (m->type != SLAB_SEGMENT_BY_LABEL) continue;
-        write_key(o, &inner, m->key, strlen(m->key) - (sizeof BY_LABEL_SUFFIX - 1));
-        write_sparse(o, tsi_metric_value(m, row).a, tsi_metric_entries(m));
+        write_key(out, &inner, m->key, strlen(m->key) - (sizeof BY_LABEL_SUFFIX - 1));
+        write_sparse(out, tsi_metric_value(m, row).a, tsi_metric_entries(m));
     }
-    tsi_out_char(o, '}');
+    tsi_out_char(out, '}');
 }
 
 /* The subject of a document: the figures of `all`, and the rows of `count` parts; `named`: each with its allocator. */
@@ -78,100 +78,100 @@ typedef struct Subject {
     bool named;
 } Subject;
 
-static void write_registry(TsiOut* o, bool* comma, const Subject* of) {
+static void write_registry(TsiOut* out, bool* comma, const Subject* of) {
     bool inner = false;
-    write_key(o, comma, "labels", strlen("labels"));
-    tsi_out_char(o, '[');
+    write_key(out, comma, "labels", strlen("labels"));
+    tsi_out_char(out, '[');
     for (unsigned n = 0; n < of->count; n++) {
-        for (uint32_t i = 0; i < of->parts[n].label_count && o->ok; i++) {
-            const SlabLabelStats* l = &of->parts[n].labels[i];
-            tsi_out_text(o, inner ? ",\n{\"id\":" : "\n{\"id\":");
+        for (uint32_t i = 0; i < of->parts[n].label_count && out->ok; i++) {
+            const SlabLabelStats* stats = &of->parts[n].labels[i];
+            tsi_out_text(out, inner ? ",\n{\"id\":" : "\n{\"id\":");
             inner = true;
-            tsi_out_u64(o, l->label_id);
-            tsi_out_text(o, ",\"label\":");
-            tsi_out_json_string(o, l->label, sizeof l->label);
-            tsi_out_char(o, '}');
+            tsi_out_u64(out, stats->label_id);
+            tsi_out_text(out, ",\"label\":");
+            tsi_out_json_string(out, stats->label, sizeof stats->label);
+            tsi_out_char(out, '}');
         }
     }
-    tsi_out_char(o, ']');
+    tsi_out_char(out, ']');
 }
 
 /* Writes the members of a row, those of the document itself on a line each. */
-static void write_members(TsiOut* o, bool* comma, const Subject* of, TsiSection section, const void* row) {
+static void write_members(TsiOut* out, bool* comma, const Subject* of, TsiSection section, const void* row) {
     bool top = tsi_sections[section].form == SLAB_SEGMENT_TOP;
-    for (unsigned i = 0; i < TSI_METRICS && o->ok; i++) {
+    for (unsigned i = 0; i < TSI_METRICS && out->ok; i++) {
         const TsiMetric* m = &tsi_metrics[i];
         if (m->section != section) continue;
-        write_key(o, comma, m->key, strlen(m->key));
-        write_value(o, m, row);
-        if (top) tsi_out_char(o, '\n');
+        write_key(out, comma, m->key, strlen(m->key));
+        write_value(out, m, row);
+        if (top) tsi_out_char(out, '\n');
     }
-    if (section == TSI_SECTION_CLASS) write_contention(o, comma, row);
-    if (section == TSI_SECTION_REGISTRY) write_registry(o, comma, of);
+    if (section == TSI_SECTION_CLASS) write_contention(out, comma, row);
+    if (section == TSI_SECTION_REGISTRY) write_registry(out, comma, of);
 }
 
 /* Writes a row; allocator: the row's, or NULL if there is no other. */
-static void write_row(TsiOut* o, const Subject* of, TsiSection section, const void* row, const TsiReport* allocator) {
+static void write_row(TsiOut* out, const Subject* of, TsiSection section, const void* row, const TsiReport* allocator) {
     bool comma = false;
-    tsi_out_char(o, '{');
+    tsi_out_char(out, '{');
     if (allocator != NULL) {
-        write_key(o, &comma, "allocator", strlen("allocator"));
-        tsi_out_u64(o, allocator->allocator);
+        write_key(out, &comma, "allocator", strlen("allocator"));
+        tsi_out_u64(out, allocator->allocator);
     }
-    write_members(o, &comma, of, section, row);
-    tsi_out_char(o, '}');
+    write_members(out, &comma, of, section, row);
+    tsi_out_char(out, '}');
 }
 
-static void write_list(TsiOut* o, const Subject* of, TsiSection section) {
+static void write_list(TsiOut* out, const Subject* of, TsiSection section) {
     bool comma = false;
-    tsi_out_char(o, '[');
+    tsi_out_char(out, '[');
     for (unsigned n = 0; n < of->count; n++) {
         const TsiReport* part = &of->parts[n];
         TsiRows rows = tsi_report_rows(part, section);
-        for (uint32_t i = 0; i < rows.count && o->ok; i++) {
-            tsi_out_text(o, comma ? ",\n" : "\n");
+        for (uint32_t i = 0; i < rows.count && out->ok; i++) {
+            tsi_out_text(out, comma ? ",\n" : "\n");
             comma = true;
-            write_row(o, of, section, rows.first + i * rows.bytes, of->named ? part : NULL);
+            write_row(out, of, section, rows.first + i * rows.bytes, of->named ? part : NULL);
         }
     }
-    tsi_out_char(o, ']');
+    tsi_out_char(out, ']');
 }
 
-static void write_section(TsiOut* o, bool* comma, const Subject* of, TsiSection section) {
+static void write_section(TsiOut* out, bool* comma, const Subject* of, TsiSection section) {
     const TsiSectionInfo* s = &tsi_sections[section];
     const char* row = tsi_report_rows(of->all, section).first;
     if (s->form == SLAB_SEGMENT_TOP) {
-        write_members(o, comma, of, section, row);
+        write_members(out, comma, of, section, row);
         return;
     }
-    write_key(o, comma, s->key, strlen(s->key));
-    if (s->form == SLAB_SEGMENT_ARRAY) write_list(o, of, section);
-    else write_row(o, of, section, row, NULL);
-    tsi_out_char(o, '\n');
+    write_key(out, comma, s->key, strlen(s->key));
+    if (s->form == SLAB_SEGMENT_ARRAY) write_list(out, of, section);
+    else write_row(out, of, section, row, NULL);
+    tsi_out_char(out, '\n');
 }
 
 /* Writes everything except the last brace. */
-static void write_document(TsiOut* o, const Subject* of) {
+static void write_document(TsiOut* out, const Subject* of) {
     bool comma = false;
-    tsi_out_char(o, '{');
-    for (unsigned i = 0; i < TSI_SECTIONS && o->ok; i++) write_section(o, &comma, of, (TsiSection)i);
+    tsi_out_char(out, '{');
+    for (unsigned i = 0; i < TSI_SECTIONS && out->ok; i++) write_section(out, &comma, of, (TsiSection)i);
 }
 
 bool tsi_report_json(const TsiReport* r, TsiWriteFn write, void* ctx) { return tsi_reports_json(r, 1, write, ctx); }
 
 bool tsi_reports_json(const TsiReport* reports, unsigned count, TsiWriteFn write, void* ctx) {
-    TsiOut o;
+    TsiOut out;
     TsiReport sums;
-    tsi_out_begin(&o, write, ctx);
+    tsi_out_begin(&out, write, ctx);
     if (count > 1) {
         tsi_reports_together(reports, count, &sums);
-        write_document(&o, &(Subject){&sums, reports, count, true});
+        write_document(&out, &(Subject){&sums, reports, count, true});
     }
-    for (unsigned n = 0; n < count && o.ok; n++) {
-        if (count > 1) tsi_out_text(&o, n != 0 ? ",\n" : ",\"by_allocator\":[\n");
-        write_document(&o, &(Subject){&reports[n], &reports[n], 1, count > 1});
-        tsi_out_text(&o, "}\n");
+    for (unsigned n = 0; n < count && out.ok; n++) {
+        if (count > 1) tsi_out_text(&out, n != 0 ? ",\n" : ",\"by_allocator\":[\n");
+        write_document(&out, &(Subject){&reports[n], &reports[n], 1, count > 1});
+        tsi_out_text(&out, "}\n");
     }
-    if (count > 1) tsi_out_text(&o, "]\n}\n");
-    return tsi_out_end(&o);
+    if (count > 1) tsi_out_text(&out, "]\n}\n");
+    return tsi_out_end(&out);
 }

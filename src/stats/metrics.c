@@ -11,8 +11,8 @@ static uint64_t sum(uint64_t a, uint64_t b) { return a > UINT64_MAX - b ? UINT64
 
 #define TEXT_OF(x) #x
 #define VERSION_TEXT(major, minor, patch) TEXT_OF(major) "." TEXT_OF(minor) "." TEXT_OF(patch)
-static TsiValue DOCUMENT_version(const TsiReport* r) {
-    (void)r;
+static TsiValue DOCUMENT_version(const TsiReport* report) {
+    (void)report;
     return (TsiValue){.s = VERSION_TEXT(TSLAB_VERSION_MAJOR, TSLAB_VERSION_MINOR, TSLAB_VERSION_PATCH)};
 }
 
@@ -142,16 +142,16 @@ const char* tsi_metric_family_help(const TsiMetric* m) {
     return m->help;
 }
 
-TsiRows tsi_report_rows(const TsiReport* r, TsiSection section) {
+TsiRows tsi_report_rows(const TsiReport* report, TsiSection section) {
     const TsiSectionInfo* s = &tsi_sections[section];
-    TsiRows rows = {(const char*)r + s->first, s->row_bytes, 1};
+    TsiRows rows = {(const char*)report + s->first, s->row_bytes, 1};
     if (s->form != SLAB_SEGMENT_ARRAY) return rows;
-    memcpy(&rows.first, (const char*)r + s->first, sizeof rows.first);
-    memcpy(&rows.count, (const char*)r + s->count, sizeof rows.count);
+    memcpy(&rows.first, (const char*)report + s->first, sizeof rows.first);
+    memcpy(&rows.count, (const char*)report + s->count, sizeof rows.count);
     return rows;
 }
 
-void tsi_report_set_rows(TsiReport* r, TsiSection section, void* first, uint32_t count) {
-    memcpy((char*)r + tsi_sections[section].first, &first, sizeof first);
-    memcpy((char*)r + tsi_sections[section].count, &count, sizeof count);
+void tsi_report_set_rows(TsiReport* report, TsiSection section, void* first, uint32_t count) {
+    memcpy((char*)report + tsi_sections[section].first, &first, sizeof first);
+    memcpy((char*)report + tsi_sections[section].count, &count, sizeof count);
 }

@@ -82,8 +82,8 @@ uint64_t tsi_metric_bucket_top(unsigned type, unsigned i);
 /* Returns the help of a line's family: FAMILY's, otherwise its own. */
 const char* tsi_metric_family_help(const TsiMetric* m);
 /* Returns the rows of a report in a section. */
-TsiRows tsi_report_rows(const TsiReport* r, TsiSection section);
+TsiRows tsi_report_rows(const TsiReport* report, TsiSection section);
 /* Sets the rows of an ARRAY section. */
-void tsi_report_set_rows(TsiReport* r, TsiSection section, void* first, uint32_t count);
+void tsi_report_set_rows(TsiReport* report, TsiSection section, void* first, uint32_t count);
 
 #endif

@@ -17,28 +17,28 @@ typedef struct TsiOut {
     char bytes[1024];
 } TsiOut;
 
-TSI_INLINE void tsi_out_begin(TsiOut* o, bool (*write)(void*, const char*, size_t), void* ctx) {
-    o->write = write;
-    o->ctx = ctx;
-    o->ok = true;
-    o->used = 0;
+TSI_INLINE void tsi_out_begin(TsiOut* out, bool (*write)(void*, const char*, size_t), void* ctx) {
+    out->write = write;
+    out->ctx = ctx;
+    out->ok = true;
+    out->used = 0;
 }
 /* Hands on the rest. Returns true if the callback took everything. */
-bool tsi_out_end(TsiOut* o);
+bool tsi_out_end(TsiOut* out);
 
 /* Write pieces of text. */
-void tsi_out_bytes(TsiOut* o, const char* bytes, size_t n);
-void tsi_out_text(TsiOut* o, const char* text);
-void tsi_out_char(TsiOut* o, char c);
-void tsi_out_u64(TsiOut* o, uint64_t v);
+void tsi_out_bytes(TsiOut* out, const char* bytes, size_t n);
+void tsi_out_text(TsiOut* out, const char* text);
+void tsi_out_char(TsiOut* out, char c);
+void tsi_out_u64(TsiOut* out, uint64_t v);
 /* Writes a number, 0 if it is not finite. */
-void tsi_out_f64(TsiOut* o, double v);
+void tsi_out_f64(TsiOut* out, double v);
 /* Writes nanoseconds as seconds, exactly. */
-void tsi_out_seconds(TsiOut* o, uint64_t ns);
+void tsi_out_seconds(TsiOut* out, uint64_t ns);
 /* Writes a string of at most `most` bytes in quotes, as in JSON. Bytes that are not UTF-8 become U+FFFD. */
-void tsi_out_json_string(TsiOut* o, const char* s, size_t most);
+void tsi_out_json_string(TsiOut* out, const char* s, size_t most);
 /* Writes a string as the value of a Prometheus label, without the quotes. Returns true if U+FFFD is in it: two
  * different strings may then look the same. */
-bool tsi_out_label_value(TsiOut* o, const char* s, size_t most);
+bool tsi_out_label_value(TsiOut* out, const char* s, size_t most);
 
 #endif

@@ -45,35 +45,35 @@ TsiPace tsi_pace_told(const TsiMarks* marks, const TsiPast* past, unsigned span,
     return between(ns, live, past->live[span][n], committed, past->committed[span][n]);
 }
 
-void tsi_pace_tell_locked(TsiArena* a, uint64_t age_ns, SlabGlobalStats* g) {
+void tsi_pace_tell_locked(TsiArena* a, uint64_t age_ns, SlabGlobalStats* stats) {
     TSI_HOLDS(&a->phases.labels.lock);
     const TsiMarks* marks = &a->marks;
-    uint64_t live = g->live_bytes, committed = g->committed_bytes;
+    uint64_t live = stats->live_bytes, committed = stats->committed_bytes;
     TsiPace few = tsi_pace_told(marks, &marks->all, TSI_SPAN_10S, age_ns, live, committed);
     TsiPace many = tsi_pace_told(marks, &marks->all, TSI_SPAN_100S, age_ns, live, committed);
     TsiPace ever = age_ns != 0 ? between(age_ns, live, 0, committed, 0) : (TsiPace){0, 0, 0};
-    g->pace_10s_ns = few.ns;
-    g->pace_100s_ns = many.ns;
-    g->live_pace_10s = few.live;
-    g->live_pace_100s = many.live;
-    g->live_pace_ever = ever.live;
-    g->committed_pace_10s = few.committed;
-    g->committed_pace_100s = many.committed;
-    g->committed_pace_ever = ever.committed;
+    stats->pace_10s_ns = few.ns;
+    stats->pace_100s_ns = many.ns;
+    stats->live_pace_10s = few.live;
+    stats->live_pace_100s = many.live;
+    stats->live_pace_ever = ever.live;
+    stats->committed_pace_10s = few.committed;
+    stats->committed_pace_100s = many.committed;
+    stats->committed_pace_ever = ever.committed;
 }
 
-void tsi_pace_label_locked(TsiArena* a, TsiPast* past, unsigned turned, uint64_t age_ns, SlabLabelStats* l) {
+void tsi_pace_label_locked(TsiArena* a, TsiPast* past, unsigned turned, uint64_t age_ns, SlabLabelStats* stats) {
     TSI_HOLDS(&a->phases.labels.lock);
     const TsiMarks* marks = &a->marks;
-    uint64_t live = l->live_bytes, committed = l->committed_bytes;
+    uint64_t live = stats->live_bytes, committed = stats->committed_bytes;
     tsi_pace_note(past, turned, live, committed);
     TsiPace few = tsi_pace_told(marks, past, TSI_SPAN_10S, age_ns, live, committed);
     TsiPace many = tsi_pace_told(marks, past, TSI_SPAN_100S, age_ns, live, committed);
     TsiPace ever = age_ns != 0 ? between(age_ns, live, 0, committed, 0) : (TsiPace){0, 0, 0};
-    l->live_pace_10s = few.live;
-    l->live_pace_100s = many.live;
-    l->live_pace_ever = ever.live;
-    l->committed_pace_10s = few.committed;
-    l->committed_pace_100s = many.committed;
-    l->committed_pace_ever = ever.committed;
+    stats->live_pace_10s = few.live;
+    stats->live_pace_100s = many.live;
+    stats->live_pace_ever = ever.live;
+    stats->committed_pace_10s = few.committed;
+    stats->committed_pace_100s = many.committed;
+    stats->committed_pace_ever = ever.committed;
 }

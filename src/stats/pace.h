@@ -40,8 +40,8 @@ void tsi_pace_note(TsiPast* past, unsigned turned, uint64_t live, uint64_t commi
 TsiPace tsi_pace_told(const TsiMarks* marks, const TsiPast* past, unsigned span, uint64_t age_ns, uint64_t live,
                       uint64_t committed);
 /* Fills the paces of the allocator from its other figures. [labels' lock] */
-void tsi_pace_tell_locked(TsiArena* a, uint64_t age_ns, SlabGlobalStats* g);
+void tsi_pace_tell_locked(TsiArena* a, uint64_t age_ns, SlabGlobalStats* stats);
 /* Notes and fills the paces of a label. [labels' lock] */
-void tsi_pace_label_locked(TsiArena* a, TsiPast* past, unsigned turned, uint64_t age_ns, SlabLabelStats* l);
+void tsi_pace_label_locked(TsiArena* a, TsiPast* past, unsigned turned, uint64_t age_ns, SlabLabelStats* stats);
 
 #endif

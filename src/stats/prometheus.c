@@ -71,36 +71,37 @@ static void write_text_label(Page* p, const char* name, const char* text, size_t
 }
 
 /* Returns the row of a label id, or NULL. */
-static const SlabLabelStats* find_label(const TsiReport* r, uint32_t id) {
-    if (id < r->label_count && r->labels[id].label_id == id) return &r->labels[id];
-    for (uint32_t i = 0; i < r->label_count; i++)
-        if (r->labels[i].label_id == id) return &r->labels[i];
+static const SlabLabelStats* find_label(const TsiReport* report, uint32_t id) {
+    if (id < report->label_count && report->labels[id].label_id == id) return &report->labels[id];
+    for (uint32_t i = 0; i < report->label_count; i++)
+        if (report->labels[i].label_id == id) return &report->labels[i];
     return NULL;
 }
 
 /* Returns the highest label id: the rest, or "(other)". */
-static uint32_t last_label(const TsiReport* r) {
-    return r->label_count != 0 ? r->labels[r->label_count - 1].label_id : 0;
+static uint32_t last_label(const TsiReport* report) {
+    return report->label_count != 0 ? report->labels[report->label_count - 1].label_id : 0;
 }
 
 /* Returns the id under which a label is shown: the highest if it has no row. */
 static uint32_t shown_label(const TsiReport* r, uint32_t id) { return find_label(r, id) != NULL ? id : last_label(r); }
 
-static bool is_rest(const TsiReport* r, const SlabLabelStats* l) {
-    return r->labels_left_out != 0 && l->label_id == r->label_ids;
+static bool is_rest(const TsiReport* report, const SlabLabelStats* stats) {
+    return report->labels_left_out != 0 && stats->label_id == report->label_ids;
 }
 
 /* Writes the label of an id. Strings that are not UTF-8 may look equal after repair, and two equal series would spoil
  * the page: their ids follow them, and any string like a repaired one, or the rest. */
 static void write_label(Page* p, uint32_t id) {
-    const SlabLabelStats* l = find_label(p->r, id = shown_label(p->r, id));
-    TsiOut* o = begin_label(p, "label");
-    bool taken = l != NULL && !is_rest(p->r, l) && strncmp(l->label, TSI_REST_LABEL, sizeof l->label) == 0;
-    if (l == NULL || tsi_out_label_value(o, l->label, sizeof l->label) || taken) {
-        tsi_out_text(o, " #");
-        tsi_out_u64(o, id);
+    const SlabLabelStats* stats = find_label(p->r, id = shown_label(p->r, id));
+    TsiOut* out = begin_label(p, "label");
+    bool taken =
+        stats != NULL && !is_rest(p->r, stats) && strncmp(stats->label, TSI_REST_LABEL, sizeof stats->label) == 0;
+    if (stats == NULL || tsi_out_label_value(out, stats->label, sizeof stats->label) || taken) {
+        tsi_out_text(out, " #");
+        tsi_out_u64(out, id);
     }
-    tsi_out_char(o, '"');
+    tsi_out_char(out, '"');
 }
 
 static void write_labels(Page* p, const TsiMetric* m, const void* row) {
@@ -131,17 +132,17 @@ static void write_labels(Page* p, const TsiMetric* m, const void* row) {
     }
 }
 
-static void write_f64(TsiOut* o, double v) {
-    if (v != v) tsi_out_text(o, "NaN");
-    else if (v - v != 0) tsi_out_text(o, v > 0 ? "+Inf" : "-Inf");
-    else tsi_out_f64(o, v);
+static void write_f64(TsiOut* out, double v) {
+    if (v != v) tsi_out_text(out, "NaN");
+    else if (v - v != 0) tsi_out_text(out, v > 0 ? "+Inf" : "-Inf");
+    else tsi_out_f64(out, v);
 }
 
-static void write_in_unit(TsiOut* o, const TsiMetric* m, TsiValue v) {
-    if (m->kind == SLAB_SEGMENT_INFO) tsi_out_char(o, '1');
-    else if (m->type == SLAB_SEGMENT_F64) write_f64(o, m->unit == SLAB_SEGMENT_PERCENT ? v.f / 100.0 : v.f);
-    else if (m->unit == SLAB_SEGMENT_NS) tsi_out_seconds(o, v.u);
-    else tsi_out_u64(o, v.u);
+static void write_in_unit(TsiOut* out, const TsiMetric* m, TsiValue v) {
+    if (m->kind == SLAB_SEGMENT_INFO) tsi_out_char(out, '1');
+    else if (m->type == SLAB_SEGMENT_F64) write_f64(out, m->unit == SLAB_SEGMENT_PERCENT ? v.f / 100.0 : v.f);
+    else if (m->unit == SLAB_SEGMENT_NS) tsi_out_seconds(out, v.u);
+    else tsi_out_u64(out, v.u);
 }
 
 static void end_line(Page* p, const TsiMetric* m, TsiValue v) {
@@ -166,12 +167,12 @@ static void write_sample(Page* p, const TsiMetric* m, const void* row) {
 static void write_bucket(Page* p, const TsiMetric* m, const void* row, const uint64_t* top, uint64_t count) {
     write_start(p, m, "_bucket");
     write_labels(p, m, row);
-    TsiOut* o = begin_label(p, "le");
-    if (top != NULL) write_in_unit(o, m, (TsiValue){.u = *top});
-    else tsi_out_text(o, "+Inf");
-    tsi_out_text(o, "\"} ");
-    tsi_out_u64(o, count);
-    tsi_out_char(o, '\n');
+    TsiOut* out = begin_label(p, "le");
+    if (top != NULL) write_in_unit(out, m, (TsiValue){.u = *top});
+    else tsi_out_text(out, "+Inf");
+    tsi_out_text(out, "\"} ");
+    tsi_out_u64(out, count);
+    tsi_out_char(out, '\n');
 }
 
 /* Returns the sum of the values in a DOUBLING array if each is in the middle of its bucket. */
@@ -261,9 +262,9 @@ static void write_head(Page* p, const TsiMetric* m) {
 }
 
 /* Returns true for a series that may only rise and could fall. */
-static bool goes_back(const TsiReport* r, const TsiMetric* m, const void* row) {
+static bool goes_back(const TsiReport* report, const TsiMetric* m, const void* row) {
     bool rises = m->kind == SLAB_SEGMENT_COUNTER || m->kind == SLAB_SEGMENT_HISTOGRAM;
-    return rises && m->section == TSI_SECTION_LABEL && is_rest(r, row);
+    return rises && m->section == TSI_SECTION_LABEL && is_rest(report, row);
 }
 
 static void write_series(Page* p, const TsiMetric* m, const TsiMetric* sum) {
@@ -284,12 +285,12 @@ static void write_series(Page* p, const TsiMetric* m, const TsiMetric* sum) {
 
 /* Finds the allocator's present epoch of each ring id. */
 static void index_epochs(Page* p) {
-    const TsiReport* r = p->r;
-    for (uint32_t i = 0; i < r->epoch_rows; i++) {
-        EpochId id = r->epochs[i].epoch_id;
+    const TsiReport* report = p->r;
+    for (uint32_t i = 0; i < report->epoch_rows; i++) {
+        EpochId id = report->epochs[i].epoch_id;
         if (id >= TSI_RING_MAX) continue;
         uint32_t* row = &p->newest[id];
-        if (*row == 0 || r->epochs[*row - 1].epoch_era <= r->epochs[i].epoch_era) *row = i + 1;
+        if (*row == 0 || report->epochs[*row - 1].epoch_era <= report->epochs[i].epoch_era) *row = i + 1;
     }
 }
 
@@ -311,9 +312,9 @@ static bool write_pages(Page* pages, unsigned count) {
     return tsi_out_end(out);
 }
 
-bool tsi_report_prometheus(const TsiReport* r, TsiWriteFn write, void* ctx) {
+bool tsi_report_prometheus(const TsiReport* report, TsiWriteFn write, void* ctx) {
     TsiOut out;
-    Page page = {.out = &out, .r = r};
+    Page page = {.out = &out, .r = report};
     tsi_out_begin(&out, write, ctx);
     return write_pages(&page, 1);
 }

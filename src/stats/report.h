@@ -84,9 +84,9 @@ bool tsi_report_take_rows(TsiArena* a, int each, TsiReport* out);
  * report is used. O(labels + incarnation records + slabs of heaps). [any thread] */
 bool tsi_report_figures(TsiArena* a, TsiKept* kept, TsiReport* out);
 /* Copies the results of a report's walk, which has no more rows than *out. */
-void tsi_report_keep(const TsiReport* r, TsiKept* out);
+void tsi_report_keep(const TsiReport* report, TsiKept* out);
 /* Gives the tables back. */
-void tsi_report_drop(TsiReport* r);
+void tsi_report_drop(TsiReport* report);
 
 /* ---- report_rows.c: which rows of a list a report keeps, and their order ---- */
 
@@ -94,17 +94,17 @@ enum { TSI_ROWS_ALL = -1, TSI_CHOSEN_LABELS = 512 };
 /* Keeps the rows of the `each` phases and epochs that hold most bytes, and of as many that are oldest, half of these
  * among those that drain; counts the rest as left out. TSI_ROWS_ALL keeps all. Epochs of the ring come before others.
  * Then sorts both by era. */
-void tsi_report_choose(TsiReport* r, int each);
+void tsi_report_choose(TsiReport* report, int each);
 /* The label of the row with the sums of all labels without a row. Its id is the number of labels, which no label
  * has. */
 #define TSI_REST_LABEL "(rest)"
 /* Keeps, by id, the rows of the first and the last label, of those whose ended phases hold most, and of those that hold
  * most. With more labels than rows, the row of the rest comes last. */
-void tsi_report_choose_labels(TsiReport* r);
+void tsi_report_choose_labels(TsiReport* report);
 
 /* Returns the share of the slabs met by ends of phases that they took back; 1 if they met none. */
-TSI_INLINE double tsi_label_drainability(const SlabLabelStats* l) {
-    return l->closed_slabs != 0 ? 1.0 - (double)l->pinned_slabs / (double)l->closed_slabs : 1.0;
+TSI_INLINE double tsi_label_drainability(const SlabLabelStats* stats) {
+    return stats->closed_slabs != 0 ? 1.0 - (double)stats->pinned_slabs / (double)stats->closed_slabs : 1.0;
 }
 
 /* Sorts rows of at most TSI_ROW_MAX bytes; no two of them are equal. */
@@ -120,11 +120,11 @@ void tsi_reports_together(const TsiReport* reports, unsigned count, TsiReport* o
 
 typedef bool (*TsiWriteFn)(void* ctx, const char* bytes, size_t n);
 /* Write a report, or several of a process, as JSON. Return false as soon as `write` does. */
-bool tsi_report_json(const TsiReport* r, TsiWriteFn write, void* ctx);
+bool tsi_report_json(const TsiReport* report, TsiWriteFn write, void* ctx);
 bool tsi_reports_json(const TsiReport* reports, unsigned count, TsiWriteFn write, void* ctx);
 /* Write allocators of a process, 1 to SLAB_SEGMENT_SLOTS, as Prometheus text, each series with the label `allocator`;
  * or one without. */
 bool tsi_reports_prometheus(const TsiReport* reports, unsigned count, TsiWriteFn write, void* ctx);
-bool tsi_report_prometheus(const TsiReport* r, TsiWriteFn write, void* ctx);
+bool tsi_report_prometheus(const TsiReport* report, TsiWriteFn write, void* ctx);
 
 #endif

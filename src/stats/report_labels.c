@@ -34,29 +34,29 @@ static void sums_add(SlabLabelStats* out, const TsiLabelSums* s) {
 }
 
 /* Adds a thread's pending sums for the label. */
-static void pending_add(SlabLabelStats* l, uint32_t at, const TsiPending* p) {
-    uint64_t whose = tsi_load_acquire(&p->whose); /* before the sums, which are the label's or 0 from then on */
+static void pending_add(SlabLabelStats* stats, uint32_t at, const TsiPending* pending) {
+    uint64_t whose = tsi_load_acquire(&pending->whose); /* before the sums, which are the label's or 0 from then on */
     if ((uint32_t)whose != at + 1) return;
-    SlabLabelStats with = *l;
-    sums_add(&with, &p->sums);
+    SlabLabelStats with = *stats;
+    sums_add(&with, &pending->sums);
     for (unsigned b = 0; b < TSI_LABEL_BUCKETS; b++) {
-        with.duration_ns[b] += tsi_load_acquire(&p->duration[b]); /* as in sums_add */
-        with.peak_bytes_hist[b] += tsi_load_acquire(&p->peaks[b]);
+        with.duration_ns[b] += tsi_load_acquire(&pending->duration[b]); /* as in sums_add */
+        with.peak_bytes_hist[b] += tsi_load_acquire(&pending->peaks[b]);
     }
-    if (tsi_load_relaxed(&p->whose) == whose) *l = with; /* otherwise some may be another label's */
+    if (tsi_load_relaxed(&pending->whose) == whose) *stats = with; /* otherwise some may be another label's */
 }
 
 /* Sums a label's shards and the threads' records, before any phase is read. Returns false if sums moved among these
  * during it. */
 static bool label_begin(TsiArena* a, uint32_t at, SlabLabelStats* out) {
     TsiLabels* ls = &a->phases.labels;
-    TsiLabel* l = tsi_label(ls, at);
-    uint64_t moves = tsi_load_acquire(&l->moves_ended); /* pairs with tsi_pending_empty */
+    TsiLabel* label = tsi_label(ls, at);
+    uint64_t moves = tsi_load_acquire(&label->moves_ended); /* pairs with tsi_pending_empty */
     *out = (SlabLabelStats){.version = SLAB_STATS_VERSION, .label_id = tsi_label_id(ls, at)};
-    memcpy(out->label, l->name, sizeof out->label);
+    memcpy(out->label, label->name, sizeof out->label);
 
     for (unsigned n = 0; n < TSI_LABEL_SHARDS; n++) {
-        TsiLabelShard* s = &l->shard[n];
+        TsiLabelShard* s = &label->shard[n];
         sums_add(out, &s->sums);
         out->alloc_samples += tsi_load_relaxed(&s->samples);
         out->alloc_wall_ns_sum += tsi_load_relaxed(&s->sample_ns[0]);
@@ -73,19 +73,19 @@ static bool label_begin(TsiArena* a, uint32_t at, SlabLabelStats* out) {
         pending_add(out, at, &b->pending[at % TSI_PENDING_LABELS]);
     }
 
-    bool whole = tsi_load_relaxed(&l->moves_begun) == moves;
-    out->objects_escaped = tsi_load_relaxed(&l->objects_escaped);
-    out->bytes_escaped = tsi_load_relaxed(&l->bytes_escaped);
-    out->refusals = tsi_load_relaxed(&l->refusals);
-    out->cas_retries = tsi_load_relaxed(&l->retries);
-    out->swallowed = tsi_load_relaxed(&l->swallowed);
-    out->unexpected_phases = tsi_load_relaxed(&l->unexpected);
+    bool whole = tsi_load_relaxed(&label->moves_begun) == moves;
+    out->objects_escaped = tsi_load_relaxed(&label->objects_escaped);
+    out->bytes_escaped = tsi_load_relaxed(&label->bytes_escaped);
+    out->refusals = tsi_load_relaxed(&label->refusals);
+    out->cas_retries = tsi_load_relaxed(&label->retries);
+    out->swallowed = tsi_load_relaxed(&label->swallowed);
+    out->unexpected_phases = tsi_load_relaxed(&label->unexpected);
 
-    out->budget_soft_bytes = tsi_load_relaxed(&l->budget.soft);
-    out->budget_hard_bytes = tsi_load_relaxed(&l->budget.hard);
-    out->budget_warnings = tsi_load_relaxed(&l->warnings);
-    out->budget_refusals = tsi_load_relaxed(&l->over);
-    out->peak_bytes = tsi_load_relaxed(&l->peak);
+    out->budget_soft_bytes = tsi_load_relaxed(&label->budget.soft);
+    out->budget_hard_bytes = tsi_load_relaxed(&label->budget.hard);
+    out->budget_warnings = tsi_load_relaxed(&label->warnings);
+    out->budget_refusals = tsi_load_relaxed(&label->over);
+    out->peak_bytes = tsi_load_relaxed(&label->peak);
     return whole;
 }
 
@@ -93,8 +93,8 @@ static bool label_begin(TsiArena* a, uint32_t at, SlabLabelStats* out) {
  * objects. */
 static bool has_moved(TsiWalk* w, uint32_t n) {
     const TsiPhaseCopy* c = &w->copies[n];
-    TsiInc* i = tsi_inc(&w->a->phases, n);
-    return tsi_inc_label(i) != c->label || tsi_inc_era(i) != c->row.epoch_era || tsi_inc_state(i) != c->state;
+    TsiInc* inc = tsi_inc(&w->a->phases, n);
+    return tsi_inc_label(inc) != c->label || tsi_inc_era(inc) != c->row.epoch_era || tsi_inc_state(inc) != c->state;
 }
 
 /* Returns the individually freed part of `allocated` that is not posted: neither live nor released. The parts are read
@@ -150,8 +150,8 @@ static uint64_t live_by(uint64_t* shown, uint64_t* allocated, uint64_t ended, _A
 }
 
 /* Completes a label's row from its sums. [labels' lock] */
-static void label_end(TsiLabel* l, SlabLabelStats* out) {
-    uint64_t* shown = l->shown;
+static void label_end(TsiLabel* label, SlabLabelStats* out) {
+    uint64_t* shown = label->shown;
     out->phases_opened = out->phases_ended + out->phases_open;
 
     uint64_t* const sums[TSI_LABEL_SHOWN] = {&out->phases_opened,     &out->objects_allocated, &out->bytes_allocated,
@@ -167,11 +167,12 @@ static void label_end(TsiLabel* l, SlabLabelStats* out) {
 
     uint64_t objects_ended = out->objects_freed + out->objects_released;
     uint64_t bytes_ended = out->bytes_freed + out->bytes_released;
-    out->live_objects = live_by(&shown[1], &out->objects_allocated, objects_ended, &l->moved_objects);
-    out->live_bytes = live_by(&shown[2], &out->bytes_allocated, bytes_ended, &l->moved_bytes);
+    out->live_objects = live_by(&shown[1], &out->objects_allocated, objects_ended, &label->moved_objects);
+    out->live_bytes = live_by(&shown[2], &out->bytes_allocated, bytes_ended, &label->moved_bytes);
 
     /* Slabs have threads' pending bytes already: a peak shown once stays. */
-    while (out->peak_bytes < out->committed_bytes && !tsi_cas_seq(&l->peak, &out->peak_bytes, out->committed_bytes)) {}
+    while (out->peak_bytes < out->committed_bytes &&
+           !tsi_cas_seq(&label->peak, &out->peak_bytes, out->committed_bytes)) {}
     /* live objects lie in slabs, whether the walk has seen these or not */
     if (out->committed_bytes < out->live_bytes) out->committed_bytes = out->live_bytes;
     if (out->peak_bytes < out->committed_bytes) out->peak_bytes = out->committed_bytes;
@@ -193,10 +194,11 @@ static TsiGrown grown_of(const TsiArena* a, TsiFloor floors[TSI_GROWTHS], unsign
 }
 
 /* Returns the growth of the bytes that a budget counts. */
-static TsiGrown held_told(const SlabLabelStats* l) {
-    TsiGrown grown = {l->growth_bytes, l->growth_ns, l->growth_per_second};
-    double most = l->committed_pace_10s < l->committed_pace_100s ? l->committed_pace_10s : l->committed_pace_100s;
-    return tsi_growth_held(grown, l->live_pace_10s, l->committed_pace_10s, most);
+static TsiGrown held_told(const SlabLabelStats* stats) {
+    TsiGrown grown = {stats->growth_bytes, stats->growth_ns, stats->growth_per_second};
+    double most =
+        stats->committed_pace_10s < stats->committed_pace_100s ? stats->committed_pace_10s : stats->committed_pace_100s;
+    return tsi_growth_held(grown, stats->live_pace_10s, stats->committed_pace_10s, most);
 }
 
 static void limit_nearer(SlabLabelStats* out, TsiLimit l) {
@@ -221,8 +223,8 @@ static void phase_limit(TsiWalk* w, uint32_t n) {
 }
 
 /* Notes the label's live bytes; sets its row's growth and limit. [labels' lock] */
-static void label_growth(const TsiArena* a, TsiLabel* l, unsigned turned, uint64_t now, SlabLabelStats* out) {
-    TsiGrown grown = grown_of(a, l->floors, turned, now, out->live_bytes);
+static void label_growth(const TsiArena* a, TsiLabel* label, unsigned turned, uint64_t now, SlabLabelStats* out) {
+    TsiGrown grown = grown_of(a, label->floors, turned, now, out->live_bytes);
     out->growth_bytes = grown.bytes;
     out->growth_ns = grown.ns;
     out->growth_per_second = grown.per_second;
@@ -275,64 +277,66 @@ static void add_unsettled(TsiWalk* w, uint32_t n) {
 
 void tsi_labels_begin(TsiWalk* w) {
     TsiArena* a = w->a;
-    TsiReport* r = w->r;
-    for (uint32_t at = 0; at < r->label_count; at++) {
+    TsiReport* report = w->r;
+    for (uint32_t at = 0; at < report->label_count; at++) {
         unsigned tries = 0;
-        while (!label_begin(a, at, &r->labels[at]) && ++tries < TRIES) {}
+        while (!label_begin(a, at, &report->labels[at]) && ++tries < TRIES) {}
     }
 }
 
 void tsi_labels_add(TsiWalk* w) {
-    TsiReport* r = w->r;
-    for (uint32_t at = 0; w->figures && at < r->label_count; at++)
-        r->labels[at].committed_bytes += w->drains[at].held.slab_bytes;
+    TsiReport* report = w->r;
+    for (uint32_t at = 0; w->figures && at < report->label_count; at++)
+        report->labels[at].committed_bytes += w->drains[at].held.slab_bytes;
     for (uint32_t k = 0; k < w->copies_made; k++) {
         label_add(w, w->copied[k]);
         add_unsettled(w, w->copied[k]);
     }
-    for (uint32_t at = 0; at < r->label_count; at++) put_drains(&r->labels[at], &w->drains[at], r->figures_ns);
+    for (uint32_t at = 0; at < report->label_count; at++)
+        put_drains(&report->labels[at], &w->drains[at], report->figures_ns);
 }
 
 /* Sorts by id: records 0 and 1 come first, but record 1 has the highest id. */
-static void labels_by_id(TsiReport* r) {
-    SlabLabelStats other = r->labels[TSI_LABEL_OTHER];
-    for (uint32_t n = TSI_LABEL_OTHER; n + 1 < r->label_count; n++) r->labels[n] = r->labels[n + 1];
-    r->labels[r->label_count - 1] = other;
+static void labels_by_id(TsiReport* report) {
+    SlabLabelStats other = report->labels[TSI_LABEL_OTHER];
+    for (uint32_t n = TSI_LABEL_OTHER; n + 1 < report->label_count; n++) report->labels[n] = report->labels[n + 1];
+    report->labels[report->label_count - 1] = other;
 }
 
 /* Sums all labels, with or without a row later. */
-static void add_totals(TsiReport* r) {
-    for (uint32_t n = 0; n < r->label_count; n++) {
-        const SlabLabelStats* l = &r->labels[n];
-        r->objects_allocated += l->objects_allocated;
-        r->bytes_allocated += l->bytes_allocated;
-        r->objects_freed += l->objects_freed;
-        r->objects_released += l->objects_released;
-        r->objects_escaped += l->objects_escaped;
-        r->phases_opened += l->phases_opened;
-        r->phases_ended += l->phases_ended;
-        r->draining_objects += l->draining_objects;
-        r->draining_bytes += l->draining_bytes;
+static void add_totals(TsiReport* report) {
+    for (uint32_t n = 0; n < report->label_count; n++) {
+        const SlabLabelStats* stats = &report->labels[n];
+        report->objects_allocated += stats->objects_allocated;
+        report->bytes_allocated += stats->bytes_allocated;
+        report->objects_freed += stats->objects_freed;
+        report->objects_released += stats->objects_released;
+        report->objects_escaped += stats->objects_escaped;
+        report->phases_opened += stats->phases_opened;
+        report->phases_ended += stats->phases_ended;
+        report->draining_objects += stats->draining_objects;
+        report->draining_bytes += stats->draining_bytes;
     }
 }
 
 void tsi_labels_end(TsiWalk* w) {
     TsiLabels* labels = &w->a->phases.labels;
-    TsiReport* r = w->r;
+    TsiReport* report = w->r;
     tsi_lock_take(&labels->lock);
-    unsigned turned = tsi_growth_turn(w->a->stretches, r->uptime_ns, r->figures_ns, r->global.live_bytes);
-    uint64_t age_ns = tsi_pace_age(w->a, r->figures_ns);
-    unsigned marked = tsi_pace_turn(&w->a->marks, age_ns, r->global.live_bytes, r->global.committed_bytes);
+    unsigned turned =
+        tsi_growth_turn(w->a->stretches, report->uptime_ns, report->figures_ns, report->global.live_bytes);
+    uint64_t age_ns = tsi_pace_age(w->a, report->figures_ns);
+    unsigned marked = tsi_pace_turn(&w->a->marks, age_ns, report->global.live_bytes, report->global.committed_bytes);
 
-    for (uint32_t at = 0; at < r->label_count; at++) {
-        TsiLabel* l = tsi_label(labels, at);
-        label_end(l, &r->labels[at]);
-        tsi_pace_label_locked(w->a, &l->past, marked, age_ns, &r->labels[at]);
-        label_growth(w->a, l, turned, r->figures_ns, &r->labels[at]);
+    for (uint32_t at = 0; at < report->label_count; at++) {
+        TsiLabel* label = tsi_label(labels, at);
+        label_end(label, &report->labels[at]);
+        tsi_pace_label_locked(w->a, &label->past, marked, age_ns, &report->labels[at]);
+        label_growth(w->a, label, turned, report->figures_ns, &report->labels[at]);
     }
 
-    tsi_pace_tell_locked(w->a, age_ns, &r->global);
-    tsi_growth_tell_locked(w->a, r->figures_ns, &r->global);
+    tsi_pace_tell_locked(w->a, age_ns, &report->global);
+    tsi_growth_tell_locked(w->a, report->figures_ns, &report->global);
     tsi_lock_give(&labels->lock);
 
     for (uint32_t k = 0; k < w->copies_made; k++) phase_limit(w, w->copied[k]);

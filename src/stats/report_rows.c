@@ -137,19 +137,21 @@ static uint64_t epoch_drains(const void* row) {
     return ((const TsiEpochRow*)row)->state != EPOCH_ACTIVE ? epoch_age(row) : 0;
 }
 
-void tsi_report_choose(TsiReport* r, int each) {
-    uint32_t phases = r->phase_count, epochs = r->epoch_rows;
+void tsi_report_choose(TsiReport* report, int each) {
+    uint32_t phases = report->phase_count, epochs = report->epoch_rows;
     uint32_t most = each > EACH_MAX ? (uint32_t)EACH_MAX : (uint32_t)each, half = most / 2;
     if (each != TSI_ROWS_ALL) {
         const Wanted of_phases[] = {{phase_bytes, most}, {phase_drains, half}, {phase_age, most - half}};
         const Wanted of_epochs[] = {{epoch_bytes, most}, {epoch_drains, half}, {epoch_age, most - half}};
-        if (phases > 2 * most) r->phase_count = choose(r->phases, phases, sizeof *r->phases, of_phases, 3, NULL, NULL);
-        if (epochs > 2 * most) r->epoch_rows = choose(r->epochs, epochs, sizeof *r->epochs, of_epochs, 3, NULL, NULL);
+        if (phases > 2 * most)
+            report->phase_count = choose(report->phases, phases, sizeof *report->phases, of_phases, 3, NULL, NULL);
+        if (epochs > 2 * most)
+            report->epoch_rows = choose(report->epochs, epochs, sizeof *report->epochs, of_epochs, 3, NULL, NULL);
     }
-    r->phases_left_out = phases - r->phase_count;
-    r->epochs_left_out = epochs - r->epoch_rows;
-    tsi_rows_sort(r->phases, r->phase_count, sizeof *r->phases, older_phase);
-    tsi_rows_sort(r->epochs, r->epoch_rows, sizeof *r->epochs, older_epoch);
+    report->phases_left_out = phases - report->phase_count;
+    report->epochs_left_out = epochs - report->epoch_rows;
+    tsi_rows_sort(report->phases, report->phase_count, sizeof *report->phases, older_phase);
+    tsi_rows_sort(report->epochs, report->epoch_rows, sizeof *report->epochs, older_epoch);
 }
 
 static uint64_t label_drains(const void* row) { return ((const SlabLabelStats*)row)->draining_bytes; }
@@ -172,17 +174,17 @@ static void add_to_rest(const void* row, void* rest) {
     }
 }
 
-void tsi_report_choose_labels(TsiReport* r) {
+void tsi_report_choose_labels(TsiReport* report) {
     enum { INNER = TSI_CHOSEN_LABELS - 3 }; /* without the first, the last and the rest */
     const Wanted wanted[] = {{label_drains, INNER / 2}, {label_bytes, INNER - INNER / 2}};
-    uint32_t all = r->label_count;
+    uint32_t all = report->label_count;
     if (all <= TSI_CHOSEN_LABELS) return;
     SlabLabelStats rest = {.version = SLAB_STATS_VERSION, .label_id = all, .label = TSI_REST_LABEL};
-    uint32_t n = 1 + choose(r->labels + 1, all - 2, sizeof *r->labels, wanted, 2, add_to_rest, &rest);
+    uint32_t n = 1 + choose(report->labels + 1, all - 2, sizeof *report->labels, wanted, 2, add_to_rest, &rest);
     rest.drainability = tsi_label_drainability(&rest);
     rest.limit_bytes = rest.limit_used_bytes = rest.limit_ns = 0; /* each label has its own */
-    r->labels[n++] = r->labels[all - 1];
-    r->labels_left_out = all - n;
-    r->labels[n++] = rest;
-    r->label_count = n;
+    report->labels[n++] = report->labels[all - 1];
+    report->labels_left_out = all - n;
+    report->labels[n++] = rest;
+    report->label_count = n;
 }

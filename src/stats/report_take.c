@@ -40,65 +40,65 @@ static bool is_further_owner(TsiWalk* w, TsiHeap* h, uint32_t n) {
 
 static void copy_phase(TsiWalk* w, uint32_t n) {
     TsiArena* a = w->a;
-    TsiInc* i = tsi_inc(&a->phases, n);
+    TsiInc* inc = tsi_inc(&a->phases, n);
     TsiPhaseCopy* c = &w->copies[n];
-    if (tsi_inc_era(i) == 0) return;
-    bool settled = tsi_inc_state(i) != TSI_INC_ACTIVE && tsi_load_relaxed(&i->heap_count) == 0;
+    if (tsi_inc_era(inc) == 0) return;
+    bool settled = tsi_inc_state(inc) != TSI_INC_ACTIVE && tsi_load_relaxed(&inc->heap_count) == 0;
     if (w->figures && settled) return; /* its label has the sums */
 
-    tsi_lock_take(tsi_inc_lock(i)); /* not counted: the wait is the report's */
+    tsi_lock_take(tsi_inc_lock(inc)); /* not counted: the wait is the report's */
     SlabPhaseStats* row = &c->row;
-    row->epoch_era = tsi_inc_era(i);
+    row->epoch_era = tsi_inc_era(inc);
     if (row->epoch_era == 0) { /* being reused: its fields are another phase's */
-        tsi_lock_give(tsi_inc_lock(i));
+        tsi_lock_give(tsi_inc_lock(inc));
         return;
     }
 
-    c->state = tsi_inc_state(i);
-    c->label = tsi_inc_label(i);
+    c->state = tsi_inc_state(inc);
+    c->label = tsi_inc_label(inc);
     row->version = SLAB_STATS_VERSION;
-    row->epoch_id = tsi_load_relaxed(&i->id);
+    row->epoch_id = tsi_load_relaxed(&inc->id);
     row->state = c->state == TSI_INC_ACTIVE ? EPOCH_ACTIVE : EPOCH_CLOSING;
     row->label_id = tsi_label_id(&a->phases.labels, c->label);
-    memcpy(row->label, i->label, sizeof row->label);
+    memcpy(row->label, inc->label, sizeof row->label);
 
-    row->open_since_ns = tsi_load_relaxed(&i->open_since_ns);
-    row->refcount = tsi_snapshot_refcount(a, i);
-    row->peak_bytes = tsi_inc_peak(i);
-    row->purged_bytes = tsi_load_relaxed(&i->purged);
-    row->budget_soft_bytes = tsi_load_relaxed(&i->budget.soft);
-    row->budget_hard_bytes = tsi_load_relaxed(&i->budget.hard);
-    row->rss_before_close = i->rss_before;
-    row->rss_after_close = i->rss_after;
+    row->open_since_ns = tsi_load_relaxed(&inc->open_since_ns);
+    row->refcount = tsi_snapshot_refcount(a, inc);
+    row->peak_bytes = tsi_inc_peak(inc);
+    row->purged_bytes = tsi_load_relaxed(&inc->purged);
+    row->budget_soft_bytes = tsi_load_relaxed(&inc->budget.soft);
+    row->budget_hard_bytes = tsi_load_relaxed(&inc->budget.hard);
+    row->rss_before_close = inc->rss_before;
+    row->rss_after_close = inc->rss_after;
 
     bool walked = !w->figures || c->state == TSI_INC_ACTIVE; /* its orphans, too */
-    row->objects_allocated = i->allocated.objects - (walked ? i->orphaned.objects : 0);
-    row->bytes_allocated = i->allocated.bytes - (walked ? i->orphaned.bytes : 0);
-    if (!walked) c->not_walked = (TsiTotals){i->holding.objects, i->holding.live_bytes};
-    c->released = i->released;
+    row->objects_allocated = inc->allocated.objects - (walked ? inc->orphaned.objects : 0);
+    row->bytes_allocated = inc->allocated.bytes - (walked ? inc->orphaned.bytes : 0);
+    if (!walked) c->not_walked = (TsiTotals){inc->holding.objects, inc->holding.live_bytes};
+    c->released = inc->released;
 
     /* These two may be below 0, until the slabs are added. */
-    c->new_allocated.objects = row->objects_allocated - i->posted.objects_allocated;
-    c->new_allocated.bytes = row->bytes_allocated - i->posted.bytes_allocated;
-    c->new_released.objects = i->released.objects - i->posted.objects_released;
-    c->new_released.bytes = i->released.bytes - i->posted.bytes_released;
-    c->posted_freed = (TsiTotals){i->posted.objects_freed, i->posted.bytes_freed};
-    c->closed_slabs = i->closed_slabs - i->posted.closed_slabs;
-    c->pinned_slabs = i->pinned_slabs - i->posted.pinned_slabs;
-    c->slow = i->slow - i->posted.slow;
-    c->lock_fast = i->lock_fast - i->posted.lock_fast;
-    c->lock_contended = i->lock_contended - i->posted.lock_contended;
+    c->new_allocated.objects = row->objects_allocated - inc->posted.objects_allocated;
+    c->new_allocated.bytes = row->bytes_allocated - inc->posted.bytes_allocated;
+    c->new_released.objects = inc->released.objects - inc->posted.objects_released;
+    c->new_released.bytes = inc->released.bytes - inc->posted.bytes_released;
+    c->posted_freed = (TsiTotals){inc->posted.objects_freed, inc->posted.bytes_freed};
+    c->closed_slabs = inc->closed_slabs - inc->posted.closed_slabs;
+    c->pinned_slabs = inc->pinned_slabs - inc->posted.pinned_slabs;
+    c->slow = inc->slow - inc->posted.slow;
+    c->lock_fast = inc->lock_fast - inc->posted.lock_fast;
+    c->lock_contended = inc->lock_contended - inc->posted.lock_contended;
 
-    c->draining = i->draining.label != 0;
-    c->settled = i->draining.held;
-    c->over = i->draining.over;
-    for (uint32_t at = i->heaps; at != 0; at = tsi_heap(a, at - 1)->inc_next) {
+    c->draining = inc->draining.label != 0;
+    c->settled = inc->draining.held;
+    c->over = inc->draining.over;
+    for (uint32_t at = inc->heaps; at != 0; at = tsi_heap(a, at - 1)->inc_next) {
         TsiHeap* h = tsi_heap(a, at - 1);
         c->slow += tsi_load_relaxed(&h->slow);
         row->threads += is_further_owner(w, h, n);
     }
 
-    tsi_lock_give(tsi_inc_lock(i));
+    tsi_lock_give(tsi_inc_lock(inc));
     w->copied[w->copies_made++] = n;
     c->is_id = tsi_phases_resolve(&a->phases, row->epoch_id) == tsi_ref(row->epoch_era, n);
     c->used = row->peak_bytes != 0;
@@ -201,21 +201,26 @@ static uint64_t wall_ns(void) {
 
 /* Maps all tables at once; the walk's own come last. Returns false without memory. */
 static bool tables_map(TsiWalk* w) {
-    TsiReport* r = w->r;
-    uint32_t incs = w->incs, labels = r->label_count, classes = r->class_count, rows = w->figures ? 0 : incs;
+    TsiReport* report = w->r;
+    uint32_t incs = w->incs, labels = report->label_count, classes = report->class_count, rows = w->figures ? 0 : incs;
     const struct {
         void* where; /* the pointer to it */
         size_t count, each;
-    } tables[] = {{&r->classes, classes, sizeof *r->classes}, {&r->settled, classes, sizeof *r->settled},
-                  {&r->labels, labels, sizeof *r->labels},    {&r->closes, TSI_CLOSES, sizeof *r->closes},
-                  {&r->epochs, rows, sizeof *r->epochs},      {&r->phases, rows, sizeof *r->phases},
-                  {&w->copies, incs, sizeof *w->copies},      {&w->sums, incs, sizeof *w->sums},
-                  {&w->drains, labels, sizeof *w->drains},    {&w->copied, incs, sizeof *w->copied},
+    } tables[] = {{&report->classes, classes, sizeof *report->classes},
+                  {&report->settled, classes, sizeof *report->settled},
+                  {&report->labels, labels, sizeof *report->labels},
+                  {&report->closes, TSI_CLOSES, sizeof *report->closes},
+                  {&report->epochs, rows, sizeof *report->epochs},
+                  {&report->phases, rows, sizeof *report->phases},
+                  {&w->copies, incs, sizeof *w->copies},
+                  {&w->sums, incs, sizeof *w->sums},
+                  {&w->drains, labels, sizeof *w->drains},
+                  {&w->copied, incs, sizeof *w->copied},
                   {&w->seen, w->bindings, sizeof *w->seen}};
 
     enum { TABLES = sizeof tables / sizeof tables[0] };
-    for (unsigned n = 0; n < TABLES; n++) r->mapping_bytes += tsi_align_up(tables[n].count * tables[n].each, 64);
-    uint8_t* at = r->mapping = tsi_os_map(r->mapping_bytes);
+    for (unsigned n = 0; n < TABLES; n++) report->mapping_bytes += tsi_align_up(tables[n].count * tables[n].each, 64);
+    uint8_t* at = report->mapping = tsi_os_map(report->mapping_bytes);
     for (unsigned n = 0; n < TABLES && at != NULL; n++) {
         memcpy(tables[n].where, &at, sizeof at);
         at += tsi_align_up(tables[n].count * tables[n].each, 64);
@@ -235,53 +240,53 @@ static void add_settled(SlabClassStats* to, const SlabClassStats* more) {
 
 /* Adds the live objects of phases not walked over, by their labels, and their slabs, by the classes. */
 static void add_drains(TsiWalk* w) {
-    SlabGlobalStats* g = &w->r->global;
-    g->net_slabs = 0;
-    g->estimated_slab_rss_bytes = g->warm_stock_bytes;
+    SlabGlobalStats* stats = &w->r->global;
+    stats->net_slabs = 0;
+    stats->estimated_slab_rss_bytes = stats->warm_stock_bytes;
     for (uint32_t n = 0; n < w->r->class_count; n++) {
-        g->net_slabs += w->r->classes[n].net_slabs;
-        g->estimated_slab_rss_bytes += w->r->classes[n].committed_bytes;
+        stats->net_slabs += w->r->classes[n].net_slabs;
+        stats->estimated_slab_rss_bytes += w->r->classes[n].committed_bytes;
     }
     for (uint32_t at = 0; at < w->r->label_count; at++) {
-        g->live_objects += w->drains[at].held.objects;
-        g->live_bytes += w->drains[at].held.live_bytes;
+        stats->live_objects += w->drains[at].held.objects;
+        stats->live_bytes += w->drains[at].held.live_bytes;
     }
 }
 
 static void fill(TsiWalk* w, const TsiKept* kept) {
     TsiArena* a = w->a;
-    TsiReport* r = w->r;
+    TsiReport* report = w->r;
     tsi_late_count(a);
     tsi_labels_begin(w);
-    tsi_tally_global_begin(a, &r->global);
+    tsi_tally_global_begin(a, &report->global);
     for (uint32_t n = 1; n < w->incs; n++) copy_phase(w, n);
     tsi_labels_drains(w);
 
-    for (uint32_t n = 0; n < r->class_count; n++) {
-        tsi_tally_class_begin(a, n, &r->classes[n]);
-        SlabClassStats nothing = {.class_index = n, .object_size = r->classes[n].object_size};
-        r->settled[n] = kept != NULL ? kept->settled[n] : nothing;
+    for (uint32_t n = 0; n < report->class_count; n++) {
+        tsi_tally_class_begin(a, n, &report->classes[n]);
+        SlabClassStats nothing = {.class_index = n, .object_size = report->classes[n].object_size};
+        report->settled[n] = kept != NULL ? kept->settled[n] : nothing;
     }
 
     if (w->figures) tsi_snapshot_unsettled(a, add_slab, w);
     else tsi_snapshot_slabs(a, add_slab, w);
-    for (uint32_t n = 0; n < r->class_count; n++) {
-        add_settled(&r->classes[n], &r->settled[n]);
-        tsi_tally_class_end(&r->classes[n]);
+    for (uint32_t n = 0; n < report->class_count; n++) {
+        add_settled(&report->classes[n], &report->settled[n]);
+        tsi_tally_class_end(&report->classes[n]);
     }
 
     if (w->figures) add_drains(w);
-    r->global.metadata_bytes = kept != NULL ? kept->metadata_bytes : tsi_snapshot_metadata_bytes(a);
+    report->global.metadata_bytes = kept != NULL ? kept->metadata_bytes : tsi_snapshot_metadata_bytes(a);
     for (uint32_t k = 0; k < w->copies_made && !w->figures; k++) {
-        phase_row(w, w->copied[k], r->figures_ns);
-        epoch_row(w, w->copied[k], r->figures_ns);
+        phase_row(w, w->copied[k], report->figures_ns);
+        epoch_row(w, w->copied[k], report->figures_ns);
     }
 
     tsi_labels_add(w);
     tsi_labels_end(w);
-    r->close_count = tsi_closelog_ends(&a->closed_log, r->closes);
-    tsi_tally_refusals(a, &r->refusals);
-    tsi_tally_sampling(a, &r->sampling);
+    report->close_count = tsi_closelog_ends(&a->closed_log, report->closes);
+    tsi_tally_refusals(a, &report->refusals);
+    tsi_tally_sampling(a, &report->sampling);
 }
 
 static bool take(TsiArena* a, const TsiKept* kept, TsiReport* out) {
@@ -330,19 +335,19 @@ bool tsi_report_figures(TsiArena* a, TsiKept* kept, TsiReport* out) {
     return true;
 }
 
-void tsi_report_keep(const TsiReport* r, TsiKept* out) {
-    memcpy(out->settled, r->settled, r->class_count * sizeof *r->settled);
-    out->metadata_bytes = r->global.metadata_bytes;
-    out->phases_ns = r->phases_ns;
-    out->phases_left_out = r->phases_left_out;
-    out->epochs_left_out = r->epochs_left_out;
-    out->phase_count = r->phase_count;
-    out->epoch_rows = r->epoch_rows;
-    memcpy(out->phases, r->phases, r->phase_count * sizeof *r->phases);
-    memcpy(out->epochs, r->epochs, r->epoch_rows * sizeof *r->epochs);
+void tsi_report_keep(const TsiReport* report, TsiKept* out) {
+    memcpy(out->settled, report->settled, report->class_count * sizeof *report->settled);
+    out->metadata_bytes = report->global.metadata_bytes;
+    out->phases_ns = report->phases_ns;
+    out->phases_left_out = report->phases_left_out;
+    out->epochs_left_out = report->epochs_left_out;
+    out->phase_count = report->phase_count;
+    out->epoch_rows = report->epoch_rows;
+    memcpy(out->phases, report->phases, report->phase_count * sizeof *report->phases);
+    memcpy(out->epochs, report->epochs, report->epoch_rows * sizeof *report->epochs);
 }
 
-void tsi_report_drop(TsiReport* r) {
-    tsi_os_drop(r->mapping, r->mapping_bytes);
-    r->mapping = NULL;
+void tsi_report_drop(TsiReport* report) {
+    tsi_os_drop(report->mapping, report->mapping_bytes);
+    report->mapping = NULL;
 }

@@ -208,11 +208,11 @@ static void mark_clear(unsigned slot) {
     (void)tsi_swap_seq(SLOT(slot, changed), 0);
 }
 
-static void publication_write(TsiReport* r, unsigned slot, uint64_t serial, uint64_t begun) {
+static void publication_write(TsiReport* report, unsigned slot, uint64_t serial, uint64_t begun) {
     Slot* s = &seg.slots[slot];
     uint64_t n = s->sequence / 2 + 1;
     size_t buffer = tsi_plan_buffer(&seg.plan, slot, n & 1);
-    r->publication = n;
+    report->publication = n;
     s->sequence = 2 * n - 1;
     /* release: a reader that sees this one must see the words of n - 1, too (P2). The words of n follow it: they are
      * releases themselves (P1). */
@@ -221,7 +221,7 @@ static void publication_write(TsiReport* r, unsigned slot, uint64_t serial, uint
     tsi_store_release(word_at(buffer + offsetof(SlabSegmentBuffer, number)), n);
     tsi_store_release(word_at(buffer + offsetof(SlabSegmentBuffer, serial)), serial);
     tsi_store_release(word_at(buffer + offsetof(SlabSegmentBuffer, begun_ns)), begun);
-    tsi_plan_rows(&seg.plan, r, seg.memory.base + buffer);
+    tsi_plan_rows(&seg.plan, report, seg.memory.base + buffer);
 
     uint64_t now = tsi_os.now_ns();
     tsi_store_relaxed(SLOT(slot, published_ns), now);
@@ -234,12 +234,12 @@ static void publication_write(TsiReport* r, unsigned slot, uint64_t serial, uint
 
 /* Takes a report: of everything if a walk is due for the allocator and the process, otherwise of figures alone. Returns
  * false without memory. */
-static bool report_take(TsiArena* a, uint64_t now, TsiReport* r) {
+static bool report_take(TsiArena* a, uint64_t now, TsiReport* report) {
     TsiSeat* seat = &a->seat;
     bool walk = seat->kept->phases_ns == 0 || (now >= seat->walk_due_ns && now >= seg.walk_due_ns);
-    if (!walk) return tsi_report_figures(a, seat->kept, r);
-    if (!tsi_report_take_rows(a, TSI_SEGMENT_EACH, r)) return false;
-    tsi_report_keep(r, seat->kept);
+    if (!walk) return tsi_report_figures(a, seat->kept, report);
+    if (!tsi_report_take_rows(a, TSI_SEGMENT_EACH, report)) return false;
+    tsi_report_keep(report, seat->kept);
     uint64_t done = tsi_os.now_ns();
     seg.walk_due_ns = done + tsi_segment_walk_pause(done - now);
     seat->walk_due_ns = now + TSI_SEGMENT_PERIOD_NS;
@@ -267,12 +267,12 @@ static uint64_t pause_after(uint64_t cost) {
  * share. [tsi_segment_lock] */
 static uint64_t publish_locked(TsiArena* a, bool* done) {
     TSI_HOLDS(&tsi_segment_lock);
-    TsiReport r;
+    TsiReport report;
     uint64_t begun = tsi_os.now_ns();
     bool ready = segment_ready(begun) && seat_take(a, begun) && kept_make(a);
     begun = tsi_os.now_ns();
     if (ready) mark_clear(a->seat.slot - 1);
-    *done = ready && (report_take(a, begun, &r) || failed("memory for a snapshot", ENOMEM));
+    *done = ready && (report_take(a, begun, &report) || failed("memory for a snapshot", ENOMEM));
 
     if (!*done) {
         tsi_add_relaxed(&a->seat.failures, 1);
@@ -280,8 +280,8 @@ static uint64_t publish_locked(TsiArena* a, bool* done) {
         return begun + RETRY_NS;
     }
 
-    publication_write(&r, a->seat.slot - 1, a->serial, begun);
-    tsi_report_drop(&r);
+    publication_write(&report, a->seat.slot - 1, a->serial, begun);
+    tsi_report_drop(&report);
     tsi_add_relaxed(&a->seat.publications, 1);
 
     uint64_t now = tsi_os.now_ns();

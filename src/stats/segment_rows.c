@@ -121,21 +121,21 @@ static void put_value(const TsiMetric* m, const void* row, uint8_t* at) {
 }
 
 /* Returns the rows that the choice of the report's rows has left out. */
-static uint64_t left_out_before(const TsiReport* r, TsiSection s) {
-    return s == TSI_SECTION_PHASE   ? r->phases_left_out
-           : s == TSI_SECTION_EPOCH ? r->epochs_left_out
-           : s == TSI_SECTION_LABEL ? r->labels_left_out
+static uint64_t left_out_before(const TsiReport* report, TsiSection s) {
+    return s == TSI_SECTION_PHASE   ? report->phases_left_out
+           : s == TSI_SECTION_EPOCH ? report->epochs_left_out
+           : s == TSI_SECTION_LABEL ? report->labels_left_out
                                     : 0;
 }
 
-void tsi_plan_rows(const TsiPlan* p, TsiReport* r, uint8_t* buffer) {
-    tsi_report_choose_labels(r); /* before the document's own row, which counts those left out */
+void tsi_plan_rows(const TsiPlan* p, TsiReport* report, uint8_t* buffer) {
+    tsi_report_choose_labels(report); /* before the document's own row, which counts those left out */
     for (unsigned s = 0; s < TSI_SECTIONS; s++) {
-        TsiRows rows = tsi_report_rows(r, (TsiSection)s);
+        TsiRows rows = tsi_report_rows(report, (TsiSection)s);
         uint32_t count = rows.count < p->capacity[s] ? rows.count : p->capacity[s];
         uint8_t* head = buffer + sizeof(SlabSegmentBuffer) + s * sizeof(SlabSegmentRows);
         put(head, count);
-        put(head + sizeof(uint64_t), rows.count - count + left_out_before(r, (TsiSection)s));
+        put(head + sizeof(uint64_t), rows.count - count + left_out_before(report, (TsiSection)s));
         for (unsigned i = 0; i < TSI_METRICS; i++) {
             if (tsi_metrics[i].section != s) continue;
             for (uint32_t n = 0; n < count; n++)

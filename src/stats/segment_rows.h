@@ -32,7 +32,7 @@ TSI_INLINE size_t tsi_plan_buffer(const TsiPlan* p, unsigned slot, unsigned whic
 void tsi_plan_tables(const TsiPlan* p, uint8_t* base);
 /* Writes counts and rows into a buffer, each word by a release store; of labels only the chosen ones.
  * [tsi_segment_lock] */
-void tsi_plan_rows(const TsiPlan* p, TsiReport* r, uint8_t* buffer);
+void tsi_plan_rows(const TsiPlan* p, TsiReport* report, uint8_t* buffer);
 
 /* ---- how often a process publishes, so that it costs little of its time ---- */
 

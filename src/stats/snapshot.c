@@ -22,8 +22,8 @@ static bool view_slab(TsiArena* a, uint32_t slab_id, unsigned cls, TsiSlabView* 
         if (state == TSI_SLAB_OWNED) {
             v->ref = tsi_load_relaxed(&tsi_heap(a, tsi_tag_index(tag))->ref);
         } else {
-            TsiInc* i = tsi_inc(&a->phases, tsi_tag_index(tag));
-            v->ref = tsi_ref(tsi_inc_era(i), tsi_tag_index(tag));
+            TsiInc* inc = tsi_inc(&a->phases, tsi_tag_index(tag));
+            v->ref = tsi_ref(tsi_inc_era(inc), tsi_tag_index(tag));
         }
         if (tsi_load_seq(&tsi_slab(s, slab_id)->tag) == tag) return true;
     }
@@ -60,13 +60,13 @@ static void view_chain(TsiArena* a, uint32_t at, TsiRef ref, void (*fn)(const Ts
 
 /* Slabs stay in a chain during the walk: they leave chains under the stripe, and owners only put some in front. */
 bool tsi_snapshot_phase(TsiArena* a, TsiRef ref, void (*fn)(const TsiSlabView*, void*), void* ctx) {
-    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
-    tsi_lock_take(tsi_inc_lock(i)); /* not counted, so that a phase ends as without this walk */
+    TsiInc* inc = tsi_inc(&a->phases, tsi_ref_index(ref));
+    tsi_lock_take(tsi_inc_lock(inc)); /* not counted, so that a phase ends as without this walk */
     bool active = tsi_ref_is_active(&a->phases, ref);
-    for (uint32_t at = active ? i->heaps : 0; at != 0; at = tsi_heap(a, at - 1)->inc_next)
+    for (uint32_t at = active ? inc->heaps : 0; at != 0; at = tsi_heap(a, at - 1)->inc_next)
         view_chain(a, tsi_load_acquire(&tsi_heap(a, at - 1)->slabs), ref, fn, ctx); /* pairs with join in take.c */
-    if (active) view_chain(a, i->orphans, ref, fn, ctx);
-    tsi_lock_give(tsi_inc_lock(i));
+    if (active) view_chain(a, inc->orphans, ref, fn, ctx);
+    tsi_lock_give(tsi_inc_lock(inc));
     return active;
 }
 
@@ -89,10 +89,10 @@ TSI_UNORDERED static uint64_t filled_pages(const void* from, size_t bytes) {
     return filled;
 }
 
-static uint64_t table_pages(TsiTable* t) {
-    uint64_t bytes = filled_pages(t->bits, tsi_table_bits_bytes(t));
+static uint64_t table_pages(TsiTable* table) {
+    uint64_t bytes = filled_pages(table->bits, tsi_table_bits_bytes(table));
     TsiTablePages some;
-    for (uint32_t at = 0; tsi_table_pages(t, &at, &some);) bytes += filled_pages(some.from, some.bytes);
+    for (uint32_t at = 0; tsi_table_pages(table, &at, &some);) bytes += filled_pages(some.from, some.bytes);
     return bytes;
 }
 
@@ -127,11 +127,11 @@ uint64_t tsi_snapshot_metadata_bytes(TsiArena* a) {
     return bytes + tsi_profile_bytes(a);
 }
 
-uint64_t tsi_snapshot_refcount(const TsiArena* a, TsiInc* i) {
-    uint32_t domain = tsi_load_relaxed(&i->domain);
-    uint64_t scopes = tsi_load_relaxed(&i->scopes);
-    if (domain != 0) scopes += tsi_domain_scopes(a, domain - 1, tsi_ref(tsi_inc_era(i), i->index));
-    return tsi_load_relaxed(&i->user_refs) + scopes;
+uint64_t tsi_snapshot_refcount(const TsiArena* a, TsiInc* inc) {
+    uint32_t domain = tsi_load_relaxed(&inc->domain);
+    uint64_t scopes = tsi_load_relaxed(&inc->scopes);
+    if (domain != 0) scopes += tsi_domain_scopes(a, domain - 1, tsi_ref(tsi_inc_era(inc), inc->index));
+    return tsi_load_relaxed(&inc->user_refs) + scopes;
 }
 
 uint64_t tsi_snapshot_refused(TsiArena* a, unsigned what) {
@@ -145,25 +145,25 @@ uint64_t tsi_snapshot_refused(TsiArena* a, unsigned what) {
     return n;
 }
 
-static void add_counters(SlabClassStats* out, TsiClassCounters* c) {
-    uint64_t begun = tsi_load_relaxed(&c->straight_begun), ended = tsi_load_relaxed(&c->straight_ended);
-    out->slow_path_hits += tsi_load_relaxed(&c->slow) + begun;
-    out->new_slab_count += tsi_load_relaxed(&c->new_slab) + begun;
-    out->list_move_partial_to_full += tsi_load_relaxed(&c->parked);
-    out->list_move_full_to_partial += tsi_load_relaxed(&c->unparked);
-    out->current_partial_null += tsi_load_relaxed(&c->slow_by[TSI_SLOW_NULL]);
-    out->current_partial_full += tsi_load_relaxed(&c->slow_by[TSI_SLOW_FULL]);
-    out->empty_slab_recycled += tsi_load_relaxed(&c->recycled) + begun;
-    out->slow_path_cache_miss += tsi_load_relaxed(&c->slow_by[TSI_SLOW_MISS]) + begun;
-    out->slow_path_epoch_closed += tsi_load_relaxed(&c->slow_by[TSI_SLOW_CLOSED]);
-    out->epoch_close_scanned_slabs += tsi_load_relaxed(&c->close_scanned) + ended;
-    out->epoch_close_recycled_slabs += tsi_load_relaxed(&c->close_returned) + ended;
-    out->epoch_close_calls += tsi_load_relaxed(&c->closes);
-    out->epoch_close_total_ns += tsi_load_relaxed(&c->close_ns);
-    out->bitmap_free_attempts += tsi_load_relaxed(&c->free_tries);
-    out->bitmap_free_cas_retries += tsi_load_relaxed(&c->free_retries);
-    out->bitmap_alloc_attempts += tsi_load_relaxed(&c->alloc_tries);
-    out->bitmap_alloc_cas_retries += tsi_load_relaxed(&c->alloc_retries);
+static void add_counters(SlabClassStats* out, TsiClassCounters* counters) {
+    uint64_t begun = tsi_load_relaxed(&counters->straight_begun), ended = tsi_load_relaxed(&counters->straight_ended);
+    out->slow_path_hits += tsi_load_relaxed(&counters->slow) + begun;
+    out->new_slab_count += tsi_load_relaxed(&counters->new_slab) + begun;
+    out->list_move_partial_to_full += tsi_load_relaxed(&counters->parked);
+    out->list_move_full_to_partial += tsi_load_relaxed(&counters->unparked);
+    out->current_partial_null += tsi_load_relaxed(&counters->slow_by[TSI_SLOW_NULL]);
+    out->current_partial_full += tsi_load_relaxed(&counters->slow_by[TSI_SLOW_FULL]);
+    out->empty_slab_recycled += tsi_load_relaxed(&counters->recycled) + begun;
+    out->slow_path_cache_miss += tsi_load_relaxed(&counters->slow_by[TSI_SLOW_MISS]) + begun;
+    out->slow_path_epoch_closed += tsi_load_relaxed(&counters->slow_by[TSI_SLOW_CLOSED]);
+    out->epoch_close_scanned_slabs += tsi_load_relaxed(&counters->close_scanned) + ended;
+    out->epoch_close_recycled_slabs += tsi_load_relaxed(&counters->close_returned) + ended;
+    out->epoch_close_calls += tsi_load_relaxed(&counters->closes);
+    out->epoch_close_total_ns += tsi_load_relaxed(&counters->close_ns);
+    out->bitmap_free_attempts += tsi_load_relaxed(&counters->free_tries);
+    out->bitmap_free_cas_retries += tsi_load_relaxed(&counters->free_retries);
+    out->bitmap_alloc_attempts += tsi_load_relaxed(&counters->alloc_tries);
+    out->bitmap_alloc_cas_retries += tsi_load_relaxed(&counters->alloc_retries);
 }
 
 void tsi_snapshot_class(TsiArena* a, unsigned cls, SlabClassStats* out) {

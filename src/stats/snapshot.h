@@ -32,7 +32,7 @@ bool tsi_snapshot_phase(TsiArena* a, TsiRef ref, void (*fn)(const TsiSlabView*, 
  * [any thread] */
 uint64_t tsi_snapshot_metadata_bytes(TsiArena* a);
 /* Returns an incarnation's references: scopes inside, and those that the program counts. [stripe held] */
-uint64_t tsi_snapshot_refcount(const TsiArena* a, TsiInc* i);
+uint64_t tsi_snapshot_refcount(const TsiArena* a, TsiInc* inc);
 /* Returns the sum of a refusal counter over all threads, living and gone. [any thread] */
 uint64_t tsi_snapshot_refused(TsiArena* a, unsigned what);
 /* Sets *out to the sums of a class's counters over all threads; the rest is 0. [any thread] */

@@ -9,10 +9,10 @@
 
 void tsi_tally_region(TsiArena* a, const TsiSlabView* v, TsiRegionTally* out) {
     const TsiSpace* s = &a->space;
-    const TsiClass* c = &s->classes->c[v->cls];
+    const TsiClass* shape = &s->classes->c[v->cls];
     memset(out, 0, sizeof *out);
     if (!tsi_class_is_region(v->cls) || v->sum.live.objects == 0) return;
-    for (uint32_t i = 0, first = tsi_first_line(c, v->slab_id); i < 1u << c->lines_log2; i++) {
+    for (uint32_t i = 0, first = tsi_first_line(shape, v->slab_id); i < 1u << shape->lines_log2; i++) {
         for (uint64_t live = tsi_line_live(s, v->cls, first + i); live != 0; live &= live - 1) {
             size_t bytes = tsi_place_bytes(s, &(TsiPlace){first + i, v->slab_id, v->cls, tsi_ctz64(live)});
             unsigned cls = tsi_class_of(bytes);
@@ -28,23 +28,23 @@ uint64_t tsi_tally_live_of(const TsiSlabView* v, const TsiRegionTally* region, u
 }
 
 bool tsi_tally_is_full(TsiArena* a, const TsiSlabView* v) {
-    const TsiClass* c = &a->space.classes->c[v->cls];
+    const TsiClass* shape = &a->space.classes->c[v->cls];
     if (tsi_class_is_region(v->cls)) return v->sum.live.bytes == v->bytes;
-    return v->sum.live.objects == (uint64_t)c->slots << c->lines_log2; /* not by bytes: cells have tails */
+    return v->sum.live.objects == (uint64_t)shape->slots << shape->lines_log2; /* not by bytes: cells have tails */
 }
 
 /* ---- the allocator ---- */
 
 static void count_phases(TsiArena* a, SlabGlobalStats* out) {
     for (uint32_t n = 1; n < tsi_table_used(&a->phases.incs); n++) {
-        TsiInc* i = tsi_inc(&a->phases, n);
-        if (tsi_inc_era(i) == 0) continue;
-        bool active = tsi_inc_state(i) == TSI_INC_ACTIVE;
-        bool holds = tsi_load_relaxed(&i->heap_count) != 0 || tsi_load_relaxed(&i->slab_count) != 0;
-        bool ring = (tsi_load_relaxed(&i->id) & TSI_DOMAIN_ID_BIT) == 0;
+        TsiInc* inc = tsi_inc(&a->phases, n);
+        if (tsi_inc_era(inc) == 0) continue;
+        bool active = tsi_inc_state(inc) == TSI_INC_ACTIVE;
+        bool holds = tsi_load_relaxed(&inc->heap_count) != 0 || tsi_load_relaxed(&inc->slab_count) != 0;
+        bool ring = (tsi_load_relaxed(&inc->id) & TSI_DOMAIN_ID_BIT) == 0;
         if (active) out->open_phases++;
         else if (holds) out->draining_phases++;
-        if (ring && tsi_phases_resolve(&a->phases, tsi_load_relaxed(&i->id)) == tsi_ref(tsi_inc_era(i), n)) {
+        if (ring && tsi_phases_resolve(&a->phases, tsi_load_relaxed(&inc->id)) == tsi_ref(tsi_inc_era(inc), n)) {
             if (active) out->active_epoch_count++;
             else out->closing_epoch_count++;
         }
@@ -56,9 +56,9 @@ static void count_repairs(TsiArena* a, SlabGlobalStats* out) {
     uint64_t* sums[] = {&out->repairs_full_bitmap, &out->repairs_list_mismatch, &out->repairs_other};
     tsi_lock_take(&tsi_registry_lock);
     for (uint32_t n = 0; n <= tsi_table_used(&a->bindings); n++) {
-        const TsiSamples* s = n == 0 ? &a->samples : &((TsiBinding*)tsi_table_at(&a->bindings, n - 1))->samples;
-        out->total_repairs += tsi_load_relaxed(&s->sum[TSI_SAMPLE_REPAIR]);
-        for (unsigned why = 0; why < 3; why++) *sums[why] += tsi_load_relaxed(&s->sum[TSI_SAMPLE_REASON + why]);
+        const TsiSamples* samples = n == 0 ? &a->samples : &((TsiBinding*)tsi_table_at(&a->bindings, n - 1))->samples;
+        out->total_repairs += tsi_load_relaxed(&samples->sum[TSI_SAMPLE_REPAIR]);
+        for (unsigned why = 0; why < 3; why++) *sums[why] += tsi_load_relaxed(&samples->sum[TSI_SAMPLE_REASON + why]);
     }
     tsi_lock_give(&tsi_registry_lock);
 }

@@ -10,9 +10,9 @@
 
 enum { LINE_MAX_BYTES = 512 };
 
-static void flush(TsiText* t) {
-    if (t->used != 0 && !t->refused && !t->write(t->ctx, t->buf, t->used)) t->refused = true;
-    t->used = 0;
+static void flush(TsiText* text) {
+    if (text->used != 0 && !text->refused && !text->write(text->ctx, text->buf, text->used)) text->refused = true;
+    text->used = 0;
 }
 
 static const struct {
@@ -43,51 +43,51 @@ static size_t singular(char* text, size_t len) {
     return len;
 }
 
-static void put_list(TsiText* t, const char* format, va_list args) {
-    if (sizeof t->buf - t->used < LINE_MAX_BYTES) flush(t);
-    int n = vsnprintf(t->buf + t->used, LINE_MAX_BYTES, format, args);
+static void put_list(TsiText* text, const char* format, va_list args) {
+    if (sizeof text->buf - text->used < LINE_MAX_BYTES) flush(text);
+    int n = vsnprintf(text->buf + text->used, LINE_MAX_BYTES, format, args);
     size_t len = n <= 0 ? 0 : (size_t)n < LINE_MAX_BYTES ? (size_t)n : LINE_MAX_BYTES - 1;
-    t->used += singular(t->buf + t->used, len);
+    text->used += singular(text->buf + text->used, len);
 }
 
-void tsi_text_put(TsiText* t, const char* format, ...) {
+void tsi_text_put(TsiText* text, const char* format, ...) {
     va_list args;
     va_start(args, format);
-    put_list(t, format, args);
+    put_list(text, format, args);
     va_end(args);
 }
 
-void tsi_text_head(TsiText* t, unsigned section, const char* format, ...) {
+void tsi_text_head(TsiText* text, unsigned section, const char* format, ...) {
     va_list args;
-    tsi_text_put(t, "%u. ", section);
+    tsi_text_put(text, "%u. ", section);
     va_start(args, format);
-    put_list(t, format, args);
+    put_list(text, format, args);
     va_end(args);
-    tsi_text_put(t, "\n");
+    tsi_text_put(text, "\n");
 }
 
-void tsi_text_line(TsiText* t, const char* format, ...) {
+void tsi_text_line(TsiText* text, const char* format, ...) {
     va_list args;
-    tsi_text_put(t, "   ");
+    tsi_text_put(text, "   ");
     va_start(args, format);
-    put_list(t, format, args);
+    put_list(text, format, args);
     va_end(args);
-    tsi_text_put(t, "\n");
+    tsi_text_put(text, "\n");
 }
 
-void tsi_text_action(TsiText* t, const char* format, ...) {
+void tsi_text_action(TsiText* text, const char* format, ...) {
     va_list args;
-    t->actions++;
-    tsi_text_put(t, "   ACTION: ");
+    text->actions++;
+    tsi_text_put(text, "   ACTION: ");
     va_start(args, format);
-    put_list(t, format, args);
+    put_list(text, format, args);
     va_end(args);
-    tsi_text_put(t, "\n");
+    tsi_text_put(text, "\n");
 }
 
-bool tsi_text_end(TsiText* t) {
-    flush(t);
-    return !t->refused;
+bool tsi_text_end(TsiText* text) {
+    flush(text);
+    return !text->refused;
 }
 
 TsiWord tsi_word_bytes(uint64_t bytes) {

@@ -21,13 +21,13 @@ typedef struct TsiText {
 } TsiText;
 
 /* Writes text; cut after 500 bytes. */
-void tsi_text_put(TsiText* t, const char* format, ...) __attribute__((format(printf, 2, 3)));
+void tsi_text_put(TsiText* text, const char* format, ...) __attribute__((format(printf, 2, 3)));
 /* Write a line: the head of a section, "1. ..."; one below it; one below it that starts with ACTION. */
-void tsi_text_head(TsiText* t, unsigned section, const char* format, ...) __attribute__((format(printf, 3, 4)));
-void tsi_text_line(TsiText* t, const char* format, ...) __attribute__((format(printf, 2, 3)));
-void tsi_text_action(TsiText* t, const char* format, ...) __attribute__((format(printf, 2, 3)));
+void tsi_text_head(TsiText* text, unsigned section, const char* format, ...) __attribute__((format(printf, 3, 4)));
+void tsi_text_line(TsiText* text, const char* format, ...) __attribute__((format(printf, 2, 3)));
+void tsi_text_action(TsiText* text, const char* format, ...) __attribute__((format(printf, 2, 3)));
 /* Hands over the rest. Returns false if anything was refused. */
-bool tsi_text_end(TsiText* t);
+bool tsi_text_end(TsiText* text);
 
 typedef struct TsiWord {
     char at[48];

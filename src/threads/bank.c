@@ -12,43 +12,43 @@ enum { ALLOCATES_NS = 20000000, SWEEPS_NS = 100000000 };
 enum { LOOKS = 50, TURNS = 16 };
 
 void tsi_bank_note(TsiArena* a, uint64_t allocations, uint64_t waits) {
-    TsiScan* s = &a->scan;
-    tsi_add_relaxed(&s->waits, waits);
-    if (tsi_add_relaxed(&s->allocations, allocations) + allocations < SCAN_WINDOW) return;
+    TsiScan* scan = &a->scan;
+    tsi_add_relaxed(&scan->waits, waits);
+    if (tsi_add_relaxed(&scan->allocations, allocations) + allocations < SCAN_WINDOW) return;
 
-    if (tsi_swap_acquire(&s->looking, 1) != 0) return; /* pairs with the release below */
+    if (tsi_swap_acquire(&scan->looking, 1) != 0) return; /* pairs with the release below */
 
-    uint64_t n = tsi_load_relaxed(&s->allocations), waited = tsi_load_relaxed(&s->waits);
+    uint64_t n = tsi_load_relaxed(&scan->allocations), waited = tsi_load_relaxed(&scan->waits);
     if (n >= SCAN_WINDOW) { /* otherwise another thread has just looked */
-        tsi_sub_relaxed(&s->allocations, n);
-        tsi_sub_relaxed(&s->waits, waited);
-        uint32_t checks = tsi_load_relaxed(&s->checks) + 1, spread = tsi_load_relaxed(&s->spread);
+        tsi_sub_relaxed(&scan->allocations, n);
+        tsi_sub_relaxed(&scan->waits, waited);
+        uint32_t checks = tsi_load_relaxed(&scan->checks) + 1, spread = tsi_load_relaxed(&scan->spread);
         bool change = spread ? waited * 100 < n * SCAN_GATHER_BELOW : waited * 100 > n * SCAN_SPREAD_ABOVE;
-        tsi_store_relaxed(&s->checks, checks);
-        if (change && (s->changed_at == 0 || checks - s->changed_at >= SCAN_APART)) {
-            s->changed_at = checks;
-            tsi_store_relaxed(&s->spread, !spread);
-            tsi_count(&s->switches);
+        tsi_store_relaxed(&scan->checks, checks);
+        if (change && (scan->changed_at == 0 || checks - scan->changed_at >= SCAN_APART)) {
+            scan->changed_at = checks;
+            tsi_store_relaxed(&scan->spread, !spread);
+            tsi_count(&scan->switches);
         }
     }
 
-    tsi_store_release(&s->looking, 0); /* pairs with the swap above */
+    tsi_store_release(&scan->looking, 0); /* pairs with the swap above */
 }
 
 /* Counts an allocation that has found its bank held. */
-static void count_wait(TsiBinding* b, TsiBank* l, unsigned cls, TsiRef target) {
+static void count_wait(TsiBinding* b, TsiBank* bank, unsigned cls, TsiRef target) {
     TsiArena* a = b->arena;
     uint32_t label = tsi_inc_label(tsi_inc(&a->phases, tsi_ref_index(target)));
-    l->waits++;
+    bank->waits++;
     tsi_count(&b->counters[cls].alloc_retries);
     tsi_add_relaxed(&a->alloc_retries_by_label[cls][tsi_label_column(&a->phases.labels, label)], 1);
 }
 
 /* Tries a lock for `turns` turns without sleeping. Returns true if it was taken. */
-static bool look_for(TsiLock* l, unsigned turns) {
+static bool look_for(TsiLock* lock, unsigned turns) {
     for (unsigned turn = 0; turn < turns; tsi_os_yield(&turn))
         for (unsigned look = 0; look < LOOKS; look++)
-            if (!tsi_lock_is_held(l) && tsi_lock_try(l)) return true;
+            if (!tsi_lock_is_held(lock) && tsi_lock_try(lock)) return true;
     return false;
 }
 
@@ -62,27 +62,27 @@ static void take_up(TsiBinding* own) {
 
 TsiBank* tsi_bank_enter(TsiBinding* own, unsigned cls, TsiRef target) {
     bool waited = false;
-    TsiBank* l = tsi_bank_chosen(own);
-    for (; !tsi_lock_try(&l->lock); l = tsi_bank_chosen(own)) {
+    TsiBank* bank = tsi_bank_chosen(own);
+    for (; !tsi_lock_try(&bank->lock); bank = tsi_bank_chosen(own)) {
         waited = true;
-        if (look_for(&l->lock, TURNS) || tsi_lock_take_within(&l->lock, ALLOCATES_NS)) break;
+        if (look_for(&bank->lock, TURNS) || tsi_lock_take_within(&bank->lock, ALLOCATES_NS)) break;
         own->bank++; /* a thread is stopped there: L3 */
     }
 
-    TsiBinding* b = tsi_bank_binding(l);
+    TsiBinding* b = tsi_bank_binding(bank);
     if (TSI_UNLIKELY(b == NULL)) {
         b = tsi_binding_of_nobody(own->arena);
-        tsi_store_release(&l->binding, b); /* pairs with tsi_banks_opened and tsi_banks_take */
+        tsi_store_release(&bank->binding, b); /* pairs with tsi_banks_opened and tsi_banks_take */
     }
     if (b == NULL) {
-        tsi_lock_give(&l->lock);
+        tsi_lock_give(&bank->lock);
         return NULL;
     }
 
-    if (TSI_UNLIKELY(waited)) count_wait(b, l, cls, target);
+    if (TSI_UNLIKELY(waited)) count_wait(b, bank, cls, target);
     if (TSI_UNLIKELY(tsi_tls.binding != own)) take_up(own); /* a cleanup, before this call */
-    tsi_bank_begin(l);
-    return l;
+    tsi_bank_begin(bank);
+    return bank;
 }
 
 static uint64_t opened_in(const TsiBinding* b) {
@@ -124,14 +124,14 @@ unsigned tsi_banks_take(TsiArena* a) {
     unsigned banks = 0;
     if (TSI_LIKELY(!a->options.shared) || tsi_tls.bank != NULL) return 0;
     for (unsigned n = 0; n < TSI_SHARED_BANKS; n++) {
-        TsiBank* l = &a->bank[n];
+        TsiBank* bank = &a->bank[n];
         /* acquire: the index of a binding that is there. A later one is another thread's. */
-        if (tsi_load_acquire(&l->binding) == NULL) continue;
-        if (banks == 0) tsi_lock_wanted(&l->lock); /* among banks, their order is that of their numbers */
-        bool stood = tsi_load_relaxed(&l->stood), got = tsi_lock_try(&l->lock);
-        if (!got) got = stood ? look_for(&l->lock, 1) : tsi_lock_slow_within(&l->lock, SWEEPS_NS);
+        if (tsi_load_acquire(&bank->binding) == NULL) continue;
+        if (banks == 0) tsi_lock_wanted(&bank->lock); /* among banks, their order is that of their numbers */
+        bool stood = tsi_load_relaxed(&bank->stood), got = tsi_lock_try(&bank->lock);
+        if (!got) got = stood ? look_for(&bank->lock, 1) : tsi_lock_slow_within(&bank->lock, SWEEPS_NS);
         if (got) banks |= 1u << n;
-        if (got == stood) tsi_store_relaxed(&l->stood, !got);
+        if (got == stood) tsi_store_relaxed(&bank->stood, !got);
     }
     return banks;
 }

@@ -40,28 +40,28 @@ TSI_INLINE TsiBank* tsi_bank_chosen(const TsiBinding* own) {
     return &a->bank[(n + own->bank) % TSI_SHARED_BANKS];
 }
 /* Makes the bank's binding the thread's, after the thread has taken its lock; its own must be at hand. [own thread] */
-TSI_INLINE void tsi_bank_begin(TsiBank* l) {
+TSI_INLINE void tsi_bank_begin(TsiBank* bank) {
     TSI_ASSERT(tsi_tls.bank == NULL && tsi_tls.serial == tsi_tls.binding->arena->serial);
     tsi_tls.own = tsi_tls.binding;
-    tsi_tls.binding = tsi_bank_binding(l);
-    tsi_tls.bank = l;
+    tsi_tls.binding = tsi_bank_binding(bank);
+    tsi_tls.bank = bank;
 }
 /* Enters the thread's bank, *out, if it is free and was used before. Returns false if not, or if the thread holds one.
  * [own thread] */
 TSI_INLINE bool tsi_bank_try(const TsiBinding* own, TsiBank** out) {
-    TsiBank* l = *out = tsi_bank_chosen(own);
-    if (tsi_tls.bank != NULL || tsi_load_relaxed(&l->binding) == NULL || !tsi_lock_try(&l->lock)) return false;
-    tsi_bank_begin(l);
+    TsiBank* bank = *out = tsi_bank_chosen(own);
+    if (tsi_tls.bank != NULL || tsi_load_relaxed(&bank->binding) == NULL || !tsi_lock_try(&bank->lock)) return false;
+    tsi_bank_begin(bank);
     return true;
 }
 /* Waits for a bank and enters it, for an allocation of a class in a phase. Returns NULL without memory.
  * [own thread] */
 TsiBank* tsi_bank_enter(TsiBinding* own, unsigned cls, TsiRef target);
 /* Puts the thread's own binding at hand again and gives the bank's lock back. [bank held] */
-TSI_INLINE void tsi_bank_leave(TsiBank* l) {
+TSI_INLINE void tsi_bank_leave(TsiBank* bank) {
     tsi_tls.binding = tsi_tls.own;
     tsi_tls.bank = NULL;
-    tsi_lock_give(&l->lock);
+    tsi_lock_give(&bank->lock);
 }
 /* Frees the bank that the thread holds, if any, while a function of the program runs. [own thread] */
 typedef struct TsiBankPause {
@@ -81,12 +81,12 @@ enum { TSI_BANK_NOTE = 1 << 10 };
 /* Tells the controller of more allocations and how many of them waited; it may change the mode. [any thread] */
 void tsi_bank_note(TsiArena* a, uint64_t allocations, uint64_t waits);
 /* Counts an allocation in the bank. [bank held] */
-TSI_INLINE void tsi_bank_count(TsiBinding* b, TsiBank* l, unsigned cls) {
+TSI_INLINE void tsi_bank_count(TsiBinding* b, TsiBank* bank, unsigned cls) {
     tsi_count(&b->counters[cls].alloc_tries);
-    if (TSI_LIKELY(++l->allocations < TSI_BANK_NOTE))
+    if (TSI_LIKELY(++bank->allocations < TSI_BANK_NOTE))
         return; /* may be more in a fork child, whose banks are as they were */
-    tsi_bank_note(b->arena, TSI_BANK_NOTE, l->waits);
-    l->allocations = l->waits = 0;
+    tsi_bank_note(b->arena, TSI_BANK_NOTE, bank->waits);
+    bank->allocations = bank->waits = 0;
 }
 
 /* Takes the banks that can be had in time, for a sweep. Returns a bit for each; 0 outside of shared mode or if the

@@ -89,12 +89,12 @@ void tsi_registry_remove(TsiArena* a) {
     tsi_sub_relaxed(&arenas_now, 1);
 
     for (uint32_t n = 0; n < tsi_table_used(&threads); n++) {
-        TsiThread* t = tsi_table_at(&threads, n);
+        TsiThread* thread = tsi_table_at(&threads, n);
         SlabAllocator* owner = a->owner;
         /* By exchange: the thread may be about to use another allocator. Relaxed: the maker of the next one at this
          * address, and every thread that learns of it, comes after the end of this one. */
-        if (tsi_load_relaxed(&t->owner) == owner) /* first: records whose pages have gone are not written */
-            (void)atomic_compare_exchange_strong_explicit(&t->owner, &owner, TSI_NO_OWNER, memory_order_relaxed,
+        if (tsi_load_relaxed(&thread->owner) == owner) /* first: records whose pages have gone are not written */
+            (void)atomic_compare_exchange_strong_explicit(&thread->owner, &owner, TSI_NO_OWNER, memory_order_relaxed,
                                                           memory_order_relaxed);
     }
 
@@ -163,30 +163,30 @@ static TsiThread* thread_get(void) {
     if (tsi_tls.thread != NULL) return tsi_tls.thread;
 
     tsi_lock_take(&tsi_registry_lock);
-    TsiThread* t = NULL;
+    TsiThread* thread = NULL;
     uint32_t index;
     if (tsi_table_take(&threads, &index, 0)) {
-        t = tsi_table_at(&threads, index);
-        t->index = index;
-        t->number = ++threads_made;
-        t->alive = true;
-        tsi_store_relaxed(&t->owner, TSI_NO_OWNER);
+        thread = tsi_table_at(&threads, index);
+        thread->index = index;
+        thread->number = ++threads_made;
+        thread->alive = true;
+        tsi_store_relaxed(&thread->owner, TSI_NO_OWNER);
     }
     tsi_lock_give(&tsi_registry_lock);
 
-    if (t == NULL) return NULL;
-    if (t->refs == NULL) {
-        t->refs = t->first_refs;
-        t->ref_capacity = TSI_REFS_FIRST;
-        t->scopes = t->first_scopes;
-        t->scope_capacity = TSI_SCOPES_FIRST;
+    if (thread == NULL) return NULL;
+    if (thread->refs == NULL) {
+        thread->refs = thread->first_refs;
+        thread->ref_capacity = TSI_REFS_FIRST;
+        thread->scopes = thread->first_scopes;
+        thread->scope_capacity = TSI_SCOPES_FIRST;
     }
 
     /* in a late destructor too: ours runs once more, as often as the system allows */
-    if (key_ok) (void)pthread_setspecific(key, t);
-    tsi_tls.thread = tsi_tls.record = t;
-    tsi_tls.number = tsi_tls.exiting ? 0 : t->number;
-    return t;
+    if (key_ok) (void)pthread_setspecific(key, thread);
+    tsi_tls.thread = tsi_tls.record = thread;
+    tsi_tls.number = tsi_tls.exiting ? 0 : thread->number;
+    return thread;
 }
 
 static size_t array_bytes(size_t n, size_t size) { return tsi_align_up(n * size, tsi_os.page_bytes); }
@@ -200,40 +200,40 @@ static TsiBindingRef* ref_find(TsiBindingRef* refs, uint32_t capacity, uint64_t 
 
 /* Rebuilds the table at twice the size, or at its size if dropping dead arenas is enough. Returns false without
  * memory. */
-static bool refs_grow(TsiThread* t) {
+static bool refs_grow(TsiThread* thread) {
     uint32_t live = 0;
     tsi_lock_take(&tsi_registry_lock);
-    for (uint32_t i = 0; i < t->ref_capacity; i++) {
-        if (t->refs[i].serial == 0) continue;
-        if (arena_by_serial_locked(t->refs[i].serial) != NULL) live++;
-        else t->refs[i].binding = NULL;
+    for (uint32_t i = 0; i < thread->ref_capacity; i++) {
+        if (thread->refs[i].serial == 0) continue;
+        if (arena_by_serial_locked(thread->refs[i].serial) != NULL) live++;
+        else thread->refs[i].binding = NULL;
     }
     tsi_lock_give(&tsi_registry_lock);
 
-    uint32_t capacity = live * 2 >= t->ref_capacity ? t->ref_capacity * 2 : t->ref_capacity;
+    uint32_t capacity = live * 2 >= thread->ref_capacity ? thread->ref_capacity * 2 : thread->ref_capacity;
     TsiBindingRef* refs = tsi_os_map(array_bytes(capacity, sizeof *refs));
     if (refs == NULL) return false;
-    for (uint32_t i = 0; i < t->ref_capacity; i++) {
-        if (t->refs[i].serial != 0 && t->refs[i].binding != NULL)
-            *ref_find(refs, capacity, t->refs[i].serial) = t->refs[i];
+    for (uint32_t i = 0; i < thread->ref_capacity; i++) {
+        if (thread->refs[i].serial != 0 && thread->refs[i].binding != NULL)
+            *ref_find(refs, capacity, thread->refs[i].serial) = thread->refs[i];
     }
 
-    if (t->refs != t->first_refs) tsi_os.unmap(t->refs, array_bytes(t->ref_capacity, sizeof *refs));
-    t->refs = refs;
-    t->ref_capacity = capacity;
-    t->ref_count = live;
+    if (thread->refs != thread->first_refs) tsi_os.unmap(thread->refs, array_bytes(thread->ref_capacity, sizeof *refs));
+    thread->refs = refs;
+    thread->ref_capacity = capacity;
+    thread->ref_count = live;
     return true;
 }
 
-bool tsi_scopes_grow(TsiThread* t) {
-    uint32_t capacity = t->scope_capacity * 2;
+bool tsi_scopes_grow(TsiThread* thread) {
+    uint32_t capacity = thread->scope_capacity * 2;
     TsiScope* scopes = tsi_os_map(array_bytes(capacity, sizeof *scopes));
     if (scopes == NULL) return false;
-    memcpy(scopes, t->scopes, t->scope_count * sizeof *scopes);
-    TsiScope* old = t->scopes;
-    t->scopes = scopes; /* before the old array goes: a fork child walks it */
-    if (old != t->first_scopes) tsi_os.unmap(old, array_bytes(t->scope_capacity, sizeof *scopes));
-    t->scope_capacity = capacity;
+    memcpy(scopes, thread->scopes, thread->scope_count * sizeof *scopes);
+    TsiScope* old = thread->scopes;
+    thread->scopes = scopes; /* before the old array goes: a fork child walks it */
+    if (old != thread->first_scopes) tsi_os.unmap(old, array_bytes(thread->scope_capacity, sizeof *scopes));
+    thread->scope_capacity = capacity;
     return true;
 }
 
@@ -245,20 +245,20 @@ uint32_t tsi_scope_maker(const TsiBinding* b) {
     return tsi_inc_label(tsi_inc(phases, tsi_ref_index(scope))) + 1;
 }
 
-void tsi_scopes_refresh_slow(TsiThread* t, uint64_t removals) {
+void tsi_scopes_refresh_slow(TsiThread* thread, uint64_t removals) {
     bool buried = false; /* a dead scope under a living one: look again next time */
     tsi_lock_take(&tsi_registry_lock);
-    while (t->scope_count != 0 && arena_by_serial_locked(t->scopes[t->scope_count - 1].serial) == NULL)
-        t->scope_count--;
-    for (uint32_t n = 0; n < t->scope_count && !buried; n++)
-        buried = arena_by_serial_locked(t->scopes[n].serial) == NULL;
+    while (thread->scope_count != 0 && arena_by_serial_locked(thread->scopes[thread->scope_count - 1].serial) == NULL)
+        thread->scope_count--;
+    for (uint32_t n = 0; n < thread->scope_count && !buried; n++)
+        buried = arena_by_serial_locked(thread->scopes[n].serial) == NULL;
     tsi_lock_give(&tsi_registry_lock);
-    if (!buried) t->seen_removals = removals;
+    if (!buried) thread->seen_removals = removals;
 }
 
 /* ---- bindings ---- */
 
-static TsiBinding* binding_open(TsiArena* a, TsiThread* t, uint32_t period, uint64_t mean) {
+static TsiBinding* binding_open(TsiArena* a, TsiThread* thread, uint32_t period, uint64_t mean) {
     uint32_t index = 0;
     if (!tsi_table_take(&a->bindings, &index, 0)) return NULL;
     TsiBinding* b = tsi_table_at(&a->bindings, index);
@@ -280,7 +280,7 @@ static TsiBinding* binding_open(TsiArena* a, TsiThread* t, uint32_t period, uint
 
     b->arena = a;
     b->incs_base = a->phases.incs.base;
-    b->thread = t;
+    b->thread = thread;
     b->scope = 0;
     b->own_heaps = 0;
     b->heap = &tsi_no_heap;
@@ -316,13 +316,13 @@ static TsiBinding* binding_open(TsiArena* a, TsiThread* t, uint32_t period, uint
 }
 
 static TsiBinding* binding_make(TsiArena* a) {
-    TsiThread* t = thread_get();
-    if (t == NULL) return NULL;
-    if (t->ref_count * 2 >= t->ref_capacity && !refs_grow(t)) return NULL;
-    TsiBinding* b = binding_open(a, t, a->options.sampling_period, a->profile.mean);
+    TsiThread* thread = thread_get();
+    if (thread == NULL) return NULL;
+    if (thread->ref_count * 2 >= thread->ref_capacity && !refs_grow(thread)) return NULL;
+    TsiBinding* b = binding_open(a, thread, a->options.sampling_period, a->profile.mean);
     if (b == NULL) return NULL;
-    *ref_find(t->refs, t->ref_capacity, a->serial) = (TsiBindingRef){a->serial, b};
-    t->ref_count++;
+    *ref_find(thread->refs, thread->ref_capacity, a->serial) = (TsiBindingRef){a->serial, b};
+    thread->ref_count++;
     return b;
 }
 
@@ -330,8 +330,8 @@ static TsiBinding* binding_make(TsiArena* a) {
 TsiBinding* tsi_binding_of_nobody(TsiArena* a) { return binding_open(a, &tsi_no_thread, 0, 0); }
 
 TsiBinding* tsi_binding_find(TsiArena* a, bool make) {
-    TsiThread* t = tsi_tls.thread;
-    TsiBinding* b = t != NULL ? ref_find(t->refs, t->ref_capacity, a->serial)->binding : NULL;
+    TsiThread* thread = tsi_tls.thread;
+    TsiBinding* b = thread != NULL ? ref_find(thread->refs, thread->ref_capacity, a->serial)->binding : NULL;
     if (b == NULL && make) b = binding_make(a);
     if (b != NULL) {
         tsi_tls.serial = a->serial;
@@ -351,9 +351,9 @@ static void add_all(_Atomic uint64_t* to, _Atomic uint64_t* from, size_t words, 
 
 /* Moves the counters of a binding whose page goes to the arena, or back. [registry lock], under which they are
  * summed. */
-static void counters_move(TsiTable* t, uint32_t index, bool back) {
-    TsiArena* a = (TsiArena*)(void*)((uint8_t*)t - offsetof(TsiArena, bindings));
-    TsiBinding* b = tsi_table_at(t, index);
+static void counters_move(TsiTable* table, uint32_t index, bool back) {
+    TsiArena* a = (TsiArena*)(void*)((uint8_t*)table - offsetof(TsiArena, bindings));
+    TsiBinding* b = tsi_table_at(table, index);
     const size_t words = sizeof(TsiClassCounters) / sizeof(uint64_t) * TSI_CLASSES;
     add_all((_Atomic uint64_t*)(void*)a->counters, (_Atomic uint64_t*)(void*)b->counters, words, back);
     add_all(a->refused, b->refused, TSI_REFUSED_COUNT, back);
@@ -361,16 +361,16 @@ static void counters_move(TsiTable* t, uint32_t index, bool back) {
 
 /* Prepares a free record for its page to go. Returns false if its store is locked. The lock is kept, so no flush is
  * inside, and the zeros that come are an unlocked store. */
-static bool binding_leaves(TsiTable* t, uint32_t index) {
-    TsiBinding* b = tsi_table_at(t, index);
+static bool binding_leaves(TsiTable* table, uint32_t index) {
+    TsiBinding* b = tsi_table_at(table, index);
     if (!tsi_warm_lock(&b->warm)) return false;
-    counters_move(t, index, false);
+    counters_move(table, index, false);
     return true;
 }
 
-static void binding_stays(TsiTable* t, uint32_t index) {
-    TsiBinding* b = tsi_table_at(t, index);
-    counters_move(t, index, true);
+static void binding_stays(TsiTable* table, uint32_t index) {
+    TsiBinding* b = tsi_table_at(table, index);
+    counters_move(table, index, true);
     tsi_warm_unlock(&b->warm);
 }
 
@@ -378,10 +378,10 @@ enum { BINDING_STRIDE = (sizeof(TsiBinding) + 63) & ~(size_t)63 };
 
 size_t tsi_bindings_room(uint32_t capacity) { return tsi_table_room(BINDING_STRIDE, capacity, false); }
 
-void tsi_bindings_init(TsiTable* t, TsiGround* g, uint32_t capacity) {
-    tsi_table_init_in(t, g, BINDING_STRIDE, capacity, false);
-    t->leave = binding_leaves;
-    t->stay = binding_stays;
+void tsi_bindings_init(TsiTable* table, TsiGround* ground, uint32_t capacity) {
+    tsi_table_init_in(table, ground, BINDING_STRIDE, capacity, false);
+    table->leave = binding_leaves;
+    table->stay = binding_stays;
 }
 
 void tsi_registry_tidy(TsiArena* a, bool all) {
@@ -396,32 +396,34 @@ void tsi_registry_tidy(TsiArena* a, bool all) {
 }
 
 /* Gives back the record of a thread that has gone or is about to. */
-static void thread_drop(TsiThread* t) {
-    memset(t->first_refs, 0, sizeof t->first_refs);
-    t->refs = NULL;
-    t->ref_count = t->scope_count = 0;
-    t->alive = false;
-    t->held = NULL;
-    tsi_table_give(&threads, t->index);
+static void thread_drop(TsiThread* thread) {
+    memset(thread->first_refs, 0, sizeof thread->first_refs);
+    thread->refs = NULL;
+    thread->ref_count = thread->scope_count = 0;
+    thread->alive = false;
+    thread->held = NULL;
+    tsi_table_give(&threads, thread->index);
 }
 
-void tsi_thread_give(TsiThread* t) {
-    if (t->refs != t->first_refs) tsi_os.unmap(t->refs, array_bytes(t->ref_capacity, sizeof *t->refs));
-    if (t->scopes != t->first_scopes) tsi_os.unmap(t->scopes, array_bytes(t->scope_capacity, sizeof *t->scopes));
+void tsi_thread_give(TsiThread* thread) {
+    if (thread->refs != thread->first_refs)
+        tsi_os.unmap(thread->refs, array_bytes(thread->ref_capacity, sizeof *thread->refs));
+    if (thread->scopes != thread->first_scopes)
+        tsi_os.unmap(thread->scopes, array_bytes(thread->scope_capacity, sizeof *thread->scopes));
     tsi_tls_forget();
     tsi_tls.binding = NULL;
     tsi_tls.thread = NULL;
     tsi_tls.record = &tsi_no_thread;
     tsi_lock_take(&tsi_registry_lock);
-    thread_drop(t);
+    thread_drop(thread);
     tsi_table_tidy(&threads);
     tsi_lock_give(&tsi_registry_lock);
 }
 
 void tsi_registry_child(void) {
     for (uint32_t n = 0; n < tsi_table_used(&threads); n++) {
-        TsiThread* t = tsi_table_at(&threads, n);
+        TsiThread* thread = tsi_table_at(&threads, n);
         /* mapped arrays of dead threads stay: they may have been mid-growth */
-        if (t != tsi_tls.thread && t->alive) thread_drop(t);
+        if (thread != tsi_tls.thread && thread->alive) thread_drop(thread);
     }
 }

@@ -120,28 +120,28 @@ TSI_INLINE TsiBinding* tsi_binding_get(TsiArena* a, bool make) {
 /* Sets the function that is called with a thread's record as the thread exits. Once per process. */
 void tsi_registry_at_exit(void (*fn)(void*));
 /* Gives back the record of the calling thread, which has left every arena. [own thread] */
-void tsi_thread_give(TsiThread* t);
+void tsi_thread_give(TsiThread* thread);
 /* Drops the records of all other threads. [fork child] */
 void tsi_registry_child(void);
 /* Gives back pages of records of exited threads, and of an arena's bindings: all, or those above what is worth keeping.
  * Counters of bindings move to the arena. [no lock] */
 void tsi_registry_tidy(TsiArena* a, bool all);
 /* Sets up an arena's table of bindings. */
-void tsi_bindings_init(TsiTable* t, TsiGround* g, uint32_t capacity);
+void tsi_bindings_init(TsiTable* table, TsiGround* ground, uint32_t capacity);
 /* Returns the bytes of ground that it needs. */
 size_t tsi_bindings_room(uint32_t capacity);
 /* Allocators destroyed so far: their scopes may be on any thread's stack. */
 extern _Atomic uint64_t tsi_registry_removals;
 /* Drops scopes of destroyed allocators from the top of the stack; those under a living one go when they reach the top.
  * [own thread] */
-void tsi_scopes_refresh_slow(TsiThread* t, uint64_t removals);
+void tsi_scopes_refresh_slow(TsiThread* thread, uint64_t removals);
 /* Does that if an allocator was destroyed since. [own thread] */
-TSI_INLINE void tsi_scopes_refresh(TsiThread* t) {
+TSI_INLINE void tsi_scopes_refresh(TsiThread* thread) {
     uint64_t now = tsi_load_relaxed(&tsi_registry_removals);
-    if (TSI_UNLIKELY(t->seen_removals != now)) tsi_scopes_refresh_slow(t, now);
+    if (TSI_UNLIKELY(thread->seen_removals != now)) tsi_scopes_refresh_slow(thread, now);
 }
 /* Makes room for another scope. Returns false without memory. [own thread] */
-bool tsi_scopes_grow(TsiThread* t);
+bool tsi_scopes_grow(TsiThread* thread);
 /* Returns the owner of objects that the thread makes outside of its phases: the label of its innermost scope of this
  * arena, record + 1; 0 without a scope, and if that borrows the ring's current epoch: nothing is outside of it.
  * [own thread] */
