@@ -319,23 +319,23 @@ static void post(const TsiBinding* b, _Atomic uint64_t* account, uint64_t* poste
 /* Posts the individually freed objects: those neither live nor released. */
 static void post_freed_locked(TsiArena* a, TsiBinding* b, TsiInc* inc, const TsiHeld* held) {
     TSI_HOLDS(tsi_inc_lock(inc));
-    TsiLabelSums* s = books_of(a, b, inc);
-    post(b, &s->objects_freed, &inc->posted.objects_freed,
+    TsiLabelSums* sums = books_of(a, b, inc);
+    post(b, &sums->objects_freed, &inc->posted.objects_freed,
          inc->allocated.objects + held->issued.objects - inc->released.objects - held->live.objects);
-    post(b, &s->bytes_freed, &inc->posted.bytes_freed,
+    post(b, &sums->bytes_freed, &inc->posted.bytes_freed,
          inc->allocated.bytes + held->issued.bytes - inc->released.bytes - held->live.bytes);
 }
 
 /* Posts the sums of slabs and heaps before they are settled. */
 static void post_held_locked(TsiArena* a, TsiBinding* b, TsiInc* inc, const TsiHeld* held) {
     TSI_HOLDS(tsi_inc_lock(inc));
-    TsiLabelSums* s = books_of(a, b, inc);
+    TsiLabelSums* sums = books_of(a, b, inc);
     uint64_t slow = inc->slow;
     for (uint32_t at = inc->heaps; at != 0; at = tsi_heap(a, at - 1)->inc_next)
         slow += tsi_load_relaxed(&tsi_heap(a, at - 1)->slow);
-    post(b, &s->objects_allocated, &inc->posted.objects_allocated, inc->allocated.objects + held->issued.objects);
-    post(b, &s->bytes_allocated, &inc->posted.bytes_allocated, inc->allocated.bytes + held->issued.bytes);
-    post(b, &s->slow, &inc->posted.slow, slow);
+    post(b, &sums->objects_allocated, &inc->posted.objects_allocated, inc->allocated.objects + held->issued.objects);
+    post(b, &sums->bytes_allocated, &inc->posted.bytes_allocated, inc->allocated.bytes + held->issued.bytes);
+    post(b, &sums->slow, &inc->posted.slow, slow);
     post_freed_locked(a, b, inc, held);
 }
 
@@ -379,16 +379,16 @@ bool tsi_relabel_locked(TsiArena* a, TsiBinding* b, TsiInc* inc, const char name
 
 void tsi_post_locked(TsiArena* a, TsiBinding* b, TsiInc* inc) {
     TSI_HOLDS(tsi_inc_lock(inc));
-    TsiLabelSums* s = books_of(a, b, inc);
-    post(b, &s->objects_allocated, &inc->posted.objects_allocated, inc->allocated.objects);
-    post(b, &s->bytes_allocated, &inc->posted.bytes_allocated, inc->allocated.bytes);
-    post(b, &s->objects_released, &inc->posted.objects_released, inc->released.objects);
-    post(b, &s->bytes_released, &inc->posted.bytes_released, inc->released.bytes);
-    post(b, &s->closed_slabs, &inc->posted.closed_slabs, inc->closed_slabs);
-    post(b, &s->pinned_slabs, &inc->posted.pinned_slabs, inc->pinned_slabs);
-    post(b, &s->slow, &inc->posted.slow, inc->slow);
-    post(b, &s->lock_fast, &inc->posted.lock_fast, inc->lock_fast);
-    post(b, &s->lock_contended, &inc->posted.lock_contended, inc->lock_contended);
+    TsiLabelSums* sums = books_of(a, b, inc);
+    post(b, &sums->objects_allocated, &inc->posted.objects_allocated, inc->allocated.objects);
+    post(b, &sums->bytes_allocated, &inc->posted.bytes_allocated, inc->allocated.bytes);
+    post(b, &sums->objects_released, &inc->posted.objects_released, inc->released.objects);
+    post(b, &sums->bytes_released, &inc->posted.bytes_released, inc->released.bytes);
+    post(b, &sums->closed_slabs, &inc->posted.closed_slabs, inc->closed_slabs);
+    post(b, &sums->pinned_slabs, &inc->posted.pinned_slabs, inc->pinned_slabs);
+    post(b, &sums->slow, &inc->posted.slow, inc->slow);
+    post(b, &sums->lock_fast, &inc->posted.lock_fast, inc->lock_fast);
+    post(b, &sums->lock_contended, &inc->posted.lock_contended, inc->lock_contended);
 }
 
 void tsi_post_settled_locked(TsiArena* a, TsiBinding* b, TsiInc* inc) {

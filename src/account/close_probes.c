@@ -27,15 +27,15 @@ void tsi_tell_empty_close(TsiArena* a, EpochId id, uint64_t era, const char* lab
 }
 
 void tsi_tell_close(TsiArena* a, EpochCloseMode mode, const EpochReceipt* receipt, TsiTotals escaped) {
-    SlabAllocator* s = a->owner;
+    SlabAllocator* allocator = a->owner;
     const char* label = receipt->label;
-    tsi_probe_epoch_close(s, receipt->epoch_id, receipt->epoch_era, label, mode, receipt->close_ns);
-    tsi_probe_close_objects(s, receipt->epoch_era, label, receipt->objects_freed, receipt->objects_released,
+    tsi_probe_epoch_close(allocator, receipt->epoch_id, receipt->epoch_era, label, mode, receipt->close_ns);
+    tsi_probe_close_objects(allocator, receipt->epoch_era, label, receipt->objects_freed, receipt->objects_released,
                             receipt->objects_escaped);
-    tsi_probe_close_bytes(s, receipt->epoch_era, label, receipt->bytes_freed, receipt->bytes_released,
+    tsi_probe_close_bytes(allocator, receipt->epoch_era, label, receipt->bytes_freed, receipt->bytes_released,
                           receipt->bytes_escaped);
-    tsi_probe_close_slabs(s, receipt->epoch_era, label, receipt->slabs_returned, receipt->bytes_returned,
+    tsi_probe_close_slabs(allocator, receipt->epoch_era, label, receipt->slabs_returned, receipt->bytes_returned,
                           receipt->slabs_deferred);
     if (escaped.objects == 0) return;
-    tsi_probe_escape(s, receipt->epoch_id, receipt->epoch_era, label, escaped.objects, escaped.bytes);
+    tsi_probe_escape(allocator, receipt->epoch_id, receipt->epoch_era, label, escaped.objects, escaped.bytes);
 }

@@ -25,9 +25,9 @@ void* tsi_alloc_missed(TsiBinding* b, size_t size, TsiRef ref, bool prefer, TsiH
 void* tsi_leave_and_alloc(TsiBinding* b, size_t size, TsiRef ref, bool prefer, TsiHeap* h, SlabHandle* handle);
 /* Allocates where fast paths turn down at once: another allocator than the last one, shared mode, sizes beyond
  * TSI_LUT_MAX. ref 0: in the thread's ambient phase. handle may be NULL. [no lock, no bracket] */
-void* tsi_alloc_far(SlabAllocator* s, size_t size, TsiRef ref, bool prefer, SlabHandle* handle);
+void* tsi_alloc_far(SlabAllocator* allocator, size_t size, TsiRef ref, bool prefer, SlabHandle* handle);
 /* Returns a reference for an epoch id like tsi_resolve; 0 with EINVAL also without an allocator. */
-TsiRef tsi_resolve_for_alloc(SlabAllocator* s, EpochId epoch);
+TsiRef tsi_resolve_for_alloc(SlabAllocator* allocator, EpochId epoch);
 /* Refuses an allocation: counts it if there is an allocator, and sets errno. Returns NULL. [no lock, no bracket] */
 TSI_COLD void* tsi_alloc_refuse(TsiArena* a, SlabMisuse what, const void* where, int error);
 
@@ -35,18 +35,18 @@ TSI_COLD void* tsi_alloc_refuse(TsiArena* a, SlabMisuse what, const void* where,
 TSI_INLINE void* tsi_bump_there(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32_t rel, size_t size, TsiRef ref,
                                 bool prefer) {
     void* p;
-    TsiFast f = tsi_bump_fast(b, h, r, rel, tsi_bump_bytes(size), &p);
-    if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
-    return f == TSI_FAST_HANDOVER ? tsi_alloc_left(b, h, p) : tsi_leave_and_alloc(b, size, ref, prefer, h, NULL);
+    TsiFast fast = tsi_bump_fast(b, h, r, rel, tsi_bump_bytes(size), &p);
+    if (TSI_LIKELY(fast == TSI_FAST_DONE)) return p;
+    return fast == TSI_FAST_HANDOVER ? tsi_alloc_left(b, h, p) : tsi_leave_and_alloc(b, size, ref, prefer, h, NULL);
 }
 
 /* Allocates from the heap's current line of the class. [owner] */
 TSI_INLINE void* tsi_line_there(TsiBinding* b, TsiHeap* h, TsiLine* const* cur, unsigned cls, size_t size, TsiRef ref,
                                 bool prefer) {
     void* p;
-    TsiFast f = tsi_alloc_fast(b, h, cur, cls, &p);
-    if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
-    return f == TSI_FAST_HANDOVER ? tsi_alloc_left(b, h, p) : tsi_alloc_missed(b, size, ref, prefer, h, NULL);
+    TsiFast fast = tsi_alloc_fast(b, h, cur, cls, &p);
+    if (TSI_LIKELY(fast == TSI_FAST_DONE)) return p;
+    return fast == TSI_FAST_HANDOVER ? tsi_alloc_left(b, h, p) : tsi_alloc_missed(b, size, ref, prefer, h, NULL);
 }
 
 /* Allocates in a heap of the thread, from the region or the line. size <= TSI_LUT_MAX. [owner] */
@@ -65,9 +65,9 @@ TSI_INLINE void* tsi_alloc_at(TsiBinding* b, size_t size, TsiRef ref, bool prefe
 }
 
 /* Allocates in the phase that ref names. */
-TSI_INLINE void* tsi_alloc_there(SlabAllocator* s, size_t size, TsiRef ref, bool prefer) {
-    if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, s) || size - 1 >= TSI_LUT_MAX))
-        return tsi_alloc_far(s, size, ref, prefer, NULL);
+TSI_INLINE void* tsi_alloc_there(SlabAllocator* allocator, size_t size, TsiRef ref, bool prefer) {
+    if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, allocator) || size - 1 >= TSI_LUT_MAX))
+        return tsi_alloc_far(allocator, size, ref, prefer, NULL);
     return tsi_alloc_at(tsi_tls.binding, size, ref, prefer);
 }
 

@@ -134,20 +134,20 @@ static TsiArena* arena_create(const SlabOptions* options, uint32_t bad_environme
     return NULL;
 }
 
-bool allocator_init_with(SlabAllocator* s, const SlabOptions* options) {
+bool allocator_init_with(SlabAllocator* allocator, const SlabOptions* options) {
     SlabOptions o;
     uint32_t bad = 0;
     tsi_process_init();
     tsi_scope_init();
     tsi_segment_init();
-    if (s == NULL) return tsi_failed(EINVAL, "the allocator is NULL") != NULL;
-    memset(s, 0, sizeof *s);
+    if (allocator == NULL) return tsi_failed(EINVAL, "the allocator is NULL") != NULL;
+    memset(allocator, 0, sizeof *allocator);
     if (!tsi_options_read(&o, options, &bad)) return tsi_error_set(EINVAL), false;
     const char* why;
     TsiArena* a = arena_create(&o, bad, &why);
     if (a == NULL) return tsi_failed(ENOMEM, why) != NULL;
-    a->owner = s;
-    *tsi_public(s) = (TsiPublic){a, a->serial, TSI_MAGIC, 0};
+    a->owner = allocator;
+    *tsi_public(allocator) = (TsiPublic){a, a->serial, TSI_MAGIC, 0};
     tsi_segment_begin(a);
     if (bad != 0) tsi_options_complain(&o);
     return true;
@@ -178,51 +178,51 @@ static void run_cleanups(TsiArena* a) {
     }
 }
 
-void allocator_destroy(SlabAllocator* s) {
-    TsiArena* a = tsi_arena(s);
+void allocator_destroy(SlabAllocator* allocator) {
+    TsiArena* a = tsi_arena(allocator);
     if (a == NULL) return;
     if (a->options.leak_report && a->options.leak_fn != NULL) report_leaks(a);
     run_cleanups(a);
     tsi_registry_remove(a);
     tsi_segment_end(a);
-    memset(s, 0, sizeof *s);
+    memset(allocator, 0, sizeof *allocator);
     arena_discard(a);
 }
 
 SlabAllocator* slab_allocator_create_with(const SlabOptions* options) {
     tsi_process_init();
-    SlabAllocator* s = tsi_os_map(sizeof *s);
-    if (s == NULL) return tsi_failed(ENOMEM, "the system grants no memory for an allocator");
-    if (!allocator_init_with(s, options)) {
+    SlabAllocator* allocator = tsi_os_map(sizeof *allocator);
+    if (allocator == NULL) return tsi_failed(ENOMEM, "the system grants no memory for an allocator");
+    if (!allocator_init_with(allocator, options)) {
         int saved = errno;
-        tsi_os_drop(s, sizeof *s);
+        tsi_os_drop(allocator, sizeof *allocator);
         errno = saved;
         return NULL;
     }
-    tsi_store_relaxed(&tsi_public(s)->holders, 1);
-    return s;
+    tsi_store_relaxed(&tsi_public(allocator)->holders, 1);
+    return allocator;
 }
 
 SlabAllocator* slab_allocator_create(void) { return slab_allocator_create_with(NULL); }
 
-SlabAllocator* slab_allocator_retain(SlabAllocator* s) {
-    uint64_t n = s != NULL ? tsi_load_relaxed(&tsi_public(s)->holders) : 0;
+SlabAllocator* slab_allocator_retain(SlabAllocator* allocator) {
+    uint64_t n = allocator != NULL ? tsi_load_relaxed(&tsi_public(allocator)->holders) : 0;
     /* seq_cst: pairs with slab_allocator_free, which decides by the count which holder is the last */
-    while (n != 0 && !tsi_cas_seq(&tsi_public(s)->holders, &n, n + 1)) {}
-    return n != 0 ? s : tsi_failed(EINVAL, "the allocator was not made by slab_allocator_create");
+    while (n != 0 && !tsi_cas_seq(&tsi_public(allocator)->holders, &n, n + 1)) {}
+    return n != 0 ? allocator : tsi_failed(EINVAL, "the allocator was not made by slab_allocator_create");
 }
 
-void slab_allocator_free(SlabAllocator* s) {
-    if (s == NULL) return;
-    bool ours = tsi_load_relaxed(&tsi_public(s)->holders) != 0;
+void slab_allocator_free(SlabAllocator* allocator) {
+    if (allocator == NULL) return;
+    bool ours = tsi_load_relaxed(&tsi_public(allocator)->holders) != 0;
     /* seq_cst: pairs with itself, so that all acts of other holders come before the last one's destroy */
-    if (ours && tsi_add_seq(&tsi_public(s)->holders, UINT64_MAX) != 1) return;
-    allocator_destroy(s);
-    if (ours) tsi_os_drop(s, sizeof *s);
+    if (ours && tsi_add_seq(&tsi_public(allocator)->holders, UINT64_MAX) != 1) return;
+    allocator_destroy(allocator);
+    if (ours) tsi_os_drop(allocator, sizeof *allocator);
 }
 
-void slab_trim(SlabAllocator* s) {
-    TsiArena* a = tsi_arena(s);
+void slab_trim(SlabAllocator* allocator) {
+    TsiArena* a = tsi_arena(allocator);
     if (a == NULL) return;
     TsiBinding* b = tsi_binding_get(a, false);
     (void)tsi_trim_all(a, b);
@@ -230,8 +230,8 @@ void slab_trim(SlabAllocator* s) {
     tsi_segment_tick(a);
 }
 
-void slab_thread_flush(SlabAllocator* s) {
-    TsiArena* a = tsi_arena(s);
+void slab_thread_flush(SlabAllocator* allocator) {
+    TsiArena* a = tsi_arena(allocator);
     TsiBinding* b = a != NULL ? tsi_binding_get(a, false) : NULL;
     if (b == NULL) return;
     (void)tsi_trim(a, b, b);

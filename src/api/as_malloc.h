@@ -22,26 +22,28 @@ typedef void* TsiMallocMore(size_t size, TsiBinding* b);
 /* Frees a pointer that free's fast path knows nothing of, NULL among them. */
 typedef void TsiFreeMore(void* p);
 
-/* Allocates an object of s, of any size, by the fast path or by `more`. */
-TSI_INLINE void* tsi_malloc_quick(SlabAllocator* s, size_t size, TsiMallocMore* more) {
-    if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, s) || size - 1 >= TSI_LUT_MAX)) return more(size, NULL);
+/* Allocates an object of allocator, of any size, by the fast path or by `more`. */
+TSI_INLINE void* tsi_malloc_quick(SlabAllocator* allocator, size_t size, TsiMallocMore* more) {
+    if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, allocator) || size - 1 >= TSI_LUT_MAX))
+        return more(size, NULL);
     TsiBinding* b = tsi_tls.binding;
     TsiHeap* h = b->heap;
     TsiRegion* r = b->region;
     uint32_t rel, bytes = tsi_bump_bytes(size);
     void* p;
     bool bumps = r != NULL && tsi_bump_fits(r, bytes, &rel);
-    TsiFast f = bumps ? tsi_bump_fast(b, h, r, rel, bytes, &p) : tsi_alloc_fast(b, h, b->cur, tsi_class_near(size), &p);
-    if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
-    return f == TSI_FAST_HANDOVER ? tsi_alloc_left(b, h, p) : more(size, b);
+    TsiFast fast =
+        bumps ? tsi_bump_fast(b, h, r, rel, bytes, &p) : tsi_alloc_fast(b, h, b->cur, tsi_class_near(size), &p);
+    if (TSI_LIKELY(fast == TSI_FAST_DONE)) return p;
+    return fast == TSI_FAST_HANDOVER ? tsi_alloc_left(b, h, p) : more(size, b);
 }
 
 /* Allocates like slab_malloc after tsi_malloc_quick, for `more`. size is not 0. */
-TSI_INLINE void* tsi_malloc_missed(SlabAllocator* s, size_t size, TsiBinding* b) {
+TSI_INLINE void* tsi_malloc_missed(SlabAllocator* allocator, size_t size, TsiBinding* b) {
     bool line = b != NULL && (b->region == NULL || tsi_load_relaxed(&b->busy) != tsi_busy_region(b->region));
     if (TSI_LIKELY(line)) return tsi_alloc_missed(b, size, 0, false, b->heap, NULL);
     if (b != NULL) tsi_fast_leave(b, b->heap);
-    return tsi_alloc_far(s, size, 0, false, NULL);
+    return tsi_alloc_far(allocator, size, 0, false, NULL);
 }
 
 /* Tells the profile that the third function on the stack of a call of tsi_malloc_missed, counting its caller, keeps no
@@ -60,10 +62,10 @@ bool tsi_free_at_entry(TsiBinding* b, void* p, uint32_t entry);
 /* Reads the clock, and searches for empty slabs if that is due; for after tsi_free_quick has counted down to 0. */
 TSI_INLINE void tsi_malloc_poll(void) { tsi_decay_now(tsi_tls.binding); }
 
-/* Frees an object of s, or calls `more`. Calls `look`, which calls tsi_malloc_poll and frees, in its place from time to
- * time. */
-TSI_INLINE void tsi_free_quick(SlabAllocator* s, void* p, TsiFreeMore* more, TsiFreeMore* look) {
-    if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, s))) {
+/* Frees an object of allocator, or calls `more`. Calls `look`, which calls tsi_malloc_poll and frees, in its place
+ * from time to time. */
+TSI_INLINE void tsi_free_quick(SlabAllocator* allocator, void* p, TsiFreeMore* more, TsiFreeMore* look) {
+    if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, allocator))) {
         more(p);
         return;
     }
@@ -74,28 +76,29 @@ TSI_INLINE void tsi_free_quick(SlabAllocator* s, void* p, TsiFreeMore* more, Tsi
     }
     TsiHeap* h;
     unsigned at;
-    TsiFast f = tsi_free_fast(b, p, &h, &at);
-    if (TSI_LIKELY(f == TSI_FAST_DONE)) return;
-    if (f == TSI_FAST_IS_REGION) (void)tsi_free_at_entry(b, p, at);
-    else if (f == TSI_FAST_MISSED) (void)tsi_free_missed(b, p);
-    else if (f == TSI_FAST_HANDOVER) (void)tsi_free_left(b, h);
+    TsiFast fast = tsi_free_fast(b, p, &h, &at);
+    if (TSI_LIKELY(fast == TSI_FAST_DONE)) return;
+    if (fast == TSI_FAST_IS_REGION) (void)tsi_free_at_entry(b, p, at);
+    else if (fast == TSI_FAST_MISSED) (void)tsi_free_missed(b, p);
+    else if (fast == TSI_FAST_HANDOVER) (void)tsi_free_left(b, h);
     else more(p);
 }
 
-/* Returns true if p is in the address space of s, whether or not an object lives there. s was made. [any thread] */
-TSI_INLINE bool tsi_malloc_owns(SlabAllocator* s, const void* p) {
-    const TsiSpace* space = &tsi_public(s)->arena->space;
+/* Returns true if p is in the address space of allocator, whether or not an object lives there. allocator was made.
+ * [any thread] */
+TSI_INLINE bool tsi_malloc_owns(SlabAllocator* allocator, const void* p) {
+    const TsiSpace* space = &tsi_public(allocator)->arena->space;
     if (TSI_LIKELY((uint64_t)((uintptr_t)p - (uintptr_t)space->base) < space->payload_bytes)) return true;
-    const struct TsiSheets* sheets = tsi_stand_in_sheets(tsi_public(s)->arena);
+    const struct TsiSheets* sheets = tsi_stand_in_sheets(tsi_public(allocator)->arena);
     return TSI_UNLIKELY(sheets != NULL) && tsi_sheets_own(sheets, p);
 }
 
 /* Returns true if the calling thread has no record yet: making one may call malloc, by way of libc. */
 TSI_INLINE bool tsi_malloc_is_new_here(void) { return tsi_tls.thread == NULL; }
 
-/* Returns true if objects of s are blocks of malloc (option by_malloc), so that s cannot be malloc. */
-TSI_INLINE bool tsi_malloc_is_circular(SlabAllocator* s) {
-    return tsi_public(s)->arena->stand_ins != NULL && tsi_stand_in_sheets(tsi_public(s)->arena) == NULL;
+/* Returns true if objects of allocator are blocks of malloc (option by_malloc), so that allocator cannot be malloc. */
+TSI_INLINE bool tsi_malloc_is_circular(SlabAllocator* allocator) {
+    return tsi_public(allocator)->arena->stand_ins != NULL && tsi_stand_in_sheets(tsi_public(allocator)->arena) == NULL;
 }
 
 /* Makes the process's start ask the system for as little as it can. Call before the first allocator. */
@@ -103,13 +106,14 @@ TSI_INLINE void tsi_malloc_start_lean(void) { tsi_os_lean = true; }
 
 /* Begins a phase like epoch_domain_begin, but no exit ends it, and it is drained when its last thread exits inside: the
  * objects of a program that frees them itself must not end with a thread. */
-epoch_domain_t* tsi_malloc_begin(SlabAllocator* s, const char* label);
-/* Returns true if the calling thread's allocations go to a phase of s: it is in a domain, and in no outer scope. */
-bool tsi_malloc_in_phase(SlabAllocator* s);
+epoch_domain_t* tsi_malloc_begin(SlabAllocator* allocator, const char* label);
+/* Returns true if the calling thread's allocations go to a phase of allocator: it is in a domain, and in no outer
+ * scope. */
+bool tsi_malloc_in_phase(SlabAllocator* allocator);
 
-/* Returns the bytes of slabs and large objects that s has from the system. [any thread] */
-TSI_INLINE uint64_t tsi_malloc_committed(SlabAllocator* s) {
-    return tsi_load_relaxed(&tsi_public(s)->arena->space.committed_bytes);
+/* Returns the bytes of slabs and large objects that allocator has from the system. [any thread] */
+TSI_INLINE uint64_t tsi_malloc_committed(SlabAllocator* allocator) {
+    return tsi_load_relaxed(&tsi_public(allocator)->arena->space.committed_bytes);
 }
 
 #endif

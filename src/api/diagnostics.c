@@ -18,8 +18,9 @@ static void* copy_out(const void* rows, size_t count, size_t bytes_each) {
     return p;
 }
 
-uint32_t slab_detect_epoch_leaks(SlabAllocator* s, uint32_t threshold_sec, uint32_t max_top, EpochLeakReport* out) {
-    TsiArena* a = tsi_arena(s);
+uint32_t slab_detect_epoch_leaks(SlabAllocator* allocator, uint32_t threshold_sec, uint32_t max_top,
+                                 EpochLeakReport* out) {
+    TsiArena* a = tsi_arena(allocator);
     TsiLeaks leaks;
     if (out != NULL) *out = (EpochLeakReport){.version = SLAB_DIAGNOSTICS_VERSION, .threshold_sec = threshold_sec};
     if (a == NULL || !tsi_leaks_take(a, threshold_sec, &leaks)) return 0;
@@ -38,8 +39,8 @@ uint32_t slab_detect_epoch_leaks(SlabAllocator* s, uint32_t threshold_sec, uint3
     return found;
 }
 
-void slab_analyze_slow_path(SlabAllocator* s, SlowPathReport* out) {
-    TsiArena* a = tsi_arena(s);
+void slab_analyze_slow_path(SlabAllocator* allocator, SlowPathReport* out) {
+    TsiArena* a = tsi_arena(allocator);
     SlowPathAttribution rows[TSI_CLASSES];
     if (out == NULL) return;
     *out = (SlowPathReport){.version = SLAB_DIAGNOSTICS_VERSION};
@@ -48,8 +49,8 @@ void slab_analyze_slow_path(SlabAllocator* s, SlowPathReport* out) {
     out->class_count = out->classes != NULL ? n : 0;
 }
 
-void slab_analyze_reclamation(SlabAllocator* s, ReclamationReport* out) {
-    TsiArena* a = tsi_arena(s);
+void slab_analyze_reclamation(SlabAllocator* allocator, ReclamationReport* out) {
+    TsiArena* a = tsi_arena(allocator);
     if (out == NULL) return;
     *out = (ReclamationReport){.version = SLAB_DIAGNOSTICS_VERSION};
     if (a == NULL) return;
@@ -64,13 +65,14 @@ void slab_analyze_reclamation(SlabAllocator* s, ReclamationReport* out) {
     tsi_os_drop(rows, TSI_CLOSELOG_ROWS * sizeof *rows);
 }
 
-uint64_t slab_epoch_walk(SlabAllocator* s, EpochId epoch, bool (*fn)(const SlabLiveObject*, void*), void* ctx) {
-    TsiArena* a = tsi_arena(s);
+uint64_t slab_epoch_walk(SlabAllocator* allocator, EpochId epoch, bool (*fn)(const SlabLiveObject*, void*), void* ctx) {
+    TsiArena* a = tsi_arena(allocator);
     return a != NULL ? tsi_walk(a, tsi_phases_resolve(&a->phases, epoch), fn, ctx) : 0;
 }
 
-uint64_t slab_epoch_walk_era(SlabAllocator* s, uint64_t era, bool (*fn)(const SlabLiveObject*, void*), void* ctx) {
-    TsiArena* a = tsi_arena(s);
+uint64_t slab_epoch_walk_era(SlabAllocator* allocator, uint64_t era, bool (*fn)(const SlabLiveObject*, void*),
+                             void* ctx) {
+    TsiArena* a = tsi_arena(allocator);
     return a != NULL ? tsi_walk(a, tsi_era_find(a, era), fn, ctx) : 0;
 }
 
@@ -80,13 +82,13 @@ typedef struct Chart {
     EpochReclamation closes[TSI_CLOSELOG_ROWS];
 } Chart;
 
-bool slab_doctor(SlabAllocator* s, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx) {
-    return slab_doctor_ex(s, TSI_DOCTOR_LEAK_SECONDS, write, ctx);
+bool slab_doctor(SlabAllocator* allocator, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx) {
+    return slab_doctor_ex(allocator, TSI_DOCTOR_LEAK_SECONDS, write, ctx);
 }
 
-bool slab_doctor_ex(SlabAllocator* s, uint32_t leak_sec, bool (*write)(void* ctx, const char* bytes, size_t n),
+bool slab_doctor_ex(SlabAllocator* allocator, uint32_t leak_sec, bool (*write)(void* ctx, const char* bytes, size_t n),
                     void* ctx) {
-    TsiArena* a = tsi_arena(s);
+    TsiArena* a = tsi_arena(allocator);
     TsiReport report;
     TsiLeaks leaks;
     bool ok = false;
@@ -96,16 +98,16 @@ bool slab_doctor_ex(SlabAllocator* s, uint32_t leak_sec, bool (*write)(void* ctx
     if (tsi_leaks_take(a, 0, &leaks)) {
         tsi_leaks_by_label(&leaks, leak_sec);
         if (tsi_report_take(a, &report)) {
-            TsiDoctorView v = {.report = &report,
-                               .leaks = &leaks,
-                               .leak_sec = leak_sec,
-                               .slow = c->slow,
-                               .closes = c->closes,
-                               .purge_policy = a->options.purge_policy,
-                               .segment = tsi_segment_health(a)};
-            v.slow_count = tsi_slow_path_take(a, c->slow);
-            v.close_count = tsi_closelog_copy(&a->closed_log, c->closes);
-            ok = tsi_doctor_write(&v, write, ctx);
+            TsiDoctorView view = {.report = &report,
+                                  .leaks = &leaks,
+                                  .leak_sec = leak_sec,
+                                  .slow = c->slow,
+                                  .closes = c->closes,
+                                  .purge_policy = a->options.purge_policy,
+                                  .segment = tsi_segment_health(a)};
+            view.slow_count = tsi_slow_path_take(a, c->slow);
+            view.close_count = tsi_closelog_copy(&a->closed_log, c->closes);
+            ok = tsi_doctor_write(&view, write, ctx);
             tsi_report_drop(&report);
         }
         tsi_leaks_drop(&leaks);
@@ -114,8 +116,8 @@ bool slab_doctor_ex(SlabAllocator* s, uint32_t leak_sec, bool (*write)(void* ctx
     return ok;
 }
 
-size_t slab_profile_write(SlabAllocator* s, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx) {
-    TsiArena* a = tsi_arena(s);
+size_t slab_profile_write(SlabAllocator* allocator, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx) {
+    TsiArena* a = tsi_arena(allocator);
     if (a == NULL || write == NULL || a->profile.mean == 0) return tsi_error_set(EINVAL), 0;
     return tsi_pprof_write(a, write, ctx);
 }

@@ -129,8 +129,8 @@ static TSI_COLD void* make_failed(TsiArena* a, TsiBinding* b) {
 }
 
 /* Makes a record that is not alive yet, with neither id nor reference. Returns NULL with errno. */
-TSI_INLINE TsiDomain* make(SlabAllocator* s, const char* label, TsiBinding** b) {
-    TsiArena* a = tsi_arena(s);
+TSI_INLINE TsiDomain* make(SlabAllocator* allocator, const char* label, TsiBinding** b) {
+    TsiArena* a = tsi_arena(allocator);
     uint32_t index;
     *b = a != NULL ? tsi_binding_get(a, true) : NULL;
     if (TSI_UNLIKELY(*b == NULL || !tsi_record_take(&a->domains, (*b)->domain_cache, &(*b)->domain_count, &index)))
@@ -139,7 +139,7 @@ TSI_INLINE TsiDomain* make(SlabAllocator* s, const char* label, TsiBinding** b) 
     TsiDomain* d = (TsiDomain*)(void*)(a->domains.base + (size_t)index * TSI_DOMAIN_STRIDE);
     tsi_lock_init(&d->lock, TSI_LOCK_DOMAIN);
     d->index = index;
-    d->pub.alloc = s;
+    d->pub.alloc = allocator;
     d->arena = a;
     tsi_domain_refs_set(d, 0);
     d->pub.auto_close = true;
@@ -189,9 +189,10 @@ TSI_INLINE void set_special(TsiDomain* d, const SlabDomainOptions* options) {
 
 /* Makes a domain with an epoch of its own. inside: the calling thread enters it at once, while no other knows of it.
  * options may be NULL. */
-TSI_INLINE epoch_domain_t* create(SlabAllocator* s, const char* label, bool inside, const SlabDomainOptions* options) {
+TSI_INLINE epoch_domain_t* create(SlabAllocator* allocator, const char* label, bool inside,
+                                  const SlabDomainOptions* options) {
     TsiBinding* b;
-    TsiDomain* d = make(s, label, &b);
+    TsiDomain* d = make(allocator, label, &b);
     if (TSI_UNLIKELY(d == NULL)) return NULL;
     d->own = true;
     tsi_store_relaxed(&d->shows_scopes, true);
@@ -207,20 +208,22 @@ TSI_INLINE epoch_domain_t* create(SlabAllocator* s, const char* label, bool insi
     return &d->pub;
 }
 
-static TSI_NOINLINE epoch_domain_t* create_late(SlabAllocator* s, const char* label, bool inside,
+static TSI_NOINLINE epoch_domain_t* create_late(SlabAllocator* allocator, const char* label, bool inside,
                                                 const SlabDomainOptions* options) {
     tsi_thread_late_enter();
-    epoch_domain_t* d = create(s, label, inside, options);
+    epoch_domain_t* d = create(allocator, label, inside, options);
     tsi_thread_late_leave();
     return d;
 }
 
-epoch_domain_t* epoch_domain_create_labeled(SlabAllocator* s, const char* label) {
-    return TSI_UNLIKELY(tsi_tls.exiting) ? create_late(s, label, false, NULL) : create(s, label, false, NULL);
+epoch_domain_t* epoch_domain_create_labeled(SlabAllocator* allocator, const char* label) {
+    return TSI_UNLIKELY(tsi_tls.exiting) ? create_late(allocator, label, false, NULL)
+                                         : create(allocator, label, false, NULL);
 }
 
-epoch_domain_t* epoch_domain_begin(SlabAllocator* s, const char* label) {
-    return TSI_UNLIKELY(tsi_tls.exiting) ? create_late(s, label, true, NULL) : create(s, label, true, NULL);
+epoch_domain_t* epoch_domain_begin(SlabAllocator* allocator, const char* label) {
+    return TSI_UNLIKELY(tsi_tls.exiting) ? create_late(allocator, label, true, NULL)
+                                         : create(allocator, label, true, NULL);
 }
 
 /* Copies the options to *o. Returns NULL, or a sentence if they are bad. */
@@ -240,21 +243,22 @@ static const char* options_read(const SlabDomainOptions* in, SlabDomainOptions* 
                : NULL;
 }
 
-epoch_domain_t* epoch_domain_create_ex(SlabAllocator* s, const SlabDomainOptions* options) {
+epoch_domain_t* epoch_domain_create_ex(SlabAllocator* allocator, const SlabDomainOptions* options) {
     SlabDomainOptions o;
     const char* wrong = options_read(options, &o);
     if (wrong != NULL) return tsi_failed(EINVAL, wrong);
-    return TSI_UNLIKELY(tsi_tls.exiting) ? create_late(s, o.label, false, &o) : create(s, o.label, false, &o);
+    return TSI_UNLIKELY(tsi_tls.exiting) ? create_late(allocator, o.label, false, &o)
+                                         : create(allocator, o.label, false, &o);
 }
 
 epoch_domain_t* epoch_domain_create(SlabAllocator* s) { return epoch_domain_create_labeled(s, NULL); }
 
-epoch_domain_t* epoch_domain_wrap(SlabAllocator* s, EpochId epoch, bool auto_close) {
-    TsiArena* a = tsi_arena(s);
+epoch_domain_t* epoch_domain_wrap(SlabAllocator* allocator, EpochId epoch, bool auto_close) {
+    TsiArena* a = tsi_arena(allocator);
     TsiBinding* b;
     TsiRef ref = a != NULL ? tsi_resolve(a, epoch) : 0;
     bool lends = ref != 0 && tsi_load_relaxed(&tsi_inc(&a->phases, tsi_ref_index(ref))->owner) == 0;
-    TsiDomain* d = lends ? make(s, NULL, &b) : NULL;
+    TsiDomain* d = lends ? make(allocator, NULL, &b) : NULL;
 
     if (ref != 0 && !lends) return tsi_failed(EBUSY, "the epoch is of a domain that one thread has alone");
     if (a == NULL) return tsi_failed(EINVAL, no_allocator);
@@ -347,15 +351,15 @@ bool epoch_domain_destroy(epoch_domain_t* d) {
 
 /* ---- the rest ---- */
 
-uint64_t epoch_domain_era(const epoch_domain_t* p) {
-    TsiDomain* d = tsi_domain_of((epoch_domain_t*)(uintptr_t)p);
+uint64_t epoch_domain_era(const epoch_domain_t* domain) {
+    TsiDomain* d = tsi_domain_of((epoch_domain_t*)(uintptr_t)domain);
     if (!tsi_domain_is_alive(d)) return 0;
     TsiRef ref = tsi_load_acquire(&d->phase.ref); /* pairs with tsi_domain_open_own */
     return ref != 0 ? tsi_ref_era(ref) : __atomic_load_n(&d->pub.epoch_era, __ATOMIC_RELAXED);
 }
 
-bool epoch_domain_force_close(epoch_domain_t* p) {
-    TsiDomain* d = tsi_domain_of(p);
+bool epoch_domain_force_close(epoch_domain_t* domain) {
+    TsiDomain* d = tsi_domain_of(domain);
     if (!tsi_domain_usable(d)) return false;
     if (tsi_domain_is_anothers(d)) return tsi_domain_refuse(d, TSI_DOMAIN_ANOTHERS);
     if (tsi_domain_runs(d)) return tsi_domain_refuse(d, TSI_DOMAIN_RUNS);
@@ -367,7 +371,7 @@ bool epoch_domain_force_close(epoch_domain_t* p) {
     TsiRef ref = tsi_load_relaxed(&d->phase.ref);
     bool inside = tsi_domain_refs(d) != 0;
     bool ended = ref == 0 || tsi_load_relaxed(&d->left) == TSI_DOMAIN_GOING;
-    bool passed = !d->own && tsi_phases_resolve(&a->phases, p->epoch_id) != ref;
+    bool passed = !d->own && tsi_phases_resolve(&a->phases, domain->epoch_id) != ref;
     if (!inside && !ended && d->own) {
         tsi_store_release(&d->phase.ref, 0); /* as in leave, scope.c */
         tsi_domain_note_ended_locked(d, d->pub.epoch_id, d->pub.epoch_era);
@@ -465,15 +469,15 @@ bool tsi_domain_last_receipt(TsiDomain* d, EpochReceipt* out) {
     return ok;
 }
 
-bool epoch_domain_receipt(epoch_domain_t* p, EpochReceipt* out) {
-    TsiDomain* d = tsi_domain_of(p);
+bool epoch_domain_receipt(epoch_domain_t* domain, EpochReceipt* out) {
+    TsiDomain* d = tsi_domain_of(domain);
     if (!tsi_domain_usable(d)) return false;
     if (out == NULL) return tsi_failed_bool(EINVAL, "the receipt is NULL");
     return tsi_domain_last_receipt(d, out) || tsi_failed_bool(EINVAL, "nothing of the domain has ended yet");
 }
 
-bool epoch_domain_reset(epoch_domain_t* p) {
-    TsiDomain* d = tsi_domain_of(p);
+bool epoch_domain_reset(epoch_domain_t* domain) {
+    TsiDomain* d = tsi_domain_of(domain);
     if (!tsi_domain_usable(d)) return false;
     if (tsi_domain_is_anothers(d)) return tsi_domain_refuse(d, TSI_DOMAIN_ANOTHERS);
     if (tsi_domain_runs(d)) return tsi_domain_refuse(d, TSI_DOMAIN_RUNS);

@@ -48,9 +48,9 @@ static TSI_NOINLINE void* malloc_first(TsiBinding* b, TsiDomain* d, size_t size,
 
 /* Allocates in the incarnation that the domain was bound to. */
 TSI_INLINE void* malloc_at(TsiDomain* d, size_t size, TsiRef ref) {
-    SlabAllocator* s = d->pub.alloc;
-    if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, s) || size - 1 >= TSI_LUT_MAX))
-        return tsi_alloc_far(s, size, ref, false, NULL);
+    SlabAllocator* allocator = d->pub.alloc;
+    if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, allocator) || size - 1 >= TSI_LUT_MAX))
+        return tsi_alloc_far(allocator, size, ref, false, NULL);
     TsiBinding* b = tsi_tls.binding;
     TsiHeap* h = tsi_load_relaxed(&d->phase.heap);
     if (tsi_heap_is_at(b, h, ref)) return tsi_alloc_in(b, h, size, ref, false);
@@ -58,8 +58,8 @@ TSI_INLINE void* malloc_at(TsiDomain* d, size_t size, TsiRef ref) {
 }
 
 /* A domain that has ended, or is none any more, names no incarnation. */
-void* epoch_domain_malloc(epoch_domain_t* p, size_t size) {
-    TsiDomain* d = tsi_domain_of(p);
+void* epoch_domain_malloc(epoch_domain_t* domain, size_t size) {
+    TsiDomain* d = tsi_domain_of(domain);
     TsiRef ref = TSI_LIKELY(d != NULL) ? tsi_load_acquire(&d->phase.ref) : 0; /* pairs with tsi_domain_open_own */
     return TSI_LIKELY(ref != 0) ? malloc_at(d, size, ref) : malloc_any(d, size);
 }
@@ -124,10 +124,10 @@ static void count_outside(TsiArena* a, size_t size) {
     tsi_pending_sum(&pending->sums.outside_bytes, size);
 }
 
-static TSI_NOINLINE void* tsi_malloc_outside(SlabAllocator* s, size_t size) {
+static TSI_NOINLINE void* tsi_malloc_outside(SlabAllocator* allocator, size_t size) {
     TSI_KEEP_FRAME();
-    TsiArena* a = tsi_arena(s);
-    bool near = tsi_load_relaxed(&tsi_tls.record->owner) == s && size - 1 < TSI_LUT_MAX;
+    TsiArena* a = tsi_arena(allocator);
+    bool near = tsi_load_relaxed(&tsi_tls.record->owner) == allocator && size - 1 < TSI_LUT_MAX;
     TsiHeap* h = near ? tsi_heap_cached(tsi_tls.binding, tsi_phases_current(&a->phases)) : NULL;
     void* p = h != NULL ? tsi_alloc_in(tsi_tls.binding, h, size, TSI_REF_CURRENT, false)
                         : tsi_alloc_any(a, size, 1, TSI_REF_CURRENT, false, NULL);
@@ -135,23 +135,23 @@ static TSI_NOINLINE void* tsi_malloc_outside(SlabAllocator* s, size_t size) {
     return p;
 }
 
-void* slab_move_outside(SlabAllocator* s, void* p) {
+void* slab_move_outside(SlabAllocator* allocator, void* p) {
     TSI_KEEP_FRAME();
-    void* q = tsi_move(s, p, TSI_REF_CURRENT);
-    if (q != NULL && q != p) count_outside(tsi_arena(s), slab_usable_size(s, q));
+    void* q = tsi_move(allocator, p, TSI_REF_CURRENT);
+    if (q != NULL && q != p) count_outside(tsi_arena(allocator), slab_usable_size(allocator, q));
     return q;
 }
 
-void* slab_realloc_outside(SlabAllocator* s, void* p, size_t size) {
+void* slab_realloc_outside(SlabAllocator* allocator, void* p, size_t size) {
     TSI_KEEP_FRAME();
-    if (p == NULL) return slab_malloc_outside(s, size);
-    if (size == 0) return tsi_resize(s, p, 0, 0);
-    void* q = tsi_resize(s, p, size, TSI_REF_CURRENT);
-    if (q != NULL && q != p) count_outside(tsi_arena(s), size);
+    if (p == NULL) return slab_malloc_outside(allocator, size);
+    if (size == 0) return tsi_resize(allocator, p, 0, 0);
+    void* q = tsi_resize(allocator, p, size, TSI_REF_CURRENT);
+    if (q != NULL && q != p) count_outside(tsi_arena(allocator), size);
     return q;
 }
 
-void* slab_malloc_outside(SlabAllocator* s, size_t size) {
-    bool at_hand = tsi_load_relaxed(&tsi_tls.record->owner) == s;
-    return at_hand && tsi_tls.binding->scope == 0 ? slab_malloc(s, size) : tsi_malloc_outside(s, size);
+void* slab_malloc_outside(SlabAllocator* allocator, size_t size) {
+    bool at_hand = tsi_load_relaxed(&tsi_tls.record->owner) == allocator;
+    return at_hand && tsi_tls.binding->scope == 0 ? slab_malloc(allocator, size) : tsi_malloc_outside(allocator, size);
 }

@@ -26,19 +26,19 @@ typedef struct Named {
     TsiInc* inc;
 } Named;
 
-static Named named(SlabAllocator* s, EpochId id) {
-    TsiArena* a = tsi_arena(s);
+static Named named(SlabAllocator* allocator, EpochId id) {
+    TsiArena* a = tsi_arena(allocator);
     TsiRef ref = a != NULL ? tsi_resolve(a, id) : 0;
     return (Named){a, ref, ref != 0 ? tsi_inc(&a->phases, tsi_ref_index(ref)) : NULL};
 }
 
-EpochId epoch_current(SlabAllocator* s) {
-    TsiArena* a = tsi_arena(s);
+EpochId epoch_current(SlabAllocator* allocator) {
+    TsiArena* a = tsi_arena(allocator);
     return a != NULL ? tsi_load_acquire(&a->phases.current) : 0; /* pairs with tsi_phases_step_locked */
 }
 
-EpochId epoch_advance_id(SlabAllocator* s) {
-    TsiArena* a = tsi_arena(s);
+EpochId epoch_advance_id(SlabAllocator* allocator) {
+    TsiArena* a = tsi_arena(allocator);
     if (a == NULL) return 0;
     EpochId id = tsi_epoch_advance(a, 0);
     tsi_closed(a);
@@ -70,8 +70,8 @@ static bool end(TsiArena* a, TsiRef ref, EpochCloseMode mode, EpochReceipt* out)
     return ended;
 }
 
-bool epoch_close_ex(SlabAllocator* s, EpochId id, EpochCloseMode mode, EpochReceipt* out) {
-    for (Named n; (n = named(s, id)).inc != NULL;) {
+bool epoch_close_ex(SlabAllocator* allocator, EpochId id, EpochCloseMode mode, EpochReceipt* out) {
+    for (Named n; (n = named(allocator, id)).inc != NULL;) {
         if (end(n.a, n.ref, mode, out)) return true;
         if (tsi_phases_resolve(&n.a->phases, id) == n.ref) return false; /* otherwise the id was taken over meanwhile */
     }
@@ -80,8 +80,8 @@ bool epoch_close_ex(SlabAllocator* s, EpochId id, EpochCloseMode mode, EpochRece
 
 void epoch_close(SlabAllocator* s, EpochId id) { (void)epoch_close_ex(s, id, EPOCH_DRAIN, NULL); }
 
-bool epoch_close_era(SlabAllocator* s, uint64_t era, EpochCloseMode mode, EpochReceipt* out) {
-    TsiArena* a = tsi_arena(s);
+bool epoch_close_era(SlabAllocator* allocator, uint64_t era, EpochCloseMode mode, EpochReceipt* out) {
+    TsiArena* a = tsi_arena(allocator);
     if (a != NULL) tsi_sweep_unswept(a, tsi_binding_get(a, false)); /* or a drained one would still be found */
     TsiRef ref = a != NULL ? tsi_era_find(a, era) : 0;
     if (ref != 0) return end(a, ref, mode, out);
@@ -89,13 +89,13 @@ bool epoch_close_era(SlabAllocator* s, uint64_t era, EpochCloseMode mode, EpochR
     return false;
 }
 
-uint64_t epoch_era(SlabAllocator* s, EpochId id) {
-    TsiArena* a = tsi_arena(s);
+uint64_t epoch_era(SlabAllocator* allocator, EpochId id) {
+    TsiArena* a = tsi_arena(allocator);
     return a != NULL ? tsi_ref_era(tsi_phases_resolve(&a->phases, id)) : 0;
 }
 
-EpochLifecycleState epoch_state(SlabAllocator* s, EpochId id) {
-    TsiArena* a = tsi_arena(s);
+EpochLifecycleState epoch_state(SlabAllocator* allocator, EpochId id) {
+    TsiArena* a = tsi_arena(allocator);
     TsiRef ref = a != NULL ? tsi_phases_resolve(&a->phases, id) : 0;
     return ref != 0 && tsi_ref_is_active(&a->phases, ref) ? EPOCH_ACTIVE : EPOCH_CLOSING;
 }
@@ -105,15 +105,15 @@ typedef struct HeldWalk {
     TsiHeld held;
 } HeldWalk;
 
-static void add_held(const TsiSlabView* v, void* ctx) {
+static void add_held(const TsiSlabView* view, void* ctx) {
     HeldWalk* w = ctx;
-    if (v->ref != w->ref) return;
-    tsi_totals_add(&w->held.live, v->sum.live);
-    if (v->state == TSI_SLAB_OWNED) tsi_totals_add(&w->held.issued, v->sum.issued);
+    if (view->ref != w->ref) return;
+    tsi_totals_add(&w->held.live, view->sum.live);
+    if (view->state == TSI_SLAB_OWNED) tsi_totals_add(&w->held.issued, view->sum.issued);
 }
 
-void slab_epoch_set_label(SlabAllocator* s, EpochId id, const char* label) {
-    Named n = named(s, id);
+void slab_epoch_set_label(SlabAllocator* allocator, EpochId id, const char* label) {
+    Named n = named(allocator, id);
     TsiInc* inc = n.inc;
     char name[TSI_LABEL_BYTES];
     if (inc == NULL) return;
@@ -127,8 +127,8 @@ void slab_epoch_set_label(SlabAllocator* s, EpochId id, const char* label) {
     tsi_phase_unlock(inc);
 }
 
-static void refcount_add(SlabAllocator* s, EpochId id, bool up) {
-    Named n = named(s, id);
+static void refcount_add(SlabAllocator* allocator, EpochId id, bool up) {
+    Named n = named(allocator, id);
     if (n.inc == NULL) return;
     tsi_lock_take(tsi_inc_lock(n.inc));
     uint64_t refs = tsi_load_relaxed(&n.inc->user_refs);
@@ -140,8 +140,8 @@ static void refcount_add(SlabAllocator* s, EpochId id, bool up) {
 void slab_epoch_inc_refcount(SlabAllocator* s, EpochId id) { refcount_add(s, id, true); }
 void slab_epoch_dec_refcount(SlabAllocator* s, EpochId id) { refcount_add(s, id, false); }
 
-uint64_t slab_epoch_get_refcount(SlabAllocator* s, EpochId id) {
-    TsiInc* inc = named(s, id).inc;
+uint64_t slab_epoch_get_refcount(SlabAllocator* allocator, EpochId id) {
+    TsiInc* inc = named(allocator, id).inc;
     return inc != NULL ? tsi_load_relaxed(&inc->user_refs) : 0;
 }
 
@@ -149,8 +149,8 @@ static bool budget_fits(size_t soft, size_t hard) {
     return hard == 0 || hard >= soft || (tsi_error_set(EINVAL), false);
 }
 
-bool slab_epoch_set_budget(SlabAllocator* s, EpochId id, size_t soft, size_t hard, SlabBudgetFn fn, void* ctx) {
-    Named n = named(s, id);
+bool slab_epoch_set_budget(SlabAllocator* allocator, EpochId id, size_t soft, size_t hard, SlabBudgetFn fn, void* ctx) {
+    Named n = named(allocator, id);
     if (n.a == NULL) return tsi_error_set(EINVAL), false;
     if (n.inc == NULL || !budget_fits(soft, hard)) return false;
     tsi_phase_lock(n.inc);
@@ -161,8 +161,9 @@ bool slab_epoch_set_budget(SlabAllocator* s, EpochId id, size_t soft, size_t har
     return ok;
 }
 
-bool slab_label_set_budget(SlabAllocator* s, const char* label, size_t soft, size_t hard, SlabBudgetFn fn, void* ctx) {
-    TsiArena* a = tsi_arena(s);
+bool slab_label_set_budget(SlabAllocator* allocator, const char* label, size_t soft, size_t hard, SlabBudgetFn fn,
+                           void* ctx) {
+    TsiArena* a = tsi_arena(allocator);
     char name[TSI_LABEL_BYTES];
     tsi_label_copy(name, label);
     if (a == NULL || name[0] == 0) return tsi_error_set(EINVAL), false;
@@ -175,8 +176,8 @@ bool slab_label_set_budget(SlabAllocator* s, const char* label, size_t soft, siz
     return true;
 }
 
-bool slab_label_expect_escapes(SlabAllocator* s, const char* label, uint32_t objects, uint64_t bytes) {
-    TsiArena* a = tsi_arena(s);
+bool slab_label_expect_escapes(SlabAllocator* allocator, const char* label, uint32_t objects, uint64_t bytes) {
+    TsiArena* a = tsi_arena(allocator);
     char name[TSI_LABEL_BYTES];
     tsi_label_copy(name, label);
     if (a == NULL || name[0] == 0) return tsi_error_set(EINVAL), false;
@@ -186,8 +187,8 @@ bool slab_label_expect_escapes(SlabAllocator* s, const char* label, uint32_t obj
     return true;
 }
 
-bool slab_epoch_on_end(SlabAllocator* s, EpochId id, void (*fn)(void*), void* arg) {
-    Named n = fn != NULL ? named(s, id) : (Named){NULL, 0, NULL};
+bool slab_epoch_on_end(SlabAllocator* allocator, EpochId id, void (*fn)(void*), void* arg) {
+    Named n = fn != NULL ? named(allocator, id) : (Named){NULL, 0, NULL};
     if (n.a == NULL) return tsi_error_set(EINVAL), false;
     return n.inc != NULL && tsi_inc_on_end(n.a, n.ref, fn, arg);
 }

@@ -12,65 +12,65 @@
 /* ---- by handle ---- */
 
 static bool free_obj_in(TsiArena* a, SlabHandle h) { return a != NULL && h != 0 && tsi_free_handle(a, h); }
-/* Frees after a fast path has ended with f, but not DONE. h: the heap if f is HANDOVER. */
-static TSI_NOINLINE bool free_obj_more(TsiBinding* b, SlabHandle handle, TsiFast f, TsiHeap* h) {
+/* Frees after a fast path has ended with fast, but not DONE. h: the heap if fast is HANDOVER. */
+static TSI_NOINLINE bool free_obj_more(TsiBinding* b, SlabHandle handle, TsiFast fast, TsiHeap* h) {
     TsiArena* a = b->arena;
-    if (f == TSI_FAST_HANDOVER) return tsi_free_left(b, h);
-    if (f == TSI_FAST_MISSED) tsi_bracket_missed(b);
+    if (fast == TSI_FAST_HANDOVER) return tsi_free_left(b, h);
+    if (fast == TSI_FAST_MISSED) tsi_bracket_missed(b);
     else b->covered = tsi_load_acquire(&a->space.covered); /* as in free_never: the next one finds its entry */
     return free_obj_in(a, handle);
 }
 
 static TSI_NOINLINE bool free_obj_bumped(TsiBinding* b, SlabHandle handle) {
     TsiHeap* h = NULL;
-    TsiFast f = tsi_bump_handle_free(b, handle, &h);
-    return TSI_LIKELY(f == TSI_FAST_DONE) || free_obj_more(b, handle, f, h);
+    TsiFast fast = tsi_bump_handle_free(b, handle, &h);
+    return TSI_LIKELY(fast == TSI_FAST_DONE) || free_obj_more(b, handle, fast, h);
 }
 static TSI_NOINLINE bool free_obj_line(TsiBinding* b, SlabHandle handle) {
     TsiHeap* h = NULL;
-    TsiFast f = tsi_free_handle_fast(b, handle, &h);
-    return TSI_LIKELY(f == TSI_FAST_DONE) || free_obj_more(b, handle, f, h);
+    TsiFast fast = tsi_free_handle_fast(b, handle, &h);
+    return TSI_LIKELY(fast == TSI_FAST_DONE) || free_obj_more(b, handle, fast, h);
 }
 TSI_INLINE bool free_obj_of(TsiBinding* b, SlabHandle handle) {
     return tsi_handle_is_bumped(b, handle) ? free_obj_bumped(b, handle) : free_obj_line(b, handle);
 }
 
 /* Frees by handle like free_in_bank. */
-static TSI_NOINLINE bool free_obj_in_bank(TsiBinding* own, SlabHandle h) {
+static TSI_NOINLINE bool free_obj_in_bank(TsiBinding* own, SlabHandle handle) {
     TsiBank* bank;
-    if (!tsi_bank_try(own, &bank)) return free_obj_of(own, h);
-    bool freed = free_obj_of(tsi_bank_binding(bank), h);
+    if (!tsi_bank_try(own, &bank)) return free_obj_of(own, handle);
+    bool freed = free_obj_of(tsi_bank_binding(bank), handle);
     tsi_bank_leave(bank);
     return freed;
 }
 
-static TSI_NOINLINE bool free_obj_any(SlabAllocator* s, SlabHandle h) {
-    TsiBinding* b = tsi_sharer(s);
-    if (b != NULL) return free_obj_in_bank(b, h);
-    return tsi_turn_to(s) ? free_obj(s, h) : free_obj_in(tsi_arena(s), h);
+static TSI_NOINLINE bool free_obj_any(SlabAllocator* allocator, SlabHandle handle) {
+    TsiBinding* b = tsi_sharer(allocator);
+    if (b != NULL) return free_obj_in_bank(b, handle);
+    return tsi_turn_to(allocator) ? free_obj(allocator, handle) : free_obj_in(tsi_arena(allocator), handle);
 }
 
-bool free_obj(SlabAllocator* s, SlabHandle handle) {
-    if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, s))) return free_obj_any(s, handle);
+bool free_obj(SlabAllocator* allocator, SlabHandle handle) {
+    if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, allocator))) return free_obj_any(allocator, handle);
     return free_obj_of(tsi_tls.binding, handle);
 }
 
-void* slab_handle_ptr(SlabAllocator* s, SlabHandle h) {
-    TsiArena* a = tsi_arena(s);
+void* slab_handle_ptr(SlabAllocator* allocator, SlabHandle handle) {
+    TsiArena* a = tsi_arena(allocator);
     TsiPlace at;
-    return a != NULL && h != 0 && tsi_handle_find(a, h, &at) ? tsi_object_at(a, &at) : NULL;
+    return a != NULL && handle != 0 && tsi_handle_find(a, handle, &at) ? tsi_object_at(a, &at) : NULL;
 }
 
-SlabHandle slab_ptr_handle(SlabAllocator* s, const void* p) {
-    TsiArena* a = tsi_arena(s);
+SlabHandle slab_ptr_handle(SlabAllocator* allocator, const void* p) {
+    TsiArena* a = tsi_arena(allocator);
     TsiPlace at;
     if (a == NULL || tsi_space_locate(&a->space, tsi_slot_of(a, p), &at) != TSI_PLACE_OK) return 0;
     TsiBinding* b = tsi_binding_get(a, false);
     TsiBank* bank;
     if (TSI_LIKELY(!a->options.shared) || b == NULL || !tsi_bank_try(b, &bank)) return tsi_handle_of(a, b, &at);
-    SlabHandle h = tsi_handle_of(a, tsi_bank_binding(bank), &at); /* the owner marks its line itself */
+    SlabHandle handle = tsi_handle_of(a, tsi_bank_binding(bank), &at); /* the owner marks its line itself */
     tsi_bank_leave(bank);
-    return h;
+    return handle;
 }
 
 /* ---- free ---- */
@@ -83,10 +83,10 @@ static TSI_NOINLINE bool free_any(TsiArena* a, void* p, size_t least) {
 TSI_NOINLINE bool tsi_free_at_entry(TsiBinding* b, void* p, uint32_t entry) {
     TsiHeap* h;
     TsiRegion* r;
-    TsiFast f = tsi_bump_free(b, p, entry, false, 0, &h, &r);
-    if (TSI_LIKELY(f == TSI_FAST_DONE)) return true;
-    if (f == TSI_FAST_MISSED) return tsi_free_bumped(b, p);
-    return f == TSI_FAST_HANDOVER ? tsi_free_left(b, h) : tsi_bump_keep_empty(b, h, r);
+    TsiFast fast = tsi_bump_free(b, p, entry, false, 0, &h, &r);
+    if (TSI_LIKELY(fast == TSI_FAST_DONE)) return true;
+    if (fast == TSI_FAST_MISSED) return tsi_free_bumped(b, p);
+    return fast == TSI_FAST_HANDOVER ? tsi_free_left(b, h) : tsi_bump_keep_empty(b, h, r);
 }
 
 static TSI_NOINLINE bool free_never(TsiBinding* b, void* p) {
@@ -97,11 +97,11 @@ static TSI_NOINLINE bool free_never(TsiBinding* b, void* p) {
 TSI_INLINE bool free_inline(TsiBinding* b, void* p) {
     TsiHeap* h;
     unsigned at;
-    TsiFast f = tsi_free_fast(b, p, &h, &at);
-    if (TSI_LIKELY(f == TSI_FAST_DONE)) return true;
-    if (f == TSI_FAST_IS_REGION) return tsi_free_at_entry(b, p, at);
-    if (f == TSI_FAST_MISSED) return tsi_free_missed(b, p);
-    return f == TSI_FAST_HANDOVER ? tsi_free_left(b, h) : free_never(b, p);
+    TsiFast fast = tsi_free_fast(b, p, &h, &at);
+    if (TSI_LIKELY(fast == TSI_FAST_DONE)) return true;
+    if (fast == TSI_FAST_IS_REGION) return tsi_free_at_entry(b, p, at);
+    if (fast == TSI_FAST_MISSED) return tsi_free_missed(b, p);
+    return fast == TSI_FAST_HANDOVER ? tsi_free_left(b, h) : free_never(b, p);
 }
 
 /* Frees through the thread's bank, which may own the object, if that is not held; otherwise like another thread. */
@@ -113,20 +113,20 @@ static TSI_NOINLINE bool free_in_bank(TsiBinding* own, void* p) {
     return freed;
 }
 
-static TSI_NOINLINE bool free_bound(SlabAllocator* s, void* p) {
-    TsiBinding* b = tsi_sharer(s);
+static TSI_NOINLINE bool free_bound(SlabAllocator* allocator, void* p) {
+    TsiBinding* b = tsi_sharer(allocator);
     if (b != NULL) return free_in_bank(b, p);
-    return tsi_turn_to(s) ? slab_free_checked(s, p) : free_any(tsi_arena(s), p, 0);
+    return tsi_turn_to(allocator) ? slab_free_checked(allocator, p) : free_any(tsi_arena(allocator), p, 0);
 }
 
-static TSI_NOINLINE bool free_whole(SlabAllocator* s, void* p) {
-    TsiArena* a = tsi_arena(s);
+static TSI_NOINLINE bool free_whole(SlabAllocator* allocator, void* p) {
+    TsiArena* a = tsi_arena(allocator);
     if (tsi_tls.thread == NULL && a != NULL && p != NULL) return tsi_free_unbound(a, p);
-    return free_bound(s, p);
+    return free_bound(allocator, p);
 }
 
-TSI_INLINE bool free_at(SlabAllocator* s, void* p) {
-    if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, s))) return free_whole(s, p);
+TSI_INLINE bool free_at(SlabAllocator* allocator, void* p) {
+    if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, allocator))) return free_whole(allocator, p);
     return free_inline(tsi_tls.binding, p);
 }
 
@@ -166,18 +166,18 @@ TSI_INLINE bool free_near_sized(TsiBinding* b, void* p, size_t size) {
     if (TSI_UNLIKELY(off >= b->covered)) return free_sized_never(b, p, size);
     uint32_t entry = tsi_load_acquire(&b->entries[off >> TSI_LINE_MIN_SHIFT]); /* as in tsi_free_fast */
     if ((entry & TSI_ENTRY_REGION) == 0) return free_sized_in_class(b, p, size);
-    TsiFast f = tsi_bump_free(b, p, entry, true, size, &h, &r);
-    if (TSI_LIKELY(f == TSI_FAST_DONE)) return true;
-    if (f == TSI_FAST_MISSED) return free_sized_missed(b, p, size);
-    return f == TSI_FAST_HANDOVER ? tsi_free_left(b, h) : tsi_bump_keep_empty(b, h, r);
+    TsiFast fast = tsi_bump_free(b, p, entry, true, size, &h, &r);
+    if (TSI_LIKELY(fast == TSI_FAST_DONE)) return true;
+    if (fast == TSI_FAST_MISSED) return free_sized_missed(b, p, size);
+    return fast == TSI_FAST_HANDOVER ? tsi_free_left(b, h) : tsi_bump_keep_empty(b, h, r);
 }
 
-static TSI_NOINLINE bool free_sized_whole(SlabAllocator* s, void* p, size_t size) {
-    return free_any(tsi_arena(s), p, size);
+static TSI_NOINLINE bool free_sized_whole(SlabAllocator* allocator, void* p, size_t size) {
+    return free_any(tsi_arena(allocator), p, size);
 }
 
-TSI_INLINE bool free_sized(SlabAllocator* s, void* p, size_t size) {
-    if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, s))) return free_sized_whole(s, p, size);
+TSI_INLINE bool free_sized(SlabAllocator* allocator, void* p, size_t size) {
+    if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, allocator))) return free_sized_whole(allocator, p, size);
     return free_near_sized(tsi_tls.binding, p, size);
 }
 

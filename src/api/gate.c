@@ -131,10 +131,10 @@ static bool run(Gate* g, void (*round)(void* ctx), void* ctx) {
     return true;
 }
 
-bool slab_gate(SlabAllocator* s, const SlabGateOptions* options, void (*round)(void* ctx), void* ctx, char* why,
+bool slab_gate(SlabAllocator* allocator, const SlabGateOptions* options, void (*round)(void* ctx), void* ctx, char* why,
                size_t why_bytes) {
-    TsiArena* a = tsi_arena(s);
-    Gate g = {.s = s, .why = why, .why_bytes = why != NULL ? why_bytes : 0};
+    TsiArena* a = tsi_arena(allocator);
+    Gate g = {.s = allocator, .why = why, .why_bytes = why != NULL ? why_bytes : 0};
     if (g.why_bytes != 0) why[0] = 0;
     const char* wrong =
         a == NULL || round == NULL ? "the allocator or the function is NULL" : options_read(options, &g.o);

@@ -24,15 +24,15 @@ TSI_INLINE TsiArena* tsi_arena(SlabAllocator* a) {
 }
 
 /* Returns the calling thread's binding in shared mode, where it is never at hand for a fast path; NULL otherwise. */
-TSI_INLINE TsiBinding* tsi_sharer(SlabAllocator* s) {
-    TsiArena* a = tsi_arena(s);
+TSI_INLINE TsiBinding* tsi_sharer(SlabAllocator* allocator) {
+    TsiArena* a = tsi_arena(allocator);
     bool shared = a != NULL && a->banks_at_hand && tsi_tls.serial == a->serial;
     return shared ? tsi_tls.binding : NULL;
 }
 
 /* Puts this allocator at hand where the thread last used another one. Returns true if it is at hand now. [no lock, no
  * bracket] */
-bool tsi_turn_to(SlabAllocator* s);
+bool tsi_turn_to(SlabAllocator* allocator);
 
 /* Gives the place from which the function that uses it was called, and that function a frame pointer, whatever the
  * compiler was told. */
@@ -51,27 +51,27 @@ TSI_INLINE void tsi_closed(TsiArena* a) {
 /* Returns a reference for an epoch id; 0, counted, with EINVAL, or ESTALE for the id of a domain's ended epoch. */
 TsiRef tsi_resolve(TsiArena* a, EpochId id);
 /* Allocates in the incarnation that ref names. Returns NULL with errno. [no lock, no bracket] */
-void* tsi_alloc_ref(SlabAllocator* s, size_t size, TsiRef ref);
+void* tsi_alloc_ref(SlabAllocator* allocator, size_t size, TsiRef ref);
 /* Allocates whatever a fast path turns down: NULL and inert allocators, sizes, first use, used-up lines. ref, prefer
  * and handle as in TsiRequest. Records as caller of the allocation the caller of the function that tail-calls this one.
  * [no lock, no bracket] */
 void* tsi_alloc_any(TsiArena* a, size_t size, size_t align, TsiRef ref, bool prefer, SlabHandle* handle);
 /* Allocates with an alignment, which is checked here, and with a handle if out is not NULL. ref 0: in the thread's
  * ambient phase. */
-void* tsi_alloc_aligned(SlabAllocator* s, size_t alignment, size_t size, TsiRef ref, SlabHandle* out);
+void* tsi_alloc_aligned(SlabAllocator* allocator, size_t alignment, size_t size, TsiRef ref, SlabHandle* out);
 /* Allocates with a handle if out is not NULL. ref 0: in the thread's ambient phase. */
-void* tsi_alloc_obj(SlabAllocator* s, size_t size, TsiRef ref, SlabHandle* out);
+void* tsi_alloc_obj(SlabAllocator* allocator, size_t size, TsiRef ref, SlabHandle* out);
 /* Allocates a zeroed array. ref 0: in the thread's ambient phase. */
-void* tsi_alloc_zeroed(SlabAllocator* s, size_t n, size_t size, TsiRef ref);
+void* tsi_alloc_zeroed(SlabAllocator* allocator, size_t n, size_t size, TsiRef ref);
 /* Returns true if a limit may refuse an allocation in ref; 0: by slab_malloc; TSI_REF_CURRENT: in the ring. */
 bool tsi_meets_limit(TsiArena* a, TsiRef ref);
 /* Resizes the block at p. ref names the phase for a block that moves; 0 = the block's own incarnation if it is ACTIVE,
  * else the ambient one; TSI_REF_CURRENT = the ring's current epoch. */
-void* tsi_resize(SlabAllocator* s, void* p, size_t size, TsiRef ref);
+void* tsi_resize(SlabAllocator* allocator, void* p, size_t size, TsiRef ref);
 /* Copies a live object to the phase that ref names, or for TSI_REF_CURRENT to the ring's current epoch, and frees the
  * old one. Returns the copy, or p if it is in that phase already; NULL with errno, and leaves p as it was, if it
  * failed. */
-void* tsi_move(SlabAllocator* s, void* p, TsiRef ref);
+void* tsi_move(SlabAllocator* allocator, void* p, TsiRef ref);
 enum { TSI_SENTENCE_BYTES = 160 };
 /* Clears the sentence of slab_last_error. [any thread] */
 void tsi_clear_error(void);

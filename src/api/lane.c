@@ -85,32 +85,32 @@ static bool may_inline(const TsiArena* a, uint32_t version) {
     return version == SLAB_LANE_VERSION && !a->none_at_hand && !tsi_tls.exiting;
 }
 
-TSI_INLINE void fill(SlabLane* l, TsiDomain* d, TsiRef ref, uint32_t version) {
-    *l = (SlabLane){.domain = &d->pub, .phase_ = ref, .heap_ = (struct SlabLaneHeap_*)(void*)&tsi_no_heap};
+TSI_INLINE void fill(SlabLane* lane, TsiDomain* d, TsiRef ref, uint32_t version) {
+    *lane = (SlabLane){.domain = &d->pub, .phase_ = ref, .heap_ = (struct SlabLaneHeap_*)(void*)&tsi_no_heap};
     TsiBinding* b = may_inline(d->arena, version) ? tsi_binding_get(d->arena, true) : NULL;
-    if (b == NULL || b->live_word == TSI_FENCED || !number_at(&l->thread_at_)) return;
-    l->thread_ = tsi_tls.number;
-    l->busy_ = (uint64_t*)(void*)&b->busy;
-    l->live_ = b->live_word;
+    if (b == NULL || b->live_word == TSI_FENCED || !number_at(&lane->thread_at_)) return;
+    lane->thread_ = tsi_tls.number;
+    lane->busy_ = (uint64_t*)(void*)&b->busy;
+    lane->live_ = b->live_word;
 }
 
-bool slab_lane_open_as(SlabLane* l, epoch_domain_t* p, uint32_t version) {
-    TsiDomain* d = tsi_domain_of(p);
+bool slab_lane_open_as(SlabLane* lane, epoch_domain_t* domain, uint32_t version) {
+    TsiDomain* d = tsi_domain_of(domain);
     bool usable = tsi_domain_usable(d);
     TsiRef ref = usable ? tsi_load_acquire(&d->phase.ref) : 0; /* pairs with tsi_domain_open_own */
     if (ref == 0) {
-        *l = (SlabLane){.domain = NULL};
+        *lane = (SlabLane){.domain = NULL};
         return usable && tsi_domain_refuse(d, TSI_DOMAIN_CLOSED);
     }
-    fill(l, d, ref, version);
-    if (l->thread_ != 0) l->heap_ = lead(binding_of(l->busy_), d, ref);
+    fill(lane, d, ref, version);
+    if (lane->thread_ != 0) lane->heap_ = lead(binding_of(lane->busy_), d, ref);
     return true;
 }
 
-bool slab_lane_begin_as(SlabLane* l, SlabAllocator* s, const char* label, uint32_t version) {
-    TsiDomain* d = tsi_domain_of(epoch_domain_begin(s, label));
-    if (TSI_LIKELY(d != NULL)) fill(l, d, tsi_load_relaxed(&d->phase.ref), version);
-    else *l = (SlabLane){.domain = NULL};
+bool slab_lane_begin_as(SlabLane* lane, SlabAllocator* allocator, const char* label, uint32_t version) {
+    TsiDomain* d = tsi_domain_of(epoch_domain_begin(allocator, label));
+    if (TSI_LIKELY(d != NULL)) fill(lane, d, tsi_load_relaxed(&d->phase.ref), version);
+    else *lane = (SlabLane){.domain = NULL};
     return d != NULL;
 }
 
@@ -122,13 +122,13 @@ static TSI_COLD void* refuse(TsiDomain* d) {
     return NULL;
 }
 
-SlabLaneGot slab_lane_malloc_called(epoch_domain_t* p, uint64_t phase, uint64_t thread, struct SlabLaneHeap_* heap,
+SlabLaneGot slab_lane_malloc_called(epoch_domain_t* domain, uint64_t phase, uint64_t thread, struct SlabLaneHeap_* heap,
                                     uint64_t* busy, size_t size) {
     TSI_KEEP_FRAME();
     TsiBinding* b = thread != 0 && thread == tsi_tls.number ? binding_of(busy) : NULL; /* Y1 */
     /* The inlined path may have missed in its bracket. */
     if (b != NULL && TSI_UNLIKELY(tsi_load_relaxed(&b->busy) != 0)) tsi_fast_leave(b, heap_of(heap));
-    TsiDomain* d = tsi_domain_of(p);
+    TsiDomain* d = tsi_domain_of(domain);
     TsiRef ref = TSI_LIKELY(d != NULL) ? tsi_load_acquire(&d->phase.ref) : 0; /* pairs with tsi_domain_open_own */
     if (TSI_UNLIKELY(ref == 0 || ref != phase)) return (SlabLaneGot){refuse(d), heap};
     void* got = tsi_domain_malloc(d, size, ref);

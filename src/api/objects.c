@@ -18,11 +18,11 @@
 
 /* ---- allocate ---- */
 
-bool tsi_turn_to(SlabAllocator* s) {
-    TsiArena* a = tsi_arena(s);
+bool tsi_turn_to(SlabAllocator* allocator) {
+    TsiArena* a = tsi_arena(allocator);
     if (a == NULL || a->none_at_hand) return false;
-    return tsi_load_relaxed(&tsi_tls.record->owner) != s && tsi_binding_find(a, false) != NULL &&
-           tsi_load_relaxed(&tsi_tls.record->owner) == s;
+    return tsi_load_relaxed(&tsi_tls.record->owner) != allocator && tsi_binding_find(a, false) != NULL &&
+           tsi_load_relaxed(&tsi_tls.record->owner) == allocator;
 }
 
 TSI_COLD void* tsi_alloc_refuse(TsiArena* a, SlabMisuse what, const void* where, int error) {
@@ -114,9 +114,9 @@ static void* in_bank(TsiBinding* b, size_t size, TsiRef ref, SlabHandle* handle)
     return p;
 }
 
-void* slab_malloc(SlabAllocator* s, size_t size) {
-    if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, s) || size - 1 >= TSI_LUT_MAX))
-        return tsi_alloc_far(s, size, 0, false, NULL);
+void* slab_malloc(SlabAllocator* allocator, size_t size) {
+    if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, allocator) || size - 1 >= TSI_LUT_MAX))
+        return tsi_alloc_far(allocator, size, 0, false, NULL);
     TsiBinding* b = tsi_tls.binding;
     TsiRegion* r = b->region;
     uint32_t rel, bytes = tsi_bump_bytes(size);
@@ -126,15 +126,15 @@ void* slab_malloc(SlabAllocator* s, size_t size) {
 
 void* slab_malloc0(SlabAllocator* s, size_t size) { return slab_malloc(s, size + (size == 0)); }
 
-TsiRef tsi_resolve_for_alloc(SlabAllocator* s, EpochId epoch) {
-    TsiArena* a = tsi_arena(s);
+TsiRef tsi_resolve_for_alloc(SlabAllocator* allocator, EpochId epoch) {
+    TsiArena* a = tsi_arena(allocator);
     if (a != NULL) return tsi_resolve(a, epoch);
     tsi_error_set(EINVAL);
     return 0;
 }
 
-static TSI_NOINLINE void* alloc_near(SlabAllocator* s, size_t size, TsiRef ref, bool prefer) {
-    return ref != 0 ? tsi_alloc_there(s, size, ref, prefer) : slab_malloc(s, size);
+static TSI_NOINLINE void* alloc_near(SlabAllocator* allocator, size_t size, TsiRef ref, bool prefer) {
+    return ref != 0 ? tsi_alloc_there(allocator, size, ref, prefer) : slab_malloc(allocator, size);
 }
 
 /* Allocates sizes that have a class but are not in the table, where the thread has a heap. size in TSI_LUT_MAX +
@@ -149,44 +149,44 @@ static TSI_NOINLINE void* alloc_wide(TsiBinding* b, size_t size, TsiRef ref, boo
     return tsi_line_there(b, h, tsi_cur_of(h), tsi_class_of(size), size, ref, prefer);
 }
 
-TSI_NOINLINE void* tsi_alloc_far(SlabAllocator* s, size_t size, TsiRef ref, bool prefer, SlabHandle* handle) {
-    if (TSI_LIKELY(tsi_word_is(&tsi_tls.record->owner, s) && handle == NULL)) {
+TSI_NOINLINE void* tsi_alloc_far(SlabAllocator* allocator, size_t size, TsiRef ref, bool prefer, SlabHandle* handle) {
+    if (TSI_LIKELY(tsi_word_is(&tsi_tls.record->owner, allocator) && handle == NULL)) {
         TsiBinding* own = tsi_tls.binding;
         if (TSI_LIKELY(size - 1 < TSI_SMALL_MAX)) return alloc_wide(own, size, ref, prefer);
         return tsi_alloc_any(own->arena, size, 1, ref, prefer, NULL);
     }
-    TsiBinding* b = tsi_sharer(s);
+    TsiBinding* b = tsi_sharer(allocator);
     void* p = b != NULL ? in_bank(b, size, ref, handle) : NULL;
     if (p != NULL) return p;
-    if (!tsi_turn_to(s)) return tsi_alloc_any(tsi_arena(s), size, 1, ref, prefer, handle);
-    return handle != NULL ? tsi_alloc_obj(s, size, ref, handle) : alloc_near(s, size, ref, prefer);
+    if (!tsi_turn_to(allocator)) return tsi_alloc_any(tsi_arena(allocator), size, 1, ref, prefer, handle);
+    return handle != NULL ? tsi_alloc_obj(allocator, size, ref, handle) : alloc_near(allocator, size, ref, prefer);
 }
 
 void* tsi_alloc_ref(SlabAllocator* s, size_t size, TsiRef ref) { return tsi_alloc_there(s, size, ref, false); }
 
 /* Allocates in the phase that the id names, which is looked up with care. Callers tail-call it, so that the profile
  * finds the program's frame. */
-static TSI_NOINLINE void* alloc_by_id(SlabAllocator* s, size_t size, EpochId epoch) {
-    TsiRef ref = tsi_resolve_for_alloc(s, epoch);
+static TSI_NOINLINE void* alloc_by_id(SlabAllocator* allocator, size_t size, EpochId epoch) {
+    TsiRef ref = tsi_resolve_for_alloc(allocator, epoch);
     if (ref == 0) return NULL;
-    if (tsi_load_relaxed(&tsi_tls.record->owner) == s) return alloc_near(s, size, ref, false);
-    return tsi_alloc_far(s, size, ref, false, NULL);
+    if (tsi_load_relaxed(&tsi_tls.record->owner) == allocator) return alloc_near(allocator, size, ref, false);
+    return tsi_alloc_far(allocator, size, ref, false, NULL);
 }
 
 /* Allocates under an id of the ring, or one that is no domain's. */
-static TSI_NOINLINE void* alloc_in_ring(SlabAllocator* s, TsiBinding* b, size_t size, EpochId epoch) {
+static TSI_NOINLINE void* alloc_in_ring(SlabAllocator* allocator, TsiBinding* b, size_t size, EpochId epoch) {
     TsiRef ref = tsi_phases_resolve(&b->arena->phases, epoch);
-    return TSI_LIKELY(ref != 0) ? tsi_alloc_at(b, size, ref, false) : alloc_by_id(s, size, epoch);
+    return TSI_LIKELY(ref != 0) ? tsi_alloc_at(b, size, ref, false) : alloc_by_id(allocator, size, epoch);
 }
 
-void* slab_malloc_epoch(SlabAllocator* s, size_t size, EpochId epoch) {
-    if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, s) || size - 1 >= TSI_LUT_MAX))
-        return alloc_by_id(s, size, epoch);
+void* slab_malloc_epoch(SlabAllocator* allocator, size_t size, EpochId epoch) {
+    if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, allocator) || size - 1 >= TSI_LUT_MAX))
+        return alloc_by_id(allocator, size, epoch);
 
     TsiBinding* b = tsi_tls.binding;
     const TsiPhases* phases = &b->arena->phases;
     if (TSI_UNLIKELY((epoch & TSI_DOMAIN_ID_BIT) == 0 || (epoch & TSI_INC_MAX) >= tsi_table_used(&phases->incs)))
-        return alloc_in_ring(s, b, size, epoch);
+        return alloc_in_ring(allocator, b, size, epoch);
 
     /* While the thread has a LIVE heap in the record's incarnation the record is that incarnation's, and so is its id.
      * Only the thread makes its heap LIVE: it has been so since before the id was read. Record 0 has no id. */
@@ -194,17 +194,17 @@ void* slab_malloc_epoch(SlabAllocator* s, size_t size, EpochId epoch) {
     TsiHeap* h = tsi_binding_led(b, inc);
     TsiRef ref = tsi_load_relaxed(&h->key);
     if (TSI_UNLIKELY(tsi_load_relaxed(&inc->id) != epoch || ((ref ^ epoch) & TSI_INC_MAX) != 0))
-        return alloc_by_id(s, size, epoch);
-    if (TSI_UNLIKELY(!tsi_word_is(&h->word, b->live_word))) return alloc_by_id(s, size, epoch);
+        return alloc_by_id(allocator, size, epoch);
+    if (TSI_UNLIKELY(!tsi_word_is(&h->word, b->live_word))) return alloc_by_id(allocator, size, epoch);
     return tsi_alloc_in(b, h, size, ref, false);
 }
 
-void* tsi_alloc_zeroed(SlabAllocator* s, size_t n, size_t size, TsiRef ref) {
+void* tsi_alloc_zeroed(SlabAllocator* allocator, size_t n, size_t size, TsiRef ref) {
     TSI_KEEP_FRAME();
     size_t bytes;
-    TsiArena* a = tsi_arena(s);
+    TsiArena* a = tsi_arena(allocator);
     if (__builtin_mul_overflow(n, size, &bytes)) return refuse_size(a, ENOMEM);
-    void* p = ref != 0 ? tsi_alloc_ref(s, bytes, ref) : slab_malloc(s, bytes);
+    void* p = ref != 0 ? tsi_alloc_ref(allocator, bytes, ref) : slab_malloc(allocator, bytes);
     if (p == NULL) return NULL;
     if (TSI_LIKELY(bytes <= TSI_SMALL_MAX) || a->stand_ins != NULL) return memset(p, 0, bytes);
     tsi_space_zero_large(&a->space, p, bytes);
@@ -213,35 +213,35 @@ void* tsi_alloc_zeroed(SlabAllocator* s, size_t n, size_t size, TsiRef ref) {
 
 void* slab_calloc(SlabAllocator* s, size_t n, size_t size) { return tsi_alloc_zeroed(s, n, size, 0); }
 
-void* slab_calloc_epoch(SlabAllocator* s, size_t n, size_t size, EpochId epoch) {
-    TsiRef ref = tsi_resolve_for_alloc(s, epoch);
-    return ref != 0 ? tsi_alloc_zeroed(s, n, size, ref) : NULL;
+void* slab_calloc_epoch(SlabAllocator* allocator, size_t n, size_t size, EpochId epoch) {
+    TsiRef ref = tsi_resolve_for_alloc(allocator, epoch);
+    return ref != 0 ? tsi_alloc_zeroed(allocator, n, size, ref) : NULL;
 }
 
-void* tsi_alloc_aligned(SlabAllocator* s, size_t alignment, size_t size, TsiRef ref, SlabHandle* out) {
+void* tsi_alloc_aligned(SlabAllocator* allocator, size_t alignment, size_t size, TsiRef ref, SlabHandle* out) {
     TSI_KEEP_FRAME();
     if (out != NULL) *out = 0;
-    if (!tsi_is_pow2(alignment) || alignment > TSI_GIB(1)) return refuse_size(tsi_arena(s), EINVAL);
-    return tsi_alloc_any(tsi_arena(s), size, alignment, ref, false, out);
+    if (!tsi_is_pow2(alignment) || alignment > TSI_GIB(1)) return refuse_size(tsi_arena(allocator), EINVAL);
+    return tsi_alloc_any(tsi_arena(allocator), size, alignment, ref, false, out);
 }
 
-void* slab_aligned_alloc(SlabAllocator* s, size_t alignment, size_t size) {
-    return tsi_alloc_aligned(s, alignment, size, 0, NULL);
+void* slab_aligned_alloc(SlabAllocator* allocator, size_t alignment, size_t size) {
+    return tsi_alloc_aligned(allocator, alignment, size, 0, NULL);
 }
 
-void* slab_aligned_alloc_epoch(SlabAllocator* s, size_t alignment, size_t size, EpochId epoch) {
-    TsiRef ref = tsi_resolve_for_alloc(s, epoch);
-    return ref != 0 ? tsi_alloc_aligned(s, alignment, size, ref, NULL) : NULL;
+void* slab_aligned_alloc_epoch(SlabAllocator* allocator, size_t alignment, size_t size, EpochId epoch) {
+    TsiRef ref = tsi_resolve_for_alloc(allocator, epoch);
+    return ref != 0 ? tsi_alloc_aligned(allocator, alignment, size, ref, NULL) : NULL;
 }
 
 /* ---- handles ---- */
 
 /* Allocates like tsi_alloc_obj, inlined. */
-TSI_INLINE void* obj(SlabAllocator* s, size_t size, TsiRef ref, SlabHandle* out) {
+TSI_INLINE void* obj(SlabAllocator* allocator, size_t size, TsiRef ref, SlabHandle* out) {
     void* p;
-    if (out == NULL) return ref != 0 ? tsi_alloc_there(s, size, ref, false) : slab_malloc(s, size);
-    if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, s) || size - 1 >= TSI_LUT_MAX))
-        return tsi_alloc_far(s, size, ref, false, out);
+    if (out == NULL) return ref != 0 ? tsi_alloc_there(allocator, size, ref, false) : slab_malloc(allocator, size);
+    if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, allocator) || size - 1 >= TSI_LUT_MAX))
+        return tsi_alloc_far(allocator, size, ref, false, out);
 
     TsiBinding* b = tsi_tls.binding;
     TsiHeap* h = ref != 0 ? tsi_heap_cached(b, ref) : b->heap;
@@ -250,24 +250,24 @@ TSI_INLINE void* obj(SlabAllocator* s, size_t size, TsiRef ref, SlabHandle* out)
     *out = 0;
     uint32_t rel, bytes = tsi_bump_bytes(size);
     if (tsi_bump_fits(r, bytes, &rel) && tsi_load_relaxed(&r->heap_at) == 0) {
-        TsiFast f = tsi_bump_handle_fast(b, h, r, rel, bytes, &p, out);
-        if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
-        return f == TSI_FAST_HANDOVER ? tsi_alloc_left(b, h, p) : tsi_leave_and_alloc(b, size, ref, false, h, out);
+        TsiFast fast = tsi_bump_handle_fast(b, h, r, rel, bytes, &p, out);
+        if (TSI_LIKELY(fast == TSI_FAST_DONE)) return p;
+        return fast == TSI_FAST_HANDOVER ? tsi_alloc_left(b, h, p) : tsi_leave_and_alloc(b, size, ref, false, h, out);
     }
 
-    TsiFast f = tsi_obj_fast(b, h, ref != 0 ? tsi_cur_of(h) : b->cur, tsi_class_near(size), &p, out);
-    if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
-    return f == TSI_FAST_HANDOVER ? tsi_alloc_left(b, h, p) : tsi_alloc_missed(b, size, ref, false, h, out);
+    TsiFast fast = tsi_obj_fast(b, h, ref != 0 ? tsi_cur_of(h) : b->cur, tsi_class_near(size), &p, out);
+    if (TSI_LIKELY(fast == TSI_FAST_DONE)) return p;
+    return fast == TSI_FAST_HANDOVER ? tsi_alloc_left(b, h, p) : tsi_alloc_missed(b, size, ref, false, h, out);
 }
 
-TSI_NOINLINE void* tsi_alloc_obj(SlabAllocator* s, size_t size, TsiRef ref, SlabHandle* out) {
-    return obj(s, size, ref, out);
+TSI_NOINLINE void* tsi_alloc_obj(SlabAllocator* allocator, size_t size, TsiRef ref, SlabHandle* out) {
+    return obj(allocator, size, ref, out);
 }
 
 void* alloc_obj(SlabAllocator* s, uint32_t size, SlabHandle* out) { return obj(s, size, 0, out); }
 
-void* alloc_obj_epoch(SlabAllocator* s, uint32_t size, EpochId epoch, SlabHandle* out) {
+void* alloc_obj_epoch(SlabAllocator* allocator, uint32_t size, EpochId epoch, SlabHandle* out) {
     if (out != NULL) *out = 0;
-    TsiRef ref = tsi_resolve_for_alloc(s, epoch);
-    return ref != 0 ? obj(s, size, ref, out) : NULL;
+    TsiRef ref = tsi_resolve_for_alloc(allocator, epoch);
+    return ref != 0 ? obj(allocator, size, ref, out) : NULL;
 }

@@ -42,32 +42,32 @@ static const Option table[] = {
 
 enum { COUNT = sizeof table / sizeof table[0], WORD_MOST = 40 /* bytes of a word that are shown */ };
 
-static uint64_t get(const SlabOptions* options, const Option* t) {
+static uint64_t get(const SlabOptions* options, const Option* option) {
     uint8_t b;
     uint32_t w;
     uint64_t q;
-    const char* at = (const char*)options + t->offset;
-    if (t->size == 1) return memcpy(&b, at, 1), b;
-    if (t->size == 4) return memcpy(&w, at, 4), w;
+    const char* at = (const char*)options + option->offset;
+    if (option->size == 1) return memcpy(&b, at, 1), b;
+    if (option->size == 4) return memcpy(&w, at, 4), w;
     return memcpy(&q, at, 8), q;
 }
 
-static void set(SlabOptions* options, const Option* t, uint64_t v) {
+static void set(SlabOptions* options, const Option* option, uint64_t v) {
     uint8_t b = (uint8_t)v;
     uint32_t w = (uint32_t)v;
-    char* at = (char*)options + t->offset;
-    if (t->size == 1) memcpy(at, &b, 1);
-    else if (t->size == 4) memcpy(at, &w, 4);
+    char* at = (char*)options + option->offset;
+    if (option->size == 1) memcpy(at, &b, 1);
+    else if (option->size == 4) memcpy(at, &w, 4);
     else memcpy(at, &v, 8);
 }
 
 /* Returns words to add to a sentence about the option's range. */
-static const char* power_of_two(const Option* t) {
-    return t->offset == offsetof(SlabOptions, slab_bytes) ? ", a power of two" : "";
+static const char* power_of_two(const Option* option) {
+    return option->offset == offsetof(SlabOptions, slab_bytes) ? ", a power of two" : "";
 }
 
-static bool fits(const Option* t, uint64_t v) {
-    return v >= t->least && v <= t->most && (power_of_two(t)[0] == 0 || tsi_is_pow2(v));
+static bool fits(const Option* option, uint64_t v) {
+    return v >= option->least && v <= option->most && (power_of_two(option)[0] == 0 || tsi_is_pow2(v));
 }
 
 static const Option* find(const char* name, size_t n) {
@@ -136,7 +136,7 @@ static const char* nearest(const char* word, size_t n) {
 }
 
 /* Adds to the sentence of slab_last_error what is wrong with a word; cuts it where the room ends. */
-static void explain(const char* word, size_t n, const Option* t, size_t name_bytes) {
+static void explain(const char* word, size_t n, const Option* option, size_t name_bytes) {
     char shown[WORD_MOST + 1];
     char* text = tsi_error_text();
     if (text == NULL) return;
@@ -146,9 +146,9 @@ static void explain(const char* word, size_t n, const Option* t, size_t name_byt
     char* at = text + used;
     size_t room = TSI_SENTENCE_BYTES - used;
     const char* before = used == 0 ? "ignored in TSLAB_OPTIONS: " : "; ";
-    if (t != NULL) {
-        (void)snprintf(at, room, "%s%s is not within %" PRIu64 "..%" PRIu64 "%s", before, shown, t->least, t->most,
-                       power_of_two(t));
+    if (option != NULL) {
+        (void)snprintf(at, room, "%s%s is not within %" PRIu64 "..%" PRIu64 "%s", before, shown, option->least,
+                       option->most, power_of_two(option));
         return;
     }
     const char* near = nearest(word, name_bytes);
@@ -161,15 +161,15 @@ static void explain(const char* word, size_t n, const Option* t, size_t name_byt
 static bool apply_word(SlabOptions* options, const char* word, size_t n, bool* fixed) {
     const char* eq = memchr(word, '=', n);
     size_t name_bytes = eq != NULL ? (size_t)(eq - word) : n;
-    const Option* t = find(word, name_bytes);
+    const Option* option = find(word, name_bytes);
     uint64_t v;
-    if (t == NULL || eq == NULL || !read_number(eq + 1, n - name_bytes - 1, &v) || !fits(t, v)) {
-        explain(word, n, t, name_bytes);
+    if (option == NULL || eq == NULL || !read_number(eq + 1, n - name_bytes - 1, &v) || !fits(option, v)) {
+        explain(word, n, option, name_bytes);
         return false;
     }
-    bool warm = t->offset == offsetof(SlabOptions, warm_bytes);
+    bool warm = option->offset == offsetof(SlabOptions, warm_bytes);
     if (warm) *fixed = true;
-    set(options, t, warm && v == 0 ? UINT64_MAX : v);
+    set(options, option, warm && v == 0 ? UINT64_MAX : v);
     return true;
 }
 
@@ -216,12 +216,12 @@ bool tsi_options_read(SlabOptions* out, const SlabOptions* in, uint32_t* bad_env
         if (out->reserved_[i] != 0) return tsi_set_error("SlabOptions.reserved_ must be 0");
     bool fixed = out->warm_bytes != 0;
     for (size_t i = 0; i < COUNT; i++) {
-        const Option* t = &table[i];
-        uint64_t v = get(out, t);
-        if (v == 0) set(out, t, t->preset);
-        else if (!fits(t, v))
-            return tsi_set_error("option %s: %" PRIu64 " is not within %" PRIu64 "..%" PRIu64 "%s", t->name, v,
-                                 t->least, t->most, power_of_two(t));
+        const Option* option = &table[i];
+        uint64_t v = get(out, option);
+        if (v == 0) set(out, option, option->preset);
+        else if (!fits(option, v))
+            return tsi_set_error("option %s: %" PRIu64 " is not within %" PRIu64 "..%" PRIu64 "%s", option->name, v,
+                                 option->least, option->most, power_of_two(option));
     }
     *bad_environment = apply_environment(out, &fixed);
     if (out->warm_bytes == UINT64_MAX) out->warm_bytes = 0;

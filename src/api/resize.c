@@ -36,23 +36,23 @@ bool tsi_meets_limit(TsiArena* a, TsiRef ref) {
 }
 
 /* Allocates the new place of a block that has to move. ref: as for tsi_resize; not 0 when prefer. */
-static void* tsi_alloc_moved(SlabAllocator* s, TsiArena* a, size_t size, TsiRef ref, bool prefer) {
+static void* tsi_alloc_moved(SlabAllocator* allocator, TsiArena* a, size_t size, TsiRef ref, bool prefer) {
     TSI_KEEP_FRAME();
     if (ref == TSI_REF_CURRENT) return tsi_alloc_any(a, size, 1, ref, false, NULL);
-    return ref != 0 ? tsi_alloc_there(s, size, ref, prefer) : slab_malloc(s, size);
+    return ref != 0 ? tsi_alloc_there(allocator, size, ref, prefer) : slab_malloc(allocator, size);
 }
 
 /* Allocates for a block that has grown, with room to grow on: small ones get all that their class has, above 256 bytes
  * a quarter more, so that a block that grows in steps moves a few times for each doubling. Under a limit they get
  * nothing more, or they would be refused for bytes that nobody asked for. */
-static void* tsi_alloc_grown(SlabAllocator* s, TsiArena* a, size_t size, TsiRef ref, bool prefer) {
+static void* tsi_alloc_grown(SlabAllocator* allocator, TsiArena* a, size_t size, TsiRef ref, bool prefer) {
     TSI_KEEP_FRAME();
     if (size > TSI_BUMP_MAX) return tsi_alloc_any(a, size, TSI_ALIGN_GROWS, ref, prefer, NULL);
     if (a->stand_ins == NULL) {
         if (!tsi_meets_limit(a, ref) && size > 256 && size <= TSI_BUMP_MAX / 5 * 4) size += size / 4;
         size = a->space.classes->c[tsi_class_of(size)].size;
     }
-    return tsi_alloc_moved(s, a, size, ref, prefer);
+    return tsi_alloc_moved(allocator, a, size, ref, prefer);
 }
 
 /* Records in the profile what a block has gained in its place, if that is sampled. */
@@ -106,24 +106,24 @@ static size_t pages_moved(TsiArena* a, const TsiPlace* at, const void* p, void* 
 /* Copies or moves `bytes` from p, which is at `at`, to q, which was made for it, and frees p. Returns q; NULL with
  * ESTALE, and frees q, if p no longer has the life `life`: the function of a budget may have released its phase, or a
  * thread that the program does not order. Then q may lie where p lay. */
-static void* replace(SlabAllocator* s, const TsiPlace* at, uint64_t life, void* p, void* q, size_t bytes) {
-    TsiArena* a = tsi_arena(s);
+static void* replace(SlabAllocator* allocator, const TsiPlace* at, uint64_t life, void* p, void* q, size_t bytes) {
+    TsiArena* a = tsi_arena(allocator);
     uint64_t tag;
     if (TSI_UNLIKELY(q == p || !tsi_place_is_live(a, at, &tag) || life_of(a, at, tag) != life)) {
-        (void)slab_free_checked(s, q);
+        (void)slab_free_checked(allocator, q);
         return tsi_error_set(ESTALE), NULL;
     }
     size_t moved = pages_moved(a, at, p, q, bytes);
     memmove((char*)q + moved, (char*)p + moved, bytes - moved); /* they overlap where the phase ends in this moment */
-    (void)slab_free_checked(s, p);
+    (void)slab_free_checked(allocator, p);
     return q;
 }
 
-TSI_NOINLINE void* tsi_resize(SlabAllocator* s, void* p, size_t size, TsiRef ref) {
+TSI_NOINLINE void* tsi_resize(SlabAllocator* allocator, void* p, size_t size, TsiRef ref) {
     TSI_KEEP_FRAME();
-    TsiArena* a = tsi_arena(s);
+    TsiArena* a = tsi_arena(allocator);
     TsiPlace at;
-    if (p == NULL) return ref != 0 ? tsi_alloc_ref(s, size, ref) : slab_malloc(s, size);
+    if (p == NULL) return ref != 0 ? tsi_alloc_ref(allocator, size, ref) : slab_malloc(allocator, size);
     if (a == NULL) return tsi_alloc_refuse(NULL, SLAB_MISUSE_BAD_SIZE, NULL, EINVAL);
     if (size == 0) {
         (void)tsi_free_pointer(a, p, 0);
@@ -159,14 +159,15 @@ TSI_NOINLINE void* tsi_resize(SlabAllocator* s, void* p, size_t size, TsiRef ref
     if (size <= usable && (ref == 0 || !tsi_ref_is_active(&a->phases, target) || is_anothers(a, target))) return p;
 
     uint64_t life = life_of(a, &at, tag);
-    void* q = size > usable ? tsi_alloc_grown(s, a, size, ref, prefer) : tsi_alloc_moved(s, a, size, ref, prefer);
+    void* q = size > usable ? tsi_alloc_grown(allocator, a, size, ref, prefer)
+                            : tsi_alloc_moved(allocator, a, size, ref, prefer);
     if (q == NULL) return size <= usable ? p : NULL;
-    return replace(s, &at, life, p, q, size < usable ? size : usable);
+    return replace(allocator, &at, life, p, q, size < usable ? size : usable);
 }
 
-void* tsi_move(SlabAllocator* s, void* p, TsiRef ref) {
+void* tsi_move(SlabAllocator* allocator, void* p, TsiRef ref) {
     TSI_KEEP_FRAME();
-    TsiArena* a = tsi_arena(s);
+    TsiArena* a = tsi_arena(allocator);
     TsiPlace at;
     TsiRef own;
     uint64_t tag;
@@ -178,66 +179,67 @@ void* tsi_move(SlabAllocator* s, void* p, TsiRef ref) {
     size_t bytes = tsi_object_bytes(a, &at);
     uint64_t life = life_of(a, &at, tag);
     void* q = tsi_alloc_any(a, bytes, 1, ref, false, NULL);
-    return q != NULL ? replace(s, &at, life, p, q, bytes) : NULL;
+    return q != NULL ? replace(allocator, &at, life, p, q, bytes) : NULL;
 }
 
-static TSI_NOINLINE void* tsi_resize_missed(TsiBinding* b, SlabAllocator* s, void* p, size_t size) {
+static TSI_NOINLINE void* tsi_resize_missed(TsiBinding* b, SlabAllocator* allocator, void* p, size_t size) {
     TSI_KEEP_FRAME();
     TsiHeap* h;
-    TsiFast f = tsi_bump_grow_missed(b, p, size, &h);
-    if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
-    if (f == TSI_FAST_HANDOVER) return tsi_alloc_left(b, h, p);
+    TsiFast fast = tsi_bump_grow_missed(b, p, size, &h);
+    if (TSI_LIKELY(fast == TSI_FAST_DONE)) return p;
+    if (fast == TSI_FAST_HANDOVER) return tsi_alloc_left(b, h, p);
     tsi_bracket_missed(b);
-    return tsi_resize(s, p, size, 0);
+    return tsi_resize(allocator, p, size, 0);
 }
 
-static TSI_NOINLINE void* tsi_resize_any(TsiBinding* b, SlabAllocator* s, void* p, size_t size) {
+static TSI_NOINLINE void* tsi_resize_any(TsiBinding* b, SlabAllocator* allocator, void* p, size_t size) {
     TSI_KEEP_FRAME();
     TsiHeap* h;
-    TsiFast f = tsi_bump_grow_fast(b, p, size, &h);
-    if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
-    if (f == TSI_FAST_HANDOVER) return tsi_alloc_left(b, h, p);
-    return f == TSI_FAST_MISSED ? tsi_resize_missed(b, s, p, size) : tsi_resize(s, p, size, 0);
+    TsiFast fast = tsi_bump_grow_fast(b, p, size, &h);
+    if (TSI_LIKELY(fast == TSI_FAST_DONE)) return p;
+    if (fast == TSI_FAST_HANDOVER) return tsi_alloc_left(b, h, p);
+    return fast == TSI_FAST_MISSED ? tsi_resize_missed(b, allocator, p, size) : tsi_resize(allocator, p, size, 0);
 }
 
-void* slab_realloc(SlabAllocator* s, void* p, size_t size) {
-    if (TSI_UNLIKELY(s == NULL || tsi_tls.serial != tsi_public(s)->serial)) return tsi_resize(s, p, size, 0);
+void* slab_realloc(SlabAllocator* allocator, void* p, size_t size) {
+    if (TSI_UNLIKELY(allocator == NULL || tsi_tls.serial != tsi_public(allocator)->serial))
+        return tsi_resize(allocator, p, size, 0);
     TsiBinding* b = tsi_tls.binding;
     TsiHeap* h = b->heap;
     if (TSI_UNLIKELY(p != tsi_load_relaxed(&h->last) || size - 1 >= TSI_SMALL_MAX || p == NULL))
-        return tsi_resize_any(b, s, p, size);
-    TsiFast f = tsi_bump_grow_last(b, h, p, size);
-    if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
-    return f == TSI_FAST_HANDOVER ? tsi_alloc_left(b, h, p) : tsi_resize_missed(b, s, p, size);
+        return tsi_resize_any(b, allocator, p, size);
+    TsiFast fast = tsi_bump_grow_last(b, h, p, size);
+    if (TSI_LIKELY(fast == TSI_FAST_DONE)) return p;
+    return fast == TSI_FAST_HANDOVER ? tsi_alloc_left(b, h, p) : tsi_resize_missed(b, allocator, p, size);
 }
 
-void* slab_realloc_epoch(SlabAllocator* s, void* p, size_t size, EpochId epoch) {
-    if (p != NULL && size == 0) return tsi_resize(s, p, 0, 0);
-    TsiRef ref = tsi_resolve_for_alloc(s, epoch);
-    return ref != 0 ? tsi_resize(s, p, size, ref) : NULL;
+void* slab_realloc_epoch(SlabAllocator* allocator, void* p, size_t size, EpochId epoch) {
+    if (p != NULL && size == 0) return tsi_resize(allocator, p, 0, 0);
+    TsiRef ref = tsi_resolve_for_alloc(allocator, epoch);
+    return ref != 0 ? tsi_resize(allocator, p, size, ref) : NULL;
 }
 
-size_t slab_usable_size(SlabAllocator* s, const void* p) {
-    TsiArena* a = tsi_arena(s);
+size_t slab_usable_size(SlabAllocator* allocator, const void* p) {
+    TsiArena* a = tsi_arena(allocator);
     TsiPlace at;
     return a != NULL && live_place(a, p, &at) ? tsi_object_bytes(a, &at) : 0;
 }
 
-size_t slab_good_size(SlabAllocator* s, size_t size) {
-    TsiArena* a = tsi_arena(s);
+size_t slab_good_size(SlabAllocator* allocator, size_t size) {
+    TsiArena* a = tsi_arena(allocator);
     if (a == NULL || size == 0 || size > a->space.payload_bytes) return 0;
     unsigned cls = tsi_class_of(size);
     return cls != 0 ? a->space.classes->c[cls].size : tsi_align_up(size, tsi_os.page_bytes);
 }
 
-bool slab_owns(SlabAllocator* s, const void* p) {
-    TsiArena* a = tsi_arena(s);
+bool slab_owns(SlabAllocator* allocator, const void* p) {
+    TsiArena* a = tsi_arena(allocator);
     TsiPlace at;
     return a != NULL && tsi_space_locate(&a->space, tsi_slot_of(a, p), &at) != TSI_PLACE_FOREIGN;
 }
 
-bool slab_ptr_epoch(SlabAllocator* s, const void* p, EpochId* id, uint64_t* era) {
-    TsiArena* a = tsi_arena(s);
+bool slab_ptr_epoch(SlabAllocator* allocator, const void* p, EpochId* id, uint64_t* era) {
+    TsiArena* a = tsi_arena(allocator);
     TsiPlace at;
     TsiRef ref;
     bool there = a != NULL && tsi_space_locate(&a->space, tsi_slot_of(a, p), &at) == TSI_PLACE_OK;

@@ -88,8 +88,8 @@ static void unclaim(SlabRun* run, TsiDomain* d, TsiRef ref) {
 
 /* ---- the calls ---- */
 
-bool slab_run_begin_as(SlabRun* run, epoch_domain_t* p, uint32_t version) {
-    TsiDomain* d = tsi_domain_of(p);
+bool slab_run_begin_as(SlabRun* run, epoch_domain_t* domain, uint32_t version) {
+    TsiDomain* d = tsi_domain_of(domain);
     *run = (SlabRun){.domain = NULL};
     if (!tsi_domain_usable(d)) return false;
     if (tsi_domain_is_anothers(d)) return tsi_domain_refuse(d, TSI_DOMAIN_ANOTHERS);
@@ -101,8 +101,8 @@ bool slab_run_begin_as(SlabRun* run, epoch_domain_t* p, uint32_t version) {
     if (ref == 0 || !tsi_ref_is_active(&d->arena->phases, ref)) return tsi_domain_refuse(d, TSI_DOMAIN_CLOSED);
 
     SlabLane lane; /* in another version, with stand-ins, in shared mode it calls, and so does the run */
-    if (!slab_lane_open_as(&lane, p, version)) return false;
-    *run = (SlabRun){.domain = p, .phase_ = ref, .thread_ = lane.thread_, .thread_at_ = lane.thread_at_};
+    if (!slab_lane_open_as(&lane, domain, version)) return false;
+    *run = (SlabRun){.domain = domain, .phase_ = ref, .thread_ = lane.thread_, .thread_at_ = lane.thread_at_};
     tsi_store_relaxed(&d->runs, TSI_RUN_OPEN);
     claim_there(run, d, ref);
     return true;

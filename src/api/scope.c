@@ -70,14 +70,15 @@ void tsi_scopes_add(TsiArena* a, TsiDomain* d, int n) {
     tsi_phase_unlock(inc);
 }
 
-static bool domain_enter(epoch_domain_t* p) {
-    TsiDomain* d = tsi_domain_of(p);
+static bool domain_enter(epoch_domain_t* domain) {
+    TsiDomain* d = tsi_domain_of(domain);
     if (!tsi_domain_usable(d)) return false;
     if (!tsi_domain_found(d)) return tsi_domain_refuse_destroyed(d);
     TsiArena* a = d->arena;
     TsiBinding* b = tsi_binding_get(a, true);
     if (b == NULL) return tsi_domain_no_memory(NULL);
-    if (!d->own && tsi_phases_resolve(&a->phases, p->epoch_id) != tsi_load_acquire(&d->phase.ref)) /* pairs with wrap */
+    if (!d->own &&
+        tsi_phases_resolve(&a->phases, domain->epoch_id) != tsi_load_acquire(&d->phase.ref)) /* pairs with wrap */
         return tsi_domain_refuse(d, TSI_DOMAIN_PASSED);
 
     tsi_lock_take(&d->lock);
@@ -127,8 +128,8 @@ static void leave(TsiArena* a, TsiDomain* d) {
     if (end != 0) tsi_domain_end_ref(a, d, end, own ? EPOCH_RELEASE : EPOCH_DRAIN, own, label);
 }
 
-static bool domain_exit(epoch_domain_t* p) {
-    TsiDomain* d = tsi_domain_of(p);
+static bool domain_exit(epoch_domain_t* domain) {
+    TsiDomain* d = tsi_domain_of(domain);
     if (!tsi_domain_usable(d)) return false;
     TsiArena* a = d->arena;
     TsiScope* top = tsi_scope_top(d);
@@ -151,8 +152,8 @@ static void set_aside(TsiScope* top) {
         tsi_heap_let_go(b, ref);
 }
 
-bool epoch_domain_detach(epoch_domain_t* p) {
-    TsiDomain* d = tsi_domain_of(p);
+bool epoch_domain_detach(epoch_domain_t* domain) {
+    TsiDomain* d = tsi_domain_of(domain);
     if (!tsi_domain_usable(d)) return false;
     TsiScope* top = tsi_scope_top(d);
     if (top == NULL) return tsi_domain_refuse(d, TSI_DOMAIN_NOT_INNERMOST);
@@ -169,8 +170,8 @@ static bool claim(TsiDomain* d) {
     return n != 0;
 }
 
-bool epoch_domain_attach(epoch_domain_t* p) {
-    TsiDomain* d = tsi_domain_of(p);
+bool epoch_domain_attach(epoch_domain_t* domain) {
+    TsiDomain* d = tsi_domain_of(domain);
     if (!tsi_domain_usable(d)) return false;
     if (TSI_UNLIKELY(tsi_domain_is_anothers(d))) return tsi_domain_refuse(d, TSI_DOMAIN_ANOTHERS);
     TsiArena* a = d->arena;
@@ -236,26 +237,26 @@ bool epoch_domain_switch(epoch_domain_t* to, epoch_domain_t** from) {
 
 /* ---- phases of a preloaded malloc ---- */
 
-epoch_domain_t* tsi_malloc_begin(SlabAllocator* s, const char* label) {
-    TsiArena* a = tsi_arena(s);
+epoch_domain_t* tsi_malloc_begin(SlabAllocator* allocator, const char* label) {
+    TsiArena* a = tsi_arena(allocator);
     if (a != NULL)
         tsi_segment_tick(a); /* before anything is under way: after a pause readers see what the last ones left */
-    epoch_domain_t* d = epoch_domain_begin(s, label);
+    epoch_domain_t* d = epoch_domain_begin(allocator, label);
     if (d == NULL) return NULL; /* no other thread knows of it yet */
     d->auto_close = false;
     tsi_domain_of(d)->drains = true;
     return d;
 }
 
-bool tsi_malloc_in_phase(SlabAllocator* s) {
-    TsiBinding* b = tsi_tls.thread != NULL && !tsi_tls.exiting ? tsi_binding_get(tsi_arena(s), false) : NULL;
+bool tsi_malloc_in_phase(SlabAllocator* allocator) {
+    TsiBinding* b = tsi_tls.thread != NULL && !tsi_tls.exiting ? tsi_binding_get(tsi_arena(allocator), false) : NULL;
     return b != NULL && b->scope != 0;
 }
 
 /* ---- outer scopes: the stack has them without a domain ---- */
 
-bool slab_scope_outer(SlabAllocator* s) {
-    TsiArena* a = tsi_arena(s);
+bool slab_scope_outer(SlabAllocator* allocator) {
+    TsiArena* a = tsi_arena(allocator);
     if (a == NULL) return tsi_failed_bool(EINVAL, "the allocator is NULL, or was not created");
     bool late = TSI_UNLIKELY(tsi_tls.exiting);
     if (late) tsi_thread_late_enter();
@@ -266,8 +267,8 @@ bool slab_scope_outer(SlabAllocator* s) {
     return in || tsi_domain_no_memory(a);
 }
 
-bool slab_scope_outer_leave(SlabAllocator* s) {
-    TsiArena* a = tsi_arena(s);
+bool slab_scope_outer_leave(SlabAllocator* allocator) {
+    TsiArena* a = tsi_arena(allocator);
     if (a == NULL) return tsi_failed_bool(EINVAL, "the allocator is NULL, or was not created");
     TsiThread* thread = tsi_tls.thread;
     if (thread != NULL) tsi_scopes_refresh(thread);

@@ -44,10 +44,10 @@ bool tsi_segment_is_far(long mount, long memory, const char* mountinfo);
 
 /* Copies `bytes`, a multiple of 8, from `offset`, a multiple of 8: by acquire loads, or by pread. Returns false beyond
  * the end. */
-bool tsi_segment_copy(const SlabSegment* s, uint64_t offset, void* to, size_t bytes);
+bool tsi_segment_copy(const SlabSegment* segment, uint64_t offset, void* to, size_t bytes);
 /* Checks the open file in s->fd: header and tables. Returns 0, an errno value with a sentence in slab_last_error, or
  * TSI_SEGMENT_FOREIGN: the segment of another process. */
 enum { TSI_SEGMENT_FOREIGN = -1 };
-int tsi_segment_try(SlabSegment* s, const TsiProcess* p);
+int tsi_segment_try(SlabSegment* segment, const TsiProcess* process);
 
 #endif

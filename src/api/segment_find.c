@@ -54,20 +54,21 @@ static int refuse(int error, const char* sentence, uint32_t pid) {
 }
 
 /* Checks the open file and maps it if it cannot shrink. Returns 0, or an errno value with a sentence. */
-static int look_at_file(SlabSegment* s, const TsiProcess* p) {
+static int look_at_file(SlabSegment* segment, const TsiProcess* process) {
     struct stat st;
-    if (fstat(s->fd, &st) != 0 || !S_ISREG(st.st_mode))
-        return refuse(EPROTO, "the segment of process %u is no regular file", p->pid);
-    if (st.st_uid != p->uid)
-        return refuse(EPROTO, "the segment of process %u belongs to another user than the process", p->pid);
-    if ((st.st_mode & 077) != 0) return refuse(EPROTO, "the segment of process %u is open to other users", p->pid);
+    if (fstat(segment->fd, &st) != 0 || !S_ISREG(st.st_mode))
+        return refuse(EPROTO, "the segment of process %u is no regular file", process->pid);
+    if (st.st_uid != process->uid)
+        return refuse(EPROTO, "the segment of process %u belongs to another user than the process", process->pid);
+    if ((st.st_mode & 077) != 0)
+        return refuse(EPROTO, "the segment of process %u is open to other users", process->pid);
     if (st.st_size < SLAB_SEGMENT_HEADER_BYTES || st.st_size > INT32_MAX)
-        return refuse(EPROTO, "the segment of process %u has an impossible length", p->pid);
-    s->bytes = (size_t)st.st_size;
-    int seals = fcntl(s->fd, F_GET_SEALS);
+        return refuse(EPROTO, "the segment of process %u has an impossible length", process->pid);
+    segment->bytes = (size_t)st.st_size;
+    int seals = fcntl(segment->fd, F_GET_SEALS);
     if (seals < 0 || (seals & F_SEAL_SHRINK) == 0) return 0; /* it could shrink under a mapping */
-    void* map = mmap(NULL, s->bytes, PROT_READ, MAP_SHARED, s->fd, 0);
-    if (map != MAP_FAILED) s->map = map;
+    void* map = mmap(NULL, segment->bytes, PROT_READ, MAP_SHARED, segment->fd, 0);
+    if (map != MAP_FAILED) segment->map = map;
     return 0;
 }
 
@@ -113,16 +114,16 @@ bool tsi_segment_is_far(long mount, long memory, const char* mountinfo) {
 }
 
 /* Returns true if even a stat of an open file may wait on another machine without end. */
-static bool is_far(const TsiProcess* p, const char* name) {
+static bool is_far(const TsiProcess* process, const char* name) {
     char fdinfo[64], mountinfo[64];
-    (void)snprintf(fdinfo, sizeof fdinfo, "/proc/%u/fdinfo/%.16s", p->pid, name);
-    (void)snprintf(mountinfo, sizeof mountinfo, "/proc/%u/mountinfo", p->pid);
+    (void)snprintf(fdinfo, sizeof fdinfo, "/proc/%u/fdinfo/%.16s", process->pid, name);
+    (void)snprintf(mountinfo, sizeof mountinfo, "/proc/%u/mountinfo", process->pid);
     return tsi_segment_is_far(mount_of(fdinfo), memory_mount(), mountinfo);
 }
 
 /* Tries a descriptor of the process. Returns 0 for the segment, -1 for another file, or an errno value with a
  * sentence. */
-static int try_link(SlabSegment* s, const TsiProcess* p, int dir, const char* name) {
+static int try_link(SlabSegment* segment, const TsiProcess* process, int dir, const char* name) {
     char text[512];
     struct stat st;
     ssize_t n = readlinkat(dir, name, text, sizeof text - 1);
@@ -130,49 +131,50 @@ static int try_link(SlabSegment* s, const TsiProcess* p, int dir, const char* na
     text[n] = 0;
     if (strstr(text, "temporal-slab") == NULL || (strstr(text, "/memfd:") != text && strstr(text, "/segment.") == NULL))
         return -1;
-    if (is_far(p, name))
+    if (is_far(process, name))
         return refuse(EPROTO, "what looks like the segment of process %u lies on a file system that may not answer",
-                      p->pid);
+                      process->pid);
     if (fstatat(dir, name, &st, 0) != 0 || !S_ISREG(st.st_mode)) return -1;
-    s->fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (s->fd < 0) return refuse(errno, "the segment of process %u cannot be opened", p->pid);
-    int error = look_at_file(s, p);
-    return error != 0 ? error : tsi_segment_try(s, p);
+    segment->fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (segment->fd < 0) return refuse(errno, "the segment of process %u cannot be opened", process->pid);
+    int error = look_at_file(segment, process);
+    return error != 0 ? error : tsi_segment_try(segment, process);
 }
 
-static void drop(SlabSegment* s) {
-    if (s->map != NULL) (void)munmap((void*)(uintptr_t)s->map, s->bytes); /* const for us only */
-    if (s->memory != NULL) (void)munmap(s->memory, s->memory_bytes);
-    if (s->fd >= 0) (void)close(s->fd);
-    *s = (SlabSegment){.fd = -1};
+static void drop(SlabSegment* segment) {
+    if (segment->map != NULL) (void)munmap((void*)(uintptr_t)segment->map, segment->bytes); /* const for us only */
+    if (segment->memory != NULL) (void)munmap(segment->memory, segment->memory_bytes);
+    if (segment->fd >= 0) (void)close(segment->fd);
+    *segment = (SlabSegment){.fd = -1};
 }
 
 /* Finds the segment among the descriptors. Returns 0, or the last complaint; ENOENT if there was none. */
-static int find(SlabSegment* s, const TsiProcess* p, DIR* links) {
+static int find(SlabSegment* segment, const TsiProcess* process, DIR* links) {
     int complaint = 0;
     for (struct dirent* e; (e = readdir(links)) != NULL;) {
         if (e->d_name[0] == '.') continue;
-        int result = try_link(s, p, dirfd(links), e->d_name);
+        int result = try_link(segment, process, dirfd(links), e->d_name);
         if (result == 0) return 0;
-        drop(s);
+        drop(segment);
         if (result > 0) complaint = result;
     }
     if (complaint != 0) return complaint;
-    return refuse(ENOENT, "process %u shows no statistics: it has no allocator with the option segment=1", p->pid);
+    return refuse(ENOENT, "process %u shows no statistics: it has no allocator with the option segment=1",
+                  process->pid);
 }
 
-static int open_of(SlabSegment* s, uint32_t pid) {
-    TsiProcess p;
+static int open_of(SlabSegment* segment, uint32_t pid) {
+    TsiProcess process;
     char path[64];
-    if (!tsi_process_poll(pid, &p)) return refuse(ESRCH, "there is no process %u", pid);
-    if (p.uid != geteuid() && geteuid() != 0) return refuse(EACCES, "process %u is another user's", pid);
+    if (!tsi_process_poll(pid, &process)) return refuse(ESRCH, "there is no process %u", pid);
+    if (process.uid != geteuid() && geteuid() != 0) return refuse(EACCES, "process %u is another user's", pid);
     (void)snprintf(path, sizeof path, "/proc/%u/fd", pid);
     DIR* links = opendir(path);
     if (links == NULL) return refuse(errno, "the open files of process %u cannot be seen", pid);
-    s->pid = pid;
-    int error = find(s, &p, links);
+    segment->pid = pid;
+    int error = find(segment, &process, links);
     (void)closedir(links);
-    s->pid = pid;
+    segment->pid = pid;
     return error;
 }
 
@@ -180,28 +182,30 @@ SlabSegment* slab_segment_open(uint32_t pid) {
     SlabSegment found = {.fd = -1};
     tsi_process_init();
     int error = open_of(&found, pid);
-    SlabSegment* s = error == 0 ? malloc(sizeof *s) : NULL;
-    if (s == NULL) {
+    SlabSegment* segment = error == 0 ? malloc(sizeof *segment) : NULL;
+    if (segment == NULL) {
         drop(&found);
         if (error == 0) error = refuse(ENOMEM, "no memory to read the segment of process %u", pid);
         errno = error;
         return NULL;
     }
-    *s = found;
+    *segment = found;
     tsi_clear_error();
-    return s;
+    return segment;
 }
 
-void slab_segment_close(SlabSegment* s) {
-    if (s == NULL) return;
-    drop(s);
-    free(s);
+void slab_segment_close(SlabSegment* segment) {
+    if (segment == NULL) return;
+    drop(segment);
+    free(segment);
 }
 
-SlabProcessState slab_segment_process(const SlabSegment* s) {
-    TsiProcess p;
-    if (s == NULL || !tsi_process_poll(s->pid, &p) || p.start_time != s->header.start_time) return SLAB_PROCESS_ENDED;
-    return p.stopped ? SLAB_PROCESS_STOPPED : SLAB_PROCESS_RUNNING;
+SlabProcessState slab_segment_process(const SlabSegment* segment) {
+    TsiProcess process;
+    if (segment == NULL || !tsi_process_poll(segment->pid, &process) ||
+        process.start_time != segment->header.start_time)
+        return SLAB_PROCESS_ENDED;
+    return process.stopped ? SLAB_PROCESS_STOPPED : SLAB_PROCESS_RUNNING;
 }
 
 bool slab_segment_alive(const SlabSegment* s) { return slab_segment_process(s) != SLAB_PROCESS_ENDED; }

@@ -19,11 +19,11 @@ enum { TRIES = 16, ROWS_MOST = 1 << 16 };
 
 /* ---- copies ---- */
 
-bool tsi_segment_copy(const SlabSegment* s, uint64_t offset, void* to, size_t bytes) {
-    if (((offset | bytes) & 7) != 0 || offset > s->bytes || bytes > s->bytes - offset) return false;
-    if (s->map != NULL) {
+bool tsi_segment_copy(const SlabSegment* segment, uint64_t offset, void* to, size_t bytes) {
+    if (((offset | bytes) & 7) != 0 || offset > segment->bytes || bytes > segment->bytes - offset) return false;
+    if (segment->map != NULL) {
         uint8_t* out = to;
-        _Atomic uint64_t* from = (_Atomic uint64_t*)(uintptr_t)(s->map + offset);
+        _Atomic uint64_t* from = (_Atomic uint64_t*)(uintptr_t)(segment->map + offset);
         for (size_t n = 0; n < bytes / sizeof(uint64_t); n++) {
             uint64_t v =
                 tsi_load_acquire(&from[n]); /* pairs with the writer's releases: P2 and P3 in stats/segment.c */
@@ -32,7 +32,7 @@ bool tsi_segment_copy(const SlabSegment* s, uint64_t offset, void* to, size_t by
         return true;
     }
     for (size_t at = 0; at < bytes;) {
-        ssize_t got = pread(s->fd, (char*)to + at, bytes - at, (off_t)(offset + at));
+        ssize_t got = pread(segment->fd, (char*)to + at, bytes - at, (off_t)(offset + at));
         if (got == 0 || (got < 0 && errno != EINTR)) return false;
         if (got > 0) at += (size_t)got;
     }
@@ -46,178 +46,182 @@ static int refuse(const char* what, uint32_t pid) {
     return EPROTO;
 }
 
-static int header_check(SlabSegment* s, const TsiProcess* p) {
-    SlabSegmentHeader* h = &s->header;
+static int header_check(SlabSegment* segment, const TsiProcess* process) {
+    SlabSegmentHeader* h = &segment->header;
     char boot[64];
-    if (!tsi_segment_copy(s, 0, h, sizeof *h)) return refuse("it has no header", p->pid);
+    if (!tsi_segment_copy(segment, 0, h, sizeof *h)) return refuse("it has no header", process->pid);
     if (memcmp(h->magic, SLAB_SEGMENT_MAGIC, sizeof h->magic) != 0)
-        return refuse("it does not begin like one, or is being made", p->pid);
+        return refuse("it does not begin like one, or is being made", process->pid);
     if (h->endian != SLAB_SEGMENT_ENDIAN || h->major != SLAB_SEGMENT_MAJOR) {
-        tsi_set_error("the segment of process %u is of another kind (major version %u, this is %u)", p->pid, h->major,
-                      SLAB_SEGMENT_MAJOR);
+        tsi_set_error("the segment of process %u is of another kind (major version %u, this is %u)", process->pid,
+                      h->major, SLAB_SEGMENT_MAJOR);
         return EPROTONOSUPPORT;
     }
-    if (h->header_bytes < sizeof *h || h->total_bytes != s->bytes)
-        return refuse("its length is not what it says", p->pid);
-    if (h->pid != p->inner_pid || h->start_time != p->start_time)
+    if (h->header_bytes < sizeof *h || h->total_bytes != segment->bytes)
+        return refuse("its length is not what it says", process->pid);
+    if (h->pid != process->inner_pid || h->start_time != process->start_time)
         return TSI_SEGMENT_FOREIGN; /* a segment that the process reads, or has inherited */
     bool known = strlen(tsi_os_read_text("/proc/sys/kernel/random/boot_id", boot, sizeof boot)) >= 36;
     if (known && h->boot_id[0] != 0 && memcmp(boot, h->boot_id, 36) != 0)
-        return refuse("it is of another boot", p->pid);
+        return refuse("it is of another boot", process->pid);
     return 0;
 }
 
-static bool table_fits(const SlabSegment* s, const SlabSegmentTable* t, size_t row) {
+static bool table_fits(const SlabSegment* segment, const SlabSegmentTable* t, size_t row) {
     return t->count != 0 && t->count <= ROWS_MOST && t->stride >= row && ((t->offset | t->stride) & 7) == 0 &&
-           t->offset <= s->bytes &&
-           (uint64_t)t->count * t->stride <= s->bytes - t->offset; /* 32 bits by 17: no overflow */
+           t->offset <= segment->bytes &&
+           (uint64_t)t->count * t->stride <= segment->bytes - t->offset; /* 32 bits by 17: no overflow */
 }
 
 static bool is_text(const char* text, size_t n) { return memchr(text, 0, n) != NULL; }
 
-static bool scope_fits(const SlabSegment* s, const SlabSegmentScope* c, size_t* end) {
-    uint64_t head = sizeof(SlabSegmentBuffer) + (uint64_t)s->scope_count * sizeof(SlabSegmentRows);
+static bool scope_fits(const SlabSegment* segment, const SlabSegmentScope* c, size_t* end) {
+    uint64_t head = sizeof(SlabSegmentBuffer) + (uint64_t)segment->scope_count * sizeof(SlabSegmentRows);
     if (!is_text(c->name, sizeof c->name) || !is_text(c->key, sizeof c->key) || !is_text(c->labels, sizeof c->labels))
         return false;
     if (c->form > SLAB_SEGMENT_ARRAY || ((c->offset | c->row_bytes) & 7) != 0 || c->offset < head ||
-        c->offset > s->bytes)
+        c->offset > segment->bytes)
         return false;
     uint64_t rows = (uint64_t)c->capacity * c->row_bytes; /* 32 bits by 32: no overflow */
-    if (rows > s->bytes - c->offset || (c->row_bytes == 0 && c->capacity != 0)) return false;
+    if (rows > segment->bytes - c->offset || (c->row_bytes == 0 && c->capacity != 0)) return false;
     if (c->offset + rows > *end) *end = (size_t)(c->offset + rows);
     return true;
 }
 
-static bool metric_fits(const SlabSegment* s, const SlabSegmentMetric* m) {
+static bool metric_fits(const SlabSegment* segment, const SlabSegmentMetric* m) {
     if (!is_text(m->name, sizeof m->name) || !is_text(m->family, sizeof m->family) || !is_text(m->help, sizeof m->help))
         return false;
-    if (m->scope >= s->scope_count || ((m->offset | m->bytes) & 7) != 0 || m->bytes == 0) return false;
+    if (m->scope >= segment->scope_count || ((m->offset | m->bytes) & 7) != 0 || m->bytes == 0) return false;
     if (m->type < SLAB_SEGMENT_STRING && m->bytes != 8) return false;
     if (m->type == SLAB_SEGMENT_STATE && m->bytes != 8) return false;
-    return (uint64_t)m->offset + m->bytes <= s->scopes[m->scope].row_bytes;
+    return (uint64_t)m->offset + m->bytes <= segment->scopes[m->scope].row_bytes;
 }
 
-static bool row_copy(const SlabSegment* s, const SlabSegmentTable* t, uint32_t n, void* to, size_t bytes) {
-    return tsi_segment_copy(s, t->offset + (uint64_t)n * t->stride, to, bytes);
+static bool row_copy(const SlabSegment* segment, const SlabSegmentTable* t, uint32_t n, void* to, size_t bytes) {
+    return tsi_segment_copy(segment, t->offset + (uint64_t)n * t->stride, to, bytes);
 }
 
-static bool tables_copy(SlabSegment* s) {
-    const SlabSegmentHeader* h = &s->header;
-    SlabSegmentScope* c = s->scopes;
-    SlabSegmentMetric* m = s->metrics;
-    s->copy_bytes = sizeof(SlabSegmentBuffer) + s->scope_count * sizeof(SlabSegmentRows);
-    for (uint32_t n = 0; n < s->scope_count; n++)
-        if (!row_copy(s, &h->scopes, n, &c[n], sizeof *c) || !scope_fits(s, &c[n], &s->copy_bytes)) return false;
-    for (uint32_t n = 0; n < s->metric_count; n++)
-        if (!row_copy(s, &h->metrics, n, &m[n], sizeof *m) || !metric_fits(s, &m[n])) return false;
+static bool tables_copy(SlabSegment* segment) {
+    const SlabSegmentHeader* h = &segment->header;
+    SlabSegmentScope* c = segment->scopes;
+    SlabSegmentMetric* m = segment->metrics;
+    segment->copy_bytes = sizeof(SlabSegmentBuffer) + segment->scope_count * sizeof(SlabSegmentRows);
+    for (uint32_t n = 0; n < segment->scope_count; n++)
+        if (!row_copy(segment, &h->scopes, n, &c[n], sizeof *c) || !scope_fits(segment, &c[n], &segment->copy_bytes))
+            return false;
+    for (uint32_t n = 0; n < segment->metric_count; n++)
+        if (!row_copy(segment, &h->metrics, n, &m[n], sizeof *m) || !metric_fits(segment, &m[n])) return false;
     return true;
 }
 
-int tsi_segment_try(SlabSegment* s, const TsiProcess* p) {
-    const SlabSegmentHeader* h = &s->header;
-    int error = header_check(s, p);
+int tsi_segment_try(SlabSegment* segment, const TsiProcess* process) {
+    const SlabSegmentHeader* h = &segment->header;
+    int error = header_check(segment, process);
     if (error != 0) return error;
-    if (!table_fits(s, &h->scopes, sizeof(SlabSegmentScope)) ||
-        !table_fits(s, &h->metrics, sizeof(SlabSegmentMetric)) || !table_fits(s, &h->slots, sizeof(SlabSegmentSlot)))
-        return refuse("a table is not within it", p->pid);
+    if (!table_fits(segment, &h->scopes, sizeof(SlabSegmentScope)) ||
+        !table_fits(segment, &h->metrics, sizeof(SlabSegmentMetric)) ||
+        !table_fits(segment, &h->slots, sizeof(SlabSegmentSlot)))
+        return refuse("a table is not within it", process->pid);
 
-    s->scope_count = h->scopes.count;
-    s->metric_count = h->metrics.count;
-    s->slot_count = h->slots.count;
-    size_t scopes = s->scope_count * sizeof *s->scopes, metrics = s->metric_count * sizeof *s->metrics;
-    s->memory_bytes =
-        scopes + metrics + s->bytes; /* a buffer is no longer than the segment; untouched pages cost nothing */
+    segment->scope_count = h->scopes.count;
+    segment->metric_count = h->metrics.count;
+    segment->slot_count = h->slots.count;
+    size_t scopes = segment->scope_count * sizeof *segment->scopes,
+           metrics = segment->metric_count * sizeof *segment->metrics;
+    segment->memory_bytes =
+        scopes + metrics + segment->bytes; /* a buffer is no longer than the segment; untouched pages cost nothing */
 
     void* memory =
-        mmap(NULL, s->memory_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        mmap(NULL, segment->memory_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) {
-        tsi_set_error("no memory to read the segment of process %u", p->pid);
+        tsi_set_error("no memory to read the segment of process %u", process->pid);
         return ENOMEM;
     }
 
-    s->memory = memory;
-    s->scopes = memory;
-    s->metrics = (SlabSegmentMetric*)(void*)((char*)memory + scopes);
-    s->copy = (uint64_t*)(void*)((char*)memory + scopes + metrics);
-    return tables_copy(s) ? 0 : refuse("a row of its tables makes no sense", p->pid);
+    segment->memory = memory;
+    segment->scopes = memory;
+    segment->metrics = (SlabSegmentMetric*)(void*)((char*)memory + scopes);
+    segment->copy = (uint64_t*)(void*)((char*)memory + scopes + metrics);
+    return tables_copy(segment) ? 0 : refuse("a row of its tables makes no sense", process->pid);
 }
 
-bool slab_segment_header(SlabSegment* s, SlabSegmentHeader* out) {
-    return s != NULL && out != NULL && tsi_segment_copy(s, 0, out, sizeof *out);
+bool slab_segment_header(SlabSegment* segment, SlabSegmentHeader* out) {
+    return segment != NULL && out != NULL && tsi_segment_copy(segment, 0, out, sizeof *out);
 }
-uint32_t slab_segment_scopes(const SlabSegment* s, const SlabSegmentScope** rows) {
-    if (rows != NULL) *rows = s != NULL ? s->scopes : NULL;
-    return s != NULL ? s->scope_count : 0;
+uint32_t slab_segment_scopes(const SlabSegment* segment, const SlabSegmentScope** rows) {
+    if (rows != NULL) *rows = segment != NULL ? segment->scopes : NULL;
+    return segment != NULL ? segment->scope_count : 0;
 }
-uint32_t slab_segment_metrics(const SlabSegment* s, const SlabSegmentMetric** rows) {
-    if (rows != NULL) *rows = s != NULL ? s->metrics : NULL;
-    return s != NULL ? s->metric_count : 0;
+uint32_t slab_segment_metrics(const SlabSegment* segment, const SlabSegmentMetric** rows) {
+    if (rows != NULL) *rows = segment != NULL ? segment->metrics : NULL;
+    return segment != NULL ? segment->metric_count : 0;
 }
 uint32_t slab_segment_slots(const SlabSegment* s) { return s != NULL ? s->slot_count : 0; }
 
 /* ---- publications ---- */
 
-static const SlabSegmentRows* counts(const SlabSegment* s) {
-    return (const SlabSegmentRows*)(const void*)((const char*)s->copy + sizeof(SlabSegmentBuffer));
+static const SlabSegmentRows* counts(const SlabSegment* segment) {
+    return (const SlabSegmentRows*)(const void*)((const char*)segment->copy + sizeof(SlabSegmentBuffer));
 }
 
-static bool counts_fit(const SlabSegment* s) {
-    for (uint32_t n = 0; n < s->scope_count; n++)
-        if (counts(s)[n].count > s->scopes[n].capacity ||
-            (s->scopes[n].form != SLAB_SEGMENT_ARRAY && counts(s)[n].count != 1))
+static bool counts_fit(const SlabSegment* segment) {
+    for (uint32_t n = 0; n < segment->scope_count; n++)
+        if (counts(segment)[n].count > segment->scopes[n].capacity ||
+            (segment->scopes[n].form != SLAB_SEGMENT_ARRAY && counts(segment)[n].count != 1))
             return false;
     return true;
 }
 
-static SlabSegmentResult read_once(SlabSegment* s, uint64_t at, SlabSegmentSlot* slot) {
+static SlabSegmentResult read_once(SlabSegment* segment, uint64_t at, SlabSegmentSlot* slot) {
     SlabSegmentSlot after;
-    if (!tsi_segment_copy(s, at, slot, sizeof *slot)) return SLAB_SEGMENT_INCONSISTENT;
+    if (!tsi_segment_copy(segment, at, slot, sizeof *slot)) return SLAB_SEGMENT_INCONSISTENT;
     uint64_t n = slot->sequence / 2;
     if (slot->state == SLAB_SEGMENT_FREE || n == 0) return SLAB_SEGMENT_NOTHING;
-    if (slot->buffer_bytes < s->copy_bytes || slot->state > SLAB_SEGMENT_ENDED) return SLAB_SEGMENT_INCONSISTENT;
-    if (!tsi_segment_copy(s, slot->buffer[n & 1], s->copy, s->copy_bytes)) return SLAB_SEGMENT_INCONSISTENT;
-    if (!tsi_segment_copy(s, at, &after, sizeof after)) return SLAB_SEGMENT_INCONSISTENT;
-    const SlabSegmentBuffer* b = (const SlabSegmentBuffer*)(const void*)s->copy;
+    if (slot->buffer_bytes < segment->copy_bytes || slot->state > SLAB_SEGMENT_ENDED) return SLAB_SEGMENT_INCONSISTENT;
+    if (!tsi_segment_copy(segment, slot->buffer[n & 1], segment->copy, segment->copy_bytes))
+        return SLAB_SEGMENT_INCONSISTENT;
+    if (!tsi_segment_copy(segment, at, &after, sizeof after)) return SLAB_SEGMENT_INCONSISTENT;
+    const SlabSegmentBuffer* b = (const SlabSegmentBuffer*)(const void*)segment->copy;
     if (after.sequence - 2 * n > 2 || b->number != n) return SLAB_SEGMENT_INCONSISTENT; /* P3; also when it went back */
     if (b->serial != slot->serial) return SLAB_SEGMENT_NOTHING; /* slot taken anew, or just now: tried again */
-    return counts_fit(s) ? SLAB_SEGMENT_OK : SLAB_SEGMENT_INCONSISTENT;
+    return counts_fit(segment) ? SLAB_SEGMENT_OK : SLAB_SEGMENT_INCONSISTENT;
 }
 
-SlabSegmentResult slab_segment_read(SlabSegment* s, uint32_t slot, SlabSegmentView* out) {
+SlabSegmentResult slab_segment_read(SlabSegment* segment, uint32_t slot, SlabSegmentView* out) {
     SlabSegmentSlot row;
     if (out != NULL) memset(out, 0, sizeof *out);
-    if (s == NULL || slot >= s->slot_count) return SLAB_SEGMENT_NOTHING;
+    if (segment == NULL || slot >= segment->slot_count) return SLAB_SEGMENT_NOTHING;
     SlabSegmentResult result = SLAB_SEGMENT_NOTHING;
-    s->filled = false;
+    segment->filled = false;
     row.state = SLAB_SEGMENT_FREE;
-    for (unsigned tries = 0; tries < TRIES && !s->filled; tries++) {
-        result = read_once(s, s->header.slots.offset + (uint64_t)slot * s->header.slots.stride, &row);
-        s->filled = result == SLAB_SEGMENT_OK;
+    for (unsigned tries = 0; tries < TRIES && !segment->filled; tries++) {
+        result = read_once(segment, segment->header.slots.offset + (uint64_t)slot * segment->header.slots.stride, &row);
+        segment->filled = result == SLAB_SEGMENT_OK;
         if (result == SLAB_SEGMENT_NOTHING && (row.state == SLAB_SEGMENT_FREE || row.sequence < 2)) break;
     }
-    s->slot = slot;
-    s->state = (uint32_t)row.state;
-    s->changed = row.state == SLAB_SEGMENT_LIVE && row.changed != 0;
-    if (!s->filled || out == NULL) return result;
-    const SlabSegmentBuffer* b = (const SlabSegmentBuffer*)(const void*)s->copy;
+    segment->slot = slot;
+    segment->state = (uint32_t)row.state;
+    segment->changed = row.state == SLAB_SEGMENT_LIVE && row.changed != 0;
+    if (!segment->filled || out == NULL) return result;
+    const SlabSegmentBuffer* b = (const SlabSegmentBuffer*)(const void*)segment->copy;
     *out = (SlabSegmentView){slot,        (uint32_t)row.state, b->serial,   b->number,
-                             b->begun_ns, row.published_ns,    row.cost_ns, s->changed};
+                             b->begun_ns, row.published_ns,    row.cost_ns, segment->changed};
     return result;
 }
 
-SlabSegmentRows slab_segment_rows(const SlabSegment* s, uint32_t scope) {
-    if (s == NULL || !s->filled || scope >= s->scope_count) return (SlabSegmentRows){0, 0};
-    return counts(s)[scope];
+SlabSegmentRows slab_segment_rows(const SlabSegment* segment, uint32_t scope) {
+    if (segment == NULL || !segment->filled || scope >= segment->scope_count) return (SlabSegmentRows){0, 0};
+    return counts(segment)[scope];
 }
 
-bool slab_segment_value(const SlabSegment* s, uint32_t metric, uint32_t row, SlabSegmentValue* out) {
+bool slab_segment_value(const SlabSegment* segment, uint32_t metric, uint32_t row, SlabSegmentValue* out) {
     if (out == NULL) return false;
     *out = (SlabSegmentValue){0};
-    if (s == NULL || !s->filled || metric >= s->metric_count) return false;
-    const SlabSegmentMetric* m = &s->metrics[metric];
-    const SlabSegmentScope* c = &s->scopes[m->scope];
-    if (row >= counts(s)[m->scope].count) return false;
-    char* at = (char*)s->copy + c->offset + (size_t)row * c->row_bytes + m->offset;
+    if (segment == NULL || !segment->filled || metric >= segment->metric_count) return false;
+    const SlabSegmentMetric* m = &segment->metrics[metric];
+    const SlabSegmentScope* c = &segment->scopes[m->scope];
+    if (row >= counts(segment)[m->scope].count) return false;
+    char* at = (char*)segment->copy + c->offset + (size_t)row * c->row_bytes + m->offset;
     if (m->type == SLAB_SEGMENT_STRING) {
         at[m->bytes - 1] = 0; /* in our copy */
         out->text = at;

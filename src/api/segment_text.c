@@ -14,50 +14,52 @@
 #define NONE UINT32_MAX
 
 /* Returns the section's scope in the segment. */
-static uint32_t scope_of(const SlabSegment* s, TsiSection section) {
-    for (uint32_t n = 0; n < s->scope_count; n++)
-        if (strcmp(s->scopes[n].name, tsi_sections[section].name) == 0) return n;
+static uint32_t scope_of(const SlabSegment* segment, TsiSection section) {
+    for (uint32_t n = 0; n < segment->scope_count; n++)
+        if (strcmp(segment->scopes[n].name, tsi_sections[section].name) == 0) return n;
     return NONE;
 }
 
-static uint32_t metric_of(const SlabSegment* s, uint32_t scope, const char* key) {
-    for (uint32_t n = 0; n < s->metric_count; n++)
-        if (s->metrics[n].scope == scope && strcmp(s->metrics[n].name, key) == 0) return n;
+static uint32_t metric_of(const SlabSegment* segment, uint32_t scope, const char* key) {
+    for (uint32_t n = 0; n < segment->metric_count; n++)
+        if (segment->metrics[n].scope == scope && strcmp(segment->metrics[n].name, key) == 0) return n;
     return NONE;
 }
 
-static void set_field(const TsiMetric* m, const SlabSegmentValue* v, char* at) {
+static void set_field(const TsiMetric* metric, const SlabSegmentValue* v, char* at) {
     uint32_t word = v->u > UINT32_MAX ? UINT32_MAX : (uint32_t)v->u;
-    if (m->type == SLAB_SEGMENT_STRING) memcpy(at, v->text, strnlen(v->text, m->bytes - 1u));
-    else if (tsi_metric_is_array(m))
+    if (metric->type == SLAB_SEGMENT_STRING) memcpy(at, v->text, strnlen(v->text, metric->bytes - 1u));
+    else if (tsi_metric_is_array(metric))
         memcpy(at, v->counts,
-               (v->entries < tsi_metric_entries(m) ? v->entries : tsi_metric_entries(m)) * sizeof(uint64_t));
-    else if (m->type == SLAB_SEGMENT_F64) memcpy(at, &v->f, sizeof v->f);
-    else if (m->type == SLAB_SEGMENT_U64) memcpy(at, &v->u, sizeof v->u);
+               (v->entries < tsi_metric_entries(metric) ? v->entries : tsi_metric_entries(metric)) * sizeof(uint64_t));
+    else if (metric->type == SLAB_SEGMENT_F64) memcpy(at, &v->f, sizeof v->f);
+    else if (metric->type == SLAB_SEGMENT_U64) memcpy(at, &v->u, sizeof v->u);
     else memcpy(at, &word, sizeof word);
 }
 
 /* Returns true if a value still has the metric's kind, which a later version may change. */
-static bool same_kind(const TsiMetric* m, uint32_t type) {
-    if (m->type == SLAB_SEGMENT_STRING || type == SLAB_SEGMENT_STRING) return m->type == type;
-    if (m->type == SLAB_SEGMENT_F64 || type == SLAB_SEGMENT_F64) return m->type == type;
-    return tsi_metric_is_array(m) == (type > SLAB_SEGMENT_STATE);
+static bool same_kind(const TsiMetric* metric, uint32_t type) {
+    if (metric->type == SLAB_SEGMENT_STRING || type == SLAB_SEGMENT_STRING) return metric->type == type;
+    if (metric->type == SLAB_SEGMENT_F64 || type == SLAB_SEGMENT_F64) return metric->type == type;
+    return tsi_metric_is_array(metric) == (type > SLAB_SEGMENT_STATE);
 }
 
 /* Fills a section of the report: as many rows as the copy has, or a single row where a report has one, whatever form
  * the segment gives it. report has room for them. */
-static void fill_section(const SlabSegment* s, TsiReport* report, TsiSection section, uint32_t scope) {
+static void fill_section(const SlabSegment* segment, TsiReport* report, TsiSection section, uint32_t scope) {
     TsiRows rows = tsi_report_rows(report, section);
-    uint32_t count = (uint32_t)slab_segment_rows(s, scope).count; /* rows.count may be a field that was just set */
+    uint32_t count =
+        (uint32_t)slab_segment_rows(segment, scope).count; /* rows.count may be a field that was just set */
     if (tsi_sections[section].form != SLAB_SEGMENT_ARRAY && count > 1) count = 1;
     for (unsigned i = 0; i < TSI_METRICS; i++) {
-        const TsiMetric* m = &tsi_metrics[i];
-        uint32_t at = m->section == section && m->derive == NULL ? metric_of(s, scope, m->key) : NONE;
-        if (at == NONE || !same_kind(m, s->metrics[at].type)) continue;
+        const TsiMetric* metric = &tsi_metrics[i];
+        uint32_t at =
+            metric->section == section && metric->derive == NULL ? metric_of(segment, scope, metric->key) : NONE;
+        if (at == NONE || !same_kind(metric, segment->metrics[at].type)) continue;
         for (uint32_t n = 0; n < count; n++) {
             SlabSegmentValue v;
-            if (slab_segment_value(s, at, n, &v))
-                set_field(m, &v, (char*)(uintptr_t)rows.first + n * rows.bytes + m->offset);
+            if (slab_segment_value(segment, at, n, &v))
+                set_field(metric, &v, (char*)(uintptr_t)rows.first + n * rows.bytes + metric->offset);
         }
     }
 }
@@ -71,27 +73,27 @@ static void within_bounds(TsiReport* report) {
 
 /* Sets the figures that the reader alone knows: the age of the publication, whether it is the latest, and the process's
  * state. */
-static void set_ages(const SlabSegment* s, TsiReport* report) {
+static void set_ages(const SlabSegment* segment, TsiReport* report) {
     static const char* const words[] = {"running", "stopped", "ended"};
     uint64_t now = tsi_os.now_ns();
-    SlabProcessState state = s->state == SLAB_SEGMENT_ENDED ? SLAB_PROCESS_ENDED : slab_segment_process(s);
+    SlabProcessState state = segment->state == SLAB_SEGMENT_ENDED ? SLAB_PROCESS_ENDED : slab_segment_process(segment);
     memset(report->process_state, 0, sizeof report->process_state);
     memcpy(report->process_state, words[state], strlen(words[state]));
-    report->allocator = s->slot;
-    report->changed_since = s->changed;
+    report->allocator = segment->slot;
+    report->changed_since = segment->changed;
     report->figures_age_ns = now > report->figures_ns ? now - report->figures_ns : 0;
     report->phases_age_ns = now > report->phases_ns ? now - report->phases_ns : 0;
 }
 
-static bool report_make(const SlabSegment* s, TsiReport* report) {
+static bool report_make(const SlabSegment* segment, TsiReport* report) {
     uint32_t scopes[TSI_SECTIONS], counts[TSI_SECTIONS] = {0};
     memset(report, 0, sizeof *report);
     report->mapping_bytes = 1;
 
     for (unsigned n = 0; n < TSI_SECTIONS; n++) {
-        scopes[n] = scope_of(s, (TsiSection)n);
+        scopes[n] = scope_of(segment, (TsiSection)n);
         if (scopes[n] == NONE || tsi_sections[n].form != SLAB_SEGMENT_ARRAY) continue;
-        counts[n] = (uint32_t)slab_segment_rows(s, scopes[n]).count; /* below 2^32 by its capacity */
+        counts[n] = (uint32_t)slab_segment_rows(segment, scopes[n]).count; /* below 2^32 by its capacity */
         report->mapping_bytes += counts[n] * tsi_sections[n].row_bytes;
     }
 
@@ -104,40 +106,40 @@ static bool report_make(const SlabSegment* s, TsiReport* report) {
     }
 
     for (unsigned n = 0; n < TSI_SECTIONS; n++)
-        if (scopes[n] != NONE) fill_section(s, report, (TsiSection)n, scopes[n]);
+        if (scopes[n] != NONE) fill_section(segment, report, (TsiSection)n, scopes[n]);
     within_bounds(report);
-    set_ages(s, report);
+    set_ages(segment, report);
     return true;
 }
 
-static bool write_copy(const SlabSegment* s, TsiWriteFn write, void* ctx,
+static bool write_copy(const SlabSegment* segment, TsiWriteFn write, void* ctx,
                        bool (*text)(const TsiReport*, TsiWriteFn, void*)) {
     TsiReport report;
-    if (s == NULL || !s->filled || write == NULL) return errno = EINVAL, false;
-    if (!report_make(s, &report)) return false;
+    if (segment == NULL || !segment->filled || write == NULL) return errno = EINVAL, false;
+    if (!report_make(segment, &report)) return false;
     bool whole = text(&report, write, ctx);
     tsi_report_drop(&report);
     return whole;
 }
 
-bool slab_segment_json(const SlabSegment* s, TsiWriteFn write, void* ctx) {
-    return write_copy(s, write, ctx, tsi_report_json);
+bool slab_segment_json(const SlabSegment* segment, TsiWriteFn write, void* ctx) {
+    return write_copy(segment, write, ctx, tsi_report_json);
 }
 
-bool slab_segment_prometheus(const SlabSegment* s, TsiWriteFn write, void* ctx) {
-    return write_copy(s, write, ctx, tsi_report_prometheus);
+bool slab_segment_prometheus(const SlabSegment* segment, TsiWriteFn write, void* ctx) {
+    return write_copy(segment, write, ctx, tsi_report_prometheus);
 }
 
 /* Reads all live allocators and writes them as one document. */
-static bool write_all(SlabSegment* s, TsiWriteFn write, void* ctx,
+static bool write_all(SlabSegment* segment, TsiWriteFn write, void* ctx,
                       bool (*text)(const TsiReport*, unsigned, TsiWriteFn, void*)) {
     TsiReport reports[SLAB_SEGMENT_SLOTS];
     unsigned count = 0;
-    bool whole = s != NULL && write != NULL;
+    bool whole = segment != NULL && write != NULL;
     if (!whole) return errno = EINVAL, false;
-    for (uint32_t n = 0; n < slab_segment_slots(s) && count < SLAB_SEGMENT_SLOTS && whole; n++) {
-        if (slab_segment_read(s, n, NULL) != SLAB_SEGMENT_OK || s->state != SLAB_SEGMENT_LIVE) continue;
-        whole = report_make(s, &reports[count]);
+    for (uint32_t n = 0; n < slab_segment_slots(segment) && count < SLAB_SEGMENT_SLOTS && whole; n++) {
+        if (slab_segment_read(segment, n, NULL) != SLAB_SEGMENT_OK || segment->state != SLAB_SEGMENT_LIVE) continue;
+        whole = report_make(segment, &reports[count]);
         count += whole;
     }
     if (whole && count == 0) whole = false, errno = ENOENT;
@@ -146,10 +148,10 @@ static bool write_all(SlabSegment* s, TsiWriteFn write, void* ctx,
     return whole;
 }
 
-bool slab_segment_json_all(SlabSegment* s, TsiWriteFn write, void* ctx) {
-    return write_all(s, write, ctx, tsi_reports_json);
+bool slab_segment_json_all(SlabSegment* segment, TsiWriteFn write, void* ctx) {
+    return write_all(segment, write, ctx, tsi_reports_json);
 }
 
-bool slab_segment_prometheus_all(SlabSegment* s, TsiWriteFn write, void* ctx) {
-    return write_all(s, write, ctx, tsi_reports_prometheus);
+bool slab_segment_prometheus_all(SlabSegment* segment, TsiWriteFn write, void* ctx) {
+    return write_all(segment, write, ctx, tsi_reports_prometheus);
 }

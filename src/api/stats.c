@@ -12,23 +12,23 @@
 #include <string.h>
 
 /* Zeroes *out. Returns the arena to fill it from, or NULL if there is nothing to do. */
-static TsiArena* begin(SlabAllocator* s, void* out, size_t bytes) {
+static TsiArena* begin(SlabAllocator* allocator, void* out, size_t bytes) {
     if (out == NULL) return NULL;
     memset(out, 0, bytes);
-    return tsi_arena(s);
+    return tsi_arena(allocator);
 }
 
 /* Begins like `begin` for a walk over everything: first searches for empty slabs of open phases, if that is due. */
-static TsiArena* begin_walk(SlabAllocator* s, void* out, size_t bytes) {
-    TsiArena* a = begin(s, out, bytes);
+static TsiArena* begin_walk(SlabAllocator* allocator, void* out, size_t bytes) {
+    TsiArena* a = begin(allocator, out, bytes);
     if (a != NULL) tsi_decay_poll(a, tsi_binding_get(a, false));
     return a;
 }
 
 static void add_global(const TsiSlabView* v, void* out) { tsi_tally_global_add(out, v); }
 
-void slab_stats_global(SlabAllocator* s, SlabGlobalStats* out) {
-    TsiArena* a = begin_walk(s, out, sizeof *out);
+void slab_stats_global(SlabAllocator* allocator, SlabGlobalStats* out) {
+    TsiArena* a = begin_walk(allocator, out, sizeof *out);
     if (a == NULL) return;
     tsi_tally_global_begin(a, out);
     out->metadata_bytes = tsi_snapshot_metadata_bytes(a);
@@ -47,42 +47,42 @@ typedef struct Walk {
     TsiRef ref;
 } Walk;
 
-static void add_class(const TsiSlabView* v, void* ctx) {
+static void add_class(const TsiSlabView* view, void* ctx) {
     Walk* w = ctx;
     TsiRegionTally region;
-    tsi_tally_region(w->a, v, &region);
-    tsi_tally_class_add(w->a, w->out, v, &region);
+    tsi_tally_region(w->a, view, &region);
+    tsi_tally_class_add(w->a, w->out, view, &region);
 }
 
-void slab_stats_class(SlabAllocator* s, uint32_t index, SlabClassStats* out) {
-    TsiArena* a = begin_walk(s, out, sizeof *out);
+void slab_stats_class(SlabAllocator* allocator, uint32_t index, SlabClassStats* out) {
+    TsiArena* a = begin_walk(allocator, out, sizeof *out);
     if (a == NULL || tsi_class_number(index) == 0) return;
     tsi_tally_class_begin(a, index, out);
     tsi_snapshot_slabs(a, add_class, &(Walk){.a = a, .out = out});
     tsi_tally_class_end(out);
 }
 
-static void add_epoch(const TsiSlabView* v, void* ctx) {
+static void add_epoch(const TsiSlabView* view, void* ctx) {
     Walk* w = ctx;
     SlabEpochStats* out = w->out;
-    if (v->ref != w->ref) return;
+    if (view->ref != w->ref) return;
     TsiRegionTally region;
-    tsi_tally_region(w->a, v, &region);
-    out->alloc_count += tsi_tally_live_of(v, &region, w->cls);
-    if (tsi_class_row(v->cls) != w->cls) return;
-    out->estimated_rss_bytes += v->bytes;
-    if (v->sum.live.objects == 0) {
+    tsi_tally_region(w->a, view, &region);
+    out->alloc_count += tsi_tally_live_of(view, &region, w->cls);
+    if (tsi_class_row(view->cls) != w->cls) return;
+    out->estimated_rss_bytes += view->bytes;
+    if (view->sum.live.objects == 0) {
         out->reclaimable_slab_count++;
-        out->reclaimable_bytes += v->bytes;
-    } else if (tsi_tally_is_full(w->a, v)) {
+        out->reclaimable_bytes += view->bytes;
+    } else if (tsi_tally_is_full(w->a, view)) {
         out->full_slab_count++;
     } else {
         out->partial_slab_count++;
     }
 }
 
-void slab_stats_epoch(SlabAllocator* s, uint32_t index, EpochId epoch, SlabEpochStats* out) {
-    TsiArena* a = begin_walk(s, out, sizeof *out);
+void slab_stats_epoch(SlabAllocator* allocator, uint32_t index, EpochId epoch, SlabEpochStats* out) {
+    TsiArena* a = begin_walk(allocator, out, sizeof *out);
     unsigned cls = tsi_class_number(index);
     TsiRef ref = a != NULL && cls != 0 ? tsi_phases_resolve(&a->phases, epoch) : 0;
     if (ref == 0) return;
@@ -103,14 +103,14 @@ void slab_stats_epoch(SlabAllocator* s, uint32_t index, EpochId epoch, SlabEpoch
     tsi_snapshot_slabs(a, add_epoch, &(Walk){a, out, cls, ref});
 }
 
-void slab_stats_refusals(SlabAllocator* s, SlabRefusals* out) {
-    TsiArena* a = begin(s, out, sizeof *out);
+void slab_stats_refusals(SlabAllocator* allocator, SlabRefusals* out) {
+    TsiArena* a = begin(allocator, out, sizeof *out);
     if (a != NULL) tsi_tally_refusals(a, out);
 }
 
 /* Copies as many rows of a section as there is room for. Returns how many there are. */
-static size_t copy_rows(SlabAllocator* s, TsiSection section, void* out, size_t capacity) {
-    TsiArena* a = tsi_arena(s);
+static size_t copy_rows(SlabAllocator* allocator, TsiSection section, void* out, size_t capacity) {
+    TsiArena* a = tsi_arena(allocator);
     TsiReport report;
     if (a == NULL) return 0;
     tsi_decay_poll(a, tsi_binding_get(a, false));
@@ -122,12 +122,12 @@ static size_t copy_rows(SlabAllocator* s, TsiSection section, void* out, size_t 
     return rows.count;
 }
 
-size_t slab_stats_labels(SlabAllocator* s, SlabLabelStats* out, size_t capacity) {
-    return copy_rows(s, TSI_SECTION_LABEL, out, capacity);
+size_t slab_stats_labels(SlabAllocator* allocator, SlabLabelStats* out, size_t capacity) {
+    return copy_rows(allocator, TSI_SECTION_LABEL, out, capacity);
 }
 
-size_t slab_stats_phases(SlabAllocator* s, SlabPhaseStats* out, size_t capacity) {
-    return copy_rows(s, TSI_SECTION_PHASE, out, capacity);
+size_t slab_stats_phases(SlabAllocator* allocator, SlabPhaseStats* out, size_t capacity) {
+    return copy_rows(allocator, TSI_SECTION_PHASE, out, capacity);
 }
 
 ThreadStats slab_stats_thread(void) {
@@ -147,13 +147,13 @@ ThreadStats slab_stats_thread(void) {
     return out;
 }
 
-void slab_stats_sampling(SlabAllocator* s, SlabSamplingStats* out) {
-    TsiArena* a = begin(s, out, sizeof *out);
+void slab_stats_sampling(SlabAllocator* allocator, SlabSamplingStats* out) {
+    TsiArena* a = begin(allocator, out, sizeof *out);
     if (a != NULL) tsi_tally_sampling(a, out);
 }
 
-void get_perf_counters(SlabAllocator* s, uint32_t size_class, PerfCounters* out) {
-    TsiArena* a = begin(s, out, sizeof *out);
+void get_perf_counters(SlabAllocator* allocator, uint32_t size_class, PerfCounters* out) {
+    TsiArena* a = begin(allocator, out, sizeof *out);
     unsigned cls = tsi_class_number(size_class);
     SlabClassStats c;
     if (a == NULL || cls == 0) return;
@@ -165,9 +165,9 @@ void get_perf_counters(SlabAllocator* s, uint32_t size_class, PerfCounters* out)
 
 enum { TOP_ROWS = 256 };
 
-static bool write_report(SlabAllocator* s, TsiWriteFn write, void* ctx, int each,
+static bool write_report(SlabAllocator* allocator, TsiWriteFn write, void* ctx, int each,
                          bool (*text)(const TsiReport*, TsiWriteFn, void*)) {
-    TsiArena* a = tsi_arena(s);
+    TsiArena* a = tsi_arena(allocator);
     TsiReport report;
     if (a == NULL || write == NULL) return tsi_error_set(EINVAL), false;
     tsi_decay_poll(a, tsi_binding_get(a, false));
@@ -177,36 +177,36 @@ static bool write_report(SlabAllocator* s, TsiWriteFn write, void* ctx, int each
     return whole;
 }
 
-bool slab_stats_json(SlabAllocator* s, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx) {
-    return write_report(s, write, ctx, TOP_ROWS, tsi_report_json);
+bool slab_stats_json(SlabAllocator* allocator, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx) {
+    return write_report(allocator, write, ctx, TOP_ROWS, tsi_report_json);
 }
 
-bool slab_stats_json_all(SlabAllocator* s, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx) {
-    return write_report(s, write, ctx, TSI_ROWS_ALL, tsi_report_json);
+bool slab_stats_json_all(SlabAllocator* allocator, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx) {
+    return write_report(allocator, write, ctx, TSI_ROWS_ALL, tsi_report_json);
 }
 
-bool slab_stats_prometheus(SlabAllocator* s, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx) {
-    return write_report(s, write, ctx, TSI_ROWS_ALL, tsi_report_prometheus);
+bool slab_stats_prometheus(SlabAllocator* allocator, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx) {
+    return write_report(allocator, write, ctx, TSI_ROWS_ALL, tsi_report_prometheus);
 }
 
-bool slab_stats_publish(SlabAllocator* s) {
-    TsiArena* a = tsi_arena(s);
+bool slab_stats_publish(SlabAllocator* allocator) {
+    TsiArena* a = tsi_arena(allocator);
     if (a != NULL) tsi_decay_poll(a, tsi_binding_get(a, false));
     return a != NULL && tsi_segment_publish(a);
 }
 
 /* ---- of one domain ---- */
 
-static void add_to_domain(const TsiSlabView* v, void* ctx) {
+static void add_to_domain(const TsiSlabView* view, void* ctx) {
     SlabDomainStats* out = ctx;
-    out->live_objects += v->sum.live.objects;
-    out->live_bytes += v->sum.live.bytes;
-    out->committed_bytes += v->bytes;
+    out->live_objects += view->sum.live.objects;
+    out->live_bytes += view->sum.live.bytes;
+    out->committed_bytes += view->bytes;
     out->slabs++;
 }
 
-bool epoch_domain_stats(epoch_domain_t* p, SlabDomainStats* out) {
-    TsiDomain* d = tsi_domain_of(p);
+bool epoch_domain_stats(epoch_domain_t* domain, SlabDomainStats* out) {
+    TsiDomain* d = tsi_domain_of(domain);
     if (out == NULL || out->struct_size < sizeof *out)
         return tsi_failed_bool(EINVAL, "set SlabDomainStats.struct_size to sizeof(SlabDomainStats)");
     if (!tsi_domain_usable(d)) return false;

@@ -21,48 +21,48 @@ typedef struct Text {
     size_t room, used; /* used: of the whole text, also of the part without room */
 } Text;
 
-static void add(Text* t, const char* format, ...) __attribute__((format(printf, 2, 3)));
-static void add(Text* t, const char* format, ...) {
+static void add(Text* text, const char* format, ...) __attribute__((format(printf, 2, 3)));
+static void add(Text* text, const char* format, ...) {
     va_list args;
-    size_t at = t->used < t->room ? t->used : t->room;
+    size_t at = text->used < text->room ? text->used : text->room;
     va_start(args, format);
-    int n = vsnprintf(at < t->room ? t->out + at : NULL, t->room - at, format, args);
+    int n = vsnprintf(at < text->room ? text->out + at : NULL, text->room - at, format, args);
     va_end(args);
-    if (n > 0) t->used += (size_t)n;
+    if (n > 0) text->used += (size_t)n;
 }
 
-static void add_epoch(Text* t, const EpochReceipt* receipt) {
+static void add_epoch(Text* text, const EpochReceipt* receipt) {
     char label[sizeof receipt->label];
     size_t n = 0;
     for (; n < sizeof label - 1 && receipt->label[n] != 0; n++)
         label[n] = (unsigned char)receipt->label[n] < ' ' || receipt->label[n] == 0x7f ? '?' : receipt->label[n];
     label[n] = 0;
-    if (n != 0) add(t, "\"%s\", ", label);
-    add(t, receipt->epoch_id >> 31 != 0 ? "epoch 0x%" PRIx32 : "epoch %" PRIu32, receipt->epoch_id);
-    add(t, " era %" PRIu64 ":", receipt->epoch_era);
+    if (n != 0) add(text, "\"%s\", ", label);
+    add(text, receipt->epoch_id >> 31 != 0 ? "epoch 0x%" PRIx32 : "epoch %" PRIu32, receipt->epoch_id);
+    add(text, " era %" PRIu64 ":", receipt->epoch_era);
 }
 
 size_t epoch_receipt_text(const EpochReceipt* receipt, char* out, size_t n) {
-    Text t = {out, out != NULL ? n : 0, 0};
-    if (t.room != 0) out[0] = 0;
+    Text text = {out, out != NULL ? n : 0, 0};
+    if (text.room != 0) out[0] = 0;
     if (receipt == NULL) return 0;
     const Piece objects[] = {{"allocated", receipt->objects_allocated, receipt->bytes_allocated},
                              {"freed", receipt->objects_freed, receipt->bytes_freed},
                              {"released", receipt->objects_released, receipt->bytes_released},
                              {"escaped", receipt->objects_escaped, receipt->bytes_escaped}};
-    add_epoch(&t, receipt);
+    add_epoch(&text, receipt);
     for (unsigned i = 0; i < 4; i++)
-        add(&t, "%s %s %" PRIu64 " (%" PRIu64 " bytes)", i == 0 ? " objects" : ",", objects[i].what, objects[i].count,
-            objects[i].bytes);
-    add(&t,
+        add(&text, "%s %s %" PRIu64 " (%" PRIu64 " bytes)", i == 0 ? " objects" : ",", objects[i].what,
+            objects[i].count, objects[i].bytes);
+    add(&text,
         "; slabs returned %" PRIu64 " (%" PRIu64 " bytes), %" PRIu32 " of them regions, deferred %" PRIu64 " (%" PRIu64
         " bytes)",
         receipt->slabs_returned, receipt->bytes_returned, receipt->regions_returned, receipt->slabs_deferred,
         receipt->bytes_deferred);
-    add(&t, "; interrupts %" PRIu32 "; took %" PRIu64 " ns", receipt->interrupts, receipt->close_ns);
+    add(&text, "; interrupts %" PRIu32 "; took %" PRIu64 " ns", receipt->interrupts, receipt->close_ns);
     if (receipt->rss_before != 0)
-        add(&t, "; resident bytes %" PRIu64 " before, %" PRIu64 " after", receipt->rss_before, receipt->rss_after);
-    return t.used;
+        add(&text, "; resident bytes %" PRIu64 " before, %" PRIu64 " after", receipt->rss_before, receipt->rss_after);
+    return text.used;
 }
 
 /* Returns where a line of at most `width` bytes ends that begins at `text`: at the last space behind a punctuation

@@ -85,9 +85,9 @@ static TSI_COLD bool cut_refill(TsiBinding* b, TsiLine* l, unsigned cls) {
  * free finds it. Reached by fault injection only. */
 static TSI_COLD void line_mend(TsiBinding* b, const TsiHeap* h, TsiLine* l, unsigned cls) {
     bool ours = tsi_line_heap(b, l)->primary == h->index;
-    TsiStopwatch w = b->period != 0 ? tsi_sample_start() : (TsiStopwatch){0, 0, 0};
+    TsiStopwatch watch = b->period != 0 ? tsi_sample_start() : (TsiStopwatch){0, 0, 0};
     if (ours) (void)tsi_line_leave(b, cls, l);
-    tsi_sample_repair(b, ours ? 0 : 1, w);
+    tsi_sample_repair(b, ours ? 0 : 1, watch);
 }
 
 static unsigned counted_as(const TsiRequest* q) { return q->cls != 0 ? q->cls : TSI_CLASS_LARGE; }
@@ -387,12 +387,12 @@ TSI_INLINE void* take_ready(TsiBinding* b, TsiHeap* h, uint32_t bytes, unsigned 
     uint32_t rel;
     bool bumps = tsi_bump_fits(r, bytes, &rel) && (handle == NULL || tsi_load_relaxed(&r->heap_at) == 0);
     void* p;
-    TsiFast f = bumps && handle != NULL ? tsi_bump_handle_fast(b, h, r, rel, bytes, &p, handle)
-                : bumps                 ? tsi_bump_fast(b, h, r, rel, bytes, &p)
-                : handle != NULL        ? tsi_obj_fast(b, h, tsi_cur_of(h), cls, &p, handle)
-                                        : tsi_alloc_fast(b, h, tsi_cur_of(h), cls, &p);
-    if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
-    if (f == TSI_FAST_HANDOVER) return tsi_alloc_left(b, h, p);
+    TsiFast fast = bumps && handle != NULL ? tsi_bump_handle_fast(b, h, r, rel, bytes, &p, handle)
+                   : bumps                 ? tsi_bump_fast(b, h, r, rel, bytes, &p)
+                   : handle != NULL        ? tsi_obj_fast(b, h, tsi_cur_of(h), cls, &p, handle)
+                                           : tsi_alloc_fast(b, h, tsi_cur_of(h), cls, &p);
+    if (TSI_LIKELY(fast == TSI_FAST_DONE)) return p;
+    if (fast == TSI_FAST_HANDOVER) return tsi_alloc_left(b, h, p);
     tsi_fast_leave(b, h);
     return NULL;
 }
@@ -520,11 +520,11 @@ static TSI_NOINLINE void* alloc_sampled(TsiBinding* b, TsiRequest* request) {
     TsiLockStats* outer = tsi_lock_stats; /* a cleanup may allocate inside */
     bool chosen = tsi_sample_due(b);
     tsi_lock_stats = &b->samples.locks;
-    TsiStopwatch w = chosen ? tsi_sample_start() : (TsiStopwatch){0, 0, 0};
+    TsiStopwatch watch = chosen ? tsi_sample_start() : (TsiStopwatch){0, 0, 0};
     void* p = alloc_whole(b->arena, request);
     bool still = tsi_tls.binding == b && tsi_tls.serial == b->arena->serial; /* not given back by a late leave */
     uint64_t ns[3];
-    if (chosen && still && tsi_sample_stop_alloc(b, w, ns))
+    if (chosen && still && tsi_sample_stop_alloc(b, watch, ns))
         tsi_sample_label(b, p != NULL ? request->ref : target_of(b, ref), ns); /* or the intended one */
     tsi_lock_stats = outer;
     return p;

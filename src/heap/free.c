@@ -207,15 +207,15 @@ TSI_INLINE bool spot_find(uint8_t* meta, const TsiChunkKey* keys, const TsiClass
 
 /* Returns true if the slot holds an object of the slab with this tag that a bit alone frees; *word is its remote word.
  * Reads the class again after the tag, as tsi_free_place does. */
-TSI_INLINE bool spot_is_live(const Spot* x, uint64_t tag, uint64_t* word) {
-    TsiLine* l = x->line;
-    if (TSI_UNLIKELY(!frees_by_bit(tag) || tsi_load_acquire(x->key_at) != x->key)) return false;
+TSI_INLINE bool spot_is_live(const Spot* spot, uint64_t tag, uint64_t* word) {
+    TsiLine* l = spot->line;
+    if (TSI_UNLIKELY(!frees_by_bit(tag) || tsi_load_acquire(spot->key_at) != spot->key)) return false;
     /* acquire, and in this order, as in tsi_line_check; the compare-exchange does that for the last one */
-    *word = tsi_load_acquire(&l->remote[x->slot >> 5]);
-    if (TSI_UNLIKELY(!tsi_remote_is(x->slot >> 5, *word, tsi_tag_seq(tag)))) return false;
+    *word = tsi_load_acquire(&l->remote[spot->slot >> 5]);
+    if (TSI_UNLIKELY(!tsi_remote_is(spot->slot >> 5, *word, tsi_tag_seq(tag)))) return false;
     uint64_t freed = tsi_load_acquire(&l->freed); /* a statement of its own: before avail */
     uint64_t gone = tsi_or_word(freed, &l->avail);
-    return (gone >> x->slot & 1) == 0 && (*word & tsi_remote_bit(x->slot)) == 0;
+    return (gone >> spot->slot & 1) == 0 && (*word & tsi_remote_bit(spot->slot)) == 0;
 }
 
 static TsiPlace place_of(const TsiSpace* s, const TsiLine* l, uint32_t key, unsigned slot) {
@@ -297,27 +297,27 @@ static TSI_NOINLINE bool freed_unowned(TsiArena* a, TsiBinding* b, TsiLine* l, u
  * Before the change the phase has not ended, as far as this free can tell, even if its state says so already. `home` is
  * the heap of the tag, or 0 when a sweep is about to change that; record 0 is not LIVE.
  */
-TSI_INLINE bool free_spot(TsiArena* a, TsiBinding* b, const Spot* x, uint64_t tag, uint64_t word) {
-    TsiLine* l = x->line;
-    if (TSI_UNLIKELY(!set_bit(b, l, x->key / sizeof(TsiClass), x->slot, &word)))
-        return free_again(a, b, l, x->key, x->slot);
-    bool same = tsi_load_seq(&x->slab->tag) == tag; /* as in after_remote_free */
+TSI_INLINE bool free_spot(TsiArena* a, TsiBinding* b, const Spot* spot, uint64_t tag, uint64_t word) {
+    TsiLine* l = spot->line;
+    if (TSI_UNLIKELY(!set_bit(b, l, spot->key / sizeof(TsiClass), spot->slot, &word)))
+        return free_again(a, b, l, spot->key, spot->slot);
+    bool same = tsi_load_seq(&spot->slab->tag) == tag; /* as in after_remote_free */
     TsiHeap* h = b != NULL ? b->heaps_base : tsi_heap(a, 0);
     h = (TsiHeap*)(void*)((uint8_t*)h + tsi_load_relaxed(&l->home));
-    if (TSI_UNLIKELY(!same)) return freed(a, b, l, x->key, x->slot, tag);
+    if (TSI_UNLIKELY(!same)) return freed(a, b, l, spot->key, spot->slot, tag);
     if (TSI_UNLIKELY(tsi_heap_state(tsi_load_seq(&h->word)) != TSI_HEAP_LIVE))
-        return freed_unowned(a, b, l, x->key, x->slot, tag);
-    const TsiClass* shape = tsi_key_class(b != NULL ? b->classes : a->space.classes, x->key);
-    return TSI_LIKELY(!owner_waits(x->slab, l, shape)) || freed(a, b, l, x->key, x->slot, tag);
+        return freed_unowned(a, b, l, spot->key, spot->slot, tag);
+    const TsiClass* shape = tsi_key_class(b != NULL ? b->classes : a->space.classes, spot->key);
+    return TSI_LIKELY(!owner_waits(spot->slab, l, shape)) || freed(a, b, l, spot->key, spot->slot, tag);
 }
 
 bool tsi_free_unbound(TsiArena* a, void* p) {
     TsiSpace* s = &a->space;
     uint64_t off = (uint64_t)((uintptr_t)p - (uintptr_t)s->base), tag, word;
-    Spot x;
-    if (TSI_LIKELY(off < s->payload_bytes && spot_find(s->meta, s->keys, s->classes, off, &x)) &&
-        TSI_LIKELY(spot_is_live(&x, tag = tsi_load_seq(&x.slab->tag), &word)))
-        return free_spot(a, NULL, &x, tag, word);
+    Spot spot;
+    if (TSI_LIKELY(off < s->payload_bytes && spot_find(s->meta, s->keys, s->classes, off, &spot)) &&
+        TSI_LIKELY(spot_is_live(&spot, tag = tsi_load_seq(&spot.slab->tag), &word)))
+        return free_spot(a, NULL, &spot, tag, word);
     return tsi_free_pointer(a, p, 0);
 }
 
@@ -327,19 +327,19 @@ bool tsi_free_missed(TsiBinding* b, void* p) {
     uint64_t owner = tsi_load_relaxed(&h->word), tag, word;
     if (owner == b->live_word) return free_own(b, h, l, p);
 
-    Spot x;
+    Spot spot;
     /* By `home`: where that is not this thread's, no sweep has left the line to it, and it has not taken the line
      * since. */
     if (TSI_UNLIKELY(owner != 0 && tsi_heap_binding(owner) == b->index)) return free_missed(b, p);
 
     uint64_t off = (uint64_t)((uintptr_t)p - (uintptr_t)b->base);
-    if (TSI_UNLIKELY(!spot_find((uint8_t*)b->lines - TSI_META_LINES, b->keys, b->classes, off, &x)))
+    if (TSI_UNLIKELY(!spot_find((uint8_t*)b->lines - TSI_META_LINES, b->keys, b->classes, off, &spot)))
         return free_missed(b, p);
     /* The chunk may have changed class since the line was found: then p is in another of its lines, or in none. */
-    if (TSI_UNLIKELY(x.line != l)) return free_missed(b, p);
-    if (TSI_UNLIKELY(!spot_is_live(&x, tag = tsi_load_seq(&x.slab->tag), &word))) return free_missed(b, p);
+    if (TSI_UNLIKELY(spot.line != l)) return free_missed(b, p);
+    if (TSI_UNLIKELY(!spot_is_live(&spot, tag = tsi_load_seq(&spot.slab->tag), &word))) return free_missed(b, p);
     tsi_bracket_clear(b);
-    return free_spot(NULL, b, &x, tag, word);
+    return free_spot(NULL, b, &spot, tag, word);
 }
 
 static int free_as_other(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_t seq) {

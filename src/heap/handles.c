@@ -8,11 +8,11 @@
 
 /* Frees a live object in a region, the commonest case of other threads; returns false, and does nothing, if it is
  * none. */
-static bool free_bumped(TsiArena* a, TsiBinding* b, SlabHandle h) {
+static bool free_bumped(TsiArena* a, TsiBinding* b, SlabHandle handle) {
     TsiSpace* s = &a->space;
-    uint32_t place = tsi_handle_place_of(h);
+    uint32_t place = tsi_handle_place_of(handle);
     TsiPlace at = {.line_id = tsi_place_line(place), .slot = tsi_place_slot(place)};
-    if ((h & 3) != TSI_HANDLE_VERSION || tsi_line_chunk(at.line_id) >= s->chunk_count) return false;
+    if ((handle & 3) != TSI_HANDLE_VERSION || tsi_line_chunk(at.line_id) >= s->chunk_count) return false;
     at.cls = tsi_class_of_line(s, at.line_id);
     const TsiClass* shape = &s->classes->c[at.cls];
     if (!tsi_class_is_region(at.cls) || !tsi_line_has_slab(shape, tsi_line_number(at.line_id))) return false;
@@ -20,17 +20,17 @@ static bool free_bumped(TsiArena* a, TsiBinding* b, SlabHandle h) {
     uint64_t tag = tsi_load_seq(&tsi_slab(s, at.slab_id)->tag);
     uint32_t generation = tsi_load_seq(&tsi_slab(s, at.slab_id)->gen_base);
     if (!tsi_state_holds_objects(tag) || (tag & TSI_SLAB_HANDLED) == 0 || generation >= TSI_GEN_LIMIT) return false;
-    if (tsi_handle_stamp(a->secret, place, generation) != tsi_handle_stamp_of(h)) return false;
+    if (tsi_handle_stamp(a->secret, place, generation) != tsi_handle_stamp_of(handle)) return false;
     return tsi_free_in_region(a, b, &at, tsi_tag_seq(tag), generation) == TSI_FREE_OK;
 }
 
 /* Frees the object that a handle names: TSI_FREE_OK or a SlabMisuse. */
-static int free_named(TsiArena* a, SlabHandle h) {
+static int free_named(TsiArena* a, SlabHandle handle) {
     TsiBinding* b = tsi_binding_get(a, false);
     TsiPlace at;
     uint64_t tag, word;
-    if (free_bumped(a, b, h)) return TSI_FREE_OK;
-    int bad = tsi_handle_decode(a, h, &at, &tag, &word);
+    if (free_bumped(a, b, handle)) return TSI_FREE_OK;
+    int bad = tsi_handle_decode(a, handle, &at, &tag, &word);
     if (bad == TSI_FREE_OK) {
         /* in a region another thread frees it at this moment */
         bool mine = !tsi_class_is_region(at.cls) &&
@@ -40,15 +40,15 @@ static int free_named(TsiArena* a, SlabHandle h) {
     return bad;
 }
 
-bool tsi_free_handle(TsiArena* a, SlabHandle h) {
+bool tsi_free_handle(TsiArena* a, SlabHandle handle) {
     void *slot = NULL, *block = NULL;
     TsiPlace at;
-    if (TSI_UNLIKELY(a->stand_ins != NULL) && tsi_handle_find(a, h, &at)) {
+    if (TSI_UNLIKELY(a->stand_ins != NULL) && tsi_handle_find(a, handle, &at)) {
         slot = tsi_place_address(&a->space, &at);
         block = tsi_stand_in_block(a, slot);
     }
-    int bad = free_named(a, h);
-    if (bad != TSI_FREE_OK) tsi_refuse_as(a, &(TsiMisuse){.what = (SlabMisuse)bad, .handle = h});
+    int bad = free_named(a, handle);
+    if (bad != TSI_FREE_OK) tsi_refuse_as(a, &(TsiMisuse){.what = (SlabMisuse)bad, .handle = handle});
     else if (TSI_UNLIKELY(block != slot)) tsi_stand_in_drop(a, block, slot);
     return bad == TSI_FREE_OK;
 }

@@ -20,7 +20,7 @@
 #include "state/names.h"
 
 /* Frees by handle; false if refused, which is counted and told. [no lock, no bracket] */
-bool tsi_free_handle(TsiArena* a, SlabHandle h);
+bool tsi_free_handle(TsiArena* a, SlabHandle handle);
 
 /* Returns the handle that a slot of the owner's line has now; 0 if the line has issued none yet, or no more. [owner, in
  * bracket] */

@@ -130,10 +130,10 @@ void* tsi_ready_first(TsiBinding* b, TsiRef ref, uint32_t bytes) {
     TsiHeap* h = take(b, ref);
     if (TSI_UNLIKELY(h == NULL)) return NULL;
     void* p;
-    TsiFast f =
+    TsiFast fast =
         tsi_bump_fast(b, h, tsi_load_relaxed(&h->region), 0, bytes, &p); /* it fits: all of the region is free */
-    if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
-    if (f == TSI_FAST_HANDOVER) return tsi_alloc_left(b, h, p);
+    if (TSI_LIKELY(fast == TSI_FAST_DONE)) return p;
+    if (fast == TSI_FAST_HANDOVER) return tsi_alloc_left(b, h, p);
     tsi_fast_leave(b, h);
     return NULL;
 }

@@ -170,10 +170,10 @@ static uint32_t take_ends_if_drained_locked(TsiInc* inc) {
 static void run_ends(TsiArena* a, uint32_t at) {
     TsiBankPause pause = tsi_bank_pause();
     while (at != 0) {
-        TsiEnd e = *(TsiEnd*)tsi_table_at(&a->phases.ends, at - 1);
+        TsiEnd end = *(TsiEnd*)tsi_table_at(&a->phases.ends, at - 1);
         tsi_table_give(&a->phases.ends, at - 1);
-        e.fn(e.arg);
-        at = e.next;
+        end.fn(end.arg);
+        at = end.next;
     }
     tsi_bank_resume(pause);
 }
@@ -198,13 +198,13 @@ bool tsi_inc_on_end(TsiArena* a, TsiRef ref, void (*fn)(void*), void* arg) {
     TsiInc* inc = tsi_inc(&a->phases, tsi_ref_index(ref));
     uint32_t index;
     if (!tsi_table_take(&a->phases.ends, &index, 0)) return false;
-    TsiEnd* e = tsi_table_at(&a->phases.ends, index);
-    e->fn = fn;
-    e->arg = arg;
+    TsiEnd* end = tsi_table_at(&a->phases.ends, index);
+    end->fn = fn;
+    end->arg = arg;
     tsi_phase_lock(inc);
     bool ok = tsi_inc_era(inc) == tsi_ref_era(ref) && tsi_inc_state(inc) <= TSI_INC_ADVANCED;
     if (ok) {
-        e->next = inc->ends;
+        end->next = inc->ends;
         inc->ends = index + 1;
     }
     tsi_phase_unlock(inc);

@@ -59,15 +59,15 @@ static uint64_t below(uint32_t n) { return n >= 64 ? ~0ull : (1ull << n) - 1; }
 /* Returns the marks of the 64 granules from `at` on that lie below `end`. at < end. A byte that is marked at that
  * moment counts as live or as marked, never as both or neither. */
 static Marks marks_at(const uint8_t* map, unsigned gen, uint32_t at, uint32_t end) {
-    Marks m = {0, 0, 0};
+    Marks marks = {0, 0, 0};
     for (unsigned i = 0; i < TSI_MAP_READ; i += 16) {
         Bytes bytes = load16(map + at + i);
-        m.starts |= equal16(bytes & TSI_GEN_BYTE, gen) << i;
-        m.live |= equal16(bytes, gen) << i;
-        m.other |= equal16(bytes, gen | TSI_MARK_OTHER) << i;
+        marks.starts |= equal16(bytes & TSI_GEN_BYTE, gen) << i;
+        marks.live |= equal16(bytes, gen) << i;
+        marks.other |= equal16(bytes, gen | TSI_MARK_OTHER) << i;
     }
     uint64_t mask = below(end - at);
-    return (Marks){m.starts & mask, m.live & mask, m.other & mask};
+    return (Marks){marks.starts & mask, marks.live & mask, marks.other & mask};
 }
 
 typedef struct Count {
@@ -92,21 +92,21 @@ static bool stays_open(uint64_t starts, uint64_t from, bool open) {
  * granules, 64 at a time, however many objects there are. */
 static Count count_map(const TsiRegion* r, unsigned gen, uint32_t end) {
     const uint8_t* map = map_of(r);
-    Count n = {0, 0, 0, 0, 0};
+    Count count = {0, 0, 0, 0, 0};
     bool live = false, other = false; /* kind of the last object before */
     for (uint32_t at = 0; at < end; at += 64) {
-        Marks m = marks_at(map, gen, at, end);
+        Marks marks = marks_at(map, gen, at, end);
         uint64_t within = below(end - at);
-        n.starts += tsi_popcount(m.starts);
-        n.live += tsi_popcount(m.live);
-        n.live_granules += tsi_popcount(covered(m.starts, m.live, live, within));
-        live = stays_open(m.starts, m.live, live);
-        if (TSI_LIKELY(m.other == 0 && !other)) continue;
-        n.other += tsi_popcount(m.other);
-        n.other_granules += tsi_popcount(covered(m.starts, m.other, other, within));
-        other = stays_open(m.starts, m.other, other);
+        count.starts += tsi_popcount(marks.starts);
+        count.live += tsi_popcount(marks.live);
+        count.live_granules += tsi_popcount(covered(marks.starts, marks.live, live, within));
+        live = stays_open(marks.starts, marks.live, live);
+        if (TSI_LIKELY(marks.other == 0 && !other)) continue;
+        count.other += tsi_popcount(marks.other);
+        count.other_granules += tsi_popcount(covered(marks.starts, marks.other, other, within));
+        other = stays_open(marks.starts, marks.other, other);
     }
-    return n;
+    return count;
 }
 
 /* Returns the granules of the n objects and gaps below granule `end` that the owner has freed, found one by one. */
@@ -285,12 +285,12 @@ static TsiRegionSum sum_of_life(TsiRegion* r, unsigned gen, uint64_t word) {
         sum.live = issued - freed;
         sum.live_bytes = (uint64_t)(end - own_granules(r, gen, end, freed)) << TSI_GRANULE_SHIFT;
     } else if (freed + objects != issued || (objects != 0 && any_live(r, gen, end))) { /* owners free nothing twice */
-        Count n = count_map(r, gen, end);
+        Count count = count_map(r, gen, end);
         /* Marked but not counted: such a free fails, so the object lives to the end. */
-        uint32_t marked = n.other > objects ? n.other - objects : 0;
-        uint32_t marked_granules = n.other_granules > granules ? n.other_granules - granules : 0;
-        sum.live = n.live + marked;
-        sum.live_bytes = (uint64_t)(n.live_granules + marked_granules) << TSI_GRANULE_SHIFT;
+        uint32_t marked = count.other > objects ? count.other - objects : 0;
+        uint32_t marked_granules = count.other_granules > granules ? count.other_granules - granules : 0;
+        sum.live = count.live + marked;
+        sum.live_bytes = (uint64_t)(count.live_granules + marked_granules) << TSI_GRANULE_SHIFT;
         if (issued - sum.live < (uint64_t)freed + objects)
             sum.twice = (uint32_t)(freed + objects - (issued - sum.live));
     }
@@ -330,10 +330,10 @@ TsiRegionSum tsi_region_sum(const TsiSpace* s, uint32_t slab_id) {
         if (gen == 0 || issued == 0) return (TsiRegionSum){0, 0, 0, 0, 0};
         bool claimed = tsi_load_relaxed(&r->claimed); /* objects of its run are in the map alone */
         if (freed != gaps || tsi_region_objects(word) != 0 || claimed) {
-            Count n = count_map(r, gen, end);
-            sum.issued = less(n.starts, gaps);
-            sum.live = n.live < sum.issued ? n.live : sum.issued;
-            sum.live_bytes = (uint64_t)n.live_granules << TSI_GRANULE_SHIFT;
+            Count count = count_map(r, gen, end);
+            sum.issued = less(count.starts, gaps);
+            sum.live = count.live < sum.issued ? count.live : sum.issued;
+            sum.live_bytes = (uint64_t)count.live_granules << TSI_GRANULE_SHIFT;
             if (claimed && sum.issued_bytes < sum.live_bytes) sum.issued_bytes = sum.live_bytes;
             if (sum.live_bytes > sum.issued_bytes) sum.live_bytes = sum.issued_bytes;
         }
@@ -380,13 +380,13 @@ static void find_live(const TsiRegion* r, uint32_t per_part, uint64_t* live) {
     const uint8_t* map = map_of(r);
     bool was_live = false;
     for (uint32_t at = 0; at < end && gen != 0; at += 64) {
-        Marks m = marks_at(map, gen, at, end);
-        for (uint64_t rest = m.starts; rest != 0; rest &= rest - 1) {
+        Marks marks = marks_at(map, gen, at, end);
+        for (uint64_t rest = marks.starts; rest != 0; rest &= rest - 1) {
             unsigned bit = tsi_ctz64(rest);
             for (uint32_t p = from / per_part; was_live && p <= (at + bit - 1) / per_part; p++)
                 tsi_bit_set(live, p, true);
             from = at + bit;
-            was_live = m.live >> bit & 1;
+            was_live = marks.live >> bit & 1;
         }
     }
     for (uint32_t p = from / per_part; was_live && p <= (end - 1) / per_part; p++) tsi_bit_set(live, p, true);
@@ -436,11 +436,12 @@ void tsi_region_recount(TsiSpace* s, uint32_t slab_id, bool holds) {
     if (end < 1u << (r->size_log2 - TSI_GRANULE_SHIFT) && tsi_load_relaxed(&map[end]) != 0)
         tsi_store_relaxed(&map[end], 0);
 
-    Count n = count_map(r, gen, end);
-    recount_gaps(r, gen, end, n.starts - n.live - n.other);
-    if (!tsi_load_relaxed(&r->claimed)) tsi_store_relaxed(&r->issued, n.starts); /* otherwise unchanged (R5) */
-    tsi_store_relaxed(&r->freed, n.starts - n.live - n.other);
-    tsi_store_relaxed(&r->word, (uint64_t)gen << TSI_REGION_GEN_SHIFT | n.other * TSI_REGION_OBJECT | n.other_granules);
+    Count count = count_map(r, gen, end);
+    recount_gaps(r, gen, end, count.starts - count.live - count.other);
+    if (!tsi_load_relaxed(&r->claimed)) tsi_store_relaxed(&r->issued, count.starts); /* otherwise unchanged (R5) */
+    tsi_store_relaxed(&r->freed, count.starts - count.live - count.other);
+    tsi_store_relaxed(&r->word,
+                      (uint64_t)gen << TSI_REGION_GEN_SHIFT | count.other * TSI_REGION_OBJECT | count.other_granules);
 }
 
 /* ---- chunks ---- */

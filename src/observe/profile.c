@@ -166,20 +166,20 @@ static TsiProfileStack* stack_locked(TsiProfile* profile, uint32_t label, uint32
     for (unsigned n = 0; n < depth; n++) hash = (hash ^ frames[n]) * 0x9e3779b97f4a7c15ull, hash ^= hash >> 29;
     uint32_t at = (uint32_t)(hash >> 32) & (TSI_PROFILE_INDEX - 1);
     for (; profile->index[at] != 0; at = (at + 1) & (TSI_PROFILE_INDEX - 1)) {
-        TsiProfileStack* s = &profile->stacks[profile->index[at] - 1];
-        bool same = s->hash == hash && s->label == label && s->maker == maker && s->depth == depth;
-        if (same && memcmp(s->frames, frames, depth * sizeof *frames) == 0) return s;
+        TsiProfileStack* stack = &profile->stacks[profile->index[at] - 1];
+        bool same = stack->hash == hash && stack->label == label && stack->maker == maker && stack->depth == depth;
+        if (same && memcmp(stack->frames, frames, depth * sizeof *frames) == 0) return stack;
     }
     if (profile->stack_count == TSI_PROFILE_STACKS) return NULL;
-    TsiProfileStack* s = &profile->stacks[profile->stack_count++];
+    TsiProfileStack* stack = &profile->stacks[profile->stack_count++];
     profile->index[at] = (uint16_t)profile->stack_count;
     profile->index_pages |= 1u << at * sizeof *profile->index / tsi_os.page_bytes;
-    s->label = label;
-    s->maker = (uint16_t)maker;
-    s->depth = (uint16_t)depth;
-    s->hash = hash;
-    memcpy(s->frames, frames, depth * sizeof *frames);
-    return s;
+    stack->label = label;
+    stack->maker = (uint16_t)maker;
+    stack->depth = (uint16_t)depth;
+    stack->hash = hash;
+    memcpy(stack->frames, frames, depth * sizeof *frames);
+    return stack;
 }
 
 static bool has_handle(unsigned cls) { return cls <= TSI_SMALL_CLASSES; }
@@ -262,10 +262,10 @@ static bool is_told_locked(TsiArena* a, TsiRef ref) {
 /* Counts a sample whose object lived as its phase was drained for its stack. */
 static void escaped_locked(TsiProfile* profile, TsiProfileLive* l) {
     TSI_HOLDS(&profile->lock);
-    TsiProfileStack* s = &profile->stacks[l->stack];
+    TsiProfileStack* stack = &profile->stacks[l->stack];
     double weight = tsi_profile_weight(l->bytes, profile->mean);
-    if (!l->gain) s->escaped_objects += weight;
-    s->escaped_bytes += weight * (double)l->bytes;
+    if (!l->gain) stack->escaped_objects += weight;
+    stack->escaped_bytes += weight * (double)l->bytes;
     l->escaped = true;
 }
 
@@ -289,13 +289,13 @@ void tsi_profile_record(TsiBinding* b, const void* object, uint64_t gained, TsiR
     double weight = tsi_profile_weight(bytes, profile->mean);
     tsi_lock_take(&profile->lock);
     profile->samples++;
-    TsiProfileStack* s = stack_locked(profile, label, maker, frames, depth);
-    if (s == NULL) {
+    TsiProfileStack* stack = stack_locked(profile, label, maker, frames, depth);
+    if (stack == NULL) {
         profile->lost_stacks++;
     } else {
-        s->objects += weight;
-        s->bytes += weight * (double)bytes;
-        live.stack = (uint32_t)(s - profile->stacks);
+        stack->objects += weight;
+        stack->bytes += weight * (double)bytes;
+        live.stack = (uint32_t)(stack - profile->stacks);
         if (TSI_UNLIKELY(is_told_locked(a, ref))) escaped_locked(profile, &live);
         if (lives && live_room_locked(a)) profile->live[profile->live_count++] = live;
         else profile->lost_live += lives;

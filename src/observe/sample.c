@@ -16,9 +16,9 @@ static Elapsed cost;
 static pthread_once_t calibrated = PTHREAD_ONCE_INIT;
 
 TsiStopwatch tsi_sample_start(void) {
-    TsiStopwatch w = {tsi_os.thread_ns(), 0, tsi_lock_slept_ns};
-    w.wall = tsi_os.now_ns();
-    return w;
+    TsiStopwatch watch = {tsi_os.thread_ns(), 0, tsi_lock_slept_ns};
+    watch.wall = tsi_os.now_ns();
+    return watch;
 }
 
 static Elapsed elapsed(TsiStopwatch since) {

@@ -66,11 +66,11 @@ bool tsi_sheets_own(const TsiSheets* sheets, const void* p) {
     return (uintptr_t)p - (uintptr_t)sheets->base < (size_t)sheets->places * TSI_SHEET_BYTES;
 }
 
-static const Record* record_of(const TsiSheets* sheets, const Sheet* s, size_t offset) {
+static const Record* record_of(const TsiSheets* sheets, const Sheet* sheet, size_t offset) {
     const Record* before = NULL; /* the object before the address, if it is in none */
     for (uint32_t n = 0; n < RECORDS; n++) {
         const Record* r = &sheets->record[n];
-        if (r->serial != s->serial || r->offset > offset) continue;
+        if (r->serial != sheet->serial || r->offset > offset) continue;
         if (before == NULL || r->offset > before->offset) before = r;
     }
     return before;
@@ -102,20 +102,20 @@ static void put_ago(Words* w, uint64_t since_ns) {
     else PUT(w, "%" PRIu64 " s", us / 1000000);
 }
 
-static void tell(const TsiSheets* sheets, const Sheet* s, const void* address, uintptr_t pc) {
+static void tell(const TsiSheets* sheets, const Sheet* sheet, const void* address, uintptr_t pc) {
     static Words w; /* too large for a signal's stack; two threads that fault at once may garble it */
-    size_t offset = (size_t)((const uint8_t*)address - sheets->base) - (size_t)s->head * TSI_SHEET_BYTES;
-    const Record* r = record_of(sheets, s, offset);
+    size_t offset = (size_t)((const uint8_t*)address - sheets->base) - (size_t)sheet->head * TSI_SHEET_BYTES;
+    const Record* r = record_of(sheets, sheet, offset);
 
     w.used = 0;
-    PUT(&w, "temporal-slab: late access to phase \"%s\" (era %" PRIu64 "), ", s->label, tsi_ref_era(s->ref));
-    if (s->ended_ns != 0) {
-        PUT(&w, "%s ", s->released ? "released" : "drained");
-        put_ago(&w, s->ended_ns);
+    PUT(&w, "temporal-slab: late access to phase \"%s\" (era %" PRIu64 "), ", sheet->label, tsi_ref_era(sheet->ref));
+    if (sheet->ended_ns != 0) {
+        PUT(&w, "%s ", sheet->released ? "released" : "drained");
+        put_ago(&w, sheet->ended_ns);
         PUT(&w, " ago");
     } else {
         PUT(&w, "which goes on: all that lay there was freed ");
-        put_ago(&w, s->closed_ns);
+        put_ago(&w, sheet->closed_ns);
         PUT(&w, " ago");
     }
 
@@ -136,13 +136,13 @@ static void on_fault(const void* address, uintptr_t pc) {
         const TsiSheets* sheets =
             tsi_load_acquire(&known[n]); /* pairs with the release in tsi_sheets_open: it is whole */
         if (sheets == NULL || !tsi_sheets_own(sheets, address)) continue;
-        const Sheet* s = &sheets->sheets[((const uint8_t*)address - sheets->base) / TSI_SHEET_BYTES];
-        if (s->state == SHEET_TAIL) {
-            const Sheet* head = &sheets->sheets[s->head];
-            if (head->serial != s->serial) return;
-            s = head;
+        const Sheet* sheet = &sheets->sheets[((const uint8_t*)address - sheets->base) / TSI_SHEET_BYTES];
+        if (sheet->state == SHEET_TAIL) {
+            const Sheet* head = &sheets->sheets[sheet->head];
+            if (head->serial != sheet->serial) return;
+            sheet = head;
         }
-        if (s->state == SHEET_CLOSED) tell(sheets, s, address, pc);
+        if (sheet->state == SHEET_CLOSED) tell(sheets, sheet, address, pc);
     }
 }
 
@@ -234,17 +234,17 @@ void tsi_sheet_cell_give(TsiSheets* sheets, void* cell) {
 
 static uint8_t* address_of(const TsiSheets* t, uint32_t place) { return t->base + (size_t)place * TSI_SHEET_BYTES; }
 
-static bool has_ended(const TsiSheets* sheets, const Sheet* s) {
-    uint64_t word = tsi_load_relaxed(&tsi_inc(&sheets->arena->phases, tsi_ref_index(s->ref))->word);
-    return word >> 2 != tsi_ref_era(s->ref) || (word & TSI_INC_STATE) != TSI_INC_ACTIVE;
+static bool has_ended(const TsiSheets* sheets, const Sheet* sheet) {
+    uint64_t word = tsi_load_relaxed(&tsi_inc(&sheets->arena->phases, tsi_ref_index(sheet->ref))->word);
+    return word >> 2 != tsi_ref_era(sheet->ref) || (word & TSI_INC_STATE) != TSI_INC_ACTIVE;
 }
 
 static void close_locked(TsiSheets* sheets, uint32_t place) {
     TSI_HOLDS(&tsi_stand_in_lock);
-    Sheet* s = &sheets->sheets[place];
-    s->state = SHEET_CLOSED;
-    s->closed_ns = tsi_os.now_ns();
-    (void)tsi_os.purge(address_of(sheets, place), (size_t)s->count * TSI_SHEET_BYTES, TSI_PURGE_UNCOMMIT);
+    Sheet* sheet = &sheets->sheets[place];
+    sheet->state = SHEET_CLOSED;
+    sheet->closed_ns = tsi_os.now_ns();
+    (void)tsi_os.purge(address_of(sheets, place), (size_t)sheet->count * TSI_SHEET_BYTES, TSI_PURGE_UNCOMMIT);
 }
 
 /* Returns the first of `count` places in a row that are free or closed, the next in turn; UINT32_MAX if there are
@@ -254,9 +254,9 @@ static uint32_t find_locked(const TsiSheets* sheets, uint32_t count, uint32_t al
     uint32_t from = sheets->next;
     for (uint32_t looked = 0, run = 0; looked < sheets->places + count; looked++, from++) {
         if (from >= sheets->places) from = run = 0;
-        const Sheet* s = &sheets->sheets[from];
-        const Sheet* head = s->state == SHEET_TAIL ? &sheets->sheets[s->head] : s;
-        bool free = head->state != SHEET_OPEN || head->serial != s->serial;
+        const Sheet* sheet = &sheets->sheets[from];
+        const Sheet* head = sheet->state == SHEET_TAIL ? &sheets->sheets[sheet->head] : sheet;
+        bool free = head->state != SHEET_OPEN || head->serial != sheet->serial;
         bool begins = (uintptr_t)address_of(sheets, from) % align == 0;
         run = free && (run != 0 || begins) ? run + 1 : 0;
         if (run == count) return from + 1 - count;
@@ -271,15 +271,15 @@ static uint32_t open_locked(TsiSheets* sheets, TsiRef ref, uint32_t count, uint3
         return UINT32_MAX;
 
     sheets->next = place + count;
-    Sheet* s = &sheets->sheets[place];
-    *s = (Sheet){.ref = ref, .serial = ++sheets->serials, .state = SHEET_OPEN, .count = count, .head = place};
-    memcpy(s->label, tsi_inc(&sheets->arena->phases, at)->label, sizeof s->label);
-    if (s->label[0] == 0) memcpy(s->label, "(unlabeled)", sizeof "(unlabeled)");
+    Sheet* sheet = &sheets->sheets[place];
+    *sheet = (Sheet){.ref = ref, .serial = ++sheets->serials, .state = SHEET_OPEN, .count = count, .head = place};
+    memcpy(sheet->label, tsi_inc(&sheets->arena->phases, at)->label, sizeof sheet->label);
+    if (sheet->label[0] == 0) memcpy(sheet->label, "(unlabeled)", sizeof "(unlabeled)");
 
     for (uint32_t n = 1; n < count; n++)
-        sheets->sheets[place + n] = (Sheet){.serial = s->serial, .state = SHEET_TAIL, .head = place};
+        sheets->sheets[place + n] = (Sheet){.serial = sheet->serial, .state = SHEET_TAIL, .head = place};
 
-    s->older = sheets->newest[at];
+    sheet->older = sheets->newest[at];
     sheets->newest[at] = place + 1;
     return place;
 }
@@ -305,9 +305,9 @@ static uint32_t roomy_locked(TsiSheets* sheets, TsiRef ref, size_t bytes, size_t
     }
 
     if (place != 0) {
-        const Sheet* s = &sheets->sheets[place - 1];
-        bool its = s->ref == ref && s->state == SHEET_OPEN;
-        if (its && tsi_align_up(s->used, align) + bytes <= TSI_SHEET_BYTES) return place - 1;
+        const Sheet* sheet = &sheets->sheets[place - 1];
+        bool its = sheet->ref == ref && sheet->state == SHEET_OPEN;
+        if (its && tsi_align_up(sheet->used, align) + bytes <= TSI_SHEET_BYTES) return place - 1;
         if (its) leave_current_locked(sheets, at);
     }
 
@@ -324,13 +324,13 @@ void* tsi_sheet_take(TsiSheets* sheets, TsiRef ref, size_t size, size_t align) {
     uint32_t place = roomy_locked(sheets, ref, bytes, align);
     uint8_t* block = NULL;
     if (place != UINT32_MAX) {
-        Sheet* s = &sheets->sheets[place];
-        size_t offset = tsi_align_up(s->used, align);
+        Sheet* sheet = &sheets->sheets[place];
+        size_t offset = tsi_align_up(sheet->used, align);
         block = address_of(sheets, place) + offset;
-        s->used = offset + bytes < UINT32_MAX ? (uint32_t)(offset + bytes) : UINT32_MAX;
-        s->live++;
+        sheet->used = offset + bytes < UINT32_MAX ? (uint32_t)(offset + bytes) : UINT32_MAX;
+        sheet->live++;
         Record* r = &sheets->record[sheets->records++ % RECORDS];
-        r->serial = s->serial;
+        r->serial = sheet->serial;
         r->offset = offset;
         r->size = size;
         r->depth = 0;
@@ -342,12 +342,12 @@ void* tsi_sheet_take(TsiSheets* sheets, TsiRef ref, size_t size, size_t align) {
 
 void tsi_sheet_note(TsiSheets* sheets, const void* block, const uintptr_t* frames, unsigned depth) {
     tsi_lock_take(&tsi_stand_in_lock);
-    const Sheet* s = &sheets->sheets[((const uint8_t*)block - sheets->base) / TSI_SHEET_BYTES];
-    size_t offset = (size_t)((const uint8_t*)block - address_of(sheets, s->head));
+    const Sheet* sheet = &sheets->sheets[((const uint8_t*)block - sheets->base) / TSI_SHEET_BYTES];
+    size_t offset = (size_t)((const uint8_t*)block - address_of(sheets, sheet->head));
     uint64_t first = sheets->records > TSI_SHEET_FRAMES * 64 ? sheets->records - TSI_SHEET_FRAMES * 64 : 0;
     for (uint64_t n = sheets->records; n-- > first;) { /* among the latest: others may have come in between */
         Record* r = &sheets->record[n % RECORDS];
-        if (r->serial != s->serial || r->offset != offset) continue;
+        if (r->serial != sheet->serial || r->offset != offset) continue;
         r->depth = depth < TSI_SHEET_FRAMES ? depth : TSI_SHEET_FRAMES;
         memcpy(r->frames, frames, r->depth * sizeof *frames);
         break;
@@ -357,10 +357,10 @@ void tsi_sheet_note(TsiSheets* sheets, const void* block, const uintptr_t* frame
 
 void tsi_sheet_give(TsiSheets* sheets, void* block) {
     tsi_lock_take(&tsi_stand_in_lock);
-    Sheet* s = &sheets->sheets[((uint8_t*)block - sheets->base) / TSI_SHEET_BYTES];
-    uint32_t at = tsi_ref_index(s->ref);
-    bool filling = sheets->current[at] == s->head + 1 && !has_ended(sheets, s);
-    if (--s->live == 0 && !filling) close_locked(sheets, s->head);
+    Sheet* sheet = &sheets->sheets[((uint8_t*)block - sheets->base) / TSI_SHEET_BYTES];
+    uint32_t at = tsi_ref_index(sheet->ref);
+    bool filling = sheets->current[at] == sheet->head + 1 && !has_ended(sheets, sheet);
+    if (--sheet->live == 0 && !filling) close_locked(sheets, sheet->head);
     tsi_lock_give(&tsi_stand_in_lock);
 }
 
@@ -372,11 +372,11 @@ void tsi_sheets_ended(TsiSheets* sheets, TsiRef ref, bool released) {
     if (current != 0 && sheets->sheets[current - 1].ref == ref) leave_current_locked(sheets, at);
 
     for (uint32_t place = sheets->newest[at]; place != 0;) {
-        Sheet* s = &sheets->sheets[place - 1];
-        if (s->ref != ref) break; /* older ones are others', or their addresses are used again */
-        if (s->ended_ns == 0) s->ended_ns = now;
-        s->released |= released;
-        place = s->older;
+        Sheet* sheet = &sheets->sheets[place - 1];
+        if (sheet->ref != ref) break; /* older ones are others', or their addresses are used again */
+        if (sheet->ended_ns == 0) sheet->ended_ns = now;
+        sheet->released |= released;
+        place = sheet->older;
     }
 
     tsi_lock_give(&tsi_stand_in_lock);

@@ -83,34 +83,34 @@ struct TsiSheets* tsi_stand_in_sheets(const TsiArena* a) {
 
 static uint64_t rank(const TsiStandIn* x) { return (uint64_t)(uintptr_t)x->block * 0x9e3779b97f4a7c15u; }
 
-static void insert_locked(TsiStandIn* x) {
+static void insert_locked(TsiStandIn* stand_in) {
     TSI_HOLDS(&tsi_stand_in_lock);
     TsiStandIn** at = &tree;
-    while (*at != NULL && rank(*at) > rank(x)) at = x->block < (*at)->block ? &(*at)->less : &(*at)->more;
+    while (*at != NULL && rank(*at) > rank(stand_in)) at = stand_in->block < (*at)->block ? &(*at)->less : &(*at)->more;
 
     /* Split the tree below in two. */
-    TsiStandIn *rest = *at, **less = &x->less, **more = &x->more;
-    *at = x;
+    TsiStandIn *rest = *at, **less = &stand_in->less, **more = &stand_in->more;
+    *at = stand_in;
     while (rest != NULL) {
-        TsiStandIn*** side = rest->block < x->block ? &less : &more;
+        TsiStandIn*** side = rest->block < stand_in->block ? &less : &more;
         **side = rest;
-        *side = rest->block < x->block ? &rest->more : &rest->less;
+        *side = rest->block < stand_in->block ? &rest->more : &rest->less;
         rest = **side;
     }
     *less = *more = NULL;
 
-    TsiStandIn** list = &x->arena->stand_ins->of_inc[tsi_ref_index(x->ref)];
-    x->next = *list;
-    x->link = list;
-    if (x->next != NULL) x->next->link = &x->next;
-    *list = x;
+    TsiStandIn** list = &stand_in->arena->stand_ins->of_inc[tsi_ref_index(stand_in->ref)];
+    stand_in->next = *list;
+    stand_in->link = list;
+    if (stand_in->next != NULL) stand_in->next->link = &stand_in->next;
+    *list = stand_in;
 }
 
-static void remove_locked(TsiStandIn* x, SlabMisuse why) {
+static void remove_locked(TsiStandIn* stand_in, SlabMisuse why) {
     TSI_HOLDS(&tsi_stand_in_lock);
-    gone[gone_count++ % GONE_KEPT] = (Gone){x->block, x->arena->serial, why};
-    TsiStandIn **at = &tree, *less = x->less, *more = x->more;
-    while (*at != x) at = x->block < (*at)->block ? &(*at)->less : &(*at)->more;
+    gone[gone_count++ % GONE_KEPT] = (Gone){stand_in->block, stand_in->arena->serial, why};
+    TsiStandIn **at = &tree, *less = stand_in->less, *more = stand_in->more;
+    while (*at != stand_in) at = stand_in->block < (*at)->block ? &(*at)->less : &(*at)->more;
 
     /* Join the two below. */
     while (less != NULL && more != NULL) {
@@ -121,37 +121,37 @@ static void remove_locked(TsiStandIn* x, SlabMisuse why) {
     }
     *at = less != NULL ? less : more;
 
-    *x->link = x->next;
-    if (x->next != NULL) x->next->link = x->link;
+    *stand_in->link = stand_in->next;
+    if (stand_in->next != NULL) stand_in->next->link = stand_in->link;
 }
 
 /* Returns the allocator's stand-in whose block p is in, or NULL. */
 static TsiStandIn* find_locked(const TsiArena* a, const void* p) {
     TSI_HOLDS(&tsi_stand_in_lock);
     const TsiStandIn* found = NULL;
-    for (const TsiStandIn* x = tree; x != NULL;) {
-        bool beyond = (uintptr_t)x->block > (uintptr_t)p;
-        if (!beyond) found = x;
-        x = beyond ? x->less : x->more;
+    for (const TsiStandIn* stand_in = tree; stand_in != NULL;) {
+        bool beyond = (uintptr_t)stand_in->block > (uintptr_t)p;
+        if (!beyond) found = stand_in;
+        stand_in = beyond ? stand_in->less : stand_in->more;
     }
     bool inside = found != NULL && (uintptr_t)p - (uintptr_t)found->block < found->bytes;
     return inside && found->arena == a ? (TsiStandIn*)(uintptr_t)found : NULL;
 }
 
 /* Frees a list of stand-ins that are off the tree; the tool takes this for the end of the objects. */
-static void free_list(TsiStandIn* x) {
+static void free_list(TsiStandIn* stand_in) {
     TSI_KEEP_FRAME();
-    while (x != NULL) {
-        TsiStandIn* next = x->next;
-        struct TsiSheets* sheets = x->arena->stand_ins->sheets;
+    while (stand_in != NULL) {
+        TsiStandIn* next = stand_in->next;
+        struct TsiSheets* sheets = stand_in->arena->stand_ins->sheets;
         if (sheets != NULL) {
-            tsi_sheet_give(sheets, x->block);
-            tsi_sheet_cell_give(sheets, x);
+            tsi_sheet_give(sheets, stand_in->block);
+            tsi_sheet_cell_give(sheets, stand_in);
         } else {
-            free(x->block);
-            free(x);
+            free(stand_in->block);
+            free(stand_in);
         }
-        x = next;
+        stand_in = next;
     }
 }
 
@@ -191,52 +191,54 @@ TSI_NOINLINE void* tsi_stand_in_make(TsiArena* a, void* slot, TsiRef ref, size_t
     bool there = tsi_space_locate(&a->space, slot, &at) == TSI_PLACE_OK;
     if (there) align = alignment_of(a, &at, slot, align);
     struct TsiSheets* sheets = a->stand_ins->sheets;
-    TsiStandIn* x = sheets != NULL ? tsi_sheet_cell_take(sheets) : malloc(sizeof *x);
-    void* block = x == NULL ? NULL : sheets != NULL ? tsi_sheet_take(sheets, ref, size, align) : new_block(size, align);
+    TsiStandIn* stand_in = sheets != NULL ? tsi_sheet_cell_take(sheets) : malloc(sizeof *stand_in);
+    void* block = stand_in == NULL ? NULL
+                  : sheets != NULL ? tsi_sheet_take(sheets, ref, size, align)
+                                   : new_block(size, align);
     if (block == NULL) {
-        if (sheets == NULL) free(x);
-        else if (x != NULL) tsi_sheet_cell_give(sheets, x);
+        if (sheets == NULL) free(stand_in);
+        else if (stand_in != NULL) tsi_sheet_cell_give(sheets, stand_in);
         errno = ENOMEM;
         return NULL;
     }
     errno = saved;
 
-    *x = (TsiStandIn){.block = block, .bytes = size, .slot = slot, .arena = a, .ref = ref};
+    *stand_in = (TsiStandIn){.block = block, .bytes = size, .slot = slot, .arena = a, .ref = ref};
     tsi_lock_take(&tsi_stand_in_lock);
     bool ended = is_released(a, ref);
     if (!ended) tsi_store_relaxed(word_of(slot), block); /* otherwise the slot may be another object's */
-    insert_locked(x);
+    insert_locked(stand_in);
     /* The program gets an object that has ended, as without stand-ins. */
-    if (TSI_UNLIKELY(ended)) remove_locked(x, SLAB_MISUSE_STALE_FREE);
+    if (TSI_UNLIKELY(ended)) remove_locked(stand_in, SLAB_MISUSE_STALE_FREE);
     tsi_lock_give(&tsi_stand_in_lock);
     if (TSI_LIKELY(!ended)) return block;
-    x->next = NULL;
-    free_list(x);
+    stand_in->next = NULL;
+    free_list(stand_in);
     return block;
 }
 
 TSI_NOINLINE void tsi_stand_in_drop(TsiArena* a, void* block, const void* slot) {
     TSI_KEEP_FRAME();
     tsi_lock_take(&tsi_stand_in_lock);
-    TsiStandIn* x = find_locked(a, block);
-    bool its = x != NULL && x->block == block && x->slot == slot;
-    if (its) remove_locked(x, SLAB_MISUSE_DOUBLE_FREE);
+    TsiStandIn* stand_in = find_locked(a, block);
+    bool its = stand_in != NULL && stand_in->block == block && stand_in->slot == slot;
+    if (its) remove_locked(stand_in, SLAB_MISUSE_DOUBLE_FREE);
     tsi_lock_give(&tsi_stand_in_lock);
     if (!its) return;
-    x->next = NULL;
-    free_list(x);
+    stand_in->next = NULL;
+    free_list(stand_in);
 }
 
 /* Takes the stand-ins of one incarnation, or, with ref 0, all of a list off the tree, and returns them as a list. */
 static TsiStandIn* take_list(TsiStandIn** list, TsiRef ref) {
     TsiStandIn* taken = NULL;
     tsi_lock_take(&tsi_stand_in_lock);
-    for (TsiStandIn *x = *list, *next; x != NULL; x = next) {
-        next = x->next;
-        if (ref != 0 && x->ref != ref) continue;
-        remove_locked(x, SLAB_MISUSE_STALE_FREE);
-        x->next = taken;
-        taken = x;
+    for (TsiStandIn *stand_in = *list, *next; stand_in != NULL; stand_in = next) {
+        next = stand_in->next;
+        if (ref != 0 && stand_in->ref != ref) continue;
+        remove_locked(stand_in, SLAB_MISUSE_STALE_FREE);
+        stand_in->next = taken;
+        taken = stand_in;
     }
     tsi_lock_give(&tsi_stand_in_lock);
     return taken;
@@ -265,8 +267,8 @@ void tsi_stand_ins_close(TsiArena* a) {
 
 void* tsi_stand_in_slot(const TsiArena* a, const void* p) {
     tsi_lock_take(&tsi_stand_in_lock);
-    const TsiStandIn* x = find_locked(a, p);
-    void* slot = x != NULL ? x->slot + ((const uint8_t*)p - x->block) : (void*)(uintptr_t)p;
+    const TsiStandIn* stand_in = find_locked(a, p);
+    void* slot = stand_in != NULL ? stand_in->slot + ((const uint8_t*)p - stand_in->block) : (void*)(uintptr_t)p;
     tsi_lock_give(&tsi_stand_in_lock);
     return slot;
 }
@@ -288,22 +290,22 @@ SlabMisuse tsi_stand_in_misuse(const TsiArena* a, const void* p, SlabMisuse fore
 static const TsiStandIn* find_by_slot_locked(const TsiArena* a, void* slot) {
     TSI_HOLDS(&tsi_stand_in_lock);
     const void* block = tsi_load_relaxed(word_of(slot));
-    const TsiStandIn* x = find_locked(a, block);
-    return x != NULL && x->block == block && x->slot == slot ? x : NULL;
+    const TsiStandIn* stand_in = find_locked(a, block);
+    return stand_in != NULL && stand_in->block == block && stand_in->slot == slot ? stand_in : NULL;
 }
 
 void* tsi_stand_in_block(const TsiArena* a, void* slot) {
     tsi_lock_take(&tsi_stand_in_lock);
-    const TsiStandIn* x = find_by_slot_locked(a, slot);
-    void* block = x != NULL ? x->block : slot;
+    const TsiStandIn* stand_in = find_by_slot_locked(a, slot);
+    void* block = stand_in != NULL ? stand_in->block : slot;
     tsi_lock_give(&tsi_stand_in_lock);
     return block;
 }
 
 size_t tsi_stand_in_bytes(const TsiArena* a, void* slot, size_t usable) {
     tsi_lock_take(&tsi_stand_in_lock);
-    const TsiStandIn* x = find_by_slot_locked(a, slot);
-    size_t bytes = x != NULL ? x->bytes : usable;
+    const TsiStandIn* stand_in = find_by_slot_locked(a, slot);
+    size_t bytes = stand_in != NULL ? stand_in->bytes : usable;
     tsi_lock_give(&tsi_stand_in_lock);
     return bytes;
 }

@@ -77,73 +77,75 @@ static bool is_too_long(size_t bytes) {
     return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < bytes;
 }
 
-static int fill_in(TsiShared* m, bool sealed, size_t reserve, const char** what) {
+static int fill_in(TsiShared* shared, bool sealed, size_t reserve, const char** what) {
     struct stat st;
     *what = "fchmod";
-    if (fchmod(m->fd, 0600) != 0 || fstat(m->fd, &st) != 0) return errno;
-    m->dev = st.st_dev;
-    m->ino = st.st_ino;
+    if (fchmod(shared->fd, 0600) != 0 || fstat(shared->fd, &st) != 0) return errno;
+    shared->dev = st.st_dev;
+    shared->ino = st.st_ino;
 
     *what = "ftruncate";
-    if (ftruncate(m->fd, (off_t)m->bytes) != 0) return errno;
+    if (ftruncate(shared->fd, (off_t)shared->bytes) != 0) return errno;
 
     *what = "seals";
-    if (sealed && fcntl(m->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0) return errno;
+    if (sealed && fcntl(shared->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0) return errno;
 
     *what = "reserving its pages";
-    int error = tsi_shared_reserve(m, 0, reserve);
+    int error = tsi_shared_reserve(shared, 0, reserve);
     if (error != 0) return error;
 
     *what = "mmap";
-    void* p = mmap(NULL, m->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, m->fd, 0);
+    void* p = mmap(NULL, shared->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, shared->fd, 0);
     if (p == MAP_FAILED) return errno;
-    m->base = p;
+    shared->base = p;
     *what = "MADV_DONTFORK";
-    if (madvise(p, m->bytes, MADV_DONTFORK) != 0) return errno;
+    if (madvise(p, shared->bytes, MADV_DONTFORK) != 0) return errno;
 
     if (sealed) { /* nobody else writes from here on; kernels before 5.1 do not know it */
-        (void)fcntl(m->fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE);
-        (void)fcntl(m->fd, F_ADD_SEALS, F_SEAL_SEAL);
+        (void)fcntl(shared->fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE);
+        (void)fcntl(shared->fd, F_ADD_SEALS, F_SEAL_SEAL);
     }
     return 0;
 }
 
-int tsi_shared_open(TsiShared* m, const char* memfd, const char* file, size_t bytes, size_t reserve,
+int tsi_shared_open(TsiShared* shared, const char* memfd, const char* file, size_t bytes, size_t reserve,
                     const char** what) {
-    *m = (TsiShared){.bytes = bytes, .fd = -1};
+    *shared = (TsiShared){.bytes = bytes, .fd = -1};
     *what = "limit on the size of files (RLIMIT_FSIZE)";
     if (is_too_long(bytes)) return EFBIG;
 
-    m->fd = above_streams(tsi_os.memfd(memfd));
-    bool sealed = m->fd >= 0;
-    if (!sealed) m->fd = above_streams(file_open(file, what));
-    if (m->fd < 0) return errno;
+    shared->fd = above_streams(tsi_os.memfd(memfd));
+    bool sealed = shared->fd >= 0;
+    if (!sealed) shared->fd = above_streams(file_open(file, what));
+    if (shared->fd < 0) return errno;
 
-    int error = fill_in(m, sealed, reserve, what);
+    int error = fill_in(shared, sealed, reserve, what);
     if (error == 0) return 0;
-    if (m->base != NULL) (void)munmap(m->base, m->bytes);
-    (void)close(m->fd);
-    *m = (TsiShared){.fd = -1};
+    if (shared->base != NULL) (void)munmap(shared->base, shared->bytes);
+    (void)close(shared->fd);
+    *shared = (TsiShared){.fd = -1};
     return error;
 }
 
-int tsi_shared_reserve(const TsiShared* m, size_t offset, size_t bytes) {
+int tsi_shared_reserve(const TsiShared* shared, size_t offset, size_t bytes) {
     int error = EINTR;
-    for (int tries = 0; error == EINTR && tries < 16; tries++) error = tsi_os.reserve_file(m->fd, offset, bytes);
+    for (int tries = 0; error == EINTR && tries < 16; tries++) error = tsi_os.reserve_file(shared->fd, offset, bytes);
     return error;
 }
 
-int tsi_shared_inherit(TsiShared* m, size_t offset, size_t bytes) {
+int tsi_shared_inherit(TsiShared* shared, size_t offset, size_t bytes) {
     size_t before = offset & (tsi_os.page_bytes - 1); /* bytes of its first page before it */
-    if (madvise(m->base + offset - before, bytes + before, MADV_DOFORK) != 0) return errno;
-    m->inherited = offset - before;
-    m->inherited_bytes = bytes + before;
+    if (madvise(shared->base + offset - before, bytes + before, MADV_DOFORK) != 0) return errno;
+    shared->inherited = offset - before;
+    shared->inherited_bytes = bytes + before;
     return 0;
 }
 
-void tsi_shared_forget(TsiShared* m) {
+void tsi_shared_forget(TsiShared* shared) {
     struct stat st;
-    if (m->base != NULL && m->inherited_bytes != 0) (void)munmap(m->base + m->inherited, m->inherited_bytes);
-    if (m->fd >= 0 && fstat(m->fd, &st) == 0 && st.st_dev == m->dev && st.st_ino == m->ino) (void)close(m->fd);
-    *m = (TsiShared){.fd = -1};
+    if (shared->base != NULL && shared->inherited_bytes != 0)
+        (void)munmap(shared->base + shared->inherited, shared->inherited_bytes);
+    if (shared->fd >= 0 && fstat(shared->fd, &st) == 0 && st.st_dev == shared->dev && st.st_ino == shared->ino)
+        (void)close(shared->fd);
+    *shared = (TsiShared){.fd = -1};
 }

@@ -22,12 +22,13 @@ typedef struct TsiShared {
 
 /* Makes a memory of `bytes` zeros, of which the first `reserve` may be touched. Readers know it by the name of the
  * memfd, or of the file, FILE.PID.NUMBER. Returns 0, or an errno value and *what has failed. */
-int tsi_shared_open(TsiShared* m, const char* memfd, const char* file, size_t bytes, size_t reserve, const char** what);
+int tsi_shared_open(TsiShared* shared, const char* memfd, const char* file, size_t bytes, size_t reserve,
+                    const char** what);
 /* Keeps the pages of a range mapped in fork children. Returns 0, or an errno value. */
-int tsi_shared_inherit(TsiShared* m, size_t offset, size_t bytes);
+int tsi_shared_inherit(TsiShared* shared, size_t offset, size_t bytes);
 /* Reserves further pages, which may then be touched. Returns 0 or an errno value. */
-int tsi_shared_reserve(const TsiShared* m, size_t offset, size_t bytes);
+int tsi_shared_reserve(const TsiShared* shared, size_t offset, size_t bytes);
 /* Closes the inherited descriptor and unmaps the inherited range. [fork child] */
-void tsi_shared_forget(TsiShared* m);
+void tsi_shared_forget(TsiShared* shared);
 
 #endif

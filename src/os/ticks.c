@@ -23,65 +23,65 @@ static uint64_t line_ns(const TsiTickLine* l, uint64_t count) {
 }
 
 /* Returns the counter's rate since the last line, or 0 if none can be believed. */
-static uint64_t next_rate(TsiTicks* t, uint64_t count, uint64_t ns) {
-    uint64_t counts = count - t->seen_count, took = ns - t->seen_ns;
+static uint64_t next_rate(TsiTicks* ticks, uint64_t count, uint64_t ns) {
+    uint64_t counts = count - ticks->seen_count, took = ns - ticks->seen_ns;
     bool forward = (int64_t)counts > 0 && (int64_t)took > 0;
     uint64_t rate = forward ? rate_of(took, counts) : 0;
-    if (t->rate == 0) return rate >> 36 == 0 && rate >> 26 != 0 ? rate : 0; /* 16 ns to 1/64 ns */
-    if (agrees(rate, t->rate)) {
-        t->strikes = 0;
+    if (ticks->rate == 0) return rate >> 36 == 0 && rate >> 26 != 0 ? rate : 0; /* 16 ns to 1/64 ns */
+    if (agrees(rate, ticks->rate)) {
+        ticks->strikes = 0;
         return rate;
     }
-    if (!forward || took < LONG_NS) t->strikes++;
-    return t->strikes < STRIKES_MAX ? t->rate : 0;
+    if (!forward || took < LONG_NS) ticks->strikes++;
+    return ticks->strikes < STRIKES_MAX ? ticks->rate : 0;
 }
 
-static void draw(TsiTicks* t, uint64_t count, uint64_t base_ns, uint64_t rate) {
-    uint64_t n = tsi_load_relaxed(&t->lines) + 1;
-    TsiTickLine* l = &t->line[n & 1];
+static void draw(TsiTicks* ticks, uint64_t count, uint64_t base_ns, uint64_t rate) {
+    uint64_t n = tsi_load_relaxed(&ticks->lines) + 1;
+    TsiTickLine* l = &ticks->line[n & 1];
     /* release: pair with tsi_ticks_at: a thread that reads one of these finds at least line n - 1 drawn */
     tsi_store_release(&l->count, count);
     tsi_store_release(&l->base_ns, base_ns);
     tsi_store_release(&l->rate, rate);
-    tsi_store_release(&t->lines, n);
+    tsi_store_release(&ticks->lines, n);
 }
 
-static uint64_t draw_taken(TsiTicks* t, uint64_t count, uint64_t system_ns) {
-    TsiTickLine* l = &t->line[tsi_load_relaxed(&t->lines) & 1];
-    uint64_t told = t->rate != 0 ? line_ns(l, count) : 0;
-    if (t->seen_ns == 0) { /* the very first reading */
-        t->seen_count = count;
-        t->seen_ns = system_ns;
+static uint64_t draw_taken(TsiTicks* ticks, uint64_t count, uint64_t system_ns) {
+    TsiTickLine* l = &ticks->line[tsi_load_relaxed(&ticks->lines) & 1];
+    uint64_t told = ticks->rate != 0 ? line_ns(l, count) : 0;
+    if (ticks->seen_ns == 0) { /* the very first reading */
+        ticks->seen_count = count;
+        ticks->seen_ns = system_ns;
     }
-    if (t->rate == 0 && system_ns - t->seen_ns < FIRST_NS) return system_ns;
+    if (ticks->rate == 0 && system_ns - ticks->seen_ns < FIRST_NS) return system_ns;
     /* another thread has just drawn one */
-    if (t->rate != 0 && count - tsi_load_relaxed(&l->count) < TSI_TICKS_SPAN) return told;
+    if (ticks->rate != 0 && count - tsi_load_relaxed(&l->count) < TSI_TICKS_SPAN) return told;
 
-    uint64_t rate = next_rate(t, count, system_ns), base = told > system_ns ? told : system_ns;
-    t->seen_count = count;
-    t->seen_ns = system_ns;
-    t->rate = rate;
+    uint64_t rate = next_rate(ticks, count, system_ns), base = told > system_ns ? told : system_ns;
+    ticks->seen_count = count;
+    ticks->seen_ns = system_ns;
+    ticks->rate = rate;
     if (rate == 0) {
-        tsi_store_relaxed(&t->off, true);
+        tsi_store_relaxed(&ticks->off, true);
         return base;
     }
 
     uint64_t span_ns = TSI_TICKS_SPAN * rate >> 32, ahead = base - system_ns, most = rate >> SLOWER_MAX_LOG2;
     uint64_t off = ahead < span_ns ? (uint64_t)((double)rate * (double)ahead / (double)span_ns) : most;
-    draw(t, count, base, rate - (off < most ? off : most));
+    draw(ticks, count, base, rate - (off < most ? off : most));
     return base;
 }
 
-uint64_t tsi_ticks_draw(TsiTicks* t, uint64_t count, uint64_t system_ns) {
+uint64_t tsi_ticks_draw(TsiTicks* ticks, uint64_t count, uint64_t system_ns) {
     uint32_t free = 0;
-    if (!tsi_cas_seq(&t->taken, &free, 1)) {            /* decides which thread draws */
-        uint64_t n = tsi_load_acquire(&t->lines), told; /* pairs with draw */
-        TsiTickLine* l = &t->line[n & 1];
+    if (!tsi_cas_seq(&ticks->taken, &free, 1)) {            /* decides which thread draws */
+        uint64_t n = tsi_load_acquire(&ticks->lines), told; /* pairs with draw */
+        TsiTickLine* l = &ticks->line[n & 1];
         told = tsi_load_acquire(&l->rate) != 0 ? line_ns(l, count) : 0;
-        return tsi_load_acquire(&t->lines) == n && told > system_ns ? told : system_ns;
+        return tsi_load_acquire(&ticks->lines) == n && told > system_ns ? told : system_ns;
     }
-    uint64_t ns = draw_taken(t, count, system_ns);
-    tsi_store_release(&t->taken, 0); /* publishes the fields that only the thread that draws writes */
+    uint64_t ns = draw_taken(ticks, count, system_ns);
+    tsi_store_release(&ticks->taken, 0); /* publishes the fields that only the thread that draws writes */
     return ns;
 }
 

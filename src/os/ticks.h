@@ -39,18 +39,18 @@ typedef struct TsiTicks {
 } TsiTicks;
 
 /* Reads the clock at a count into *ns. Returns false if a line must be drawn first. [any thread] */
-TSI_INLINE bool tsi_ticks_at(TsiTicks* t, uint64_t count, uint64_t* ns) {
-    uint64_t n = tsi_load_acquire(&t->lines);
-    TsiTickLine* l = &t->line[n & 1];
+TSI_INLINE bool tsi_ticks_at(TsiTicks* ticks, uint64_t count, uint64_t* ns) {
+    uint64_t n = tsi_load_acquire(&ticks->lines);
+    TsiTickLine* l = &ticks->line[n & 1];
     /* acquire: before the second read of lines; pairs with the release of the thread that draws the line after the next
      * here */
     uint64_t from = tsi_load_acquire(&l->count), base = tsi_load_acquire(&l->base_ns),
              rate = tsi_load_acquire(&l->rate);
     *ns = base + ((count - from) * rate >> 32);
-    return TSI_LIKELY(count - from < TSI_TICKS_SPAN && rate != 0) && TSI_LIKELY(tsi_load_relaxed(&t->lines) == n);
+    return TSI_LIKELY(count - from < TSI_TICKS_SPAN && rate != 0) && TSI_LIKELY(tsi_load_relaxed(&ticks->lines) == n);
 }
 /* Draws a line, from the counter and the system's clock just read. Returns the clock. [any thread] */
-uint64_t tsi_ticks_draw(TsiTicks* t, uint64_t count, uint64_t system_ns);
+uint64_t tsi_ticks_draw(TsiTicks* ticks, uint64_t count, uint64_t system_ns);
 /* Ends the drawing of a vanished thread. [fork child] */
-void tsi_ticks_child(TsiTicks* t);
+void tsi_ticks_child(TsiTicks* ticks);
 #endif

@@ -18,18 +18,18 @@ static bool is_before(const TsiPhases* phases, uint32_t at, uint64_t since_ns, u
 
 /* Sums a node's own figures and its children's. */
 static void sum_up(const TsiPhases* phases, uint32_t at) {
-    TsiDraining* n = node(phases, at);
-    n->count = 1;
-    n->sum = n->held;
-    n->max_bytes = n->held.slab_bytes;
-    n->over_below = n->over;
+    TsiDraining* draining = node(phases, at);
+    draining->count = 1;
+    draining->sum = draining->held;
+    draining->max_bytes = draining->held.slab_bytes;
+    draining->over_below = draining->over;
     for (unsigned side = 0; side < 2; side++) {
-        if (n->child[side] == 0) continue;
-        const TsiDraining* c = node(phases, n->child[side]);
-        n->count += c->count;
-        tsi_holding_add(&n->sum, c->sum);
-        if (c->max_bytes > n->max_bytes) n->max_bytes = c->max_bytes;
-        n->over_below |= c->over_below;
+        if (draining->child[side] == 0) continue;
+        const TsiDraining* c = node(phases, draining->child[side]);
+        draining->count += c->count;
+        tsi_holding_add(&draining->sum, c->sum);
+        if (c->max_bytes > draining->max_bytes) draining->max_bytes = c->max_bytes;
+        draining->over_below |= c->over_below;
     }
 }
 
@@ -37,9 +37,9 @@ static void sum_up(const TsiPhases* phases, uint32_t at) {
 static uint32_t join(const TsiPhases* phases, uint32_t older, uint32_t younger) {
     if (older == 0 || younger == 0) return older | younger;
     uint32_t top = rank_of(older) > rank_of(younger) ? older : younger;
-    TsiDraining* n = node(phases, top);
-    if (top == older) n->child[1] = join(phases, n->child[1], younger);
-    else n->child[0] = join(phases, older, n->child[0]);
+    TsiDraining* draining = node(phases, top);
+    if (top == older) draining->child[1] = join(phases, draining->child[1], younger);
+    else draining->child[0] = join(phases, older, draining->child[0]);
     sum_up(phases, top);
     return top;
 }
@@ -51,12 +51,12 @@ static void part(const TsiPhases* phases, uint32_t at, uint64_t since_ns, uint32
         *older = *younger = 0;
         return;
     }
-    TsiDraining* n = node(phases, at);
+    TsiDraining* draining = node(phases, at);
     if (is_before(phases, at, since_ns, index)) {
-        part(phases, n->child[1], since_ns, index, &n->child[1], younger);
+        part(phases, draining->child[1], since_ns, index, &draining->child[1], younger);
         *older = at;
     } else {
-        part(phases, n->child[0], since_ns, index, older, &n->child[0]);
+        part(phases, draining->child[0], since_ns, index, older, &draining->child[0]);
         *younger = at;
     }
     sum_up(phases, at);
@@ -65,10 +65,10 @@ static void part(const TsiPhases* phases, uint32_t at, uint64_t since_ns, uint32
 /* Removes the node `index` from a tree. Returns the root. */
 static uint32_t without(const TsiPhases* phases, uint32_t at, uint64_t since_ns, uint32_t index) {
     TSI_CHECK(at != 0);
-    TsiDraining* n = node(phases, at);
-    if (at == index) return join(phases, n->child[0], n->child[1]);
+    TsiDraining* draining = node(phases, at);
+    if (at == index) return join(phases, draining->child[0], draining->child[1]);
     unsigned side = is_before(phases, at, since_ns, index);
-    n->child[side] = without(phases, n->child[side], since_ns, index);
+    draining->child[side] = without(phases, draining->child[side], since_ns, index);
     sum_up(phases, at);
     return at;
 }
@@ -86,21 +86,21 @@ TSI_INLINE bool holds_more(const TsiLabel* label, const TsiHolding* held) {
 }
 
 /* Adds a node to its label's figures of those that are over, or with sign -1 subtracts it. */
-static void count_over(TsiLabel* label, const TsiDraining* n, int sign) {
-    if (!n->over) return;
+static void count_over(TsiLabel* label, const TsiDraining* draining, int sign) {
+    if (!draining->over) return;
     label->over_phases += (uint64_t)sign;
-    label->over_held.objects += (uint64_t)sign * n->held.objects;
-    label->over_held.live_bytes += (uint64_t)sign * n->held.live_bytes;
-    label->over_held.slab_bytes += (uint64_t)sign * n->held.slab_bytes;
+    label->over_held.objects += (uint64_t)sign * draining->held.objects;
+    label->over_held.live_bytes += (uint64_t)sign * draining->held.live_bytes;
+    label->over_held.slab_bytes += (uint64_t)sign * draining->held.slab_bytes;
 }
 
 static void leave(TsiPhases* phases, TsiInc* inc) {
-    TsiDraining* n = &inc->draining;
-    TsiLabel* label = tsi_label(&phases->labels, n->label - 1);
+    TsiDraining* draining = &inc->draining;
+    TsiLabel* label = tsi_label(&phases->labels, draining->label - 1);
     tsi_lock_take(&label->drain_lock);
-    label->drain_root = without(phases, label->drain_root, n->since_ns, inc->index);
-    count_over(label, n, -1);
-    *n = (TsiDraining){0};
+    label->drain_root = without(phases, label->drain_root, draining->since_ns, inc->index);
+    count_over(label, draining, -1);
+    *draining = (TsiDraining){0};
     tsi_lock_give(&label->drain_lock);
 }
 
@@ -131,14 +131,14 @@ static void change(TsiPhases* phases, TsiInc* inc, TsiHolding held) {
 void tsi_draining_set_locked(TsiPhases* phases, TsiInc* inc, uint64_t since_ns, TsiHolding held) {
     TSI_HOLDS(tsi_inc_lock(inc));
     TSI_ASSERT(tsi_lock_is_held(tsi_inc_lock(inc)));
-    TsiDraining* n = &inc->draining;
+    TsiDraining* draining = &inc->draining;
     uint32_t label_at = tsi_inc_label(inc);
-    bool stays = held.objects != 0 && n->label == label_at + 1 && n->since_ns == since_ns;
+    bool stays = held.objects != 0 && draining->label == label_at + 1 && draining->since_ns == since_ns;
     if (stays) {
-        if (memcmp(&n->held, &held, sizeof held) != 0) change(phases, inc, held);
+        if (memcmp(&draining->held, &held, sizeof held) != 0) change(phases, inc, held);
         return;
     }
-    if (n->label != 0) leave(phases, inc);
+    if (draining->label != 0) leave(phases, inc);
     if (held.objects != 0) enter(phases, inc, label_at, since_ns, held);
 }
 
@@ -146,11 +146,11 @@ void tsi_draining_set_locked(TsiPhases* phases, TsiInc* inc, uint64_t since_ns, 
 
 static void judge(const TsiPhases* phases, TsiLabel* label, uint32_t at) {
     if (at == 0) return;
-    TsiDraining* n = node(phases, at);
-    judge(phases, label, n->child[0]);
-    judge(phases, label, n->child[1]);
-    n->over = holds_more(label, &n->held);
-    count_over(label, n, 1);
+    TsiDraining* draining = node(phases, at);
+    judge(phases, label, draining->child[0]);
+    judge(phases, label, draining->child[1]);
+    draining->over = holds_more(label, &draining->held);
+    count_over(label, draining, 1);
     sum_up(phases, at);
 }
 
@@ -181,10 +181,10 @@ static uint64_t age(uint64_t since_ns, uint64_t now_ns) { return now_ns > since_
 static uint64_t count_old(const TsiPhases* phases, uint32_t at, uint64_t now_ns, uint64_t least_ns) {
     uint64_t n = 0;
     while (at != 0) {
-        const TsiDraining* d = node(phases, at);
-        bool old = age(d->since_ns, now_ns) >= least_ns;
-        if (old) n += d->count - (d->child[1] != 0 ? node(phases, d->child[1])->count : 0);
-        at = d->child[old];
+        const TsiDraining* draining = node(phases, at);
+        bool old = age(draining->since_ns, now_ns) >= least_ns;
+        if (old) n += draining->count - (draining->child[1] != 0 ? node(phases, draining->child[1])->count : 0);
+        at = draining->child[old];
     }
     return n;
 }
@@ -200,22 +200,23 @@ static void put_worst(TsiDrainRow worst[TSI_DRAIN_WORST], const TsiDrainRow* row
 static void find_worst(const TsiPhases* phases, uint32_t at, TsiDrainRow worst[TSI_DRAIN_WORST]) {
     const TsiDrainRow* last = &worst[TSI_DRAIN_WORST - 1];
     if (at == 0 || (last->era != 0 && node(phases, at)->max_bytes <= last->held.slab_bytes)) return;
-    const TsiDraining* n = node(phases, at);
-    uint64_t older = n->child[0] != 0 ? node(phases, n->child[0])->max_bytes : 0;
-    uint64_t younger = n->child[1] != 0 ? node(phases, n->child[1])->max_bytes : 0;
+    const TsiDraining* draining = node(phases, at);
+    uint64_t older = draining->child[0] != 0 ? node(phases, draining->child[0])->max_bytes : 0;
+    uint64_t younger = draining->child[1] != 0 ? node(phases, draining->child[1])->max_bytes : 0;
     unsigned first = younger > older;
-    find_worst(phases, n->child[first], worst);
-    put_worst(worst, &(TsiDrainRow){tsi_inc_era(tsi_inc(phases, at)), n->since_ns, n->held, n->over});
-    find_worst(phases, n->child[!first], worst);
+    find_worst(phases, draining->child[first], worst);
+    put_worst(worst,
+              &(TsiDrainRow){tsi_inc_era(tsi_inc(phases, at)), draining->since_ns, draining->held, draining->over});
+    find_worst(phases, draining->child[!first], worst);
 }
 
 /* Returns the oldest phase from `at` down that is over. */
 static uint32_t oldest_over(const TsiPhases* phases, uint32_t at) {
     for (;;) {
-        const TsiDraining* n = node(phases, at);
-        if (n->child[0] != 0 && node(phases, n->child[0])->over_below) at = n->child[0];
-        else if (n->over) return at;
-        else at = n->child[1];
+        const TsiDraining* draining = node(phases, at);
+        if (draining->child[0] != 0 && node(phases, draining->child[0])->over_below) at = draining->child[0];
+        else if (draining->over) return at;
+        else at = draining->child[1];
     }
 }
 

@@ -26,91 +26,91 @@ static uint32_t room_for(uint32_t records) {
 }
 
 /* Returns how many records a rebuild must look at: the table's, or all if the table lacks some. */
-static uint32_t sources_locked(const TsiPhases* phases, const TsiEras* e) {
-    TSI_HOLDS(&e->lock);
-    return e->partial ? tsi_table_used(&phases->incs) : e->size;
+static uint32_t sources_locked(const TsiPhases* phases, const TsiEras* eras) {
+    TSI_HOLDS(&eras->lock);
+    return eras->partial ? tsi_table_used(&phases->incs) : eras->size;
 }
 
-static uint32_t source_locked(const TsiEras* e, uint32_t at) {
-    TSI_HOLDS(&e->lock);
-    return e->partial ? at : e->slots[at];
+static uint32_t source_locked(const TsiEras* eras, uint32_t at) {
+    TSI_HOLDS(&eras->lock);
+    return eras->partial ? at : eras->slots[at];
 }
 
 /* Counts the entries whose record is in use. An entry whose record has a new era stays: it is found by that. */
-static uint32_t count_used_locked(const TsiPhases* phases, const TsiEras* e) {
-    TSI_HOLDS(&e->lock);
+static uint32_t count_used_locked(const TsiPhases* phases, const TsiEras* eras) {
+    TSI_HOLDS(&eras->lock);
     uint32_t used = 0;
-    for (uint32_t at = 0; at < sources_locked(phases, e); at++) {
-        uint32_t index = source_locked(e, at);
+    for (uint32_t at = 0; at < sources_locked(phases, eras); at++) {
+        uint32_t index = source_locked(eras, at);
         used += index != 0 && tsi_inc_era(tsi_inc(phases, index)) != 0;
     }
     return used;
 }
 
 /* Moves the entries whose record is in use to a new table. Returns false, and changes nothing, without memory. */
-static bool rebuild_locked(const TsiPhases* phases, TsiEras* e, uint32_t size) {
-    TSI_HOLDS(&e->lock);
+static bool rebuild_locked(const TsiPhases* phases, TsiEras* eras, uint32_t size) {
+    TSI_HOLDS(&eras->lock);
     uint32_t* slots = tsi_os_map(size * sizeof *slots);
     uint32_t filled = 0;
     if (slots == NULL) return false;
 
-    for (uint32_t at = 0; at < sources_locked(phases, e); at++) {
-        uint32_t index = source_locked(e, at);
+    for (uint32_t at = 0; at < sources_locked(phases, eras); at++) {
+        uint32_t index = source_locked(eras, at);
         uint64_t era = index != 0 ? tsi_inc_era(tsi_inc(phases, index)) : 0;
         if (era != 0) filled += put(phases, slots, size, index, era);
     }
 
-    tsi_os_drop(e->slots, e->size * sizeof *slots);
-    e->slots = slots;
-    e->size = size;
-    e->filled = filled;
-    e->partial = false;
+    tsi_os_drop(eras->slots, eras->size * sizeof *slots);
+    eras->slots = slots;
+    eras->size = size;
+    eras->filled = filled;
+    eras->partial = false;
     return true;
 }
 
 void tsi_eras_add(TsiPhases* phases, uint32_t index) {
-    TsiEras* e = &phases->eras;
-    tsi_lock_take(&e->lock);
+    TsiEras* eras = &phases->eras;
+    tsi_lock_take(&eras->lock);
     uint64_t era = tsi_inc_era(tsi_inc(phases, index));
-    bool room = (e->filled < e->size / 2 && !e->partial) ||
-                rebuild_locked(phases, e, room_for(count_used_locked(phases, e) + 1));
-    if (era != 0 && room) e->filled += put(phases, e->slots, e->size, index, era);
-    if (!room) e->partial = true;
-    tsi_lock_give(&e->lock);
+    bool room = (eras->filled < eras->size / 2 && !eras->partial) ||
+                rebuild_locked(phases, eras, room_for(count_used_locked(phases, eras) + 1));
+    if (era != 0 && room) eras->filled += put(phases, eras->slots, eras->size, index, era);
+    if (!room) eras->partial = true;
+    tsi_lock_give(&eras->lock);
 }
 
-static uint32_t find_locked(const TsiPhases* phases, const TsiEras* e, uint64_t era) {
-    TSI_HOLDS(&e->lock);
-    if (e->size == 0) return 0;
-    for (uint32_t at = first_slot(era, e->size); e->slots[at] != 0; at = (at + 1) & (e->size - 1))
-        if (tsi_inc_era(tsi_inc(phases, e->slots[at])) == era) return e->slots[at];
+static uint32_t find_locked(const TsiPhases* phases, const TsiEras* eras, uint64_t era) {
+    TSI_HOLDS(&eras->lock);
+    if (eras->size == 0) return 0;
+    for (uint32_t at = first_slot(era, eras->size); eras->slots[at] != 0; at = (at + 1) & (eras->size - 1))
+        if (tsi_inc_era(tsi_inc(phases, eras->slots[at])) == era) return eras->slots[at];
     return 0;
 }
 
 uint32_t tsi_eras_find(TsiPhases* phases, uint64_t era) {
-    TsiEras* e = &phases->eras;
-    tsi_lock_take(&e->lock);
-    uint32_t index = find_locked(phases, e, era);
-    bool partial = e->partial;
-    tsi_lock_give(&e->lock);
+    TsiEras* eras = &phases->eras;
+    tsi_lock_take(&eras->lock);
+    uint32_t index = find_locked(phases, eras, era);
+    bool partial = eras->partial;
+    tsi_lock_give(&eras->lock);
     for (uint32_t n = 1; index == 0 && partial && n < tsi_table_used(&phases->incs); n++)
         if (tsi_inc_era(tsi_inc(phases, n)) == era) index = n;
     return index;
 }
 
 void tsi_eras_tidy(TsiPhases* phases) {
-    TsiEras* e = &phases->eras;
-    tsi_lock_take(&e->lock);
-    uint32_t used = count_used_locked(phases, e);
+    TsiEras* eras = &phases->eras;
+    tsi_lock_take(&eras->lock);
+    uint32_t used = count_used_locked(phases, eras);
     if (used == 0) {
-        tsi_os_drop(e->slots, e->size * sizeof *e->slots);
-        e->slots = NULL;
-        e->size = e->filled = 0;
-        e->partial = false;
-    } else if (room_for(used) < e->size) {
-        (void)rebuild_locked(phases, e, room_for(used));
+        tsi_os_drop(eras->slots, eras->size * sizeof *eras->slots);
+        eras->slots = NULL;
+        eras->size = eras->filled = 0;
+        eras->partial = false;
+    } else if (room_for(used) < eras->size) {
+        (void)rebuild_locked(phases, eras, room_for(used));
     }
-    tsi_lock_give(&e->lock);
+    tsi_lock_give(&eras->lock);
 }
 
 TsiRef tsi_phases_find_era(TsiPhases* phases, uint64_t era) {

@@ -119,11 +119,11 @@ static uint64_t issued_before(const TsiSpace* s, uint32_t slab_id) {
     return base > floor ? base : floor;
 }
 
-int tsi_handle_decode(TsiArena* a, SlabHandle h, TsiPlace* at, uint64_t* tag, uint64_t* word) {
+int tsi_handle_decode(TsiArena* a, SlabHandle handle, TsiPlace* at, uint64_t* tag, uint64_t* word) {
     TsiSpace* s = &a->space;
-    uint32_t place = tsi_handle_place_of(h), chunk = tsi_line_chunk(tsi_place_line(place));
+    uint32_t place = tsi_handle_place_of(handle), chunk = tsi_line_chunk(tsi_place_line(place));
     uint64_t now, remote;
-    if ((h & 3) != TSI_HANDLE_VERSION || chunk >= s->chunk_count) return SLAB_MISUSE_BAD_HANDLE;
+    if ((handle & 3) != TSI_HANDLE_VERSION || chunk >= s->chunk_count) return SLAB_MISUSE_BAD_HANDLE;
 
     at->line_id = tsi_place_line(place);
     at->slot = tsi_place_slot(place);
@@ -132,7 +132,7 @@ int tsi_handle_decode(TsiArena* a, SlabHandle h, TsiPlace* at, uint64_t* tag, ui
     const TsiClass* shape = &s->classes->c[at->cls];
 
     uint64_t key = tsi_handle_key(a->secret, place);
-    uint32_t scrambled = tsi_handle_stamp_of(h);
+    uint32_t scrambled = tsi_handle_stamp_of(handle);
     if (at->cls == 0 || at->cls == TSI_CLASS_CONT || line >= (1u << TSI_CHUNK_SHIFT) >> shape->line_shift ||
         !tsi_line_has_slab(shape, line) || (shape->full >> at->slot & 1) == 0)
         return classify(key, scrambled, chunk_issued(s, chunk));
@@ -156,7 +156,7 @@ int tsi_handle_decode(TsiArena* a, SlabHandle h, TsiPlace* at, uint64_t* tag, ui
     return tsi_slot_check(s, at, tsi_tag_seq(*tag), &remote) == TSI_FREE_OK ? TSI_FREE_OK : SLAB_MISUSE_STALE_HANDLE;
 }
 
-bool tsi_handle_find(TsiArena* a, SlabHandle h, TsiPlace* at) {
+bool tsi_handle_find(TsiArena* a, SlabHandle handle, TsiPlace* at) {
     uint64_t tag, word;
-    return tsi_handle_decode(a, h, at, &tag, &word) == TSI_FREE_OK;
+    return tsi_handle_decode(a, handle, at, &tag, &word) == TSI_FREE_OK;
 }

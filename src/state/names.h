@@ -45,9 +45,9 @@ bool tsi_handle_flag_slab(TsiSpace* s, uint32_t slab_id, uint32_t seq);
  * [any thread, no bracket] */
 SlabHandle tsi_handle_of(TsiArena* a, TsiBinding* b, const TsiPlace* at);
 /* Sets *at to the place of the object that a handle names. Returns false if it has ended. [any thread] */
-bool tsi_handle_find(TsiArena* a, SlabHandle h, TsiPlace* at);
+bool tsi_handle_find(TsiArena* a, SlabHandle handle, TsiPlace* at);
 /* Decodes a handle into its place, its slab's tag and its count word. Returns TSI_FREE_OK if it names a live object,
  * otherwise a SlabMisuse. [any thread] */
-int tsi_handle_decode(TsiArena* a, SlabHandle h, TsiPlace* at, uint64_t* tag, uint64_t* word);
+int tsi_handle_decode(TsiArena* a, SlabHandle handle, TsiPlace* at, uint64_t* tag, uint64_t* word);
 
 #endif

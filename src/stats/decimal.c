@@ -19,78 +19,78 @@ typedef struct Big {
     uint32_t word[WORDS]; /* lowest first */
 } Big;
 
-static void big_set(Big* b, uint64_t v) {
-    b->word[0] = (uint32_t)v;
-    b->word[1] = (uint32_t)(v >> 32);
-    b->used = b->word[1] != 0 ? 2 : b->word[0] != 0;
+static void big_set(Big* big, uint64_t v) {
+    big->word[0] = (uint32_t)v;
+    big->word[1] = (uint32_t)(v >> 32);
+    big->used = big->word[1] != 0 ? 2 : big->word[0] != 0;
 }
 
-static void big_times(Big* b, uint32_t by) {
+static void big_times(Big* big, uint32_t by) {
     uint64_t carry = 0;
-    for (unsigned i = 0; i < b->used; i++) {
-        carry += (uint64_t)b->word[i] * by;
-        b->word[i] = (uint32_t)carry;
+    for (unsigned i = 0; i < big->used; i++) {
+        carry += (uint64_t)big->word[i] * by;
+        big->word[i] = (uint32_t)carry;
         carry >>= 32;
     }
     if (carry == 0) return;
-    TSI_CHECK(b->used < WORDS);
-    b->word[b->used++] = (uint32_t)carry;
+    TSI_CHECK(big->used < WORDS);
+    big->word[big->used++] = (uint32_t)carry;
 }
 
-static void big_shift(Big* b, unsigned bits) {
-    for (; bits >= 31; bits -= 31) big_times(b, 1u << 31);
-    big_times(b, 1u << bits);
+static void big_shift(Big* big, unsigned bits) {
+    for (; bits >= 31; bits -= 31) big_times(big, 1u << 31);
+    big_times(big, 1u << bits);
 }
 
-static void big_times_10_to(Big* b, unsigned n) {
-    for (; n >= 9; n -= 9) big_times(b, 1000000000u);
-    for (; n > 0; n--) big_times(b, 10);
+static void big_times_10_to(Big* big, unsigned n) {
+    for (; n >= 9; n -= 9) big_times(big, 1000000000u);
+    for (; n > 0; n--) big_times(big, 10);
 }
 
-static int big_compare(const Big* a, const Big* b) {
-    if (a->used != b->used) return a->used < b->used ? -1 : 1;
-    for (unsigned i = a->used; i-- > 0;)
-        if (a->word[i] != b->word[i]) return a->word[i] < b->word[i] ? -1 : 1;
+static int big_compare(const Big* big, const Big* b) {
+    if (big->used != b->used) return big->used < b->used ? -1 : 1;
+    for (unsigned i = big->used; i-- > 0;)
+        if (big->word[i] != b->word[i]) return big->word[i] < b->word[i] ? -1 : 1;
     return 0;
 }
 
-static void big_add(Big* a, const Big* b) {
+static void big_add(Big* big, const Big* b) {
     uint64_t carry = 0;
-    for (unsigned i = 0; i < b->used || i < a->used || carry != 0; i++) {
+    for (unsigned i = 0; i < b->used || i < big->used || carry != 0; i++) {
         TSI_CHECK(i < WORDS);
-        carry += (uint64_t)(i < a->used ? a->word[i] : 0) + (i < b->used ? b->word[i] : 0);
-        if (i >= a->used) a->used = i + 1;
-        a->word[i] = (uint32_t)carry;
+        carry += (uint64_t)(i < big->used ? big->word[i] : 0) + (i < b->used ? b->word[i] : 0);
+        if (i >= big->used) big->used = i + 1;
+        big->word[i] = (uint32_t)carry;
         carry >>= 32;
     }
 }
 
 /* a -= b, a >= b. */
-static void big_subtract(Big* a, const Big* b) {
+static void big_subtract(Big* big, const Big* b) {
     int64_t borrow = 0;
-    for (unsigned i = 0; i < a->used; i++) {
-        borrow += (int64_t)a->word[i] - (i < b->used ? b->word[i] : 0);
-        a->word[i] = (uint32_t)borrow;
+    for (unsigned i = 0; i < big->used; i++) {
+        borrow += (int64_t)big->word[i] - (i < b->used ? b->word[i] : 0);
+        big->word[i] = (uint32_t)borrow;
         borrow >>= 32; /* 0 or -1 */
     }
-    while (a->used != 0 && a->word[a->used - 1] == 0) a->used--;
+    while (big->used != 0 && big->word[big->used - 1] == 0) big->used--;
 }
 
-static int compare_sum(const Big* a, const Big* b, const Big* with) {
-    Big sum = *a;
+static int compare_sum(const Big* big, const Big* b, const Big* with) {
+    Big sum = *big;
     big_add(&sum, b);
     return big_compare(&sum, with);
 }
 
 /* Makes the digits d1 d2 ... of v = 0.d1d2... * 10^*point, v > 0. Returns their number. */
 static unsigned make_digits(uint64_t fraction, int exponent, char digits[DIGITS], int* point) {
-    Big r, s, up, down;
+    Big big, s, up, down;
     bool even = fraction % 2 == 0;
     bool lowest = fraction == 1ull << 52 && exponent > -1074; /* the gap below is half as wide */
-    big_set(&r, fraction);
+    big_set(&big, fraction);
     big_set(&s, 1);
     big_set(&down, 1);
-    big_shift(&r, (exponent > 0 ? (unsigned)exponent : 0) + 1 + lowest);
+    big_shift(&big, (exponent > 0 ? (unsigned)exponent : 0) + 1 + lowest);
     big_shift(&s, (exponent < 0 ? (unsigned)-exponent : 0) + 1 + lowest);
     if (exponent > 0) big_shift(&down, (unsigned)exponent);
     up = down;
@@ -102,11 +102,11 @@ static unsigned make_digits(uint64_t fraction, int exponent, char digits[DIGITS]
     if (k > 0) {
         big_times_10_to(&s, (unsigned)k);
     } else {
-        big_times_10_to(&r, (unsigned)-k);
+        big_times_10_to(&big, (unsigned)-k);
         big_times_10_to(&up, (unsigned)-k);
         big_times_10_to(&down, (unsigned)-k);
     }
-    while (compare_sum(&r, &up, &s) >= (even ? 0 : 1)) {
+    while (compare_sum(&big, &up, &s) >= (even ? 0 : 1)) {
         big_times(&s, 10);
         k++;
     }
@@ -114,13 +114,13 @@ static unsigned make_digits(uint64_t fraction, int exponent, char digits[DIGITS]
 
     for (unsigned n = 0;;) {
         unsigned digit = 0;
-        big_times(&r, 10);
+        big_times(&big, 10);
         big_times(&up, 10);
         big_times(&down, 10);
-        for (; big_compare(&r, &s) >= 0; digit++) big_subtract(&r, &s);
-        bool low = big_compare(&r, &down) < (even ? 1 : 0);
-        bool high = compare_sum(&r, &up, &s) >= (even ? 0 : 1);
-        if (low && high) high = compare_sum(&r, &r, &s) >= 0; /* both read back: take the nearer one */
+        for (; big_compare(&big, &s) >= 0; digit++) big_subtract(&big, &s);
+        bool low = big_compare(&big, &down) < (even ? 1 : 0);
+        bool high = compare_sum(&big, &up, &s) >= (even ? 0 : 1);
+        if (low && high) high = compare_sum(&big, &big, &s) >= 0; /* both read back: take the nearer one */
         TSI_CHECK(n < DIGITS);
         digits[n++] = (char)('0' + digit + (high ? 1 : 0));
         if (low || high) return n;

@@ -34,133 +34,133 @@ typedef struct Collect {
 } Collect;
 
 /* Returns an incarnation's age. The first one of id 0 was open before its first slab, but not before its allocator. */
-static uint64_t age_ns(const Collect* k, TsiInc* inc) {
+static uint64_t age_ns(const Collect* collect, TsiInc* inc) {
     uint64_t since = tsi_load_relaxed(&inc->open_since_ns);
-    if (since < k->a->born_ns) since = k->a->born_ns;
-    return k->now_ns > since ? k->now_ns - since : 0;
+    if (since < collect->a->born_ns) since = collect->a->born_ns;
+    return collect->now_ns > since ? collect->now_ns - since : 0;
 }
 
-static TsiLeakRow* row_of(Collect* k, TsiRef ref, unsigned cls) {
+static TsiLeakRow* row_of(Collect* collect, TsiRef ref, unsigned cls) {
     uint64_t h = (ref ^ (uint64_t)cls << 56) * 0x9e3779b97f4a7c15ull;
-    for (uint32_t at = (uint32_t)(h >> 32) & (k->capacity - 1);; at = (at + 1) & (k->capacity - 1)) {
-        TsiLeakRow* r = &k->rows[at];
-        if (r->ref == ref && r->c.class_index == cls - 1) return r;
-        if (r->ref != 0) continue;
-        if (k->used >= k->capacity / 4 * 3) {
-            k->full = true;
+    for (uint32_t at = (uint32_t)(h >> 32) & (collect->capacity - 1);; at = (at + 1) & (collect->capacity - 1)) {
+        TsiLeakRow* row = &collect->rows[at];
+        if (row->ref == ref && row->c.class_index == cls - 1) return row;
+        if (row->ref != 0) continue;
+        if (collect->used >= collect->capacity / 4 * 3) {
+            collect->full = true;
             return NULL;
         }
-        k->used++;
-        r->ref = ref;
-        r->c.class_index = cls - 1;
-        r->c.object_size = tsi_class_object_size(k->a, cls);
-        return r;
+        collect->used++;
+        row->ref = ref;
+        row->c.class_index = cls - 1;
+        row->c.object_size = tsi_class_object_size(collect->a, cls);
+        return row;
     }
 }
 
-static void add_slab(TsiLeakRow* r, const TsiSlabView* v, uint64_t object_bytes) {
-    if (r == NULL) return;
-    r->c.estimated_rss_bytes += v->bytes;
-    if (v->sum.live.objects == 0) r->c.reclaimable_slab_count++;
-    else if (v->sum.live.bytes + object_bytes > v->bytes) r->c.full_slab_count++;
-    else r->c.partial_slab_count++;
+static void add_slab(TsiLeakRow* row, const TsiSlabView* view, uint64_t object_bytes) {
+    if (row == NULL) return;
+    row->c.estimated_rss_bytes += view->bytes;
+    if (view->sum.live.objects == 0) row->c.reclaimable_slab_count++;
+    else if (view->sum.live.bytes + object_bytes > view->bytes) row->c.full_slab_count++;
+    else row->c.partial_slab_count++;
 }
 
 /* Adds a region. Objects count under the class of their size, the region itself under the class that has most bytes
  * there. */
-static void add_region(Collect* k, const TsiSlabView* v) {
+static void add_region(Collect* collect, const TsiSlabView* view) {
     TsiRegionTally region;
     unsigned most = 0;
-    if (v->sum.live.objects == 0) return; /* without live objects there is no leak */
-    tsi_tally_region(k->a, v, &region);
+    if (view->sum.live.objects == 0) return; /* without live objects there is no leak */
+    tsi_tally_region(collect->a, view, &region);
     for (unsigned cls = 1; cls <= TSI_SMALL_CLASSES; cls++) {
         if (region.objects[cls] == 0) continue;
-        TsiLeakRow* r = row_of(k, v->ref, cls);
-        if (r != NULL) r->c.alloc_count += region.objects[cls];
+        TsiLeakRow* row = row_of(collect, view->ref, cls);
+        if (row != NULL) row->c.alloc_count += region.objects[cls];
         if (most == 0 || region.bytes[cls] > region.bytes[most]) most = cls;
     }
-    if (most != 0) add_slab(row_of(k, v->ref, most), v, TSI_GRANULE);
+    if (most != 0) add_slab(row_of(collect, view->ref, most), view, TSI_GRANULE);
 }
 
-static void collect_slab(const TsiSlabView* v, void* ctx) {
-    Collect* k = ctx;
-    if (v->ref == 0 || k->full) return;
-    TsiInc* inc = tsi_inc(&k->a->phases, tsi_ref_index(v->ref));
-    if (!tsi_ref_is_current(&k->a->phases, v->ref) || tsi_inc_state(inc) == TSI_INC_ACTIVE) return;
-    if (age_ns(k, inc) < k->threshold_ns) return;
-    if (tsi_class_is_region(v->cls)) {
-        add_region(k, v);
+static void collect_slab(const TsiSlabView* view, void* ctx) {
+    Collect* collect = ctx;
+    if (view->ref == 0 || collect->full) return;
+    TsiInc* inc = tsi_inc(&collect->a->phases, tsi_ref_index(view->ref));
+    if (!tsi_ref_is_current(&collect->a->phases, view->ref) || tsi_inc_state(inc) == TSI_INC_ACTIVE) return;
+    if (age_ns(collect, inc) < collect->threshold_ns) return;
+    if (tsi_class_is_region(view->cls)) {
+        add_region(collect, view);
         return;
     }
-    TsiLeakRow* r = row_of(k, v->ref, v->cls);
-    if (r != NULL) r->c.alloc_count += v->sum.live.objects;
-    add_slab(r, v, k->a->space.classes->c[v->cls].size);
+    TsiLeakRow* row = row_of(collect, view->ref, view->cls);
+    if (row != NULL) row->c.alloc_count += view->sum.live.objects;
+    add_slab(row, view, collect->a->space.classes->c[view->cls].size);
 }
 
-static const TsiLeakRow* find_row(const Collect* k, TsiRef ref, unsigned cls) {
+static const TsiLeakRow* find_row(const Collect* collect, TsiRef ref, unsigned cls) {
     uint64_t h = (ref ^ (uint64_t)cls << 56) * 0x9e3779b97f4a7c15ull;
-    for (uint32_t at = (uint32_t)(h >> 32) & (k->capacity - 1);; at = (at + 1) & (k->capacity - 1)) {
-        const TsiLeakRow* r = &k->rows[at];
-        if (r->ref == 0 || (r->ref == ref && r->c.class_index == cls - 1)) return r->ref != 0 ? r : NULL;
+    for (uint32_t at = (uint32_t)(h >> 32) & (collect->capacity - 1);; at = (at + 1) & (collect->capacity - 1)) {
+        const TsiLeakRow* row = &collect->rows[at];
+        if (row->ref == 0 || (row->ref == ref && row->c.class_index == cls - 1)) return row->ref != 0 ? row : NULL;
     }
 }
 
 /* Returns the objects in all rows of an incarnation, and their usable bytes. */
-static TsiTotals held_by(const Collect* k, TsiRef ref) {
+static TsiTotals held_by(const Collect* collect, TsiRef ref) {
     TsiTotals held = {0, 0};
     for (unsigned cls = 1; cls < TSI_CLASSES; cls++) {
-        const TsiLeakRow* r = find_row(k, ref, cls);
-        if (r == NULL) continue;
-        uint64_t bytes = r->c.object_size != 0 ? r->c.alloc_count * r->c.object_size : r->c.estimated_rss_bytes;
-        tsi_totals_add(&held, (TsiTotals){r->c.alloc_count, bytes});
+        const TsiLeakRow* row = find_row(collect, ref, cls);
+        if (row == NULL) continue;
+        uint64_t bytes = row->c.object_size != 0 ? row->c.alloc_count * row->c.object_size : row->c.estimated_rss_bytes;
+        tsi_totals_add(&held, (TsiTotals){row->c.alloc_count, bytes});
     }
     return held;
 }
 
 /* Returns true if the incarnation of a row has let no more escape than its label may. Slabs that heaps still hold are
  * in no tree: for these the rows count. */
-static bool is_expected(const Collect* k, TsiRef ref) {
-    TsiInc* inc = tsi_inc(&k->a->phases, tsi_ref_index(ref));
-    TsiLabel* label = tsi_label(&k->a->phases.labels, tsi_inc_label(inc));
+static bool is_expected(const Collect* collect, TsiRef ref) {
+    TsiInc* inc = tsi_inc(&collect->a->phases, tsi_ref_index(ref));
+    TsiLabel* label = tsi_label(&collect->a->phases.labels, tsi_inc_label(inc));
     tsi_lock_take(&label->drain_lock);
     TsiExpected expected = label->expected;
     bool known = inc->draining.label != 0, over = inc->draining.over;
     tsi_lock_give(&label->drain_lock);
     if ((expected.objects | expected.bytes) == 0) return false;
     if (known) return !over;
-    TsiTotals held = held_by(k, ref);
+    TsiTotals held = held_by(collect, ref);
     return !tsi_is_unexpected(&expected, held.objects, held.bytes);
 }
 
 /* Fills a row from the incarnation's record. Returns false if that was released or reused in between, or nothing lives
  * in the row. */
-static bool complete_row(Collect* k, TsiLeakRow* r) {
-    TsiInc* inc = tsi_inc(&k->a->phases, tsi_ref_index(r->ref));
-    if (r->ref == 0 || r->c.alloc_count == 0 || r->expected) return false;
+static bool complete_row(Collect* collect, TsiLeakRow* row) {
+    TsiInc* inc = tsi_inc(&collect->a->phases, tsi_ref_index(row->ref));
+    if (row->ref == 0 || row->c.alloc_count == 0 || row->expected) return false;
     tsi_lock_take(tsi_inc_lock(inc));
-    bool same = tsi_inc_era(inc) == tsi_ref_era(r->ref) && tsi_inc_state(inc) != TSI_INC_RELEASED;
+    bool same = tsi_inc_era(inc) == tsi_ref_era(row->ref) && tsi_inc_state(inc) != TSI_INC_RELEASED;
     if (same) {
-        r->c.epoch_id = tsi_load_relaxed(&inc->id);
-        memcpy(r->c.label, inc->label, sizeof r->c.label);
-        r->c.age_sec = age_ns(k, inc) / 1000000000u;
-        r->refcount = tsi_snapshot_refcount(k->a, inc);
-        r->phases = 1;
-        r->unclosed = tsi_inc_state(inc) < TSI_INC_CLOSED;
+        row->c.epoch_id = tsi_load_relaxed(&inc->id);
+        memcpy(row->c.label, inc->label, sizeof row->c.label);
+        row->c.age_sec = age_ns(collect, inc) / 1000000000u;
+        row->refcount = tsi_snapshot_refcount(collect->a, inc);
+        row->phases = 1;
+        row->unclosed = tsi_inc_state(inc) < TSI_INC_CLOSED;
     }
     tsi_lock_give(tsi_inc_lock(inc));
-    r->c.epoch_era = tsi_ref_era(r->ref);
+    row->c.epoch_era = tsi_ref_era(row->ref);
     return same;
 }
 
 /* Orders rows: old ones first, then larger ones, then more objects, then older ones. */
 static bool is_larger(const void* one, const void* other) {
-    const TsiLeakRow *x = one, *y = other;
-    if (x->old != y->old) return x->old;
-    if (x->c.estimated_rss_bytes != y->c.estimated_rss_bytes)
-        return x->c.estimated_rss_bytes > y->c.estimated_rss_bytes;
-    if (x->c.alloc_count != y->c.alloc_count) return x->c.alloc_count > y->c.alloc_count;
-    if (x->c.epoch_era != y->c.epoch_era) return x->c.epoch_era < y->c.epoch_era;
-    return x->c.class_index < y->c.class_index;
+    const TsiLeakRow *row = one, *y = other;
+    if (row->old != y->old) return row->old;
+    if (row->c.estimated_rss_bytes != y->c.estimated_rss_bytes)
+        return row->c.estimated_rss_bytes > y->c.estimated_rss_bytes;
+    if (row->c.alloc_count != y->c.alloc_count) return row->c.alloc_count > y->c.alloc_count;
+    if (row->c.epoch_era != y->c.epoch_era) return row->c.epoch_era < y->c.epoch_era;
+    return row->c.class_index < y->c.class_index;
 }
 
 _Static_assert(sizeof(TsiLeakRow) <= TSI_ROW_MAX, "rows can be sorted");
@@ -168,44 +168,44 @@ _Static_assert(sizeof(TsiLeakRow) <= TSI_ROW_MAX, "rows can be sorted");
 static void sort_by_size(TsiLeakRow* rows, uint32_t n) { tsi_rows_sort(rows, n, sizeof *rows, is_larger); }
 
 bool tsi_leaks_take(TsiArena* a, uint32_t threshold_sec, TsiLeaks* out) {
-    Collect k = {.a = a, .threshold_ns = (uint64_t)threshold_sec * 1000000000u, .capacity = FIRST_ROWS};
-    for (;; k.capacity *= 2) {
-        k.rows = tsi_os_map(k.capacity * sizeof *k.rows);
-        if (k.rows == NULL) return false;
-        k.used = 0;
-        k.full = false;
-        k.now_ns = tsi_clock_now();
-        tsi_snapshot_slabs(a, collect_slab, &k);
-        if (!k.full) break;
-        tsi_os_drop(k.rows, k.capacity * sizeof *k.rows);
+    Collect collect = {.a = a, .threshold_ns = (uint64_t)threshold_sec * 1000000000u, .capacity = FIRST_ROWS};
+    for (;; collect.capacity *= 2) {
+        collect.rows = tsi_os_map(collect.capacity * sizeof *collect.rows);
+        if (collect.rows == NULL) return false;
+        collect.used = 0;
+        collect.full = false;
+        collect.now_ns = tsi_clock_now();
+        tsi_snapshot_slabs(a, collect_slab, &collect);
+        if (!collect.full) break;
+        tsi_os_drop(collect.rows, collect.capacity * sizeof *collect.rows);
     }
-    for (uint32_t n = 0; n < k.capacity; n++) /* before rows move */
-        k.rows[n].expected = k.rows[n].ref != 0 && is_expected(&k, k.rows[n].ref);
-    *out = (TsiLeaks){.rows = k.rows, .capacity = k.capacity};
-    for (uint32_t n = 0; n < k.capacity; n++)
-        if (complete_row(&k, &k.rows[n])) out->rows[out->count++] = k.rows[n];
+    for (uint32_t n = 0; n < collect.capacity; n++) /* before rows move */
+        collect.rows[n].expected = collect.rows[n].ref != 0 && is_expected(&collect, collect.rows[n].ref);
+    *out = (TsiLeaks){.rows = collect.rows, .capacity = collect.capacity};
+    for (uint32_t n = 0; n < collect.capacity; n++)
+        if (complete_row(&collect, &collect.rows[n])) out->rows[out->count++] = collect.rows[n];
     sort_by_size(out->rows, out->count);
     return true;
 }
 
 static bool by_label(const void* one, const void* other) {
-    const TsiLeakRow *x = one, *y = other;
-    int order = memcmp(x->c.label, y->c.label, sizeof x->c.label);
+    const TsiLeakRow *row = one, *y = other;
+    int order = memcmp(row->c.label, y->c.label, sizeof row->c.label);
     if (order != 0) return order < 0;
-    if (x->c.class_index != y->c.class_index) return x->c.class_index < y->c.class_index;
-    if (x->c.age_sec != y->c.age_sec) return x->c.age_sec > y->c.age_sec;
-    return x->c.epoch_era < y->c.epoch_era;
+    if (row->c.class_index != y->c.class_index) return row->c.class_index < y->c.class_index;
+    if (row->c.age_sec != y->c.age_sec) return row->c.age_sec > y->c.age_sec;
+    return row->c.epoch_era < y->c.epoch_era;
 }
 
-static void join(TsiLeakRow* to, const TsiLeakRow* r) {
-    to->c.alloc_count += r->c.alloc_count;
-    to->c.estimated_rss_bytes += r->c.estimated_rss_bytes;
-    to->c.partial_slab_count += r->c.partial_slab_count;
-    to->c.full_slab_count += r->c.full_slab_count;
-    to->c.reclaimable_slab_count += r->c.reclaimable_slab_count;
-    to->refcount += r->refcount;
-    to->phases += r->phases;
-    to->unclosed += r->unclosed;
+static void join(TsiLeakRow* to, const TsiLeakRow* row) {
+    to->c.alloc_count += row->c.alloc_count;
+    to->c.estimated_rss_bytes += row->c.estimated_rss_bytes;
+    to->c.partial_slab_count += row->c.partial_slab_count;
+    to->c.full_slab_count += row->c.full_slab_count;
+    to->c.reclaimable_slab_count += row->c.reclaimable_slab_count;
+    to->refcount += row->refcount;
+    to->phases += row->phases;
+    to->unclosed += row->unclosed;
 }
 
 void tsi_leaks_by_label(TsiLeaks* l, uint32_t old_sec) {
@@ -214,15 +214,15 @@ void tsi_leaks_by_label(TsiLeaks* l, uint32_t old_sec) {
     tsi_rows_sort(l->rows, n, sizeof *l->rows, by_label); /* the oldest of a label and class first */
     l->count = 0;
     for (uint32_t k = 0; k < n; k++) {
-        TsiLeakRow* r = &l->rows[k];
-        r->old = r->c.age_sec >= old_sec;
-        bool same = last != NULL && last->c.class_index == r->c.class_index &&
-                    memcmp(last->c.label, r->c.label, sizeof r->c.label) == 0 && last->old == r->old;
+        TsiLeakRow* row = &l->rows[k];
+        row->old = row->c.age_sec >= old_sec;
+        bool same = last != NULL && last->c.class_index == row->c.class_index &&
+                    memcmp(last->c.label, row->c.label, sizeof row->c.label) == 0 && last->old == row->old;
         if (same) {
-            join(last, r);
+            join(last, row);
         } else {
             last = &l->rows[l->count++];
-            *last = *r;
+            *last = *row;
         }
     }
     sort_by_size(l->rows, l->count);
@@ -303,18 +303,18 @@ static bool walk_line(Walk* w, TsiPlace at, uint64_t live) {
     return true;
 }
 
-static void walk_slab(const TsiSlabView* v, void* ctx) {
+static void walk_slab(const TsiSlabView* view, void* ctx) {
     Walk* w = ctx;
     const TsiSpace* s = &w->a->space;
-    if (w->stop || v->ref != w->ref) return;
-    const TsiClass* shape = &s->classes->c[v->cls];
-    for (uint32_t i = 0, first = tsi_first_line(shape, v->slab_id); i < 1u << shape->lines_log2; i++) {
-        uint64_t live = tsi_line_live(s, v->cls, first + i);
+    if (w->stop || view->ref != w->ref) return;
+    const TsiClass* shape = &s->classes->c[view->cls];
+    for (uint32_t i = 0, first = tsi_first_line(shape, view->slab_id); i < 1u << shape->lines_log2; i++) {
+        uint64_t live = tsi_line_live(s, view->cls, first + i);
         /* The slab may have moved on since it was viewed, and its words with it. */
-        uint64_t tag = tsi_load_seq(&tsi_slab(s, v->slab_id)->tag);
+        uint64_t tag = tsi_load_seq(&tsi_slab(s, view->slab_id)->tag);
         if (live == 0) continue;
-        if (tsi_tag_seq(tag) != v->seq) return;
-        w->stop = !walk_line(w, (TsiPlace){first + i, v->slab_id, v->cls, 0}, live);
+        if (tsi_tag_seq(tag) != view->seq) return;
+        w->stop = !walk_line(w, (TsiPlace){first + i, view->slab_id, view->cls, 0}, live);
         if (w->stop) return;
     }
 }

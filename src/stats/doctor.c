@@ -13,22 +13,22 @@ typedef unsigned long long Num;
 
 /* ---- leaks ---- */
 
-static void put_leak(TsiText* text, unsigned n, const TsiLeakRow* r) {
-    TsiWord label = tsi_word_label(r->c.label), bytes = tsi_word_bytes(r->c.estimated_rss_bytes);
-    TsiWord cls = tsi_word_class(r->c.class_index, r->c.object_size);
-    Num era = r->c.epoch_era, objects = r->c.alloc_count, age = r->c.age_sec;
-    unsigned slabs = r->c.partial_slab_count + r->c.full_slab_count + r->c.reclaimable_slab_count;
+static void put_leak(TsiText* text, unsigned n, const TsiLeakRow* row) {
+    TsiWord label = tsi_word_label(row->c.label), bytes = tsi_word_bytes(row->c.estimated_rss_bytes);
+    TsiWord cls = tsi_word_class(row->c.class_index, row->c.object_size);
+    Num era = row->c.epoch_era, objects = row->c.alloc_count, age = row->c.age_sec;
+    unsigned slabs = row->c.partial_slab_count + row->c.full_slab_count + row->c.reclaimable_slab_count;
     char of[sizeof cls + 4];
     (void)snprintf(of, sizeof of, " of %s", cls.at);
     tsi_text_line(
         text,
         "%u. %s, %s: %llu live in %u slabs of %s; %u phases, the oldest %llu s, epoch %u, era %llu; refcount %llu", n,
-        label.at, cls.at, objects, slabs, bytes.at, r->phases, age, r->c.epoch_id, era, (Num)r->refcount);
-    if (r->refcount != 0)
-        tsi_text_action(text, tsi_say_leak_entered, label.at, objects, of, bytes.at, age, (Num)r->refcount, "it");
-    else if (r->unclosed != 0)
+        label.at, cls.at, objects, slabs, bytes.at, row->phases, age, row->c.epoch_id, era, (Num)row->refcount);
+    if (row->refcount != 0)
+        tsi_text_action(text, tsi_say_leak_entered, label.at, objects, of, bytes.at, age, (Num)row->refcount, "it");
+    else if (row->unclosed != 0)
         tsi_text_action(text, tsi_say_leak_unclosed, label.at, objects, of, bytes.at, age, era,
-                        r->c.reclaimable_slab_count);
+                        row->c.reclaimable_slab_count);
     else tsi_text_action(text, tsi_say_leak, label.at, objects, of, bytes.at, age, era);
 }
 
@@ -95,11 +95,11 @@ static void section_leaks(TsiText* text, const TsiReport* report, const TsiLeaks
     char which[64] = "";
     LeakSum old = {0, 0, 0, NULL}, young = old;
     for (uint32_t n = 0; n < l->count; n++) {
-        const TsiLeakRow* r = &l->rows[n];
-        LeakSum* s = r->c.age_sec >= leak_sec ? &old : &young;
-        if (s->rows++ == 0) s->first = r;
-        s->objects += r->c.alloc_count;
-        s->bytes += r->c.estimated_rss_bytes;
+        const TsiLeakRow* row = &l->rows[n];
+        LeakSum* s = row->c.age_sec >= leak_sec ? &old : &young;
+        if (s->rows++ == 0) s->first = row;
+        s->objects += row->c.alloc_count;
+        s->bytes += row->c.estimated_rss_bytes;
     }
 
     unsigned leaking = 0; /* labels: they know, whatever the walk has seen */
@@ -136,10 +136,10 @@ static void put_slow(TsiText* text, const SlowPathAttribution* s) {
 }
 
 /* Returns the class with most hits among those below `last` (and after it, if equal). */
-static const SlowPathAttribution* next_most(const TsiDoctorView* v, const SlowPathAttribution* last) {
+static const SlowPathAttribution* next_most(const TsiDoctorView* view, const SlowPathAttribution* last) {
     const SlowPathAttribution* best = NULL;
-    for (uint32_t n = 0; n < v->slow_count; n++) {
-        const SlowPathAttribution* s = &v->slow[n];
+    for (uint32_t n = 0; n < view->slow_count; n++) {
+        const SlowPathAttribution* s = &view->slow[n];
         uint64_t hits = s->total_slow_path_hits;
         if (last != NULL && (hits > last->total_slow_path_hits || (hits == last->total_slow_path_hits && s <= last)))
             continue;
@@ -148,21 +148,21 @@ static const SlowPathAttribution* next_most(const TsiDoctorView* v, const SlowPa
     return best;
 }
 
-static void section_slow(TsiText* text, const TsiDoctorView* v) {
+static void section_slow(TsiText* text, const TsiDoctorView* view) {
     uint64_t hits = 0;
-    for (uint32_t n = 0; n < v->slow_count; n++) hits += v->slow[n].total_slow_path_hits;
-    if (v->report->global.total_repairs != 0)
-        tsi_text_action(text, tsi_say_repairs, (Num)v->report->global.total_repairs);
+    for (uint32_t n = 0; n < view->slow_count; n++) hits += view->slow[n].total_slow_path_hits;
+    if (view->report->global.total_repairs != 0)
+        tsi_text_action(text, tsi_say_repairs, (Num)view->report->global.total_repairs);
     if (hits == 0) {
         tsi_text_head(text, 2, tsi_say_slow_none);
         return;
     }
-    tsi_text_head(text, 2, tsi_say_slow, (Num)hits, v->slow_count);
+    tsi_text_head(text, 2, tsi_say_slow, (Num)hits, view->slow_count);
     unsigned shown = 0;
-    for (const SlowPathAttribution* s = next_most(v, NULL); s != NULL && shown < TSI_DOCTOR_ROWS;
-         s = next_most(v, s), shown++)
+    for (const SlowPathAttribution* s = next_most(view, NULL); s != NULL && shown < TSI_DOCTOR_ROWS;
+         s = next_most(view, s), shown++)
         put_slow(text, s);
-    if (v->slow_count > shown) tsi_text_line(text, tsi_say_slow_more, v->slow_count - shown);
+    if (view->slow_count > shown) tsi_text_line(text, tsi_say_slow_more, view->slow_count - shown);
 }
 
 /* ---- reclamation ---- */
@@ -174,11 +174,11 @@ typedef struct Close {
 } Close;
 
 /* Returns the close whose last row is end - 1, and moves *end to its first row. */
-static Close close_before(const TsiDoctorView* v, uint32_t* end) {
-    const EpochReclamation* last = &v->closes[*end - 1];
+static Close close_before(const TsiDoctorView* view, uint32_t* end) {
+    const EpochReclamation* last = &view->closes[*end - 1];
     Close c = {last, 0, 0, false};
     while (*end != 0) {
-        const EpochReclamation* r = &v->closes[*end - 1];
+        const EpochReclamation* r = &view->closes[*end - 1];
         if (r->epoch_era != last->epoch_era || r->rss_before != last->rss_before || r->rss_after != last->rss_after)
             break;
         c.row = r;
@@ -210,22 +210,22 @@ static void put_kept(TsiText* text, unsigned kept, unsigned policy) {
     else tsi_text_action(text, tsi_say_kept, kept);
 }
 
-static void section_reclamation(TsiText* text, const TsiDoctorView* v) {
-    const SlabGlobalStats* stats = &v->report->global;
+static void section_reclamation(TsiText* text, const TsiDoctorView* view) {
+    const SlabGlobalStats* stats = &view->report->global;
     unsigned closes = 0, kept = 0;
-    for (uint32_t end = v->close_count; end != 0; closes++) kept += close_before(v, &end).kept;
+    for (uint32_t end = view->close_count; end != 0; closes++) kept += close_before(view, &end).kept;
     tsi_text_head(text, 3, tsi_say_reclamation, (Num)stats->total_madvise_calls,
                   tsi_word_bytes(stats->total_madvise_bytes).at, (Num)stats->total_madvise_failures, closes,
                   closes == 0 ? tsi_say_closes_none : tsi_say_closes_some);
     unsigned shown = 0;
-    for (uint32_t end = v->close_count; end != 0 && shown < TSI_DOCTOR_CLOSES; shown++) {
-        Close c = close_before(v, &end);
+    for (uint32_t end = view->close_count; end != 0 && shown < TSI_DOCTOR_CLOSES; shown++) {
+        Close c = close_before(view, &end);
         put_close(text, &c);
     }
     tsi_text_line(text, tsi_say_warm, tsi_word_bytes(stats->warm_bytes).at, tsi_word_bytes(stats->warm_budget_bytes).at,
                   tsi_word_bytes(stats->warm_regretted_bytes).at);
-    if (kept != 0) put_kept(text, kept, v->purge_policy);
-    else if (v->purge_policy == SLAB_PURGE_NEVER)
+    if (kept != 0) put_kept(text, kept, view->purge_policy);
+    else if (view->purge_policy == SLAB_PURGE_NEVER)
         tsi_text_line(text, "purge_policy is 2: pages are kept for reuse, RSS does not fall.");
     if (stats->total_madvise_failures != 0)
         tsi_text_action(text, tsi_say_madvise_failed, (Num)stats->total_madvise_failures);
@@ -579,17 +579,17 @@ static void section_segment(TsiText* text, const TsiSegmentHealth* h) {
 
 /* ---- all of it ---- */
 
-static void sections(TsiText* text, const TsiDoctorView* v) {
-    const TsiReport* report = v->report;
-    section_leaks(text, report, v->leaks, v->leak_sec);
-    section_slow(text, v);
-    section_reclamation(text, v);
+static void sections(TsiText* text, const TsiDoctorView* view) {
+    const TsiReport* report = view->report;
+    section_leaks(text, report, view->leaks, view->leak_sec);
+    section_slow(text, view);
+    section_reclamation(text, view);
     section_sampling(text, &report->sampling);
     section_locks(text, report);
     section_refusals(text, report);
     section_labels(text, report);
     section_growth(text, report);
-    section_segment(text, &v->segment);
+    section_segment(text, &view->segment);
 }
 
 static bool to_nobody(void* ctx, const char* bytes, size_t n) {
@@ -597,12 +597,12 @@ static bool to_nobody(void* ctx, const char* bytes, size_t n) {
     return true;
 }
 
-bool tsi_doctor_write(const TsiDoctorView* v, TsiWriteFn write, void* ctx) {
+bool tsi_doctor_write(const TsiDoctorView* view, TsiWriteFn write, void* ctx) {
     TsiText text = {.write = write, .ctx = ctx}, counted = {.write = to_nobody};
-    const SlabGlobalStats* stats = &v->report->global;
-    sections(&counted, v); /* the number of ACTION lines stands above them */
+    const SlabGlobalStats* stats = &view->report->global;
+    sections(&counted, view); /* the number of ACTION lines stands above them */
 
-    tsi_text_put(&text, tsi_say_head, v->report->pid, (Num)stats->live_objects,
+    tsi_text_put(&text, tsi_say_head, view->report->pid, (Num)stats->live_objects,
                  tsi_word_bytes(stats->committed_bytes).at, tsi_word_bytes(stats->rss_bytes_current).at);
     tsi_text_put(&text, "\n");
     if (counted.actions == 0) tsi_text_put(&text, tsi_say_end_none);
@@ -610,6 +610,6 @@ bool tsi_doctor_write(const TsiDoctorView* v, TsiWriteFn write, void* ctx) {
     else tsi_text_put(&text, tsi_say_end_some, counted.actions);
     tsi_text_put(&text, "\n");
 
-    sections(&text, v);
+    sections(&text, view);
     return tsi_text_end(&text);
 }

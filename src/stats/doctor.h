@@ -23,7 +23,7 @@ typedef struct TsiDoctorView {
 } TsiDoctorView;
 
 /* Writes the diagnosis. Returns false as soon as `write` does. */
-bool tsi_doctor_write(const TsiDoctorView* v, TsiWriteFn write, void* ctx);
+bool tsi_doctor_write(const TsiDoctorView* view, TsiWriteFn write, void* ctx);
 
 /* Returns where sampled allocations spent their time. locks: slept for the allocator's own. */
 TsiVerdict tsi_sampling_verdict(uint64_t wait_ns, uint64_t cpu_ns, uint64_t locks_ns);

@@ -24,14 +24,15 @@ static void write_array(TsiOut* out, const uint64_t* a, unsigned n) {
     tsi_out_char(out, ']');
 }
 
-static void write_value(TsiOut* out, const TsiMetric* m, const void* row) {
-    TsiValue v = tsi_metric_value(m, row);
-    if (tsi_metric_is_array(m)) write_array(out, v.a, tsi_metric_entries(m));
-    else if (m->type == SLAB_SEGMENT_F64) tsi_out_f64(out, v.f);
-    else if (m->type == SLAB_SEGMENT_FLAG) tsi_out_text(out, v.u != 0 ? "true" : "false");
-    else if (m->type == SLAB_SEGMENT_STRING) tsi_out_json_string(out, v.s, m->bytes != 0 ? m->bytes : SIZE_MAX);
-    else if (m->type == SLAB_SEGMENT_STATE) tsi_out_json_string(out, tsi_metric_state(v.u), SIZE_MAX);
-    else tsi_out_u64(out, v.u);
+static void write_value(TsiOut* out, const TsiMetric* metric, const void* row) {
+    TsiValue value = tsi_metric_value(metric, row);
+    if (tsi_metric_is_array(metric)) write_array(out, value.a, tsi_metric_entries(metric));
+    else if (metric->type == SLAB_SEGMENT_F64) tsi_out_f64(out, value.f);
+    else if (metric->type == SLAB_SEGMENT_FLAG) tsi_out_text(out, value.u != 0 ? "true" : "false");
+    else if (metric->type == SLAB_SEGMENT_STRING)
+        tsi_out_json_string(out, value.s, metric->bytes != 0 ? metric->bytes : SIZE_MAX);
+    else if (metric->type == SLAB_SEGMENT_STATE) tsi_out_json_string(out, tsi_metric_state(value.u), SIZE_MAX);
+    else tsi_out_u64(out, value.u);
 }
 
 static void write_key(TsiOut* out, bool* comma, const char* key, size_t n) {
@@ -63,10 +64,10 @@ static void write_contention(TsiOut* out, bool* comma, const void* row) {
     write_key(out, comma, "contention_by_label", strlen("contention_by_label"));
     tsi_out_char(out, '{');
     for (unsigned i = 0; i < TSI_METRICS; i++) {
-        const TsiMetric* m = &tsi_metrics[i];
-        if (m->type != SLAB_SEGMENT_BY_LABEL) continue;
-        write_key(out, &inner, m->key, strlen(m->key) - (sizeof BY_LABEL_SUFFIX - 1));
-        write_sparse(out, tsi_metric_value(m, row).a, tsi_metric_entries(m));
+        const TsiMetric* metric = &tsi_metrics[i];
+        if (metric->type != SLAB_SEGMENT_BY_LABEL) continue;
+        write_key(out, &inner, metric->key, strlen(metric->key) - (sizeof BY_LABEL_SUFFIX - 1));
+        write_sparse(out, tsi_metric_value(metric, row).a, tsi_metric_entries(metric));
     }
     tsi_out_char(out, '}');
 }
@@ -100,10 +101,10 @@ static void write_registry(TsiOut* out, bool* comma, const Subject* of) {
 static void write_members(TsiOut* out, bool* comma, const Subject* of, TsiSection section, const void* row) {
     bool top = tsi_sections[section].form == SLAB_SEGMENT_TOP;
     for (unsigned i = 0; i < TSI_METRICS && out->ok; i++) {
-        const TsiMetric* m = &tsi_metrics[i];
-        if (m->section != section) continue;
-        write_key(out, comma, m->key, strlen(m->key));
-        write_value(out, m, row);
+        const TsiMetric* metric = &tsi_metrics[i];
+        if (metric->section != section) continue;
+        write_key(out, comma, metric->key, strlen(metric->key));
+        write_value(out, metric, row);
         if (top) tsi_out_char(out, '\n');
     }
     if (section == TSI_SECTION_CLASS) write_contention(out, comma, row);

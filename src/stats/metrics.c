@@ -115,15 +115,15 @@ const TsiSectionInfo tsi_sections[TSI_SECTIONS] = {
 
 /* ---- access ---- */
 
-TsiValue tsi_metric_value(const TsiMetric* m, const void* row) {
-    const char* at = (const char*)row + m->offset;
-    TsiValue v = {0};
+TsiValue tsi_metric_value(const TsiMetric* metric, const void* row) {
+    const char* at = (const char*)row + metric->offset;
+    TsiValue value = {0};
     uint32_t word;
-    if (m->derive != NULL) return m->derive(row);
-    if (m->type == SLAB_SEGMENT_STRING) return (TsiValue){.s = at};
-    if (tsi_metric_is_array(m)) return (TsiValue){.a = (const uint64_t*)(const void*)at};
-    if (m->type == SLAB_SEGMENT_F64) return memcpy(&v.f, at, sizeof v.f), v;
-    if (m->type == SLAB_SEGMENT_U64) return memcpy(&v.u, at, sizeof v.u), v;
+    if (metric->derive != NULL) return metric->derive(row);
+    if (metric->type == SLAB_SEGMENT_STRING) return (TsiValue){.s = at};
+    if (tsi_metric_is_array(metric)) return (TsiValue){.a = (const uint64_t*)(const void*)at};
+    if (metric->type == SLAB_SEGMENT_F64) return memcpy(&value.f, at, sizeof value.f), value;
+    if (metric->type == SLAB_SEGMENT_U64) return memcpy(&value.u, at, sizeof value.u), value;
     memcpy(&word, at, sizeof word);
     return (TsiValue){.u = word};
 }
@@ -135,11 +135,12 @@ uint64_t tsi_metric_bucket_top(unsigned type, unsigned i) {
     return i < 4 ? i : ((5ull + i % 4) << (i / 4 - 1)) - 1;
 }
 
-const char* tsi_metric_family_help(const TsiMetric* m) {
-    size_t n = strcspn(m->family, "{");
+const char* tsi_metric_family_help(const TsiMetric* metric) {
+    size_t n = strcspn(metric->family, "{");
     for (size_t i = 0; i < sizeof families / sizeof families[0]; i++)
-        if (strlen(families[i].family) == n && memcmp(families[i].family, m->family, n) == 0) return families[i].help;
-    return m->help;
+        if (strlen(families[i].family) == n && memcmp(families[i].family, metric->family, n) == 0)
+            return families[i].help;
+    return metric->help;
 }
 
 TsiRows tsi_report_rows(const TsiReport* report, TsiSection section) {

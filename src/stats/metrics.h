@@ -64,23 +64,23 @@ typedef struct TsiRows {
 extern const TsiMetric tsi_metrics[TSI_METRICS];
 extern const TsiSectionInfo tsi_sections[TSI_SECTIONS];
 
-TSI_INLINE bool tsi_metric_is_array(const TsiMetric* m) {
-    return m->type == SLAB_SEGMENT_BY_LABEL || m->type == SLAB_SEGMENT_DOUBLING || m->type == SLAB_SEGMENT_LATENCY ||
-           m->type == SLAB_SEGMENT_LIST;
+TSI_INLINE bool tsi_metric_is_array(const TsiMetric* metric) {
+    return metric->type == SLAB_SEGMENT_BY_LABEL || metric->type == SLAB_SEGMENT_DOUBLING ||
+           metric->type == SLAB_SEGMENT_LATENCY || metric->type == SLAB_SEGMENT_LIST;
 }
-TSI_INLINE bool tsi_metric_has_buckets(const TsiMetric* m) {
-    return m->type == SLAB_SEGMENT_DOUBLING || m->type == SLAB_SEGMENT_LATENCY;
+TSI_INLINE bool tsi_metric_has_buckets(const TsiMetric* metric) {
+    return metric->type == SLAB_SEGMENT_DOUBLING || metric->type == SLAB_SEGMENT_LATENCY;
 }
 /* Returns the number of entries of an array. */
 TSI_INLINE unsigned tsi_metric_entries(const TsiMetric* m) { return m->bytes / sizeof(uint64_t); }
 /* Returns the metric's value in a row of its section. */
-TsiValue tsi_metric_value(const TsiMetric* m, const void* row);
+TsiValue tsi_metric_value(const TsiMetric* metric, const void* row);
 /* Returns the name of an EpochLifecycleState. */
 const char* tsi_metric_state(uint64_t state);
 /* Returns the largest value that bucket i of a DOUBLING or LATENCY array counts; the last bucket has no such bound. */
 uint64_t tsi_metric_bucket_top(unsigned type, unsigned i);
 /* Returns the help of a line's family: FAMILY's, otherwise its own. */
-const char* tsi_metric_family_help(const TsiMetric* m);
+const char* tsi_metric_family_help(const TsiMetric* metric);
 /* Returns the rows of a report in a section. */
 TsiRows tsi_report_rows(const TsiReport* report, TsiSection section);
 /* Sets the rows of an ARRAY section. */

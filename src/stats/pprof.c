@@ -90,58 +90,58 @@ static void put_message(Message* m, unsigned field, const Message* inner) {
     m->n += inner->n;
 }
 
-static void emit(Writer* w, const void* bytes, size_t n) {
-    tsi_out_bytes(&w->out, bytes, n);
-    w->written += n;
+static void emit(Writer* writer, const void* bytes, size_t n) {
+    tsi_out_bytes(&writer->out, bytes, n);
+    writer->written += n;
 }
-static void emit_bytes(Writer* w, unsigned field, const void* bytes, size_t n) {
+static void emit_bytes(Writer* writer, unsigned field, const void* bytes, size_t n) {
     Message head;
     head.n = 0;
     put_varint(&head, field << 3 | 2);
     put_varint(&head, n);
-    emit(w, head.bytes, head.n);
-    emit(w, bytes, n);
+    emit(writer, head.bytes, head.n);
+    emit(writer, bytes, n);
 }
 static void emit_message(Writer* w, unsigned field, const Message* m) { emit_bytes(w, field, m->bytes, m->n); }
-static void emit_number(Writer* w, unsigned field, uint64_t v) {
+static void emit_number(Writer* writer, unsigned field, uint64_t v) {
     Message m;
     m.n = 0;
     put_number(&m, field, v);
-    emit(w, m.bytes, m.n);
+    emit(writer, m.bytes, m.n);
 }
-static uint64_t emit_string(Writer* w, const char* s, size_t n) {
-    emit_bytes(w, STRING, s, n);
-    return w->strings++;
+static uint64_t emit_string(Writer* writer, const char* s, size_t n) {
+    emit_bytes(writer, STRING, s, n);
+    return writer->strings++;
 }
 
-static void emit_type(Writer* w, unsigned field, unsigned type, unsigned unit) {
+static void emit_type(Writer* writer, unsigned field, unsigned type, unsigned unit) {
     Message m = {.n = 0};
     put_number(&m, 1, type);
     put_number(&m, 2, unit);
-    emit_message(w, field, &m);
+    emit_message(writer, field, &m);
 }
 
 static bool keep_mapping(const TsiMapping* map, void* ctx) {
-    Writer* w = ctx;
-    if (map->executable && map->path[0] != 0) w->mapping[w->mappings++] = *map;
-    return w->mappings < MAPPINGS;
+    Writer* writer = ctx;
+    if (map->executable && map->path[0] != 0) writer->mapping[writer->mappings++] = *map;
+    return writer->mappings < MAPPINGS;
 }
 
-static void emit_mappings(Writer* w) {
-    for (unsigned n = 0; n < w->mappings && w->out.ok; n++) {
-        const TsiMapping* map = &w->mapping[n];
-        uint64_t name = emit_string(w, map->path, strlen(map->path));
+static void emit_mappings(Writer* writer) {
+    for (unsigned n = 0; n < writer->mappings && writer->out.ok; n++) {
+        const TsiMapping* map = &writer->mapping[n];
+        uint64_t name = emit_string(writer, map->path, strlen(map->path));
         Message m = {.n = 0};
         put_number(&m, 1, n + 1);
         put_number(&m, 2, map->low);
         put_number(&m, 3, map->high);
         put_number(&m, 4, map->offset);
         put_number(&m, 5, name);
-        emit_message(w, MAPPING, &m);
+        emit_message(writer, MAPPING, &m);
     }
 }
 
-static void emit_comment(Writer* w, uint64_t n, const char* what) {
+static void emit_comment(Writer* writer, uint64_t n, const char* what) {
     char text[128], digits[20];
     size_t used = 0, k = 0;
     if (n == 0) return;
@@ -150,30 +150,30 @@ static void emit_comment(Writer* w, uint64_t n, const char* what) {
     while (k != 0) text[used++] = digits[--k];
     size_t length = strlen(what);
     memcpy(text + used, what, length);
-    emit_number(w, COMMENT, emit_string(w, text, used + length));
+    emit_number(writer, COMMENT, emit_string(writer, text, used + length));
 }
 
 static uint64_t location(uint32_t stack, unsigned frame) { return (uint64_t)stack * TSI_PROFILE_FRAMES + frame + 1; }
 
-static void emit_locations(Writer* w, uint32_t stack) {
-    const TsiProfileStack* s = &w->stacks[stack];
+static void emit_locations(Writer* writer, uint32_t stack) {
+    const TsiProfileStack* s = &writer->stacks[stack];
     for (unsigned n = 0; n < s->depth; n++) {
         uintptr_t call = s->frames[n] - 1; /* of a return address: in the call */
         Message m = {.n = 0};
         put_number(&m, 1, location(stack, n));
-        for (unsigned k = 0; k < w->mappings; k++)
-            if (call >= w->mapping[k].low && call < w->mapping[k].high) put_number(&m, 2, k + 1);
+        for (unsigned k = 0; k < writer->mappings; k++)
+            if (call >= writer->mapping[k].low && call < writer->mapping[k].high) put_number(&m, 2, k + 1);
         put_number(&m, 3, call);
-        emit_message(w, LOCATION, &m);
+        emit_message(writer, LOCATION, &m);
     }
 }
 
-static uint64_t name_of(Writer* w, uint32_t label) {
-    if (w->names[label] == 0) {
-        const char* name = tsi_label(&w->arena->phases.labels, label)->name;
-        w->names[label] = (uint32_t)emit_string(w, name, strnlen(name, TSI_LABEL_BYTES));
+static uint64_t name_of(Writer* writer, uint32_t label) {
+    if (writer->names[label] == 0) {
+        const char* name = tsi_label(&writer->arena->phases.labels, label)->name;
+        writer->names[label] = (uint32_t)emit_string(writer, name, strnlen(name, TSI_LABEL_BYTES));
     }
-    return w->names[label];
+    return writer->names[label];
 }
 
 static void put_label(Message* m, unsigned key, unsigned kind, uint64_t v, unsigned unit) {
@@ -185,14 +185,14 @@ static void put_label(Message* m, unsigned key, unsigned kind, uint64_t v, unsig
 }
 
 /* live: NULL for what was allocated. */
-static void emit_sample(Writer* w, uint32_t stack, const uint64_t values[VALUES], const TsiProfileLive* live) {
-    const TsiProfileStack* s = &w->stacks[stack];
-    uint64_t name = name_of(w, s->label), maker = s->maker != 0 ? name_of(w, s->maker - 1u) : NONE;
+static void emit_sample(Writer* writer, uint32_t stack, const uint64_t values[VALUES], const TsiProfileLive* live) {
+    const TsiProfileStack* s = &writer->stacks[stack];
+    uint64_t name = name_of(writer, s->label), maker = s->maker != 0 ? name_of(writer, s->maker - 1u) : NONE;
     Message m = {.n = 0}, packed = {.n = 0};
     for (unsigned n = 0; n < s->depth; n++) put_varint(&packed, location(stack, n));
     put_message(&m, 1, &packed);
     packed.n = 0;
-    for (unsigned n = 0; n < (w->counts.escapes ? VALUES : 4); n++) put_varint(&packed, values[n]);
+    for (unsigned n = 0; n < (writer->counts.escapes ? VALUES : 4); n++) put_varint(&packed, values[n]);
     put_message(&m, 2, &packed);
     put_label(&m, LABEL, 2, name, NONE);
     if (maker != NONE) put_label(&m, MAKER, 2, maker, NONE);
@@ -202,7 +202,7 @@ static void emit_sample(Writer* w, uint32_t stack, const uint64_t values[VALUES]
         put_label(&m, ERA, 3, live->era, NONE);
         if (live->escaped) put_label(&m, PHASE, 2, ENDED, NONE);
     }
-    emit_message(w, SAMPLE, &m);
+    emit_message(writer, SAMPLE, &m);
 }
 
 /* Values are whole numbers, weights are not: what is cut off one goes to the next. */
@@ -213,38 +213,38 @@ static uint64_t whole(double v, double* owed) {
     return n;
 }
 
-static void write_all(Writer* w) {
+static void write_all(Writer* writer) {
     double owed[VALUES] = {0, 0, 0, 0, 0, 0};
-    for (unsigned n = 0; n < FIXED; n++) (void)emit_string(w, fixed[n], strlen(fixed[n]));
-    emit_type(w, SAMPLE_TYPE, ALLOC_OBJECTS, COUNT);
-    emit_type(w, SAMPLE_TYPE, ALLOC_SPACE, BYTES);
-    emit_type(w, SAMPLE_TYPE, INUSE_OBJECTS, COUNT);
-    emit_type(w, SAMPLE_TYPE, INUSE_SPACE, BYTES);
-    if (w->counts.escapes) {
-        emit_type(w, SAMPLE_TYPE, ESCAPED_OBJECTS, COUNT);
-        emit_type(w, SAMPLE_TYPE, ESCAPED_SPACE, BYTES);
+    for (unsigned n = 0; n < FIXED; n++) (void)emit_string(writer, fixed[n], strlen(fixed[n]));
+    emit_type(writer, SAMPLE_TYPE, ALLOC_OBJECTS, COUNT);
+    emit_type(writer, SAMPLE_TYPE, ALLOC_SPACE, BYTES);
+    emit_type(writer, SAMPLE_TYPE, INUSE_OBJECTS, COUNT);
+    emit_type(writer, SAMPLE_TYPE, INUSE_SPACE, BYTES);
+    if (writer->counts.escapes) {
+        emit_type(writer, SAMPLE_TYPE, ESCAPED_OBJECTS, COUNT);
+        emit_type(writer, SAMPLE_TYPE, ESCAPED_SPACE, BYTES);
     }
-    emit_number(w, DEFAULT_TYPE, INUSE_SPACE);
-    emit_type(w, PERIOD_TYPE, SPACE, BYTES);
-    emit_number(w, PERIOD, w->counts.mean);
-    emit_number(w, DROP_FRAMES, emit_string(w, ours, sizeof ours - 1));
-    emit_mappings(w);
-    emit_comment(w, w->counts.samples, " samples since the allocator was made");
-    emit_comment(w, w->counts.lost_stacks, " samples lost: more stacks than the table holds");
-    emit_comment(w, w->counts.lost_live, " samples not followed: more live ones than the table holds");
-    for (uint32_t n = 0; n < w->counts.stack_count && w->out.ok; n++) {
-        const TsiProfileStack* s = &w->stacks[n];
-        uint64_t values[VALUES] = {whole(s->objects, &owed[0]), whole(s->bytes, &owed[1]), 0, 0};
-        values[4] = whole(s->escaped_objects, &owed[4]);
-        values[5] = whole(s->escaped_bytes, &owed[5]);
-        emit_locations(w, n);
-        emit_sample(w, n, values, NULL);
+    emit_number(writer, DEFAULT_TYPE, INUSE_SPACE);
+    emit_type(writer, PERIOD_TYPE, SPACE, BYTES);
+    emit_number(writer, PERIOD, writer->counts.mean);
+    emit_number(writer, DROP_FRAMES, emit_string(writer, ours, sizeof ours - 1));
+    emit_mappings(writer);
+    emit_comment(writer, writer->counts.samples, " samples since the allocator was made");
+    emit_comment(writer, writer->counts.lost_stacks, " samples lost: more stacks than the table holds");
+    emit_comment(writer, writer->counts.lost_live, " samples not followed: more live ones than the table holds");
+    for (uint32_t n = 0; n < writer->counts.stack_count && writer->out.ok; n++) {
+        const TsiProfileStack* stack = &writer->stacks[n];
+        uint64_t values[VALUES] = {whole(stack->objects, &owed[0]), whole(stack->bytes, &owed[1]), 0, 0};
+        values[4] = whole(stack->escaped_objects, &owed[4]);
+        values[5] = whole(stack->escaped_bytes, &owed[5]);
+        emit_locations(writer, n);
+        emit_sample(writer, n, values, NULL);
     }
-    for (uint32_t n = 0; n < w->counts.live_count && w->out.ok; n++) {
-        const TsiProfileLive* l = &w->live[n];
-        double weight = tsi_profile_weight(l->bytes, w->counts.mean);
+    for (uint32_t n = 0; n < writer->counts.live_count && writer->out.ok; n++) {
+        const TsiProfileLive* l = &writer->live[n];
+        double weight = tsi_profile_weight(l->bytes, writer->counts.mean);
         uint64_t values[VALUES] = {0, 0, whole(weight, &owed[2]), whole(weight * (double)l->bytes, &owed[3])};
-        emit_sample(w, l->stack, values, l);
+        emit_sample(writer, l->stack, values, l);
     }
 }
 
@@ -252,17 +252,17 @@ size_t tsi_pprof_write(TsiArena* a, bool (*write)(void* ctx, const char* bytes, 
     const size_t stacks = TSI_PROFILE_STACKS * sizeof(TsiProfileStack),
                  live = TSI_PROFILE_LIVE * sizeof(TsiProfileLive);
     const size_t bytes = sizeof(Writer) + stacks + live + TSI_LABELS_MAX * sizeof(uint32_t);
-    Writer* w = tsi_os_map(bytes);
-    if (w == NULL) return 0;
-    w->stacks = (TsiProfileStack*)(void*)(w + 1);
-    w->live = (TsiProfileLive*)(void*)(w->stacks + TSI_PROFILE_STACKS);
-    w->names = (uint32_t*)(void*)(w->live + TSI_PROFILE_LIVE);
-    w->arena = a;
-    tsi_profile_copy(a, w->stacks, w->live, &w->counts);
-    tsi_os.each_mapping(keep_mapping, w); /* not while `write` is called */
-    tsi_out_begin(&w->out, write, ctx);
-    write_all(w);
-    size_t written = tsi_out_end(&w->out) ? w->written : 0;
-    tsi_os_drop(w, bytes);
+    Writer* writer = tsi_os_map(bytes);
+    if (writer == NULL) return 0;
+    writer->stacks = (TsiProfileStack*)(void*)(writer + 1);
+    writer->live = (TsiProfileLive*)(void*)(writer->stacks + TSI_PROFILE_STACKS);
+    writer->names = (uint32_t*)(void*)(writer->live + TSI_PROFILE_LIVE);
+    writer->arena = a;
+    tsi_profile_copy(a, writer->stacks, writer->live, &writer->counts);
+    tsi_os.each_mapping(keep_mapping, writer); /* not while `write` is called */
+    tsi_out_begin(&writer->out, write, ctx);
+    write_all(writer);
+    size_t written = tsi_out_end(&writer->out) ? writer->written : 0;
+    tsi_os_drop(writer, bytes);
     return written;
 }

@@ -34,40 +34,40 @@ typedef struct Page {
 
 /* ---- pieces of a line ---- */
 
-static void write_name(Page* p, const TsiMetric* m, const char* suffix) {
-    p->labelled = false;
-    tsi_out_text(p->out, TSI_METRIC_PREFIX);
-    tsi_out_bytes(p->out, m->family, strcspn(m->family, "{"));
-    tsi_out_text(p->out, suffix);
+static void write_name(Page* page, const TsiMetric* metric, const char* suffix) {
+    page->labelled = false;
+    tsi_out_text(page->out, TSI_METRIC_PREFIX);
+    tsi_out_bytes(page->out, metric->family, strcspn(metric->family, "{"));
+    tsi_out_text(page->out, suffix);
 }
 
-static TsiOut* begin_label(Page* p, const char* name);
+static TsiOut* begin_label(Page* page, const char* name);
 
 /* Begins a series: its name, and its allocator. */
-static void write_start(Page* p, const TsiMetric* m, const char* suffix) {
-    write_name(p, m, suffix);
-    if (!p->named) return;
-    tsi_out_u64(begin_label(p, "allocator"), p->r->allocator);
-    tsi_out_char(p->out, '"');
+static void write_start(Page* page, const TsiMetric* metric, const char* suffix) {
+    write_name(page, metric, suffix);
+    if (!page->named) return;
+    tsi_out_u64(begin_label(page, "allocator"), page->r->allocator);
+    tsi_out_char(page->out, '"');
 }
 
 /* Begins a label; the name may have its '=' and more behind it. */
-static TsiOut* begin_label(Page* p, const char* name) {
-    tsi_out_char(p->out, p->labelled ? ',' : '{');
-    p->labelled = true;
-    tsi_out_bytes(p->out, name, strcspn(name, "="));
-    tsi_out_text(p->out, "=\"");
-    return p->out;
+static TsiOut* begin_label(Page* page, const char* name) {
+    tsi_out_char(page->out, page->labelled ? ',' : '{');
+    page->labelled = true;
+    tsi_out_bytes(page->out, name, strcspn(name, "="));
+    tsi_out_text(page->out, "=\"");
+    return page->out;
 }
 
-static void write_number_label(Page* p, const char* name, uint64_t v) {
-    tsi_out_u64(begin_label(p, name), v);
-    tsi_out_char(p->out, '"');
+static void write_number_label(Page* page, const char* name, uint64_t v) {
+    tsi_out_u64(begin_label(page, name), v);
+    tsi_out_char(page->out, '"');
 }
 
-static void write_text_label(Page* p, const char* name, const char* text, size_t n) {
-    tsi_out_bytes(begin_label(p, name), text, n);
-    tsi_out_char(p->out, '"');
+static void write_text_label(Page* page, const char* name, const char* text, size_t n) {
+    tsi_out_bytes(begin_label(page, name), text, n);
+    tsi_out_char(page->out, '"');
 }
 
 /* Returns the row of a label id, or NULL. */
@@ -92,11 +92,11 @@ static bool is_rest(const TsiReport* report, const SlabLabelStats* stats) {
 
 /* Writes the label of an id. Strings that are not UTF-8 may look equal after repair, and two equal series would spoil
  * the page: their ids follow them, and any string like a repaired one, or the rest. */
-static void write_label(Page* p, uint32_t id) {
-    const SlabLabelStats* stats = find_label(p->r, id = shown_label(p->r, id));
-    TsiOut* out = begin_label(p, "label");
+static void write_label(Page* page, uint32_t id) {
+    const SlabLabelStats* stats = find_label(page->r, id = shown_label(page->r, id));
+    TsiOut* out = begin_label(page, "label");
     bool taken =
-        stats != NULL && !is_rest(p->r, stats) && strncmp(stats->label, TSI_REST_LABEL, sizeof stats->label) == 0;
+        stats != NULL && !is_rest(page->r, stats) && strncmp(stats->label, TSI_REST_LABEL, sizeof stats->label) == 0;
     if (stats == NULL || tsi_out_label_value(out, stats->label, sizeof stats->label) || taken) {
         tsi_out_text(out, " #");
         tsi_out_u64(out, id);
@@ -104,31 +104,31 @@ static void write_label(Page* p, uint32_t id) {
     tsi_out_char(out, '"');
 }
 
-static void write_labels(Page* p, const TsiMetric* m, const void* row) {
-    const char* fixed = strchr(m->family, '{'); /* "name{word=value}" */
+static void write_labels(Page* page, const TsiMetric* metric, const void* row) {
+    const char* fixed = strchr(metric->family, '{'); /* "name{word=value}" */
 
-    if (m->section == TSI_SECTION_CLASS) {
+    if (metric->section == TSI_SECTION_CLASS) {
         const SlabClassStats* c = row;
-        write_number_label(p, "class", c->class_index);
-        write_number_label(p, "object_size", c->object_size);
-    } else if (m->section == TSI_SECTION_EPOCH) {
+        write_number_label(page, "class", c->class_index);
+        write_number_label(page, "object_size", c->object_size);
+    } else if (metric->section == TSI_SECTION_EPOCH) {
         const TsiEpochRow* e = row;
         const char* state = tsi_metric_state(e->state);
-        write_number_label(p, "epoch", e->epoch_id);
-        write_text_label(p, "state", state, strlen(state));
-        write_label(p, e->label_id);
-    } else if (m->section == TSI_SECTION_LABEL) {
-        write_label(p, ((const SlabLabelStats*)row)->label_id);
+        write_number_label(page, "epoch", e->epoch_id);
+        write_text_label(page, "state", state, strlen(state));
+        write_label(page, e->label_id);
+    } else if (metric->section == TSI_SECTION_LABEL) {
+        write_label(page, ((const SlabLabelStats*)row)->label_id);
     }
 
     if (fixed != NULL) {
         const char* value = strchr(fixed, '=') + 1;
-        write_text_label(p, fixed + 1, value, strcspn(value, "}"));
+        write_text_label(page, fixed + 1, value, strcspn(value, "}"));
     }
 
-    if (m->kind == SLAB_SEGMENT_INFO) {
-        (void)tsi_out_label_value(begin_label(p, m->key), tsi_metric_value(m, row).s, SIZE_MAX);
-        tsi_out_char(p->out, '"');
+    if (metric->kind == SLAB_SEGMENT_INFO) {
+        (void)tsi_out_label_value(begin_label(page, metric->key), tsi_metric_value(metric, row).s, SIZE_MAX);
+        tsi_out_char(page->out, '"');
     }
 }
 
@@ -138,37 +138,38 @@ static void write_f64(TsiOut* out, double v) {
     else tsi_out_f64(out, v);
 }
 
-static void write_in_unit(TsiOut* out, const TsiMetric* m, TsiValue v) {
-    if (m->kind == SLAB_SEGMENT_INFO) tsi_out_char(out, '1');
-    else if (m->type == SLAB_SEGMENT_F64) write_f64(out, m->unit == SLAB_SEGMENT_PERCENT ? v.f / 100.0 : v.f);
-    else if (m->unit == SLAB_SEGMENT_NS) tsi_out_seconds(out, v.u);
-    else tsi_out_u64(out, v.u);
+static void write_in_unit(TsiOut* out, const TsiMetric* metric, TsiValue value) {
+    if (metric->kind == SLAB_SEGMENT_INFO) tsi_out_char(out, '1');
+    else if (metric->type == SLAB_SEGMENT_F64)
+        write_f64(out, metric->unit == SLAB_SEGMENT_PERCENT ? value.f / 100.0 : value.f);
+    else if (metric->unit == SLAB_SEGMENT_NS) tsi_out_seconds(out, value.u);
+    else tsi_out_u64(out, value.u);
 }
 
-static void end_line(Page* p, const TsiMetric* m, TsiValue v) {
-    tsi_out_text(p->out, p->labelled ? "} " : " ");
-    write_in_unit(p->out, m, v);
-    tsi_out_char(p->out, '\n');
+static void end_line(Page* page, const TsiMetric* metric, TsiValue value) {
+    tsi_out_text(page->out, page->labelled ? "} " : " ");
+    write_in_unit(page->out, metric, value);
+    tsi_out_char(page->out, '\n');
 }
 
 /* ---- one family ---- */
 
-static void write_value(Page* p, const TsiMetric* m, const TsiMetric* value_of, const char* suffix, const void* row,
-                        TsiValue v) {
-    write_start(p, m, suffix);
-    write_labels(p, m, row);
-    end_line(p, value_of, v);
+static void write_value(Page* page, const TsiMetric* metric, const TsiMetric* value_of, const char* suffix,
+                        const void* row, TsiValue value) {
+    write_start(page, metric, suffix);
+    write_labels(page, metric, row);
+    end_line(page, value_of, value);
 }
 
-static void write_sample(Page* p, const TsiMetric* m, const void* row) {
-    write_value(p, m, m, "", row, tsi_metric_value(m, row));
+static void write_sample(Page* page, const TsiMetric* metric, const void* row) {
+    write_value(page, metric, metric, "", row, tsi_metric_value(metric, row));
 }
 
-static void write_bucket(Page* p, const TsiMetric* m, const void* row, const uint64_t* top, uint64_t count) {
-    write_start(p, m, "_bucket");
-    write_labels(p, m, row);
-    TsiOut* out = begin_label(p, "le");
-    if (top != NULL) write_in_unit(out, m, (TsiValue){.u = *top});
+static void write_bucket(Page* page, const TsiMetric* metric, const void* row, const uint64_t* top, uint64_t count) {
+    write_start(page, metric, "_bucket");
+    write_labels(page, metric, row);
+    TsiOut* out = begin_label(page, "le");
+    if (top != NULL) write_in_unit(out, metric, (TsiValue){.u = *top});
     else tsi_out_text(out, "+Inf");
     tsi_out_text(out, "\"} ");
     tsi_out_u64(out, count);
@@ -176,120 +177,122 @@ static void write_bucket(Page* p, const TsiMetric* m, const void* row, const uin
 }
 
 /* Returns the sum of the values in a DOUBLING array if each is in the middle of its bucket. */
-static double middle_sum(const TsiMetric* m, const uint64_t* counts) {
-    double sum = 0, per = m->unit == SLAB_SEGMENT_NS ? 1e9 : 1;
-    for (unsigned i = 0; i < tsi_metric_entries(m); i++) sum += (double)counts[i] * 1.5 * (double)(1ull << i) / per;
+static double middle_sum(const TsiMetric* metric, const uint64_t* counts) {
+    double sum = 0, per = metric->unit == SLAB_SEGMENT_NS ? 1e9 : 1;
+    for (unsigned i = 0; i < tsi_metric_entries(metric); i++)
+        sum += (double)counts[i] * 1.5 * (double)(1ull << i) / per;
     return sum;
 }
 
 /* Writes a histogram, if it is not empty. Buckets of a DOUBLING array go by fours, because each label has one. The sum
  * is that of the values, or, if nobody has added them up, an estimate from the buckets: OpenMetrics knows no histogram
  * with a count and no sum. */
-static void write_histogram(Page* p, const TsiMetric* m, const TsiMetric* sum, const void* row) {
+static void write_histogram(Page* page, const TsiMetric* metric, const TsiMetric* sum, const void* row) {
     static const TsiMetric plain = {.type = SLAB_SEGMENT_U64, .unit = SLAB_SEGMENT_COUNT};
     static const TsiMetric real = {.type = SLAB_SEGMENT_F64, .unit = SLAB_SEGMENT_COUNT};
-    const uint64_t* a = tsi_metric_value(m, row).a;
-    unsigned last = tsi_metric_entries(m) - 1;
+    const uint64_t* a = tsi_metric_value(metric, row).a;
+    unsigned last = tsi_metric_entries(metric) - 1;
     uint64_t count = 0, all = 0;
     for (unsigned i = 0; i <= last; i++) all |= a[i];
     if (all == 0) return;
-    for (unsigned i = 0; i < last && p->out->ok; i++) {
-        uint64_t top = tsi_metric_bucket_top(m->type, i);
+    for (unsigned i = 0; i < last && page->out->ok; i++) {
+        uint64_t top = tsi_metric_bucket_top(metric->type, i);
         count = a[i] > UINT64_MAX - count ? UINT64_MAX : count + a[i];
-        if (m->type == SLAB_SEGMENT_LATENCY || i % 2 == 1) write_bucket(p, m, row, &top, count);
+        if (metric->type == SLAB_SEGMENT_LATENCY || i % 2 == 1) write_bucket(page, metric, row, &top, count);
     }
     count = a[last] > UINT64_MAX - count ? UINT64_MAX : count + a[last];
-    write_bucket(p, m, row, NULL, count);
-    if (sum != NULL) write_value(p, m, sum, "_sum", row, tsi_metric_value(sum, row));
-    else write_value(p, m, &real, "_sum", row, (TsiValue){.f = middle_sum(m, a)});
-    write_value(p, m, &plain, "_count", row, (TsiValue){.u = count});
+    write_bucket(page, metric, row, NULL, count);
+    if (sum != NULL) write_value(page, metric, sum, "_sum", row, tsi_metric_value(sum, row));
+    else write_value(page, metric, &real, "_sum", row, (TsiValue){.f = middle_sum(metric, a)});
+    write_value(page, metric, &plain, "_count", row, (TsiValue){.u = count});
 }
 
 /* Writes sums of the phases whose label ids are first .. first + CHUNK - 1. */
-static void write_phase_sums(Page* p, const TsiMetric* m, uint32_t first) {
-    TsiRows rows = tsi_report_rows(p->r, TSI_SECTION_PHASE);
+static void write_phase_sums(Page* page, const TsiMetric* metric, uint32_t first) {
+    TsiRows rows = tsi_report_rows(page->r, TSI_SECTION_PHASE);
     uint64_t sums[CHUNK] = {0};
     bool seen[CHUNK] = {0};
     for (uint32_t i = 0; i < rows.count; i++) {
         const void* row = rows.first + i * rows.bytes;
         uint32_t id = ((const SlabPhaseStats*)row)->label_id;
-        if ((id = shown_label(p->r, id)) < first || id - first >= CHUNK) continue;
-        uint64_t v = tsi_metric_value(m, row).u, *sum = &sums[id - first];
-        if (m->kind == SLAB_SEGMENT_PEAK) *sum = v > *sum ? v : *sum;
+        if ((id = shown_label(page->r, id)) < first || id - first >= CHUNK) continue;
+        uint64_t v = tsi_metric_value(metric, row).u, *sum = &sums[id - first];
+        if (metric->kind == SLAB_SEGMENT_PEAK) *sum = v > *sum ? v : *sum;
         else *sum = v > UINT64_MAX - *sum ? UINT64_MAX : *sum + v;
         seen[id - first] = true;
     }
-    for (uint32_t k = 0; k < CHUNK && p->out->ok; k++) {
+    for (uint32_t k = 0; k < CHUNK && page->out->ok; k++) {
         if (!seen[k]) continue;
-        write_start(p, m, "");
-        write_label(p, first + k);
-        end_line(p, m, (TsiValue){.u = sums[k]});
+        write_start(page, metric, "");
+        write_label(page, first + k);
+        end_line(page, metric, (TsiValue){.u = sums[k]});
     }
 }
 
-static void write_phases(Page* p, const TsiMetric* m) {
-    uint32_t last = last_label(p->r);
-    for (uint64_t first = 0; first <= last && p->out->ok; first += CHUNK) write_phase_sums(p, m, (uint32_t)first);
+static void write_phases(Page* page, const TsiMetric* metric) {
+    uint32_t last = last_label(page->r);
+    for (uint64_t first = 0; first <= last && page->out->ok; first += CHUNK)
+        write_phase_sums(page, metric, (uint32_t)first);
 }
 
-static void write_epochs(Page* p, const TsiMetric* m) {
-    for (uint32_t id = 0; id < TSI_RING_MAX && p->out->ok; id++)
-        if (p->newest[id] != 0) write_sample(p, m, &p->r->epochs[p->newest[id] - 1]);
+static void write_epochs(Page* page, const TsiMetric* metric) {
+    for (uint32_t id = 0; id < TSI_RING_MAX && page->out->ok; id++)
+        if (page->newest[id] != 0) write_sample(page, metric, &page->r->epochs[page->newest[id] - 1]);
 }
 
 /* Returns the type of a family. promtool wants "_count" kept for histograms; names that users know end in it, and go
  * without a type. */
-static const char* type_of(const TsiMetric* m) {
-    size_t n = strlen(m->family);
-    if (m->kind == SLAB_SEGMENT_COUNTER) return "counter";
-    if (m->kind == SLAB_SEGMENT_HISTOGRAM || m->kind == SLAB_SEGMENT_SUM) return "histogram";
-    return n > 6 && strcmp(m->family + n - 6, "_count") == 0 ? "untyped" : "gauge";
+static const char* type_of(const TsiMetric* metric) {
+    size_t n = strlen(metric->family);
+    if (metric->kind == SLAB_SEGMENT_COUNTER) return "counter";
+    if (metric->kind == SLAB_SEGMENT_HISTOGRAM || metric->kind == SLAB_SEGMENT_SUM) return "histogram";
+    return n > 6 && strcmp(metric->family + n - 6, "_count") == 0 ? "untyped" : "gauge";
 }
 
-static bool same_family(const TsiMetric* a, const TsiMetric* b) {
-    size_t n = strcspn(a->family, "{");
-    return n == strcspn(b->family, "{") && memcmp(a->family, b->family, n) == 0;
+static bool same_family(const TsiMetric* metric, const TsiMetric* b) {
+    size_t n = strcspn(metric->family, "{");
+    return n == strcspn(b->family, "{") && memcmp(metric->family, b->family, n) == 0;
 }
 
-static void write_head(Page* p, const TsiMetric* m) {
-    tsi_out_text(p->out, "# HELP ");
-    write_name(p, m, " ");
-    tsi_out_text(p->out, tsi_metric_family_help(m));
-    tsi_out_text(p->out, "\n# TYPE ");
-    write_name(p, m, " ");
-    tsi_out_text(p->out, type_of(m));
-    tsi_out_char(p->out, '\n');
+static void write_head(Page* page, const TsiMetric* metric) {
+    tsi_out_text(page->out, "# HELP ");
+    write_name(page, metric, " ");
+    tsi_out_text(page->out, tsi_metric_family_help(metric));
+    tsi_out_text(page->out, "\n# TYPE ");
+    write_name(page, metric, " ");
+    tsi_out_text(page->out, type_of(metric));
+    tsi_out_char(page->out, '\n');
 }
 
 /* Returns true for a series that may only rise and could fall. */
-static bool goes_back(const TsiReport* report, const TsiMetric* m, const void* row) {
-    bool rises = m->kind == SLAB_SEGMENT_COUNTER || m->kind == SLAB_SEGMENT_HISTOGRAM;
-    return rises && m->section == TSI_SECTION_LABEL && is_rest(report, row);
+static bool goes_back(const TsiReport* report, const TsiMetric* metric, const void* row) {
+    bool rises = metric->kind == SLAB_SEGMENT_COUNTER || metric->kind == SLAB_SEGMENT_HISTOGRAM;
+    return rises && metric->section == TSI_SECTION_LABEL && is_rest(report, row);
 }
 
-static void write_series(Page* p, const TsiMetric* m, const TsiMetric* sum) {
-    TsiRows rows = tsi_report_rows(p->r, (TsiSection)m->section);
-    if (m->section == TSI_SECTION_PHASE) {
-        write_phases(p, m);
-    } else if (m->section == TSI_SECTION_EPOCH) {
-        write_epochs(p, m);
+static void write_series(Page* page, const TsiMetric* metric, const TsiMetric* sum) {
+    TsiRows rows = tsi_report_rows(page->r, (TsiSection)metric->section);
+    if (metric->section == TSI_SECTION_PHASE) {
+        write_phases(page, metric);
+    } else if (metric->section == TSI_SECTION_EPOCH) {
+        write_epochs(page, metric);
     } else {
-        for (uint32_t i = 0; i < rows.count && p->out->ok; i++) {
+        for (uint32_t i = 0; i < rows.count && page->out->ok; i++) {
             const void* row = rows.first + i * rows.bytes;
-            if (goes_back(p->r, m, row)) continue;
-            if (m->kind == SLAB_SEGMENT_HISTOGRAM) write_histogram(p, m, sum, row);
-            else write_sample(p, m, row);
+            if (goes_back(page->r, metric, row)) continue;
+            if (metric->kind == SLAB_SEGMENT_HISTOGRAM) write_histogram(page, metric, sum, row);
+            else write_sample(page, metric, row);
         }
     }
 }
 
 /* Finds the allocator's present epoch of each ring id. */
-static void index_epochs(Page* p) {
-    const TsiReport* report = p->r;
+static void index_epochs(Page* page) {
+    const TsiReport* report = page->r;
     for (uint32_t i = 0; i < report->epoch_rows; i++) {
         EpochId id = report->epochs[i].epoch_id;
         if (id >= TSI_RING_MAX) continue;
-        uint32_t* row = &p->newest[id];
+        uint32_t* row = &page->newest[id];
         if (*row == 0 || report->epochs[*row - 1].epoch_era <= report->epochs[i].epoch_era) *row = i + 1;
     }
 }
@@ -299,15 +302,15 @@ static bool write_pages(Page* pages, unsigned count) {
     const TsiMetric* before = NULL; /* the line of a family above this one */
     for (unsigned n = 0; n < count; n++) index_epochs(&pages[n]);
     for (unsigned i = 0; i < TSI_METRICS && out->ok; i++) {
-        const TsiMetric* m = &tsi_metrics[i];
-        if (m->family == NULL) continue;
-        bool same = before != NULL && same_family(before, m);
+        const TsiMetric* metric = &tsi_metrics[i];
+        if (metric->family == NULL) continue;
+        bool same = before != NULL && same_family(before, metric);
         const TsiMetric* sum =
             same && before->kind == SLAB_SEGMENT_SUM ? before : NULL; /* stands above its histogram */
-        before = m;
-        if (m->kind == SLAB_SEGMENT_SUM) continue;
-        if (!same || sum != NULL) write_head(&pages[0], m);
-        for (unsigned n = 0; n < count; n++) write_series(&pages[n], m, sum);
+        before = metric;
+        if (metric->kind == SLAB_SEGMENT_SUM) continue;
+        if (!same || sum != NULL) write_head(&pages[0], metric);
+        for (unsigned n = 0; n < count; n++) write_series(&pages[n], metric, sum);
     }
     return tsi_out_end(out);
 }

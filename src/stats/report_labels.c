@@ -13,24 +13,24 @@
 
 enum { TRIES = 64 };
 
-static void sums_add(SlabLabelStats* out, const TsiLabelSums* s) {
+static void sums_add(SlabLabelStats* out, const TsiLabelSums* sums) {
     /* acquire: pairs with tsi_sum_add, tsi_pending_sum and move_sum */
-    uint64_t straight = tsi_load_acquire(&s->straight), objects = tsi_load_acquire(&s->straight_objects),
-             bytes = tsi_load_acquire(&s->straight_bytes);
-    out->phases_ended += tsi_load_acquire(&s->ended) + straight;
-    out->objects_allocated += tsi_load_acquire(&s->objects_allocated) + objects;
-    out->bytes_allocated += tsi_load_acquire(&s->bytes_allocated) + bytes;
-    out->objects_released += tsi_load_acquire(&s->objects_released) + objects;
-    out->bytes_released += tsi_load_acquire(&s->bytes_released) + bytes;
-    out->objects_freed += tsi_load_acquire(&s->objects_freed);
-    out->bytes_freed += tsi_load_acquire(&s->bytes_freed);
-    out->closed_slabs += tsi_load_acquire(&s->closed_slabs) + straight;
-    out->pinned_slabs += tsi_load_acquire(&s->pinned_slabs);
-    out->slow_path_hits += tsi_load_acquire(&s->slow) + straight;
-    out->lock_fast_acquire += tsi_load_acquire(&s->lock_fast) + 2 * straight;
-    out->lock_contended += tsi_load_acquire(&s->lock_contended);
-    out->outside_objects += tsi_load_acquire(&s->outside_objects);
-    out->outside_bytes += tsi_load_acquire(&s->outside_bytes);
+    uint64_t straight = tsi_load_acquire(&sums->straight), objects = tsi_load_acquire(&sums->straight_objects),
+             bytes = tsi_load_acquire(&sums->straight_bytes);
+    out->phases_ended += tsi_load_acquire(&sums->ended) + straight;
+    out->objects_allocated += tsi_load_acquire(&sums->objects_allocated) + objects;
+    out->bytes_allocated += tsi_load_acquire(&sums->bytes_allocated) + bytes;
+    out->objects_released += tsi_load_acquire(&sums->objects_released) + objects;
+    out->bytes_released += tsi_load_acquire(&sums->bytes_released) + bytes;
+    out->objects_freed += tsi_load_acquire(&sums->objects_freed);
+    out->bytes_freed += tsi_load_acquire(&sums->bytes_freed);
+    out->closed_slabs += tsi_load_acquire(&sums->closed_slabs) + straight;
+    out->pinned_slabs += tsi_load_acquire(&sums->pinned_slabs);
+    out->slow_path_hits += tsi_load_acquire(&sums->slow) + straight;
+    out->lock_fast_acquire += tsi_load_acquire(&sums->lock_fast) + 2 * straight;
+    out->lock_contended += tsi_load_acquire(&sums->lock_contended);
+    out->outside_objects += tsi_load_acquire(&sums->outside_objects);
+    out->outside_bytes += tsi_load_acquire(&sums->outside_bytes);
 }
 
 /* Adds a thread's pending sums for the label. */
@@ -91,10 +91,11 @@ static bool label_begin(TsiArena* a, uint32_t at, SlabLabelStats* out) {
 
 /* Returns true if the phase was relabelled or ended since it was copied: then another label has its slabs' issued
  * objects. */
-static bool has_moved(TsiWalk* w, uint32_t n) {
-    const TsiPhaseCopy* c = &w->copies[n];
-    TsiInc* inc = tsi_inc(&w->a->phases, n);
-    return tsi_inc_label(inc) != c->label || tsi_inc_era(inc) != c->row.epoch_era || tsi_inc_state(inc) != c->state;
+static bool has_moved(TsiWalk* walk, uint32_t n) {
+    const TsiPhaseCopy* copy = &walk->copies[n];
+    TsiInc* inc = tsi_inc(&walk->a->phases, n);
+    return tsi_inc_label(inc) != copy->label || tsi_inc_era(inc) != copy->row.epoch_era ||
+           tsi_inc_state(inc) != copy->state;
 }
 
 /* Returns the individually freed part of `allocated` that is not posted: neither live nor released. The parts are read
@@ -109,35 +110,35 @@ static uint64_t freed(uint64_t allocated, uint64_t released, uint64_t live, uint
 static uint64_t more(uint64_t not_posted) { return (int64_t)not_posted > 0 ? not_posted : 0; }
 
 /* Adds the sums of a phase that its label's account does not have. */
-static void label_add(TsiWalk* w, uint32_t n) {
-    const TsiPhaseCopy* c = &w->copies[n];
-    const TsiPhaseSum* p = &w->sums[n];
-    if (c->row.epoch_era == 0 || c->label >= w->r->label_count) return; /* a label younger than this report */
-    SlabLabelStats* out = &w->r->labels[c->label];
+static void label_add(TsiWalk* walk, uint32_t n) {
+    const TsiPhaseCopy* copy = &walk->copies[n];
+    const TsiPhaseSum* p = &walk->sums[n];
+    if (copy->row.epoch_era == 0 || copy->label >= walk->r->label_count) return; /* a label younger than this report */
+    SlabLabelStats* out = &walk->r->labels[copy->label];
 
-    if (c->state == TSI_INC_ACTIVE) {
+    if (copy->state == TSI_INC_ACTIVE) {
         out->phases_open++;
         out->open_objects += p->live.objects;
         out->open_bytes += p->live.bytes;
     }
 
-    if (!has_moved(w, n)) { /* otherwise missed, this time: a label's figures are never taken back */
-        out->objects_allocated += more(c->new_allocated.objects + p->issued.objects);
-        out->bytes_allocated += more(c->new_allocated.bytes + p->issued.bytes);
-        uint64_t objects = p->live.objects + c->not_walked.objects, bytes = p->live.bytes + c->not_walked.bytes;
-        out->objects_freed +=
-            freed(c->row.objects_allocated + p->issued.objects, c->released.objects, objects, c->posted_freed.objects);
+    if (!has_moved(walk, n)) { /* otherwise missed, this time: a label's figures are never taken back */
+        out->objects_allocated += more(copy->new_allocated.objects + p->issued.objects);
+        out->bytes_allocated += more(copy->new_allocated.bytes + p->issued.bytes);
+        uint64_t objects = p->live.objects + copy->not_walked.objects, bytes = p->live.bytes + copy->not_walked.bytes;
+        out->objects_freed += freed(copy->row.objects_allocated + p->issued.objects, copy->released.objects, objects,
+                                    copy->posted_freed.objects);
         out->bytes_freed +=
-            freed(c->row.bytes_allocated + p->issued.bytes, c->released.bytes, bytes, c->posted_freed.bytes);
+            freed(copy->row.bytes_allocated + p->issued.bytes, copy->released.bytes, bytes, copy->posted_freed.bytes);
     }
 
-    out->objects_released += c->new_released.objects;
-    out->bytes_released += c->new_released.bytes;
-    out->closed_slabs += c->closed_slabs;
-    out->pinned_slabs += c->pinned_slabs;
-    out->slow_path_hits += c->slow;
-    out->lock_fast_acquire += c->lock_fast;
-    out->lock_contended += c->lock_contended;
+    out->objects_released += copy->new_released.objects;
+    out->bytes_released += copy->new_released.bytes;
+    out->closed_slabs += copy->closed_slabs;
+    out->pinned_slabs += copy->pinned_slabs;
+    out->slow_path_hits += copy->slow;
+    out->lock_fast_acquire += copy->lock_fast;
+    out->lock_contended += copy->lock_contended;
     out->committed_bytes += p->bytes;
 }
 
@@ -210,16 +211,17 @@ static void limit_nearer(SlabLabelStats* out, TsiLimit l) {
 
 /* Sets the label's limit to the phase's if that is nearer. A phase grows no faster than its label: at most by its pace
  * so far if other phases may grow, too. */
-static void phase_limit(TsiWalk* w, uint32_t n) {
-    const TsiPhaseCopy* c = &w->copies[n];
-    uint64_t since = tsi_walk_since(w, c), used = w->sums[n].bytes, now = w->r->figures_ns;
-    if (c->row.budget_hard_bytes == 0 || c->state != TSI_INC_ACTIVE || c->label >= w->r->label_count) return;
-    SlabLabelStats* out = &w->r->labels[c->label];
+static void phase_limit(TsiWalk* walk, uint32_t n) {
+    const TsiPhaseCopy* copy = &walk->copies[n];
+    uint64_t since = tsi_walk_since(walk, copy), used = walk->sums[n].bytes, now = walk->r->figures_ns;
+    if (copy->row.budget_hard_bytes == 0 || copy->state != TSI_INC_ACTIVE || copy->label >= walk->r->label_count)
+        return;
+    SlabLabelStats* out = &walk->r->labels[copy->label];
     TsiGrown grown = held_told(out);
     uint64_t age_ns = now > since ? now - since : 0;
     double pace = age_ns != 0 ? (double)used * 1e9 / (double)age_ns : 0;
     if (out->phases_open > 1 && grown.per_second > pace) grown.per_second = pace;
-    limit_nearer(out, tsi_growth_limit(c->row.budget_hard_bytes, used, &grown, age_ns));
+    limit_nearer(out, tsi_growth_limit(copy->row.budget_hard_bytes, used, &grown, age_ns));
 }
 
 /* Notes the label's live bytes; sets its row's growth and limit. [labels' lock] */
@@ -256,44 +258,45 @@ static void put_drains(SlabLabelStats* out, const TsiDrainSum* sum, uint64_t now
     }
 }
 
-void tsi_labels_drains(TsiWalk* w) {
-    for (uint32_t at = 0; at < w->r->label_count; at++)
-        tsi_draining_tell(&w->a->phases, at, w->r->figures_ns, &w->drains[at]);
+void tsi_labels_drains(TsiWalk* walk) {
+    for (uint32_t at = 0; at < walk->r->label_count; at++)
+        tsi_draining_tell(&walk->a->phases, at, walk->r->figures_ns, &walk->drains[at]);
 }
 
 /* Adds an ended phase with slabs that heaps hold: it is in the label's tree with other slabs, or not at all. */
-static void add_unsettled(TsiWalk* w, uint32_t n) {
-    const TsiPhaseCopy* c = &w->copies[n];
-    const TsiHolding* owned = &w->sums[n].owned;
-    bool ended = c->row.epoch_era != 0 && (c->state == TSI_INC_ADVANCED || c->state == TSI_INC_CLOSED);
-    if (!ended || c->label >= w->r->label_count || (owned->objects == 0 && !c->draining)) return;
-    TsiDrainSum* sum = &w->drains[c->label];
-    TsiDrainRow row = {c->row.epoch_era, tsi_walk_since(w, c), c->draining ? c->settled : *owned, c->over};
-    if (c->draining) tsi_draining_more(sum, row, *owned, w->r->figures_ns);
-    else tsi_draining_add(sum, &row, w->r->figures_ns);
+static void add_unsettled(TsiWalk* walk, uint32_t n) {
+    const TsiPhaseCopy* copy = &walk->copies[n];
+    const TsiHolding* owned = &walk->sums[n].owned;
+    bool ended = copy->row.epoch_era != 0 && (copy->state == TSI_INC_ADVANCED || copy->state == TSI_INC_CLOSED);
+    if (!ended || copy->label >= walk->r->label_count || (owned->objects == 0 && !copy->draining)) return;
+    TsiDrainSum* sum = &walk->drains[copy->label];
+    TsiDrainRow row = {copy->row.epoch_era, tsi_walk_since(walk, copy), copy->draining ? copy->settled : *owned,
+                       copy->over};
+    if (copy->draining) tsi_draining_more(sum, row, *owned, walk->r->figures_ns);
+    else tsi_draining_add(sum, &row, walk->r->figures_ns);
 }
 
 /* ---- all labels ---- */
 
-void tsi_labels_begin(TsiWalk* w) {
-    TsiArena* a = w->a;
-    TsiReport* report = w->r;
+void tsi_labels_begin(TsiWalk* walk) {
+    TsiArena* a = walk->a;
+    TsiReport* report = walk->r;
     for (uint32_t at = 0; at < report->label_count; at++) {
         unsigned tries = 0;
         while (!label_begin(a, at, &report->labels[at]) && ++tries < TRIES) {}
     }
 }
 
-void tsi_labels_add(TsiWalk* w) {
-    TsiReport* report = w->r;
-    for (uint32_t at = 0; w->figures && at < report->label_count; at++)
-        report->labels[at].committed_bytes += w->drains[at].held.slab_bytes;
-    for (uint32_t k = 0; k < w->copies_made; k++) {
-        label_add(w, w->copied[k]);
-        add_unsettled(w, w->copied[k]);
+void tsi_labels_add(TsiWalk* walk) {
+    TsiReport* report = walk->r;
+    for (uint32_t at = 0; walk->figures && at < report->label_count; at++)
+        report->labels[at].committed_bytes += walk->drains[at].held.slab_bytes;
+    for (uint32_t k = 0; k < walk->copies_made; k++) {
+        label_add(walk, walk->copied[k]);
+        add_unsettled(walk, walk->copied[k]);
     }
     for (uint32_t at = 0; at < report->label_count; at++)
-        put_drains(&report->labels[at], &w->drains[at], report->figures_ns);
+        put_drains(&report->labels[at], &walk->drains[at], report->figures_ns);
 }
 
 /* Sorts by id: records 0 and 1 come first, but record 1 has the highest id. */
@@ -319,27 +322,27 @@ static void add_totals(TsiReport* report) {
     }
 }
 
-void tsi_labels_end(TsiWalk* w) {
-    TsiLabels* labels = &w->a->phases.labels;
-    TsiReport* report = w->r;
+void tsi_labels_end(TsiWalk* walk) {
+    TsiLabels* labels = &walk->a->phases.labels;
+    TsiReport* report = walk->r;
     tsi_lock_take(&labels->lock);
     unsigned turned =
-        tsi_growth_turn(w->a->stretches, report->uptime_ns, report->figures_ns, report->global.live_bytes);
-    uint64_t age_ns = tsi_pace_age(w->a, report->figures_ns);
-    unsigned marked = tsi_pace_turn(&w->a->marks, age_ns, report->global.live_bytes, report->global.committed_bytes);
+        tsi_growth_turn(walk->a->stretches, report->uptime_ns, report->figures_ns, report->global.live_bytes);
+    uint64_t age_ns = tsi_pace_age(walk->a, report->figures_ns);
+    unsigned marked = tsi_pace_turn(&walk->a->marks, age_ns, report->global.live_bytes, report->global.committed_bytes);
 
     for (uint32_t at = 0; at < report->label_count; at++) {
         TsiLabel* label = tsi_label(labels, at);
         label_end(label, &report->labels[at]);
-        tsi_pace_label_locked(w->a, &label->past, marked, age_ns, &report->labels[at]);
-        label_growth(w->a, label, turned, report->figures_ns, &report->labels[at]);
+        tsi_pace_label_locked(walk->a, &label->past, marked, age_ns, &report->labels[at]);
+        label_growth(walk->a, label, turned, report->figures_ns, &report->labels[at]);
     }
 
-    tsi_pace_tell_locked(w->a, age_ns, &report->global);
-    tsi_growth_tell_locked(w->a, report->figures_ns, &report->global);
+    tsi_pace_tell_locked(walk->a, age_ns, &report->global);
+    tsi_growth_tell_locked(walk->a, report->figures_ns, &report->global);
     tsi_lock_give(&labels->lock);
 
-    for (uint32_t k = 0; k < w->copies_made; k++) phase_limit(w, w->copied[k]);
-    labels_by_id(w->r);
-    add_totals(w->r);
+    for (uint32_t k = 0; k < walk->copies_made; k++) phase_limit(walk, walk->copied[k]);
+    labels_by_id(walk->r);
+    add_totals(walk->r);
 }

@@ -160,16 +160,18 @@ static uint64_t label_bytes(const void* row) { return ((const SlabLabelStats*)ro
 /* Adds a label's row to that of the rest: counts add up, peaks take the largest. */
 static void add_to_rest(const void* row, void* rest) {
     for (unsigned i = 0; i < TSI_METRICS; i++) {
-        const TsiMetric* m = &tsi_metrics[i];
-        bool sums = m->kind == SLAB_SEGMENT_COUNTER || m->kind == SLAB_SEGMENT_GAUGE || m->kind == SLAB_SEGMENT_SUM ||
-                    m->kind == SLAB_SEGMENT_HISTOGRAM;
-        bool whole = m->type == SLAB_SEGMENT_U64 || tsi_metric_has_buckets(m);
-        if (m->section == TSI_SECTION_LABEL && m->type == SLAB_SEGMENT_F64 && m->unit == SLAB_SEGMENT_BYTES)
-            *(double*)(void*)((char*)rest + m->offset) += *(const double*)(const void*)((const char*)row + m->offset);
-        if (m->section != TSI_SECTION_LABEL || !whole || !(sums || m->kind == SLAB_SEGMENT_PEAK)) continue;
-        uint64_t* to = (uint64_t*)(void*)((char*)rest + m->offset);
-        const uint64_t* from = (const uint64_t*)(const void*)((const char*)row + m->offset);
-        for (unsigned n = 0; n < tsi_metric_entries(m); n++)
+        const TsiMetric* metric = &tsi_metrics[i];
+        bool sums = metric->kind == SLAB_SEGMENT_COUNTER || metric->kind == SLAB_SEGMENT_GAUGE ||
+                    metric->kind == SLAB_SEGMENT_SUM || metric->kind == SLAB_SEGMENT_HISTOGRAM;
+        bool whole = metric->type == SLAB_SEGMENT_U64 || tsi_metric_has_buckets(metric);
+        if (metric->section == TSI_SECTION_LABEL && metric->type == SLAB_SEGMENT_F64 &&
+            metric->unit == SLAB_SEGMENT_BYTES)
+            *(double*)(void*)((char*)rest + metric->offset) +=
+                *(const double*)(const void*)((const char*)row + metric->offset);
+        if (metric->section != TSI_SECTION_LABEL || !whole || !(sums || metric->kind == SLAB_SEGMENT_PEAK)) continue;
+        uint64_t* to = (uint64_t*)(void*)((char*)rest + metric->offset);
+        const uint64_t* from = (const uint64_t*)(const void*)((const char*)row + metric->offset);
+        for (unsigned n = 0; n < tsi_metric_entries(metric); n++)
             to[n] = sums ? to[n] + from[n] : from[n] > to[n] ? from[n] : to[n];
     }
 }

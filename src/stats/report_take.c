@@ -27,39 +27,39 @@
 /* ---- phases ---- */
 
 /* Returns true for a thread's first heap with slabs in the phase: it may own several. [stripe held] */
-static bool is_further_owner(TsiWalk* w, TsiHeap* h, uint32_t n) {
+static bool is_further_owner(TsiWalk* walk, TsiHeap* h, uint32_t n) {
     uint64_t word = tsi_load_relaxed(&h->word);
     uint32_t binding = tsi_heap_binding(word);
     bool nobodys = tsi_heap_state(word) == TSI_HEAP_DETACHED || tsi_heap_state(word) == TSI_HEAP_LENT;
-    bool of_a_thread = !nobodys && !w->a->options.shared;
+    bool of_a_thread = !nobodys && !walk->a->options.shared;
     if (!of_a_thread || tsi_load_relaxed(&h->slab_count) == 0) return false;
-    if (binding >= w->bindings || w->seen[binding] == n) return false;
-    w->seen[binding] = n;
+    if (binding >= walk->bindings || walk->seen[binding] == n) return false;
+    walk->seen[binding] = n;
     return true;
 }
 
-static void copy_phase(TsiWalk* w, uint32_t n) {
-    TsiArena* a = w->a;
+static void copy_phase(TsiWalk* walk, uint32_t n) {
+    TsiArena* a = walk->a;
     TsiInc* inc = tsi_inc(&a->phases, n);
-    TsiPhaseCopy* c = &w->copies[n];
+    TsiPhaseCopy* copy = &walk->copies[n];
     if (tsi_inc_era(inc) == 0) return;
     bool settled = tsi_inc_state(inc) != TSI_INC_ACTIVE && tsi_load_relaxed(&inc->heap_count) == 0;
-    if (w->figures && settled) return; /* its label has the sums */
+    if (walk->figures && settled) return; /* its label has the sums */
 
     tsi_lock_take(tsi_inc_lock(inc)); /* not counted: the wait is the report's */
-    SlabPhaseStats* row = &c->row;
+    SlabPhaseStats* row = &copy->row;
     row->epoch_era = tsi_inc_era(inc);
     if (row->epoch_era == 0) { /* being reused: its fields are another phase's */
         tsi_lock_give(tsi_inc_lock(inc));
         return;
     }
 
-    c->state = tsi_inc_state(inc);
-    c->label = tsi_inc_label(inc);
+    copy->state = tsi_inc_state(inc);
+    copy->label = tsi_inc_label(inc);
     row->version = SLAB_STATS_VERSION;
     row->epoch_id = tsi_load_relaxed(&inc->id);
-    row->state = c->state == TSI_INC_ACTIVE ? EPOCH_ACTIVE : EPOCH_CLOSING;
-    row->label_id = tsi_label_id(&a->phases.labels, c->label);
+    row->state = copy->state == TSI_INC_ACTIVE ? EPOCH_ACTIVE : EPOCH_CLOSING;
+    row->label_id = tsi_label_id(&a->phases.labels, copy->label);
     memcpy(row->label, inc->label, sizeof row->label);
 
     row->open_since_ns = tsi_load_relaxed(&inc->open_since_ns);
@@ -71,90 +71,90 @@ static void copy_phase(TsiWalk* w, uint32_t n) {
     row->rss_before_close = inc->rss_before;
     row->rss_after_close = inc->rss_after;
 
-    bool walked = !w->figures || c->state == TSI_INC_ACTIVE; /* its orphans, too */
+    bool walked = !walk->figures || copy->state == TSI_INC_ACTIVE; /* its orphans, too */
     row->objects_allocated = inc->allocated.objects - (walked ? inc->orphaned.objects : 0);
     row->bytes_allocated = inc->allocated.bytes - (walked ? inc->orphaned.bytes : 0);
-    if (!walked) c->not_walked = (TsiTotals){inc->holding.objects, inc->holding.live_bytes};
-    c->released = inc->released;
+    if (!walked) copy->not_walked = (TsiTotals){inc->holding.objects, inc->holding.live_bytes};
+    copy->released = inc->released;
 
     /* These two may be below 0, until the slabs are added. */
-    c->new_allocated.objects = row->objects_allocated - inc->posted.objects_allocated;
-    c->new_allocated.bytes = row->bytes_allocated - inc->posted.bytes_allocated;
-    c->new_released.objects = inc->released.objects - inc->posted.objects_released;
-    c->new_released.bytes = inc->released.bytes - inc->posted.bytes_released;
-    c->posted_freed = (TsiTotals){inc->posted.objects_freed, inc->posted.bytes_freed};
-    c->closed_slabs = inc->closed_slabs - inc->posted.closed_slabs;
-    c->pinned_slabs = inc->pinned_slabs - inc->posted.pinned_slabs;
-    c->slow = inc->slow - inc->posted.slow;
-    c->lock_fast = inc->lock_fast - inc->posted.lock_fast;
-    c->lock_contended = inc->lock_contended - inc->posted.lock_contended;
+    copy->new_allocated.objects = row->objects_allocated - inc->posted.objects_allocated;
+    copy->new_allocated.bytes = row->bytes_allocated - inc->posted.bytes_allocated;
+    copy->new_released.objects = inc->released.objects - inc->posted.objects_released;
+    copy->new_released.bytes = inc->released.bytes - inc->posted.bytes_released;
+    copy->posted_freed = (TsiTotals){inc->posted.objects_freed, inc->posted.bytes_freed};
+    copy->closed_slabs = inc->closed_slabs - inc->posted.closed_slabs;
+    copy->pinned_slabs = inc->pinned_slabs - inc->posted.pinned_slabs;
+    copy->slow = inc->slow - inc->posted.slow;
+    copy->lock_fast = inc->lock_fast - inc->posted.lock_fast;
+    copy->lock_contended = inc->lock_contended - inc->posted.lock_contended;
 
-    c->draining = inc->draining.label != 0;
-    c->settled = inc->draining.held;
-    c->over = inc->draining.over;
+    copy->draining = inc->draining.label != 0;
+    copy->settled = inc->draining.held;
+    copy->over = inc->draining.over;
     for (uint32_t at = inc->heaps; at != 0; at = tsi_heap(a, at - 1)->inc_next) {
         TsiHeap* h = tsi_heap(a, at - 1);
-        c->slow += tsi_load_relaxed(&h->slow);
-        row->threads += is_further_owner(w, h, n);
+        copy->slow += tsi_load_relaxed(&h->slow);
+        row->threads += is_further_owner(walk, h, n);
     }
 
     tsi_lock_give(tsi_inc_lock(inc));
-    w->copied[w->copies_made++] = n;
-    c->is_id = tsi_phases_resolve(&a->phases, row->epoch_id) == tsi_ref(row->epoch_era, n);
-    c->used = row->peak_bytes != 0;
+    walk->copied[walk->copies_made++] = n;
+    copy->is_id = tsi_phases_resolve(&a->phases, row->epoch_id) == tsi_ref(row->epoch_era, n);
+    copy->used = row->peak_bytes != 0;
 }
 
-static void add_to_classes(TsiWalk* w, const TsiSlabView* v) {
-    bool kept = v->cls != TSI_CLASS_LARGE && (v->state == TSI_SLAB_ORPHAN || v->state == TSI_SLAB_PARTIAL);
-    SlabClassStats* rows = kept ? w->r->settled : w->r->classes;
-    unsigned row = tsi_class_row(v->cls);
+static void add_to_classes(TsiWalk* walk, const TsiSlabView* view) {
+    bool kept = view->cls != TSI_CLASS_LARGE && (view->state == TSI_SLAB_ORPHAN || view->state == TSI_SLAB_PARTIAL);
+    SlabClassStats* rows = kept ? walk->r->settled : walk->r->classes;
+    unsigned row = tsi_class_row(view->cls);
     TsiRegionTally region;
     if (row == TSI_CLASS_REGION) {
-        tsi_tally_region(w->a, v, &region);
+        tsi_tally_region(walk->a, view, &region);
         for (unsigned cls = 1; cls <= TSI_SMALL_CLASSES; cls++) /* the classes of its objects */
-            tsi_tally_class_add(w->a, &rows[cls - 1], v, &region);
+            tsi_tally_class_add(walk->a, &rows[cls - 1], view, &region);
     }
-    tsi_tally_class_add(w->a, &rows[row - 1], v, &region);
+    tsi_tally_class_add(walk->a, &rows[row - 1], view, &region);
 }
 
-static void add_slab(const TsiSlabView* v, void* ctx) {
-    TsiWalk* w = ctx;
-    add_to_classes(w, v);
-    uint32_t n = tsi_ref_index(v->ref);
-    bool known = v->ref != 0 && n < w->incs && w->copies[n].row.epoch_era == tsi_ref_era(v->ref);
-    bool ended = v->ref != 0 && (!known || w->copies[n].state != TSI_INC_ACTIVE);
+static void add_slab(const TsiSlabView* view, void* ctx) {
+    TsiWalk* walk = ctx;
+    add_to_classes(walk, view);
+    uint32_t n = tsi_ref_index(view->ref);
+    bool known = view->ref != 0 && n < walk->incs && walk->copies[n].row.epoch_era == tsi_ref_era(view->ref);
+    bool ended = view->ref != 0 && (!known || walk->copies[n].state != TSI_INC_ACTIVE);
 
-    if (w->figures && v->cls == TSI_CLASS_LARGE && ended) return; /* its label counts it */
-    tsi_tally_global_add(&w->r->global, v);
+    if (walk->figures && view->cls == TSI_CLASS_LARGE && ended) return; /* its label counts it */
+    tsi_tally_global_add(&walk->r->global, view);
     if (!known) return;
 
-    TsiPhaseSum* p = &w->sums[n];
+    TsiPhaseSum* p = &walk->sums[n];
     p->slabs++;
-    p->bytes += v->bytes;
-    tsi_totals_add(&p->live, v->sum.live);
-    tsi_totals_add(&p->issued, v->sum.issued);
+    p->bytes += view->bytes;
+    tsi_totals_add(&p->live, view->sum.live);
+    tsi_totals_add(&p->issued, view->sum.issued);
 
-    if (v->state == TSI_SLAB_OWNED)
-        tsi_holding_add(&p->owned, (TsiHolding){v->sum.live.objects, v->sum.live.bytes, v->bytes});
-    if (v->sum.live.objects == 0) p->empty++;
-    else if (tsi_tally_is_full(w->a, v)) p->full++;
+    if (view->state == TSI_SLAB_OWNED)
+        tsi_holding_add(&p->owned, (TsiHolding){view->sum.live.objects, view->sum.live.bytes, view->bytes});
+    if (view->sum.live.objects == 0) p->empty++;
+    else if (tsi_tally_is_full(walk->a, view)) p->full++;
     else p->partial++;
 }
 
-static uint64_t age_of(const TsiWalk* w, const TsiPhaseCopy* c, uint64_t now) {
-    uint64_t since = tsi_walk_since(w, c);
-    return c->used && now > since ? now - since : 0;
+static uint64_t age_of(const TsiWalk* walk, const TsiPhaseCopy* copy, uint64_t now) {
+    uint64_t since = tsi_walk_since(walk, copy);
+    return copy->used && now > since ? now - since : 0;
 }
 
-static void phase_row(TsiWalk* w, uint32_t n, uint64_t now) {
-    const TsiPhaseCopy* c = &w->copies[n];
-    const TsiPhaseSum* p = &w->sums[n];
-    if (!c->used || (c->state != TSI_INC_ACTIVE && p->slabs == 0)) return;
+static void phase_row(TsiWalk* walk, uint32_t n, uint64_t now) {
+    const TsiPhaseCopy* copy = &walk->copies[n];
+    const TsiPhaseSum* p = &walk->sums[n];
+    if (!copy->used || (copy->state != TSI_INC_ACTIVE && p->slabs == 0)) return;
 
-    SlabPhaseStats* out = &w->r->phases[w->r->phase_count++];
-    *out = c->row;
+    SlabPhaseStats* out = &walk->r->phases[walk->r->phase_count++];
+    *out = copy->row;
     if (out->open_since_ns == TSI_UNTIMED) out->open_since_ns = 0;
-    out->age_ns = age_of(w, c, now);
+    out->age_ns = age_of(walk, copy, now);
     out->objects_allocated += p->issued.objects;
     out->bytes_allocated += p->issued.bytes;
     out->live_objects = p->live.objects;
@@ -165,16 +165,16 @@ static void phase_row(TsiWalk* w, uint32_t n, uint64_t now) {
     if (p->bytes > out->peak_bytes) out->peak_bytes = p->bytes; /* a slab taken since the phase was copied */
 }
 
-static void epoch_row(TsiWalk* w, uint32_t n, uint64_t now) {
-    const TsiPhaseCopy* c = &w->copies[n];
-    const TsiPhaseSum* p = &w->sums[n];
-    const SlabPhaseStats* row = &c->row;
+static void epoch_row(TsiWalk* walk, uint32_t n, uint64_t now) {
+    const TsiPhaseCopy* copy = &walk->copies[n];
+    const TsiPhaseSum* p = &walk->sums[n];
+    const SlabPhaseStats* row = &copy->row;
     bool ring = (row->epoch_id & TSI_DOMAIN_ID_BIT) == 0;
-    if (!c->used || (!(ring && c->is_id) && p->slabs == 0)) return;
+    if (!copy->used || (!(ring && copy->is_id) && p->slabs == 0)) return;
 
-    TsiEpochRow* out = &w->r->epochs[w->r->epoch_rows++];
+    TsiEpochRow* out = &walk->r->epochs[walk->r->epoch_rows++];
     *out = (TsiEpochRow){.epoch_id = row->epoch_id, .epoch_era = row->epoch_era, .state = row->state};
-    out->age_sec = (double)age_of(w, c, now) / 1e9;
+    out->age_sec = (double)age_of(walk, copy, now) / 1e9;
     out->refcount = row->refcount;
     memcpy(out->label, row->label, sizeof out->label);
     out->label_id = row->label_id;
@@ -200,23 +200,20 @@ static uint64_t wall_ns(void) {
 }
 
 /* Maps all tables at once; the walk's own come last. Returns false without memory. */
-static bool tables_map(TsiWalk* w) {
-    TsiReport* report = w->r;
-    uint32_t incs = w->incs, labels = report->label_count, classes = report->class_count, rows = w->figures ? 0 : incs;
+static bool tables_map(TsiWalk* walk) {
+    TsiReport* report = walk->r;
+    uint32_t incs = walk->incs, labels = report->label_count, classes = report->class_count,
+             rows = walk->figures ? 0 : incs;
     const struct {
         void* where; /* the pointer to it */
         size_t count, each;
-    } tables[] = {{&report->classes, classes, sizeof *report->classes},
-                  {&report->settled, classes, sizeof *report->settled},
-                  {&report->labels, labels, sizeof *report->labels},
-                  {&report->closes, TSI_CLOSES, sizeof *report->closes},
-                  {&report->epochs, rows, sizeof *report->epochs},
-                  {&report->phases, rows, sizeof *report->phases},
-                  {&w->copies, incs, sizeof *w->copies},
-                  {&w->sums, incs, sizeof *w->sums},
-                  {&w->drains, labels, sizeof *w->drains},
-                  {&w->copied, incs, sizeof *w->copied},
-                  {&w->seen, w->bindings, sizeof *w->seen}};
+    } tables[] = {
+        {&report->classes, classes, sizeof *report->classes}, {&report->settled, classes, sizeof *report->settled},
+        {&report->labels, labels, sizeof *report->labels},    {&report->closes, TSI_CLOSES, sizeof *report->closes},
+        {&report->epochs, rows, sizeof *report->epochs},      {&report->phases, rows, sizeof *report->phases},
+        {&walk->copies, incs, sizeof *walk->copies},          {&walk->sums, incs, sizeof *walk->sums},
+        {&walk->drains, labels, sizeof *walk->drains},        {&walk->copied, incs, sizeof *walk->copied},
+        {&walk->seen, walk->bindings, sizeof *walk->seen}};
 
     enum { TABLES = sizeof tables / sizeof tables[0] };
     for (unsigned n = 0; n < TABLES; n++) report->mapping_bytes += tsi_align_up(tables[n].count * tables[n].each, 64);
@@ -239,28 +236,28 @@ static void add_settled(SlabClassStats* to, const SlabClassStats* more) {
 }
 
 /* Adds the live objects of phases not walked over, by their labels, and their slabs, by the classes. */
-static void add_drains(TsiWalk* w) {
-    SlabGlobalStats* stats = &w->r->global;
+static void add_drains(TsiWalk* walk) {
+    SlabGlobalStats* stats = &walk->r->global;
     stats->net_slabs = 0;
     stats->estimated_slab_rss_bytes = stats->warm_stock_bytes;
-    for (uint32_t n = 0; n < w->r->class_count; n++) {
-        stats->net_slabs += w->r->classes[n].net_slabs;
-        stats->estimated_slab_rss_bytes += w->r->classes[n].committed_bytes;
+    for (uint32_t n = 0; n < walk->r->class_count; n++) {
+        stats->net_slabs += walk->r->classes[n].net_slabs;
+        stats->estimated_slab_rss_bytes += walk->r->classes[n].committed_bytes;
     }
-    for (uint32_t at = 0; at < w->r->label_count; at++) {
-        stats->live_objects += w->drains[at].held.objects;
-        stats->live_bytes += w->drains[at].held.live_bytes;
+    for (uint32_t at = 0; at < walk->r->label_count; at++) {
+        stats->live_objects += walk->drains[at].held.objects;
+        stats->live_bytes += walk->drains[at].held.live_bytes;
     }
 }
 
-static void fill(TsiWalk* w, const TsiKept* kept) {
-    TsiArena* a = w->a;
-    TsiReport* report = w->r;
+static void fill(TsiWalk* walk, const TsiKept* kept) {
+    TsiArena* a = walk->a;
+    TsiReport* report = walk->r;
     tsi_late_count(a);
-    tsi_labels_begin(w);
+    tsi_labels_begin(walk);
     tsi_tally_global_begin(a, &report->global);
-    for (uint32_t n = 1; n < w->incs; n++) copy_phase(w, n);
-    tsi_labels_drains(w);
+    for (uint32_t n = 1; n < walk->incs; n++) copy_phase(walk, n);
+    tsi_labels_drains(walk);
 
     for (uint32_t n = 0; n < report->class_count; n++) {
         tsi_tally_class_begin(a, n, &report->classes[n]);
@@ -268,22 +265,22 @@ static void fill(TsiWalk* w, const TsiKept* kept) {
         report->settled[n] = kept != NULL ? kept->settled[n] : nothing;
     }
 
-    if (w->figures) tsi_snapshot_unsettled(a, add_slab, w);
-    else tsi_snapshot_slabs(a, add_slab, w);
+    if (walk->figures) tsi_snapshot_unsettled(a, add_slab, walk);
+    else tsi_snapshot_slabs(a, add_slab, walk);
     for (uint32_t n = 0; n < report->class_count; n++) {
         add_settled(&report->classes[n], &report->settled[n]);
         tsi_tally_class_end(&report->classes[n]);
     }
 
-    if (w->figures) add_drains(w);
+    if (walk->figures) add_drains(walk);
     report->global.metadata_bytes = kept != NULL ? kept->metadata_bytes : tsi_snapshot_metadata_bytes(a);
-    for (uint32_t k = 0; k < w->copies_made && !w->figures; k++) {
-        phase_row(w, w->copied[k], report->figures_ns);
-        epoch_row(w, w->copied[k], report->figures_ns);
+    for (uint32_t k = 0; k < walk->copies_made && !walk->figures; k++) {
+        phase_row(walk, walk->copied[k], report->figures_ns);
+        epoch_row(walk, walk->copied[k], report->figures_ns);
     }
 
-    tsi_labels_add(w);
-    tsi_labels_end(w);
+    tsi_labels_add(walk);
+    tsi_labels_end(walk);
     report->close_count = tsi_closelog_ends(&a->closed_log, report->closes);
     tsi_tally_refusals(a, &report->refusals);
     tsi_tally_sampling(a, &report->sampling);
@@ -291,13 +288,13 @@ static void fill(TsiWalk* w, const TsiKept* kept) {
 
 static bool take(TsiArena* a, const TsiKept* kept, TsiReport* out) {
     memset(out, 0, sizeof *out);
-    TsiWalk w = {.a = a, .r = out, .figures = kept != NULL};
-    w.incs = tsi_table_used(&a->phases.incs);
-    w.bindings = tsi_table_used(&a->bindings);
+    TsiWalk walk = {.a = a, .r = out, .figures = kept != NULL};
+    walk.incs = tsi_table_used(&a->phases.incs);
+    walk.bindings = tsi_table_used(&a->bindings);
     out->class_count = TSI_CLASS_LARGE;
     out->label_count = out->label_ids = tsi_label_count(&a->phases.labels);
 
-    if (!tables_map(&w)) return false;
+    if (!tables_map(&walk)) return false;
 
     out->timestamp_ns = wall_ns();
     out->figures_ns = tsi_clock_now();
@@ -310,7 +307,7 @@ static bool take(TsiArena* a, const TsiKept* kept, TsiReport* out) {
     out->segment_failures = tsi_load_relaxed(&a->seat.failures);
     out->allocators = tsi_registry_count();
     memcpy(out->process_state, "running", sizeof "running");
-    fill(&w, kept);
+    fill(&walk, kept);
     return true;
 }
 

@@ -44,16 +44,16 @@ typedef struct TsiWalk {
 } TsiWalk;
 
 /* Returns when a phase that was used took its first slab. */
-TSI_INLINE uint64_t tsi_walk_since(const TsiWalk* w, const TsiPhaseCopy* c) {
-    uint64_t since = c->row.open_since_ns, born = w->a->born_ns;
+TSI_INLINE uint64_t tsi_walk_since(const TsiWalk* walk, const TsiPhaseCopy* copy) {
+    uint64_t since = copy->row.open_since_ns, born = walk->a->born_ns;
     return since > born ? since : born; /* the first incarnation of id 0 was always open */
 }
 
 /* Make the labels of a report, in this order: read the accounts, before any phase; read labels' own figures of ended
  * phases, before the slabs; add the results of the walk; compute the rest and sort. */
-void tsi_labels_begin(TsiWalk* w);
-void tsi_labels_drains(TsiWalk* w);
-void tsi_labels_add(TsiWalk* w);
-void tsi_labels_end(TsiWalk* w);
+void tsi_labels_begin(TsiWalk* walk);
+void tsi_labels_drains(TsiWalk* walk);
+void tsi_labels_add(TsiWalk* walk);
+void tsi_labels_end(TsiWalk* walk);
 
 #endif

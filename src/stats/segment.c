@@ -106,20 +106,20 @@ static SlabSegmentHeader header_of_process(void) {
 }
 
 static void header_write(uint64_t now) {
-    const TsiPlan* p = &seg.plan;
+    const TsiPlan* plan = &seg.plan;
     SlabSegmentHeader h = seg.process = header_of_process();
-    h.total_bytes = p->total_bytes;
+    h.total_bytes = plan->total_bytes;
     h.created_ns = h.heartbeat_ns = now;
-    h.scopes = (SlabSegmentTable){p->scopes, TSI_SECTIONS, sizeof(SlabSegmentScope)};
-    h.metrics = (SlabSegmentTable){p->metrics, TSI_METRICS, sizeof(SlabSegmentMetric)};
-    h.slots = (SlabSegmentTable){p->slots, SLAB_SEGMENT_SLOTS, sizeof(SlabSegmentSlot)};
+    h.scopes = (SlabSegmentTable){plan->scopes, TSI_SECTIONS, sizeof(SlabSegmentScope)};
+    h.metrics = (SlabSegmentTable){plan->metrics, TSI_METRICS, sizeof(SlabSegmentMetric)};
+    h.slots = (SlabSegmentTable){plan->slots, SLAB_SEGMENT_SLOTS, sizeof(SlabSegmentSlot)};
     memcpy(seg.memory.base, &h, sizeof h); /* everything except the magic */
 
-    tsi_plan_tables(p, seg.memory.base);
+    tsi_plan_tables(plan, seg.memory.base);
     for (unsigned slot = 0; slot < SLAB_SEGMENT_SLOTS; slot++) {
-        tsi_store_relaxed(SLOT(slot, buffer_bytes), p->buffer_bytes);
-        tsi_store_relaxed(SLOT(slot, buffer), tsi_plan_buffer(p, slot, 0));
-        tsi_store_relaxed(SLOT(slot, buffer) + 1, tsi_plan_buffer(p, slot, 1));
+        tsi_store_relaxed(SLOT(slot, buffer_bytes), plan->buffer_bytes);
+        tsi_store_relaxed(SLOT(slot, buffer), tsi_plan_buffer(plan, slot, 0));
+        tsi_store_relaxed(SLOT(slot, buffer) + 1, tsi_plan_buffer(plan, slot, 1));
     }
 
     uint64_t magic;

@@ -150,11 +150,11 @@ static void buffer_write(TsiArena* a, const Tables* t, size_t at, const SlabProf
         at = put(at, &row, sizeof row);
     }
     for (uint32_t n = 0; n < t->counts.stack_count; n++) {
-        const TsiProfileStack* s = &t->stacks[n];
-        SlabProfileStack row = {.objects = s->objects, .bytes = s->bytes, .depth = s->depth};
-        memcpy(row.label, tsi_label(&a->phases.labels, s->label)->name, sizeof row.label);
+        const TsiProfileStack* stack = &t->stacks[n];
+        SlabProfileStack row = {.objects = stack->objects, .bytes = stack->bytes, .depth = stack->depth};
+        memcpy(row.label, tsi_label(&a->phases.labels, stack->label)->name, sizeof row.label);
         at = put(at, &row, sizeof row);
-        at = put(at, s->frames, s->depth * sizeof *s->frames);
+        at = put(at, stack->frames, stack->depth * sizeof *stack->frames);
     }
     for (uint32_t n = 0; n < t->counts.stack_count; n++) {
         if (t->stacks[n].maker == 0) continue;
@@ -163,9 +163,9 @@ static void buffer_write(TsiArena* a, const Tables* t, size_t at, const SlabProf
         at = put(at, &row, sizeof row);
     }
     for (uint32_t n = 0; n < t->counts.stack_count; n++) {
-        const TsiProfileStack* s = &t->stacks[n];
-        SlabProfileEscape row = {n, s->escaped_objects, s->escaped_bytes};
-        if (s->escaped_bytes != 0) at = put(at, &row, sizeof row);
+        const TsiProfileStack* stack = &t->stacks[n];
+        SlabProfileEscape row = {n, stack->escaped_objects, stack->escaped_bytes};
+        if (stack->escaped_bytes != 0) at = put(at, &row, sizeof row);
     }
 }
 

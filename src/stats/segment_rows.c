@@ -40,31 +40,31 @@ AT(SlabSegmentSlot, buffer, 64);
 
 /* ---- places ---- */
 
-static uint32_t value_bytes(const TsiMetric* m) {
-    if (m->type == SLAB_SEGMENT_STRING) return TEXT_BYTES;
-    return tsi_metric_is_array(m) ? m->bytes : (uint32_t)sizeof(uint64_t);
+static uint32_t value_bytes(const TsiMetric* metric) {
+    if (metric->type == SLAB_SEGMENT_STRING) return TEXT_BYTES;
+    return tsi_metric_is_array(metric) ? metric->bytes : (uint32_t)sizeof(uint64_t);
 }
 
-void tsi_plan_make(TsiPlan* p, size_t page_bytes) {
-    memset(p, 0, sizeof *p);
+void tsi_plan_make(TsiPlan* plan, size_t page_bytes) {
+    memset(plan, 0, sizeof *plan);
     for (unsigned i = 0; i < TSI_METRICS; i++) {
         unsigned s = tsi_metrics[i].section;
-        p->metric_bytes[i] = value_bytes(&tsi_metrics[i]);
-        p->metric_offset[i] = p->row_bytes[s];
-        p->row_bytes[s] += p->metric_bytes[i];
+        plan->metric_bytes[i] = value_bytes(&tsi_metrics[i]);
+        plan->metric_offset[i] = plan->row_bytes[s];
+        plan->row_bytes[s] += plan->metric_bytes[i];
     }
     size_t at = sizeof(SlabSegmentBuffer) + TSI_SECTIONS * sizeof(SlabSegmentRows);
     for (unsigned s = 0; s < TSI_SECTIONS; s++) {
-        p->capacity[s] = tsi_sections[s].most;
-        p->rows[s] = at;
-        at += (size_t)p->capacity[s] * p->row_bytes[s];
+        plan->capacity[s] = tsi_sections[s].most;
+        plan->rows[s] = at;
+        at += (size_t)plan->capacity[s] * plan->row_bytes[s];
     }
-    p->buffer_bytes = tsi_align_up(at, page_bytes);
-    p->scopes = SLAB_SEGMENT_HEADER_BYTES;
-    p->metrics = p->scopes + TSI_SECTIONS * sizeof(SlabSegmentScope);
-    p->slots = tsi_align_up(p->metrics + TSI_METRICS * sizeof(SlabSegmentMetric), 128);
-    p->buffers = tsi_align_up(p->slots + SLAB_SEGMENT_SLOTS * sizeof(SlabSegmentSlot), page_bytes);
-    p->total_bytes = tsi_plan_buffer(p, SLAB_SEGMENT_SLOTS, 0);
+    plan->buffer_bytes = tsi_align_up(at, page_bytes);
+    plan->scopes = SLAB_SEGMENT_HEADER_BYTES;
+    plan->metrics = plan->scopes + TSI_SECTIONS * sizeof(SlabSegmentScope);
+    plan->slots = tsi_align_up(plan->metrics + TSI_METRICS * sizeof(SlabSegmentMetric), 128);
+    plan->buffers = tsi_align_up(plan->slots + SLAB_SEGMENT_SLOTS * sizeof(SlabSegmentSlot), page_bytes);
+    plan->total_bytes = tsi_plan_buffer(plan, SLAB_SEGMENT_SLOTS, 0);
 }
 
 /* Copies a text, cut to n bytes; `to` is zero. */
@@ -73,30 +73,30 @@ static void put_text(char* to, size_t n, const char* from) {
     memcpy(to, from, len < n ? len : n - 1);
 }
 
-void tsi_plan_tables(const TsiPlan* p, uint8_t* base) {
+void tsi_plan_tables(const TsiPlan* plan, uint8_t* base) {
     for (unsigned s = 0; s < TSI_SECTIONS; s++) {
         SlabSegmentScope row = {.form = (uint32_t)tsi_sections[s].form,
-                                .row_bytes = p->row_bytes[s],
-                                .capacity = p->capacity[s],
-                                .offset = p->rows[s]};
+                                .row_bytes = plan->row_bytes[s],
+                                .capacity = plan->capacity[s],
+                                .offset = plan->rows[s]};
         put_text(row.name, sizeof row.name, tsi_sections[s].name);
         put_text(row.key, sizeof row.key, tsi_sections[s].key);
         put_text(row.labels, sizeof row.labels, tsi_sections[s].labels);
-        memcpy(base + p->scopes + s * sizeof row, &row, sizeof row);
+        memcpy(base + plan->scopes + s * sizeof row, &row, sizeof row);
     }
 
     for (unsigned i = 0; i < TSI_METRICS; i++) {
-        const TsiMetric* m = &tsi_metrics[i];
-        SlabSegmentMetric row = {.scope = m->section,
-                                 .type = m->type,
-                                 .kind = m->kind,
-                                 .unit = m->unit,
-                                 .offset = p->metric_offset[i],
-                                 .bytes = p->metric_bytes[i]};
-        put_text(row.name, sizeof row.name, m->key);
-        put_text(row.family, sizeof row.family, m->family != NULL ? m->family : "");
-        put_text(row.help, sizeof row.help, m->help);
-        memcpy(base + p->metrics + i * sizeof row, &row, sizeof row);
+        const TsiMetric* metric = &tsi_metrics[i];
+        SlabSegmentMetric row = {.scope = metric->section,
+                                 .type = metric->type,
+                                 .kind = metric->kind,
+                                 .unit = metric->unit,
+                                 .offset = plan->metric_offset[i],
+                                 .bytes = plan->metric_bytes[i]};
+        put_text(row.name, sizeof row.name, metric->key);
+        put_text(row.family, sizeof row.family, metric->family != NULL ? metric->family : "");
+        put_text(row.help, sizeof row.help, metric->help);
+        memcpy(base + plan->metrics + i * sizeof row, &row, sizeof row);
     }
 }
 
@@ -105,17 +105,17 @@ void tsi_plan_tables(const TsiPlan* p, uint8_t* base) {
 /* Writes a word. release: pairs with the reader's acquire load of the word, see segment.c */
 static void put(uint8_t* at, uint64_t v) { tsi_store_release((TsiShareWord*)(void*)at, v); }
 
-static void put_value(const TsiMetric* m, const void* row, uint8_t* at) {
-    TsiValue v = tsi_metric_value(m, row);
-    uint64_t text[TEXT_BYTES / sizeof(uint64_t)] = {0}, word = v.u;
-    if (m->type == SLAB_SEGMENT_STRING) {
-        size_t most = m->bytes != 0 && m->bytes < TEXT_BYTES ? m->bytes : TEXT_BYTES - 1;
-        memcpy(text, v.s, strnlen(v.s, most));
+static void put_value(const TsiMetric* metric, const void* row, uint8_t* at) {
+    TsiValue value = tsi_metric_value(metric, row);
+    uint64_t text[TEXT_BYTES / sizeof(uint64_t)] = {0}, word = value.u;
+    if (metric->type == SLAB_SEGMENT_STRING) {
+        size_t most = metric->bytes != 0 && metric->bytes < TEXT_BYTES ? metric->bytes : TEXT_BYTES - 1;
+        memcpy(text, value.s, strnlen(value.s, most));
         for (unsigned n = 0; n < TEXT_BYTES / sizeof *text; n++) put(at + n * sizeof *text, text[n]);
-    } else if (tsi_metric_is_array(m)) {
-        for (unsigned n = 0; n < tsi_metric_entries(m); n++) put(at + n * sizeof word, v.a[n]);
+    } else if (tsi_metric_is_array(metric)) {
+        for (unsigned n = 0; n < tsi_metric_entries(metric); n++) put(at + n * sizeof word, value.a[n]);
     } else {
-        if (m->type == SLAB_SEGMENT_F64) memcpy(&word, &v.f, sizeof word);
+        if (metric->type == SLAB_SEGMENT_F64) memcpy(&word, &value.f, sizeof word);
         put(at, word);
     }
 }
@@ -128,11 +128,11 @@ static uint64_t left_out_before(const TsiReport* report, TsiSection s) {
                                     : 0;
 }
 
-void tsi_plan_rows(const TsiPlan* p, TsiReport* report, uint8_t* buffer) {
+void tsi_plan_rows(const TsiPlan* plan, TsiReport* report, uint8_t* buffer) {
     tsi_report_choose_labels(report); /* before the document's own row, which counts those left out */
     for (unsigned s = 0; s < TSI_SECTIONS; s++) {
         TsiRows rows = tsi_report_rows(report, (TsiSection)s);
-        uint32_t count = rows.count < p->capacity[s] ? rows.count : p->capacity[s];
+        uint32_t count = rows.count < plan->capacity[s] ? rows.count : plan->capacity[s];
         uint8_t* head = buffer + sizeof(SlabSegmentBuffer) + s * sizeof(SlabSegmentRows);
         put(head, count);
         put(head + sizeof(uint64_t), rows.count - count + left_out_before(report, (TsiSection)s));
@@ -140,7 +140,7 @@ void tsi_plan_rows(const TsiPlan* p, TsiReport* report, uint8_t* buffer) {
             if (tsi_metrics[i].section != s) continue;
             for (uint32_t n = 0; n < count; n++)
                 put_value(&tsi_metrics[i], rows.first + n * rows.bytes,
-                          buffer + p->rows[s] + (size_t)n * p->row_bytes[s] + p->metric_offset[i]);
+                          buffer + plan->rows[s] + (size_t)n * plan->row_bytes[s] + plan->metric_offset[i]);
         }
     }
 }

@@ -23,16 +23,16 @@ typedef struct TsiPlan {
 } TsiPlan;
 
 /* Lays out a segment. */
-void tsi_plan_make(TsiPlan* p, size_t page_bytes);
+void tsi_plan_make(TsiPlan* plan, size_t page_bytes);
 /* Returns the place of a slot's buffer 0 or 1. */
-TSI_INLINE size_t tsi_plan_buffer(const TsiPlan* p, unsigned slot, unsigned which) {
-    return p->buffers + (2 * slot + which) * p->buffer_bytes;
+TSI_INLINE size_t tsi_plan_buffer(const TsiPlan* plan, unsigned slot, unsigned which) {
+    return plan->buffers + (2 * slot + which) * plan->buffer_bytes;
 }
 /* Writes both tables; `base`: the start of the segment. */
-void tsi_plan_tables(const TsiPlan* p, uint8_t* base);
+void tsi_plan_tables(const TsiPlan* plan, uint8_t* base);
 /* Writes counts and rows into a buffer, each word by a release store; of labels only the chosen ones.
  * [tsi_segment_lock] */
-void tsi_plan_rows(const TsiPlan* p, TsiReport* report, uint8_t* buffer);
+void tsi_plan_rows(const TsiPlan* plan, TsiReport* report, uint8_t* buffer);
 
 /* ---- how often a process publishes, so that it costs little of its time ---- */
 

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-static bool view_slab(TsiArena* a, uint32_t slab_id, unsigned cls, TsiSlabView* v) {
+static bool view_slab(TsiArena* a, uint32_t slab_id, unsigned cls, TsiSlabView* view) {
     TsiSpace* s = &a->space;
     for (int tries = 0; tries < 3; tries++) {
         uint64_t tag = tsi_load_seq(&tsi_slab(s, slab_id)->tag);
@@ -16,14 +16,14 @@ static bool view_slab(TsiArena* a, uint32_t slab_id, unsigned cls, TsiSlabView* 
         /* After the tag: the chunk may have come to serve another class, but not while this slab is in use. */
         if (tsi_class_of_slab(s, slab_id) != cls) return false;
         size_t bytes = tsi_slab_bytes(s, cls, slab_id);
-        *v = (TsiSlabView){slab_id, tsi_tag_seq(tag), cls, state, bytes, 0, {{0, 0}, {0, 0}, 0}};
+        *view = (TsiSlabView){slab_id, tsi_tag_seq(tag), cls, state, bytes, 0, {{0, 0}, {0, 0}, 0}};
         if (state == TSI_SLAB_WARM || state == TSI_SLAB_PURGING) return true;
-        v->sum = tsi_slab_sum(s, cls, slab_id);
+        view->sum = tsi_slab_sum(s, cls, slab_id);
         if (state == TSI_SLAB_OWNED) {
-            v->ref = tsi_load_relaxed(&tsi_heap(a, tsi_tag_index(tag))->ref);
+            view->ref = tsi_load_relaxed(&tsi_heap(a, tsi_tag_index(tag))->ref);
         } else {
             TsiInc* inc = tsi_inc(&a->phases, tsi_tag_index(tag));
-            v->ref = tsi_ref(tsi_inc_era(inc), tsi_tag_index(tag));
+            view->ref = tsi_ref(tsi_inc_era(inc), tsi_tag_index(tag));
         }
         if (tsi_load_seq(&tsi_slab(s, slab_id)->tag) == tag) return true;
     }
@@ -42,9 +42,9 @@ static void walk(TsiArena* a, bool settled, void (*fn)(const TsiSlabView*, void*
         unsigned cls = tsi_chunk_class(s, chunk);
         if (cls == 0 || cls == TSI_CLASS_CONT) continue;
         for (uint32_t k = 0; k < tsi_chunk_slab_count(s, cls); k++) {
-            TsiSlabView v;
+            TsiSlabView view;
             if (!settled && cls != TSI_CLASS_LARGE && is_settled(a, tsi_slab_id(chunk, k))) continue;
-            if (view_slab(a, tsi_slab_id(chunk, k), cls, &v)) fn(&v, ctx);
+            if (view_slab(a, tsi_slab_id(chunk, k), cls, &view)) fn(&view, ctx);
         }
     }
 }
@@ -54,8 +54,8 @@ void tsi_snapshot_unsettled(TsiArena* a, void (*fn)(const TsiSlabView*, void*), 
 
 static void view_chain(TsiArena* a, uint32_t at, TsiRef ref, void (*fn)(const TsiSlabView*, void*), void* ctx) {
     TsiSpace* s = &a->space;
-    for (TsiSlabView v; at != 0; at = tsi_slab(s, at - 1)->next)
-        if (view_slab(a, at - 1, tsi_class_of_slab(s, at - 1), &v) && v.ref == ref) fn(&v, ctx);
+    for (TsiSlabView view; at != 0; at = tsi_slab(s, at - 1)->next)
+        if (view_slab(a, at - 1, tsi_class_of_slab(s, at - 1), &view) && view.ref == ref) fn(&view, ctx);
 }
 
 /* Slabs stay in a chain during the walk: they leave chains under the stripe, and owners only put some in front. */

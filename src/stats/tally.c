@@ -7,14 +7,14 @@
 
 #include <string.h>
 
-void tsi_tally_region(TsiArena* a, const TsiSlabView* v, TsiRegionTally* out) {
+void tsi_tally_region(TsiArena* a, const TsiSlabView* view, TsiRegionTally* out) {
     const TsiSpace* s = &a->space;
-    const TsiClass* shape = &s->classes->c[v->cls];
+    const TsiClass* shape = &s->classes->c[view->cls];
     memset(out, 0, sizeof *out);
-    if (!tsi_class_is_region(v->cls) || v->sum.live.objects == 0) return;
-    for (uint32_t i = 0, first = tsi_first_line(shape, v->slab_id); i < 1u << shape->lines_log2; i++) {
-        for (uint64_t live = tsi_line_live(s, v->cls, first + i); live != 0; live &= live - 1) {
-            size_t bytes = tsi_place_bytes(s, &(TsiPlace){first + i, v->slab_id, v->cls, tsi_ctz64(live)});
+    if (!tsi_class_is_region(view->cls) || view->sum.live.objects == 0) return;
+    for (uint32_t i = 0, first = tsi_first_line(shape, view->slab_id); i < 1u << shape->lines_log2; i++) {
+        for (uint64_t live = tsi_line_live(s, view->cls, first + i); live != 0; live &= live - 1) {
+            size_t bytes = tsi_place_bytes(s, &(TsiPlace){first + i, view->slab_id, view->cls, tsi_ctz64(live)});
             unsigned cls = tsi_class_of(bytes);
             out->objects[cls <= TSI_SMALL_CLASSES ? cls : 0]++;
             out->bytes[cls <= TSI_SMALL_CLASSES ? cls : 0] += bytes;
@@ -22,15 +22,15 @@ void tsi_tally_region(TsiArena* a, const TsiSlabView* v, TsiRegionTally* out) {
     }
 }
 
-uint64_t tsi_tally_live_of(const TsiSlabView* v, const TsiRegionTally* region, unsigned cls) {
-    if (tsi_class_is_region(v->cls)) return cls <= TSI_SMALL_CLASSES ? region->objects[cls] : 0;
-    return v->cls == cls ? v->sum.live.objects : 0;
+uint64_t tsi_tally_live_of(const TsiSlabView* view, const TsiRegionTally* region, unsigned cls) {
+    if (tsi_class_is_region(view->cls)) return cls <= TSI_SMALL_CLASSES ? region->objects[cls] : 0;
+    return view->cls == cls ? view->sum.live.objects : 0;
 }
 
-bool tsi_tally_is_full(TsiArena* a, const TsiSlabView* v) {
-    const TsiClass* shape = &a->space.classes->c[v->cls];
-    if (tsi_class_is_region(v->cls)) return v->sum.live.bytes == v->bytes;
-    return v->sum.live.objects == (uint64_t)shape->slots << shape->lines_log2; /* not by bytes: cells have tails */
+bool tsi_tally_is_full(TsiArena* a, const TsiSlabView* view) {
+    const TsiClass* shape = &a->space.classes->c[view->cls];
+    if (tsi_class_is_region(view->cls)) return view->sum.live.bytes == view->bytes;
+    return view->sum.live.objects == (uint64_t)shape->slots << shape->lines_log2; /* not by bytes: cells have tails */
 }
 
 /* ---- the allocator ---- */
@@ -99,11 +99,11 @@ void tsi_tally_global_begin(TsiArena* a, SlabGlobalStats* out) {
     count_repairs(a, out);
 }
 
-void tsi_tally_global_add(SlabGlobalStats* out, const TsiSlabView* v) {
+void tsi_tally_global_add(SlabGlobalStats* out, const TsiSlabView* view) {
     out->net_slabs++;
-    out->estimated_slab_rss_bytes += v->bytes;
-    out->live_objects += v->sum.live.objects;
-    out->live_bytes += v->sum.live.bytes;
+    out->estimated_slab_rss_bytes += view->bytes;
+    out->live_objects += view->sum.live.objects;
+    out->live_bytes += view->sum.live.bytes;
 }
 
 /* ---- a class ---- */
@@ -142,16 +142,16 @@ void tsi_tally_class_begin(TsiArena* a, uint32_t index, SlabClassStats* out) {
     class_locks(a, cls, out);
 }
 
-void tsi_tally_class_add(TsiArena* a, SlabClassStats* out, const TsiSlabView* v, const TsiRegionTally* region) {
+void tsi_tally_class_add(TsiArena* a, SlabClassStats* out, const TsiSlabView* view, const TsiRegionTally* region) {
     unsigned cls = tsi_class_number(out->class_index);
-    if (tsi_class_is_region(v->cls) && cls <= TSI_SMALL_CLASSES) out->live_bytes += region->bytes[cls];
-    else if (v->cls == cls && cls != TSI_CLASS_REGION) out->live_bytes += v->sum.live.bytes;
-    if (tsi_class_row(v->cls) != cls) return;
+    if (tsi_class_is_region(view->cls) && cls <= TSI_SMALL_CLASSES) out->live_bytes += region->bytes[cls];
+    else if (view->cls == cls && cls != TSI_CLASS_REGION) out->live_bytes += view->sum.live.bytes;
+    if (tsi_class_row(view->cls) != cls) return;
     out->net_slabs++;
-    out->committed_bytes += v->bytes;
-    if (v->state == TSI_SLAB_WARM) out->cache_size++;
-    if (v->sum.live.objects == 0) out->empty_slabs_count++;
-    else if (tsi_tally_is_full(a, v)) out->total_full_slabs++;
+    out->committed_bytes += view->bytes;
+    if (view->state == TSI_SLAB_WARM) out->cache_size++;
+    if (view->sum.live.objects == 0) out->empty_slabs_count++;
+    else if (tsi_tally_is_full(a, view)) out->total_full_slabs++;
     else out->total_partial_slabs++;
 }
 

@@ -21,17 +21,17 @@ typedef struct TsiRegionTally {
     uint64_t bytes[TSI_SMALL_CLASSES + 1];
 } TsiRegionTally;
 /* Counts the live objects of a region by class; all 0 for a slab that is not a region. */
-void tsi_tally_region(TsiArena* a, const TsiSlabView* v, TsiRegionTally* out);
+void tsi_tally_region(TsiArena* a, const TsiSlabView* view, TsiRegionTally* out);
 /* Returns the live objects of class `cls` in a slab. Objects in regions count under the class of their usable bytes,
  * the region itself under the class of regions. */
-uint64_t tsi_tally_live_of(const TsiSlabView* v, const TsiRegionTally* region, unsigned cls);
+uint64_t tsi_tally_live_of(const TsiSlabView* view, const TsiRegionTally* region, unsigned cls);
 /* Returns true if no further object of the slab's class would fit. */
-bool tsi_tally_is_full(TsiArena* a, const TsiSlabView* v);
+bool tsi_tally_is_full(TsiArena* a, const TsiSlabView* view);
 
 void tsi_tally_global_begin(TsiArena* a, SlabGlobalStats* out);
-void tsi_tally_global_add(SlabGlobalStats* out, const TsiSlabView* v);
+void tsi_tally_global_add(SlabGlobalStats* out, const TsiSlabView* view);
 void tsi_tally_class_begin(TsiArena* a, uint32_t index, SlabClassStats* out);
-void tsi_tally_class_add(TsiArena* a, SlabClassStats* out, const TsiSlabView* v, const TsiRegionTally* region);
+void tsi_tally_class_add(TsiArena* a, SlabClassStats* out, const TsiSlabView* view, const TsiRegionTally* region);
 void tsi_tally_class_end(SlabClassStats* out);
 /* Sums the samples of all threads; zeroes if sampling is off. */
 void tsi_tally_sampling(TsiArena* a, SlabSamplingStats* out);

@@ -13,14 +13,14 @@ static const char* const shared[] = {"rss_bytes_current", "page_size",     "allo
                                      "figures_age_ns",    "phases_age_ns", "epoch_count", "period",    "enabled",
                                      "changed_since"};
 
-static bool takes_largest(const TsiMetric* m) {
-    bool largest = m->kind == SLAB_SEGMENT_PEAK || m->kind == SLAB_SEGMENT_COPY;
-    for (unsigned i = 0; i < sizeof shared / sizeof *shared; i++) largest |= strcmp(m->key, shared[i]) == 0;
+static bool takes_largest(const TsiMetric* metric) {
+    bool largest = metric->kind == SLAB_SEGMENT_PEAK || metric->kind == SLAB_SEGMENT_COPY;
+    for (unsigned i = 0; i < sizeof shared / sizeof *shared; i++) largest |= strcmp(metric->key, shared[i]) == 0;
     return largest;
 }
 
-static bool is_limit(const TsiMetric* m) {
-    return m->section == TSI_SECTION_GLOBAL && strncmp(m->key, "limit_", strlen("limit_")) == 0;
+static bool is_limit(const TsiMetric* metric) {
+    return metric->section == TSI_SECTION_GLOBAL && strncmp(metric->key, "limit_", strlen("limit_")) == 0;
 }
 
 /* Returns the report that reaches its limit first; if none is on its way, the fullest. Each allocator has limits of its
@@ -39,9 +39,9 @@ static const TsiReport* nearest(const TsiReport* reports, unsigned count) {
 
 static uint64_t add(uint64_t a, uint64_t b) { return b > UINT64_MAX - a ? UINT64_MAX : a + b; }
 
-static void merge_word(const TsiMetric* m, uint64_t v, char* to) {
-    bool largest = takes_largest(m);
-    if (m->type == SLAB_SEGMENT_U64) {
+static void merge_word(const TsiMetric* metric, uint64_t v, char* to) {
+    bool largest = takes_largest(metric);
+    if (metric->type == SLAB_SEGMENT_U64) {
         uint64_t had;
         memcpy(&had, to, sizeof had);
         had = !largest ? add(had, v) : v > had ? v : had;
@@ -56,18 +56,18 @@ static void merge_word(const TsiMetric* m, uint64_t v, char* to) {
 }
 
 /* Adds a field of another report to `to`, which has the sum of those before. */
-static void merge(const TsiMetric* m, const char* row, char* to) {
-    TsiValue v = tsi_metric_value(m, row);
-    if (tsi_metric_is_array(m)) {
+static void merge(const TsiMetric* metric, const char* row, char* to) {
+    TsiValue value = tsi_metric_value(metric, row);
+    if (tsi_metric_is_array(metric)) {
         uint64_t* sums = (uint64_t*)(void*)to;
-        for (unsigned i = 0; i < tsi_metric_entries(m); i++) sums[i] = add(sums[i], v.a[i]);
-    } else if (m->type == SLAB_SEGMENT_F64) { /* bytes a second: all others are derived */
+        for (unsigned i = 0; i < tsi_metric_entries(metric); i++) sums[i] = add(sums[i], value.a[i]);
+    } else if (metric->type == SLAB_SEGMENT_F64) { /* bytes a second: all others are derived */
         double had;
         memcpy(&had, to, sizeof had);
-        had += v.f;
+        had += value.f;
         memcpy(to, &had, sizeof had);
     } else {
-        merge_word(m, v.u, to);
+        merge_word(metric, value.u, to);
     }
 }
 
@@ -78,12 +78,13 @@ void tsi_reports_together(const TsiReport* reports, unsigned count, TsiReport* o
         if (tsi_sections[section].form == SLAB_SEGMENT_ARRAY) tsi_report_set_rows(out, (TsiSection)section, NULL, 0);
     out->mapping = NULL;
     for (unsigned i = 0; i < TSI_METRICS; i++) {
-        const TsiMetric* m = &tsi_metrics[i];
-        TsiSection section = (TsiSection)m->section;
-        if (tsi_sections[section].form == SLAB_SEGMENT_ARRAY || m->derive != NULL) continue;
-        char* to = (char*)(uintptr_t)tsi_report_rows(out, section).first + m->offset;
-        if (is_limit(m)) memcpy(to, tsi_report_rows(limits, section).first + m->offset, m->bytes);
-        else if (m->type != SLAB_SEGMENT_STRING && m->kind != SLAB_SEGMENT_IDENTITY && m->unit != SLAB_SEGMENT_ID)
-            for (unsigned n = 1; n < count; n++) merge(m, tsi_report_rows(&reports[n], section).first, to);
+        const TsiMetric* metric = &tsi_metrics[i];
+        TsiSection section = (TsiSection)metric->section;
+        if (tsi_sections[section].form == SLAB_SEGMENT_ARRAY || metric->derive != NULL) continue;
+        char* to = (char*)(uintptr_t)tsi_report_rows(out, section).first + metric->offset;
+        if (is_limit(metric)) memcpy(to, tsi_report_rows(limits, section).first + metric->offset, metric->bytes);
+        else if (metric->type != SLAB_SEGMENT_STRING && metric->kind != SLAB_SEGMENT_IDENTITY &&
+                 metric->unit != SLAB_SEGMENT_ID)
+            for (unsigned n = 1; n < count; n++) merge(metric, tsi_report_rows(&reports[n], section).first, to);
     }
 }
