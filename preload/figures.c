@@ -31,24 +31,24 @@ TSP_API int mallopt(int parameter, int value) {
 }
 
 static SlabGlobalStats figures(void) {
-    SlabGlobalStats g = {0};
+    SlabGlobalStats stats = {0};
     int saved = errno;
-    if (tsp_ready()) slab_stats_global(&tsp_heap, &g);
+    if (tsp_ready()) slab_stats_global(&tsp_heap, &stats);
     errno = saved;
-    return g;
+    return stats;
 }
-static uint64_t rest(const SlabGlobalStats* g) {
-    return g->committed_bytes > g->live_bytes ? g->committed_bytes - g->live_bytes : 0;
+static uint64_t rest(const SlabGlobalStats* stats) {
+    return stats->committed_bytes > stats->live_bytes ? stats->committed_bytes - stats->live_bytes : 0;
 }
 
 struct mallinfo2 mallinfo2(void);
 TSP_API struct mallinfo2 mallinfo2(void) {
-    SlabGlobalStats g = figures();
-    return (struct mallinfo2){.arena = g.committed_bytes,
-                              .ordblks = g.net_slabs,
-                              .uordblks = g.live_bytes,
-                              .fordblks = rest(&g),
-                              .keepcost = g.warm_bytes};
+    SlabGlobalStats stats = figures();
+    return (struct mallinfo2){.arena = stats.committed_bytes,
+                              .ordblks = stats.net_slabs,
+                              .uordblks = stats.live_bytes,
+                              .fordblks = rest(&stats),
+                              .keepcost = stats.warm_bytes};
 }
 
 static int in_int(uint64_t n) { return n < INT_MAX ? (int)n : INT_MAX; }
@@ -63,21 +63,22 @@ TSP_API struct mallinfo mallinfo(void) {
 }
 
 TSP_API void malloc_stats(void) {
-    SlabGlobalStats g = figures();
+    SlabGlobalStats stats = figures();
     char text[160];
     int n = snprintf(text, sizeof text, "system bytes     = %10" PRIu64 "\nin use bytes     = %10" PRIu64 "\n",
-                     g.committed_bytes, g.live_bytes);
+                     stats.committed_bytes, stats.live_bytes);
     if (n > 0) tsi_os.complain(text, (size_t)n);
 }
 
 TSP_API int malloc_info(int options, FILE* out) {
     if (options != 0) return EINVAL;
-    SlabGlobalStats g = figures();
+    SlabGlobalStats stats = figures();
     int n = fprintf(out,
                     "<malloc version=\"1\">\n<allocator name=\"temporal-slab\" version=\"%s\"/>\n"
                     "<total type=\"live\" count=\"%" PRIu64 "\" size=\"%" PRIu64 "\"/>\n"
                     "<total type=\"rest\" count=\"%" PRIu64 "\" size=\"%" PRIu64 "\"/>\n"
                     "<system type=\"current\" size=\"%" PRIu64 "\"/>\n</malloc>\n",
-                    slab_version(), g.live_objects, g.live_bytes, g.net_slabs, rest(&g), g.committed_bytes);
+                    slab_version(), stats.live_objects, stats.live_bytes, stats.net_slabs, rest(&stats),
+                    stats.committed_bytes);
     return n >= 0 ? 0 : -1;
 }

@@ -47,16 +47,16 @@ static bool is_inside(epoch_domain_t* d) { return epoch_domain_current() == d ||
 
 /* Ends a phase. size: of the account that the caller knows; a later one may have more members. */
 TSP_API bool tslab_preload_phase_end(tslab_phase* phase, tslab_phase_account* out, size_t size) {
-    EpochReceipt r;
+    EpochReceipt receipt;
     int saved = errno;
     bool done = phase != NULL && ready() && is_inside(domain_of(phase)) &&
-                epoch_domain_drain(domain_of(phase), out != NULL ? &r : NULL);
+                epoch_domain_drain(domain_of(phase), out != NULL ? &receipt : NULL);
     errno = saved;
     if (out == NULL) return done;
     tslab_phase_account all = {0};
     if (done)
-        all = (tslab_phase_account){r.objects_allocated, r.bytes_allocated, r.objects_freed,
-                                    r.bytes_freed,       r.objects_escaped, r.bytes_escaped};
+        all = (tslab_phase_account){receipt.objects_allocated, receipt.bytes_allocated, receipt.objects_freed,
+                                    receipt.bytes_freed,       receipt.objects_escaped, receipt.bytes_escaped};
     memset(out, 0, size);
     memcpy(out, &all, size < sizeof all ? size : sizeof all);
     return done;
@@ -99,10 +99,10 @@ TSP_API bool tslab_preload_phase_expect(const char* label, uint32_t objects, uin
 
 TSP_API bool tslab_preload_phase_gate(uint32_t warm_up, uint32_t rounds, uint64_t objects, uint64_t bytes,
                                       void (*round)(void* ctx), void* ctx, char* why, size_t why_bytes) {
-    SlabGateOptions o = {
-        .struct_size = sizeof o, .warm_up = warm_up, .rounds = rounds, .objects = objects, .bytes = bytes};
+    SlabGateOptions options = {
+        .struct_size = sizeof options, .warm_up = warm_up, .rounds = rounds, .objects = objects, .bytes = bytes};
     int saved = errno;
-    bool passed = !ready() || slab_gate(&tsp_heap, &o, round, ctx, why, why_bytes);
+    bool passed = !ready() || slab_gate(&tsp_heap, &options, round, ctx, why, why_bytes);
     errno = saved;
     return passed;
 }

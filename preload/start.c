@@ -48,9 +48,10 @@ static uint64_t reservation(void) {
 
 static bool make(void) {
     /* Objects cannot be blocks of malloc, which this is. */
-    SlabOptions o = {.struct_size = sizeof o, .by_malloc = 2, .decay_ms = DECAY_MS, .reserve_bytes = reservation()};
-    if (o.reserve_bytes == UINT64_MAX) return false;
-    if (!allocator_init_with(&tsp_heap, &o)) {
+    SlabOptions options = {
+        .struct_size = sizeof options, .by_malloc = 2, .decay_ms = DECAY_MS, .reserve_bytes = reservation()};
+    if (options.reserve_bytes == UINT64_MAX) return false;
+    if (!allocator_init_with(&tsp_heap, &options)) {
         say(slab_last_error());
         return false;
     }

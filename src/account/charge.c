@@ -55,26 +55,26 @@ static uint64_t granted(uint64_t grant, uint32_t label) {
 }
 
 /* Gives a thread's grant back to the label. */
-static void grant_back(TsiLabel* l, TsiPending* pending, uint32_t label) {
+static void grant_back(TsiLabel* account, TsiPending* pending, uint32_t label) {
     uint64_t now = tsi_load_relaxed(&pending->grant);
     do {
         if (granted(now, label) == 0) return;
     } while (!tsi_cas_seq(&pending->grant, &now, 0)); /* as in tsi_budget_use; then its bytes are ours */
-    (void)tsi_sub_relaxed(&l->committed, now & TSI_BUDGET_BYTES);
+    (void)tsi_sub_relaxed(&account->committed, now & TSI_BUDGET_BYTES);
 }
 
 void tsi_pending_empty(TsiBinding* b, TsiPending* pending) {
     if ((uint32_t)tsi_load_relaxed(&pending->whose) == 0) return;
     TsiLabel* label = tsi_label(&b->arena->phases.labels, tsi_pending_label(pending));
     grant_back(label, pending, tsi_pending_label(pending));
-    TsiLabelShard* s = &label->shard[b->index % TSI_LABEL_SHARDS];
+    TsiLabelShard* shard = &label->shard[b->index % TSI_LABEL_SHARDS];
     tsi_pending_push(b->arena, pending);
 
     tsi_add_relaxed(&label->moves_begun, 1); /* before the first move, whose stores release it */
     for (unsigned n = 0; n < TSI_LABEL_SUMS; n++)
-        move_sum((_Atomic uint64_t*)&pending->sums + n, (_Atomic uint64_t*)&s->sums + n);
-    move_histogram(pending->duration, s->duration);
-    move_histogram(pending->peaks, s->peaks);
+        move_sum((_Atomic uint64_t*)&pending->sums + n, (_Atomic uint64_t*)&shard->sums + n);
+    move_histogram(pending->duration, shard->duration);
+    move_histogram(pending->peaks, shard->peaks);
     tsi_add_release(&label->moves_ended, 1); /* pairs with label_read in report_labels.c: all has moved */
 }
 
@@ -101,11 +101,11 @@ static bool is_far(TsiLabel* label, uint64_t committed) {
 }
 
 /* Gives the grants of all threads back to the label (C2). */
-static void grants_back_locked(TsiArena* a, TsiLabel* l, uint32_t label) {
+static void grants_back_locked(TsiArena* a, TsiLabel* account, uint32_t label) {
     TSI_HOLDS(&a->phases.labels.lock);
     for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
         TsiBinding* b = tsi_table_at(&a->bindings, n);
-        grant_back(l, &b->pending[label % TSI_PENDING_LABELS], label);
+        grant_back(account, &b->pending[label % TSI_PENDING_LABELS], label);
     }
 }
 
@@ -122,35 +122,35 @@ static uint64_t granted_locked(TsiArena* a, uint32_t label) {
 
 void tsi_budget_change_locked(TsiArena* a, uint32_t label, uint64_t soft, uint64_t hard, SlabBudgetFn fn, void* ctx) {
     TSI_HOLDS(&a->phases.labels.lock);
-    TsiLabel* l = tsi_label(&a->phases.labels, label);
-    tsi_add_seq(&l->exact, 1); /* as in budget_charge: no grant under the old limits from here on */
-    tsi_budget_write(&l->budget, soft, hard, fn, ctx);
-    grants_back_locked(a, l, label);
-    (void)tsi_sub_relaxed(&l->exact, 1);
+    TsiLabel* account = tsi_label(&a->phases.labels, label);
+    tsi_add_seq(&account->exact, 1); /* as in budget_charge: no grant under the old limits from here on */
+    tsi_budget_write(&account->budget, soft, hard, fn, ctx);
+    grants_back_locked(a, account, label);
+    (void)tsi_sub_relaxed(&account->exact, 1);
 }
 
 /* Charges the label itself, and takes a grant if it is far from its limits. Returns false if the hard budget forbids
  * it. */
-static bool budget_charge(TsiArena* a, TsiLabel* label, TsiPending* pending, TsiCharge* c) {
+static bool budget_charge(TsiArena* a, TsiLabel* label, TsiPending* pending, TsiCharge* charge) {
     uint64_t soft = tsi_load_relaxed(&label->budget.soft), hard = tsi_load_relaxed(&label->budget.hard), now, more;
     bool exact = false, over;
-    grant_back(label, pending, c->label); /* it was not enough */
-    c->of_label = tsi_load_relaxed(&label->committed);
+    grant_back(label, pending, charge->label); /* it was not enough */
+    charge->of_label = tsi_load_relaxed(&label->committed);
 
     for (;;) {
-        now = c->of_label + c->bytes;
+        now = charge->of_label + charge->bytes;
         over = hard != 0 && (int64_t)now > 0 && now > hard;
-        if (over || passes(soft, c->of_label, now)) {
+        if (over || passes(soft, charge->of_label, now)) {
             /* seq_cst, before grants are searched for: a thread that takes one later sees it */
             if (!exact) tsi_add_seq(&label->exact, 1);
             exact = true;
             /* Try again if that is less, whichever thread has returned the grants. */
             tsi_lock_take(&a->phases.labels.lock);
-            grants_back_locked(a, label, c->label);
+            grants_back_locked(a, label, charge->label);
             uint64_t again = tsi_load_relaxed(&label->committed);
             tsi_lock_give(&a->phases.labels.lock);
-            if (again < c->of_label) {
-                c->of_label = again;
+            if (again < charge->of_label) {
+                charge->of_label = again;
                 continue;
             }
             if (over) break;
@@ -158,9 +158,9 @@ static bool budget_charge(TsiArena* a, TsiLabel* label, TsiPending* pending, Tsi
 
         more = is_far(label, now) ? TSI_PENDING_BYTES : 0;
         /* a sum with a limit: nothing else is ordered by it */
-        if (!tsi_cas_seq(&label->committed, &c->of_label, now + more)) continue;
+        if (!tsi_cas_seq(&label->committed, &charge->of_label, now + more)) continue;
         /* empty since grant_back above: only its thread fills it */
-        if (more != 0) tsi_store_seq(&pending->grant, (uint64_t)(c->label + 1) << TSI_BUDGET_SHIFT | more);
+        if (more != 0) tsi_store_seq(&pending->grant, (uint64_t)(charge->label + 1) << TSI_BUDGET_SHIFT | more);
         break;
     }
 
@@ -169,13 +169,13 @@ static bool budget_charge(TsiArena* a, TsiLabel* label, TsiPending* pending, Tsi
 }
 
 void tsi_budget_give(TsiArena* a, TsiPending* pending, uint32_t label, uint64_t bytes) {
-    TsiLabel* l = tsi_label(&a->phases.labels, label);
+    TsiLabel* account = tsi_label(&a->phases.labels, label);
     uint64_t now = tsi_load_relaxed(&pending->grant), to;
     tsi_pending_push(a, pending); /* from before there was a budget */
     do {
         to = (now & TSI_BUDGET_BYTES) + bytes;
-        if (to > TSI_PENDING_BYTES || !is_far(l, tsi_load_relaxed(&l->committed))) {
-            (void)label_now(l, -(int64_t)bytes);
+        if (to > TSI_PENDING_BYTES || !is_far(account, tsi_load_relaxed(&account->committed))) {
+            (void)label_now(account, -(int64_t)bytes);
             return;
         }
     } while (
@@ -184,17 +184,17 @@ void tsi_budget_give(TsiArena* a, TsiPending* pending, uint32_t label, uint64_t 
 
 /* Charges the label, from the thread's store, its grant or the label itself. Returns false if its hard budget forbids
  * it. */
-static bool label_charge(TsiArena* a, TsiBinding* b, TsiCharge* c) {
-    TsiLabel* label = tsi_label(&a->phases.labels, c->label);
-    TsiPending* pending = tsi_pending_of(b, c->label);
-    c->pending = !tsi_label_has_budget(label);
-    if (c->pending) {
-        pending->bytes += (int64_t)c->bytes;
+static bool label_charge(TsiArena* a, TsiBinding* b, TsiCharge* charge) {
+    TsiLabel* label = tsi_label(&a->phases.labels, charge->label);
+    TsiPending* pending = tsi_pending_of(b, charge->label);
+    charge->pending = !tsi_label_has_budget(label);
+    if (charge->pending) {
+        pending->bytes += (int64_t)charge->bytes;
         return true;
     }
     tsi_pending_push(a, pending);
-    c->pending = tsi_budget_use(pending, c->label, c->bytes);
-    return c->pending || budget_charge(a, label, pending, c);
+    charge->pending = tsi_budget_use(pending, charge->label, charge->bytes);
+    return charge->pending || budget_charge(a, label, pending, charge);
 }
 
 static void label_uncharge(TsiArena* a, TsiBinding* b, uint32_t at, uint64_t bytes) {
@@ -233,7 +233,7 @@ static void charge_back(TsiArena* a, TsiInc* inc, uint64_t was, uint64_t bytes) 
     (void)label_now(tsi_label(&a->phases.labels, label_in(undone)), -(int64_t)bytes);
 }
 
-bool tsi_charge(TsiBinding* b, TsiInc* inc, uint64_t bytes, TsiCharge* c) {
+bool tsi_charge(TsiBinding* b, TsiInc* inc, uint64_t bytes, TsiCharge* charge) {
     uint64_t hard = tsi_load_relaxed(&inc->budget.hard), was = tsi_load_relaxed(&inc->charge);
     b->budget.hard = 0;
     b->budget.ref = tsi_ref(tsi_inc_era(inc), inc->index);
@@ -247,30 +247,30 @@ bool tsi_charge(TsiBinding* b, TsiInc* inc, uint64_t bytes, TsiCharge* c) {
         }
     } while (!tsi_cas_seq(&inc->charge, &was, was + bytes)); /* a sum with a limit: nothing else is ordered by it */
 
-    *c = (TsiCharge){bytes, bytes_in(was), 0, label_in(was), false};
-    b->budget.label = c->label;
-    if (label_charge(b->arena, b, c)) return true;
+    *charge = (TsiCharge){bytes, bytes_in(was), 0, label_in(was), false};
+    b->budget.label = charge->label;
+    if (label_charge(b->arena, b, charge)) return true;
     b->budget.hard = TSI_BUDGET_LABEL;
     charge_back(b->arena, inc, was, bytes);
     return false;
 }
 
-void tsi_charge_keep(TsiBinding* b, TsiInc* inc, const TsiCharge* c) {
-    TsiLabel* label = tsi_label(&b->arena->phases.labels, c->label);
-    uint64_t now = c->phase + c->bytes;
-    if (passes(tsi_load_relaxed(&inc->budget.soft), c->phase, now)) {
+void tsi_charge_keep(TsiBinding* b, TsiInc* inc, const TsiCharge* charge) {
+    TsiLabel* label = tsi_label(&b->arena->phases.labels, charge->label);
+    uint64_t now = charge->phase + charge->bytes;
+    if (passes(tsi_load_relaxed(&inc->budget.soft), charge->phase, now)) {
         b->budget.soft |= TSI_BUDGET_PHASE;
         b->budget.phase_bytes = now;
     }
 
-    if (c->pending) {
-        tsi_pending_add(b->arena, tsi_pending_of(b, c->label), 0);
+    if (charge->pending) {
+        tsi_pending_add(b->arena, tsi_pending_of(b, charge->label), 0);
         return;
     }
 
-    now = c->of_label + c->bytes;
+    now = charge->of_label + charge->bytes;
     if ((int64_t)now > 0) rise(&label->peak, now);
-    if (passes(tsi_load_relaxed(&label->budget.soft), c->of_label, now)) {
+    if (passes(tsi_load_relaxed(&label->budget.soft), charge->of_label, now)) {
         tsi_add_relaxed(&label->warnings, 1);
         b->budget.soft |= TSI_BUDGET_LABEL;
         b->budget.label_bytes = now;
@@ -423,9 +423,9 @@ void tsi_post_end_locked(TsiArena* a, TsiBinding* b, TsiInc* inc, uint64_t now_n
         return;
     }
 
-    TsiLabelShard* s = &tsi_label_of(a, inc)->shard[0];
-    tsi_add_relaxed(&s->peaks[size], 1);
-    if (now_ns != 0) tsi_add_relaxed(&s->duration[age], 1);
+    TsiLabelShard* shard = &tsi_label_of(a, inc)->shard[0];
+    tsi_add_relaxed(&shard->peaks[size], 1);
+    if (now_ns != 0) tsi_add_relaxed(&shard->duration[age], 1);
 }
 
 void tsi_post_escapes(TsiArena* a, TsiInc* inc, TsiTotals live) {

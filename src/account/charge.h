@@ -48,10 +48,10 @@ typedef struct TsiCharge {
 
 /* Charges a slab that is about to be taken to the phase and its label. Returns false if a hard budget forbids it: then
  * nothing has changed, and b->budget says whose it was. [own thread] */
-bool tsi_charge(TsiBinding* b, TsiInc* inc, uint64_t bytes, TsiCharge* c);
+bool tsi_charge(TsiBinding* b, TsiInc* inc, uint64_t bytes, TsiCharge* charge);
 /* Keeps a charge whose slab was taken: raises the label's peak and notes the soft budgets passed in b->budget.
  * [own thread] */
-void tsi_charge_keep(TsiBinding* b, TsiInc* inc, const TsiCharge* c);
+void tsi_charge_keep(TsiBinding* b, TsiInc* inc, const TsiCharge* charge);
 /* Undoes a charge whose slab was not taken: no peak has its bytes. [own thread] */
 void tsi_charge_undo(TsiArena* a, TsiBinding* b, TsiInc* inc, uint64_t bytes);
 /* Takes off bytes that were kept. The incarnation is pinned. b may be NULL. [any thread] */
@@ -87,8 +87,10 @@ void tsi_post_escapes(TsiArena* a, TsiInc* inc, TsiTotals live);
 /* Calls the functions of the budgets in *e; for hard ones only those in the bits `hard`. [no lock, no bracket] */
 void tsi_budget_notify(TsiArena* a, const TsiBudgetEvents* events, unsigned hard);
 
-/* Returns the index of the label that p is for; it must be for one. */
-TSI_INLINE uint32_t tsi_pending_label(const TsiPending* p) { return (uint32_t)tsi_load_relaxed(&p->whose) - 1; }
+/* Returns the index of the label that pending is for; it must be for one. */
+TSI_INLINE uint32_t tsi_pending_label(const TsiPending* pending) {
+    return (uint32_t)tsi_load_relaxed(&pending->whose) - 1;
+}
 /* Assigns pending to `label`, after emptying it into its present label. [own thread] */
 void tsi_pending_turn(TsiBinding* b, TsiPending* pending, uint32_t label);
 /* Returns the thread's record of a label, made if another label has it. [own thread] */

@@ -51,19 +51,19 @@ typedef struct Line {
     char text[256];
 } Line;
 
-static void add_char(Line* l, char c) {
-    if (l->used < sizeof l->text - 1) l->text[l->used++] = c;
+static void add_char(Line* line, char c) {
+    if (line->used < sizeof line->text - 1) line->text[line->used++] = c;
 }
 
-static void add_text(Line* l, const char* text, size_t most) {
+static void add_text(Line* line, const char* text, size_t most) {
     for (; most != 0 && *text != 0; text++, most--)
-        add_char(l, (unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text);
+        add_char(line, (unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text);
 }
 
-static void add_hex(Line* l, const char* before, uint64_t v) {
-    add_text(l, before, 32);
+static void add_hex(Line* line, const char* before, uint64_t v) {
+    add_text(line, before, 32);
     for (unsigned shift = v != 0 ? tsi_log2(v) & ~3u : 0;; shift -= 4) {
-        add_char(l, "0123456789abcdef"[v >> shift & 15]);
+        add_char(line, "0123456789abcdef"[v >> shift & 15]);
         if (shift == 0) return;
     }
 }
@@ -71,20 +71,20 @@ static void add_hex(Line* l, const char* before, uint64_t v) {
 static _Noreturn void die(const TsiMisuse* misuse, const TsiLabel* label) {
     if (label == NULL) label = misuse->label;
 
-    Line l = {.used = 0};
-    add_text(&l, "temporal-slab: ", 32);
-    add_text(&l, tsi_misuse_name(misuse->what), 32);
-    if (misuse->where != NULL) add_hex(&l, ", pointer 0x", (uint64_t)(uintptr_t)misuse->where);
-    if (misuse->handle != 0) add_hex(&l, ", handle 0x", misuse->handle);
-    add_text(&l, label != NULL ? ", label \"" : ", no label", 32);
+    Line line = {.used = 0};
+    add_text(&line, "temporal-slab: ", 32);
+    add_text(&line, tsi_misuse_name(misuse->what), 32);
+    if (misuse->where != NULL) add_hex(&line, ", pointer 0x", (uint64_t)(uintptr_t)misuse->where);
+    if (misuse->handle != 0) add_hex(&line, ", handle 0x", misuse->handle);
+    add_text(&line, label != NULL ? ", label \"" : ", no label", 32);
     if (label != NULL) {
-        add_text(&l, label->name, sizeof label->name);
-        add_char(&l, '"');
+        add_text(&line, label->name, sizeof label->name);
+        add_char(&line, '"');
     }
 
-    add_text(&l, ": aborting, because misuse_fatal is set", 64);
-    l.text[l.used++] = '\n'; /* add_char leaves room */
-    tsi_os.complain(l.text, l.used);
+    add_text(&line, ": aborting, because misuse_fatal is set", 64);
+    line.text[line.used++] = '\n'; /* add_char leaves room */
+    tsi_os.complain(line.text, line.used);
     abort();
 }
 

@@ -61,21 +61,21 @@ static bool arena_open(TsiArena* a, const SlabOptions* options, uint64_t bytes) 
         return false;
     uint32_t incs = records(bytes, TSI_INC_MAX, 8192), heaps = records(bytes, TSI_HEAPS_MAX, 16384),
              rooms = records(bytes, TSI_ROOMS_MAX, 2048), bindings = records(bytes, TSI_BINDINGS_MAX, 256);
-    TsiGround* g = &a->ground;
+    TsiGround* memory = &a->ground;
     size_t ground = tsi_phases_room(incs, options->max_labels) + tsi_table_room(sizeof(TsiHeap), heaps, false) +
                     tsi_table_room(ROOM_STRIDE, rooms, false) + tsi_table_room(TSI_DOMAIN_STRIDE, incs, false) +
                     tsi_bindings_room(bindings);
-    if (!tsi_ground_reserve(g, ground) ||
-        !tsi_phases_init(&a->phases, g, options->ring_size, incs, options->max_labels))
+    if (!tsi_ground_reserve(memory, ground) ||
+        !tsi_phases_init(&a->phases, memory, options->ring_size, incs, options->max_labels))
         return false;
 
     for (unsigned n = 0; n < TSI_SHARED_BANKS; n++) tsi_lock_init(&a->bank[n].lock, TSI_LOCK_BANK);
     uint32_t nobody; /* record 0 stands for no heap, see tsi_heap_at */
-    tsi_table_init_in(&a->heaps, g, sizeof(TsiHeap), heaps, false);
+    tsi_table_init_in(&a->heaps, memory, sizeof(TsiHeap), heaps, false);
     if (!tsi_table_take(&a->heaps, &nobody, 0)) return false;
-    tsi_table_init_in(&a->rooms, g, ROOM_STRIDE, rooms, false);
-    tsi_domain_table_init(&a->domains, g, incs);
-    tsi_bindings_init(&a->bindings, g, bindings);
+    tsi_table_init_in(&a->rooms, memory, ROOM_STRIDE, rooms, false);
+    tsi_domain_table_init(&a->domains, memory, incs);
+    tsi_bindings_init(&a->bindings, memory, bindings);
 
     let_learn(&a->space, &a->phases.incs);
     let_learn(&a->space, &a->heaps);
@@ -135,25 +135,25 @@ static TsiArena* arena_create(const SlabOptions* options, uint32_t bad_environme
 }
 
 bool allocator_init_with(SlabAllocator* allocator, const SlabOptions* options) {
-    SlabOptions o;
+    SlabOptions given;
     uint32_t bad = 0;
     tsi_process_init();
     tsi_scope_init();
     tsi_segment_init();
     if (allocator == NULL) return tsi_failed(EINVAL, "the allocator is NULL") != NULL;
     memset(allocator, 0, sizeof *allocator);
-    if (!tsi_options_read(&o, options, &bad)) return tsi_error_set(EINVAL), false;
+    if (!tsi_options_read(&given, options, &bad)) return tsi_error_set(EINVAL), false;
     const char* why;
-    TsiArena* a = arena_create(&o, bad, &why);
+    TsiArena* a = arena_create(&given, bad, &why);
     if (a == NULL) return tsi_failed(ENOMEM, why) != NULL;
     a->owner = allocator;
     *tsi_public(allocator) = (TsiPublic){a, a->serial, TSI_MAGIC, 0};
     tsi_segment_begin(a);
-    if (bad != 0) tsi_options_complain(&o);
+    if (bad != 0) tsi_options_complain(&given);
     return true;
 }
 
-void allocator_init(SlabAllocator* s) { (void)allocator_init_with(s, NULL); }
+void allocator_init(SlabAllocator* allocator) { (void)allocator_init_with(allocator, NULL); }
 
 static void report_leaks(TsiArena* a) {
     for (uint32_t n = 1; n < tsi_table_used(&a->phases.incs); n++) {

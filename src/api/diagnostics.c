@@ -93,26 +93,26 @@ bool slab_doctor_ex(SlabAllocator* allocator, uint32_t leak_sec, bool (*write)(v
     TsiLeaks leaks;
     bool ok = false;
     if (a == NULL || write == NULL) return tsi_error_set(EINVAL), false;
-    Chart* c = tsi_os_map(sizeof *c);
-    if (c == NULL) return false;
+    Chart* chart = tsi_os_map(sizeof *chart);
+    if (chart == NULL) return false;
     if (tsi_leaks_take(a, 0, &leaks)) {
         tsi_leaks_by_label(&leaks, leak_sec);
         if (tsi_report_take(a, &report)) {
             TsiDoctorView view = {.report = &report,
                                   .leaks = &leaks,
                                   .leak_sec = leak_sec,
-                                  .slow = c->slow,
-                                  .closes = c->closes,
+                                  .slow = chart->slow,
+                                  .closes = chart->closes,
                                   .purge_policy = a->options.purge_policy,
                                   .segment = tsi_segment_health(a)};
-            view.slow_count = tsi_slow_path_take(a, c->slow);
-            view.close_count = tsi_closelog_copy(&a->closed_log, c->closes);
+            view.slow_count = tsi_slow_path_take(a, chart->slow);
+            view.close_count = tsi_closelog_copy(&a->closed_log, chart->closes);
             ok = tsi_doctor_write(&view, write, ctx);
             tsi_report_drop(&report);
         }
         tsi_leaks_drop(&leaks);
     }
-    tsi_os_drop(c, sizeof *c);
+    tsi_os_drop(chart, sizeof *chart);
     return ok;
 }
 

@@ -244,14 +244,14 @@ static const char* options_read(const SlabDomainOptions* in, SlabDomainOptions* 
 }
 
 epoch_domain_t* epoch_domain_create_ex(SlabAllocator* allocator, const SlabDomainOptions* options) {
-    SlabDomainOptions o;
-    const char* wrong = options_read(options, &o);
+    SlabDomainOptions given;
+    const char* wrong = options_read(options, &given);
     if (wrong != NULL) return tsi_failed(EINVAL, wrong);
-    return TSI_UNLIKELY(tsi_tls.exiting) ? create_late(allocator, o.label, false, &o)
-                                         : create(allocator, o.label, false, &o);
+    return TSI_UNLIKELY(tsi_tls.exiting) ? create_late(allocator, given.label, false, &given)
+                                         : create(allocator, given.label, false, &given);
 }
 
-epoch_domain_t* epoch_domain_create(SlabAllocator* s) { return epoch_domain_create_labeled(s, NULL); }
+epoch_domain_t* epoch_domain_create(SlabAllocator* allocator) { return epoch_domain_create_labeled(allocator, NULL); }
 
 epoch_domain_t* epoch_domain_wrap(SlabAllocator* allocator, EpochId epoch, bool auto_close) {
     TsiArena* a = tsi_arena(allocator);

@@ -45,7 +45,7 @@ EpochId epoch_advance_id(SlabAllocator* allocator) {
     return id;
 }
 
-void epoch_advance(SlabAllocator* s) { (void)epoch_advance_id(s); }
+void epoch_advance(SlabAllocator* allocator) { (void)epoch_advance_id(allocator); }
 
 /* Returns the domain of the incarnation if it is the calling thread's alone and a run is open there; else NULL. */
 static TsiDomain* that_runs(TsiArena* a, TsiRef ref) {
@@ -71,14 +71,15 @@ static bool end(TsiArena* a, TsiRef ref, EpochCloseMode mode, EpochReceipt* out)
 }
 
 bool epoch_close_ex(SlabAllocator* allocator, EpochId id, EpochCloseMode mode, EpochReceipt* out) {
-    for (Named n; (n = named(allocator, id)).inc != NULL;) {
-        if (end(n.a, n.ref, mode, out)) return true;
-        if (tsi_phases_resolve(&n.a->phases, id) == n.ref) return false; /* otherwise the id was taken over meanwhile */
+    for (Named by_name; (by_name = named(allocator, id)).inc != NULL;) {
+        if (end(by_name.a, by_name.ref, mode, out)) return true;
+        if (tsi_phases_resolve(&by_name.a->phases, id) == by_name.ref)
+            return false; /* otherwise the id was taken over meanwhile */
     }
     return false;
 }
 
-void epoch_close(SlabAllocator* s, EpochId id) { (void)epoch_close_ex(s, id, EPOCH_DRAIN, NULL); }
+void epoch_close(SlabAllocator* allocator, EpochId id) { (void)epoch_close_ex(allocator, id, EPOCH_DRAIN, NULL); }
 
 bool epoch_close_era(SlabAllocator* allocator, uint64_t era, EpochCloseMode mode, EpochReceipt* out) {
     TsiArena* a = tsi_arena(allocator);
@@ -106,39 +107,40 @@ typedef struct HeldWalk {
 } HeldWalk;
 
 static void add_held(const TsiSlabView* view, void* ctx) {
-    HeldWalk* w = ctx;
-    if (view->ref != w->ref) return;
-    tsi_totals_add(&w->held.live, view->sum.live);
-    if (view->state == TSI_SLAB_OWNED) tsi_totals_add(&w->held.issued, view->sum.issued);
+    HeldWalk* walk = ctx;
+    if (view->ref != walk->ref) return;
+    tsi_totals_add(&walk->held.live, view->sum.live);
+    if (view->state == TSI_SLAB_OWNED) tsi_totals_add(&walk->held.issued, view->sum.issued);
 }
 
 void slab_epoch_set_label(SlabAllocator* allocator, EpochId id, const char* label) {
-    Named n = named(allocator, id);
-    TsiInc* inc = n.inc;
+    Named by_name = named(allocator, id);
+    TsiInc* inc = by_name.inc;
     char name[TSI_LABEL_BYTES];
     if (inc == NULL) return;
     tsi_label_copy(name, label);
-    HeldWalk w = {.ref = n.ref};
+    HeldWalk walk = {.ref = by_name.ref};
     tsi_phase_lock(inc);
-    if (tsi_inc_era(inc) == tsi_ref_era(n.ref)) {
-        if (inc->heaps != 0 || inc->orphans != 0) tsi_snapshot_slabs(n.a, add_held, &w);
-        if (tsi_relabel_locked(n.a, tsi_binding_get(n.a, false), inc, name, &w.held)) tsi_late_note_locked(n.a, inc);
+    if (tsi_inc_era(inc) == tsi_ref_era(by_name.ref)) {
+        if (inc->heaps != 0 || inc->orphans != 0) tsi_snapshot_slabs(by_name.a, add_held, &walk);
+        if (tsi_relabel_locked(by_name.a, tsi_binding_get(by_name.a, false), inc, name, &walk.held))
+            tsi_late_note_locked(by_name.a, inc);
     }
     tsi_phase_unlock(inc);
 }
 
 static void refcount_add(SlabAllocator* allocator, EpochId id, bool up) {
-    Named n = named(allocator, id);
-    if (n.inc == NULL) return;
-    tsi_lock_take(tsi_inc_lock(n.inc));
-    uint64_t refs = tsi_load_relaxed(&n.inc->user_refs);
-    if (tsi_inc_era(n.inc) == tsi_ref_era(n.ref) && (up || refs != 0))
-        tsi_store_relaxed(&n.inc->user_refs, up ? refs + 1 : refs - 1);
-    tsi_phase_unlock(n.inc);
+    Named by_name = named(allocator, id);
+    if (by_name.inc == NULL) return;
+    tsi_lock_take(tsi_inc_lock(by_name.inc));
+    uint64_t refs = tsi_load_relaxed(&by_name.inc->user_refs);
+    if (tsi_inc_era(by_name.inc) == tsi_ref_era(by_name.ref) && (up || refs != 0))
+        tsi_store_relaxed(&by_name.inc->user_refs, up ? refs + 1 : refs - 1);
+    tsi_phase_unlock(by_name.inc);
 }
 
-void slab_epoch_inc_refcount(SlabAllocator* s, EpochId id) { refcount_add(s, id, true); }
-void slab_epoch_dec_refcount(SlabAllocator* s, EpochId id) { refcount_add(s, id, false); }
+void slab_epoch_inc_refcount(SlabAllocator* allocator, EpochId id) { refcount_add(allocator, id, true); }
+void slab_epoch_dec_refcount(SlabAllocator* allocator, EpochId id) { refcount_add(allocator, id, false); }
 
 uint64_t slab_epoch_get_refcount(SlabAllocator* allocator, EpochId id) {
     TsiInc* inc = named(allocator, id).inc;
@@ -150,13 +152,13 @@ static bool budget_fits(size_t soft, size_t hard) {
 }
 
 bool slab_epoch_set_budget(SlabAllocator* allocator, EpochId id, size_t soft, size_t hard, SlabBudgetFn fn, void* ctx) {
-    Named n = named(allocator, id);
-    if (n.a == NULL) return tsi_error_set(EINVAL), false;
-    if (n.inc == NULL || !budget_fits(soft, hard)) return false;
-    tsi_phase_lock(n.inc);
-    bool ok = tsi_inc_era(n.inc) == tsi_ref_era(n.ref);
-    if (ok) tsi_budget_write(&n.inc->budget, soft, hard, fn, ctx);
-    tsi_phase_unlock(n.inc);
+    Named by_name = named(allocator, id);
+    if (by_name.a == NULL) return tsi_error_set(EINVAL), false;
+    if (by_name.inc == NULL || !budget_fits(soft, hard)) return false;
+    tsi_phase_lock(by_name.inc);
+    bool ok = tsi_inc_era(by_name.inc) == tsi_ref_era(by_name.ref);
+    if (ok) tsi_budget_write(&by_name.inc->budget, soft, hard, fn, ctx);
+    tsi_phase_unlock(by_name.inc);
     if (!ok) tsi_error_set(ESTALE);
     return ok;
 }
@@ -188,7 +190,7 @@ bool slab_label_expect_escapes(SlabAllocator* allocator, const char* label, uint
 }
 
 bool slab_epoch_on_end(SlabAllocator* allocator, EpochId id, void (*fn)(void*), void* arg) {
-    Named n = fn != NULL ? named(allocator, id) : (Named){NULL, 0, NULL};
-    if (n.a == NULL) return tsi_error_set(EINVAL), false;
-    return n.inc != NULL && tsi_inc_on_end(n.a, n.ref, fn, arg);
+    Named by_name = fn != NULL ? named(allocator, id) : (Named){NULL, 0, NULL};
+    if (by_name.a == NULL) return tsi_error_set(EINVAL), false;
+    return by_name.inc != NULL && tsi_inc_on_end(by_name.a, by_name.ref, fn, arg);
 }

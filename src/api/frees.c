@@ -11,7 +11,9 @@
 
 /* ---- by handle ---- */
 
-static bool free_obj_in(TsiArena* a, SlabHandle h) { return a != NULL && h != 0 && tsi_free_handle(a, h); }
+static bool free_obj_in(TsiArena* a, SlabHandle handle) {
+    return a != NULL && handle != 0 && tsi_free_handle(a, handle);
+}
 /* Frees after a fast path has ended with fast, but not DONE. h: the heap if fast is HANDOVER. */
 static TSI_NOINLINE bool free_obj_more(TsiBinding* b, SlabHandle handle, TsiFast fast, TsiHeap* h) {
     TsiArena* a = b->arena;
@@ -130,9 +132,9 @@ TSI_INLINE bool free_at(SlabAllocator* allocator, void* p) {
     return free_inline(tsi_tls.binding, p);
 }
 
-bool slab_free_checked(SlabAllocator* s, void* p) { return free_at(s, p); }
+bool slab_free_checked(SlabAllocator* allocator, void* p) { return free_at(allocator, p); }
 
-void slab_free(SlabAllocator* s, void* p) { (void)free_at(s, p); }
+void slab_free(SlabAllocator* allocator, void* p) { (void)free_at(allocator, p); }
 
 /* Frees where tsi_bump_free has missed: normally the region is another thread's, or the object is larger than the quick
  * check sees, and the size is right. [owner, in bracket] */
@@ -181,6 +183,6 @@ TSI_INLINE bool free_sized(SlabAllocator* allocator, void* p, size_t size) {
     return free_near_sized(tsi_tls.binding, p, size);
 }
 
-bool slab_free_sized_checked(SlabAllocator* s, void* p, size_t size) { return free_sized(s, p, size); }
+bool slab_free_sized_checked(SlabAllocator* allocator, void* p, size_t size) { return free_sized(allocator, p, size); }
 
-void slab_free_sized(SlabAllocator* s, void* p, size_t size) { (void)free_sized(s, p, size); }
+void slab_free_sized(SlabAllocator* allocator, void* p, size_t size) { (void)free_sized(allocator, p, size); }

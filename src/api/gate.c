@@ -23,7 +23,7 @@ typedef struct Most {
 } Most;
 
 typedef struct Gate {
-    SlabAllocator* s;
+    SlabAllocator* a;
     SlabGateOptions o;
     size_t ids, room;
     SlabLabelStats* rows; /* room */
@@ -33,100 +33,100 @@ typedef struct Gate {
     bool blind; /* the figures could not be read */
 } Gate;
 
-static const char* options_read(const SlabGateOptions* in, SlabGateOptions* o) {
-    *o = (SlabGateOptions){.struct_size = sizeof *o};
+static const char* options_read(const SlabGateOptions* in, SlabGateOptions* options) {
+    *options = (SlabGateOptions){.struct_size = sizeof *options};
     if (in != NULL && (in->struct_size < sizeof in->struct_size || in->struct_size > 4096))
         return "set SlabGateOptions.struct_size to sizeof(SlabGateOptions)";
-    if (in != NULL) memcpy(o, in, in->struct_size < sizeof *o ? in->struct_size : sizeof *o);
-    for (size_t n = sizeof *o; in != NULL && n < in->struct_size; n++)
+    if (in != NULL) memcpy(options, in, in->struct_size < sizeof *options ? in->struct_size : sizeof *options);
+    for (size_t n = sizeof *options; in != NULL && n < in->struct_size; n++)
         if (((const unsigned char*)in)[n] != 0) return "an option of a later version of the library is set";
-    if (o->warm_up == 0) o->warm_up = WARM_UP;
-    if (o->rounds == 0) o->rounds = ROUNDS;
+    if (options->warm_up == 0) options->warm_up = WARM_UP;
+    if (options->rounds == 0) options->rounds = ROUNDS;
     return NULL;
 }
 
 /* Returns true for the label of the ring's current epoch, where objects are that were made outside of scopes. */
-static bool has_ring(Gate* g, const SlabLabelStats* stats) {
+static bool has_ring(Gate* gate, const SlabLabelStats* stats) {
     SlabEpochStats ring;
-    slab_stats_epoch(g->s, 0, epoch_current(g->s), &ring);
+    slab_stats_epoch(gate->a, 0, epoch_current(gate->a), &ring);
     if (ring.version == 0) return false;
     return ring.label[0] == 0 ? stats->label_id == TSI_LABEL_NONE : strcmp(ring.label, stats->label) == 0;
 }
 
 /* Returns the label of `count` rows whose scopes have made most bytes outside since the first counted round; NULL if
  * none has. */
-static const SlabLabelStats* maker(const Gate* g, size_t count) {
+static const SlabLabelStats* maker(const Gate* gate, size_t count) {
     const SlabLabelStats* maker = NULL;
     uint64_t most = 0;
-    for (size_t n = 0; n < count && n < g->room; n++) {
-        const SlabLabelStats* stats = &g->rows[n];
-        if (stats->label_id >= g->ids) continue;
-        uint64_t before = g->most[stats->label_id].made_bytes, made = stats->outside_bytes; /* may miss what moves */
+    for (size_t n = 0; n < count && n < gate->room; n++) {
+        const SlabLabelStats* stats = &gate->rows[n];
+        if (stats->label_id >= gate->ids) continue;
+        uint64_t before = gate->most[stats->label_id].made_bytes, made = stats->outside_bytes; /* may miss what moves */
         if (made > before && made - before > most) maker = stats, most = made - before;
     }
     return maker;
 }
 
-static void say(Gate* g, const SlabLabelStats* stats, size_t count, unsigned round) {
-    const Most* most = &g->most[stats->label_id];
-    if (g->why_bytes == 0) return;
-    int n = snprintf(g->why, g->why_bytes,
+static void say(Gate* gate, const SlabLabelStats* stats, size_t count, unsigned round) {
+    const Most* most = &gate->most[stats->label_id];
+    if (gate->why_bytes == 0) return;
+    int n = snprintf(gate->why, gate->why_bytes,
                      "%s retains %" PRIu64 " objects of %" PRIu64
                      " bytes after round %u, and after no earlier one more than "
                      "%" PRIu64 " of %" PRIu64 ": %" PRIu64 " phases of it are open, %" PRIu64 " drain",
                      stats->label, stats->live_objects, stats->live_bytes, round, most->objects, most->bytes,
                      stats->phases_open, stats->draining_phases);
-    const SlabLabelStats* from = has_ring(g, stats) ? maker(g, count) : NULL;
-    if (from != NULL && n > 0 && (size_t)n < g->why_bytes)
-        (void)snprintf(g->why + n, g->why_bytes - (size_t)n, "; made outside of scopes, most by %s", from->label);
+    const SlabLabelStats* from = has_ring(gate, stats) ? maker(gate, count) : NULL;
+    if (from != NULL && n > 0 && (size_t)n < gate->why_bytes)
+        (void)snprintf(gate->why + n, gate->why_bytes - (size_t)n, "; made outside of scopes, most by %s", from->label);
 }
 
 static uint64_t sum(uint64_t a, uint64_t b) { return a + b < a ? UINT64_MAX : a + b; }
 
 /* Compares the labels with the most that they have retained, and remembers the new most. Returns false if a label
- * retains more, or there is no memory for the figures: then g->blind. */
-static bool compare(Gate* g, unsigned round, bool first) {
-    size_t count = slab_stats_labels(g->s, g->rows, g->room);
+ * retains more, or there is no memory for the figures: then gate->blind. */
+static bool compare(Gate* gate, unsigned round, bool first) {
+    size_t count = slab_stats_labels(gate->a, gate->rows, gate->room);
     const SlabLabelStats* worst = NULL;
     uint64_t worst_by = 0;
-    g->blind = count == 0; /* one label there always is */
-    if (g->blind) return false;
+    gate->blind = count == 0; /* one label there always is */
+    if (gate->blind) return false;
 
-    for (size_t n = 0; n < count && n < g->room; n++) {
-        const SlabLabelStats* stats = &g->rows[n];
-        if (stats->label_id >= g->ids ||
-            (g->o.label != NULL && strncmp(stats->label, g->o.label, sizeof stats->label - 1) != 0))
+    for (size_t n = 0; n < count && n < gate->room; n++) {
+        const SlabLabelStats* stats = &gate->rows[n];
+        if (stats->label_id >= gate->ids ||
+            (gate->o.label != NULL && strncmp(stats->label, gate->o.label, sizeof stats->label - 1) != 0))
             continue;
-        Most* m = &g->most[stats->label_id];
+        Most* most = &gate->most[stats->label_id];
         /* A request may take up to a quarter more bytes elsewhere: in a class instead of a region. */
-        bool more = stats->live_objects > sum(m->objects, g->o.objects) ||
-                    stats->live_bytes > sum(m->bytes + m->bytes / 4, g->o.bytes);
+        bool more = stats->live_objects > sum(most->objects, gate->o.objects) ||
+                    stats->live_bytes > sum(most->bytes + most->bytes / 4, gate->o.bytes);
         uint64_t by =
-            stats->live_bytes > m->bytes ? stats->live_bytes - m->bytes : 0; /* more objects may be fewer bytes */
+            stats->live_bytes > most->bytes ? stats->live_bytes - most->bytes : 0; /* more objects may be fewer bytes */
         if (!first && more && (worst == NULL || by > worst_by)) worst = stats, worst_by = by;
     }
     if (worst != NULL) {
-        say(g, worst, count, round);
+        say(gate, worst, count, round);
         return false;
     }
 
-    for (size_t n = 0; n < count && n < g->room; n++) {
-        const SlabLabelStats* stats = &g->rows[n];
-        if (stats->label_id >= g->ids) continue;
-        Most* m = &g->most[stats->label_id];
-        if (stats->live_objects > m->objects) m->objects = stats->live_objects;
-        if (stats->live_bytes > m->bytes) m->bytes = stats->live_bytes;
-        if (first) m->made_bytes = stats->outside_bytes;
+    for (size_t n = 0; n < count && n < gate->room; n++) {
+        const SlabLabelStats* stats = &gate->rows[n];
+        if (stats->label_id >= gate->ids) continue;
+        Most* most = &gate->most[stats->label_id];
+        if (stats->live_objects > most->objects) most->objects = stats->live_objects;
+        if (stats->live_bytes > most->bytes) most->bytes = stats->live_bytes;
+        if (first) most->made_bytes = stats->outside_bytes;
     }
     return true;
 }
 
-static bool run(Gate* g, void (*round)(void* ctx), void* ctx) {
-    for (uint32_t n = 0; n < g->o.warm_up; n++) round(ctx);
-    if (!compare(g, 0, true)) return false;
-    for (uint32_t n = 1; n <= g->o.rounds; n++) {
+static bool run(Gate* gate, void (*round)(void* ctx), void* ctx) {
+    for (uint32_t n = 0; n < gate->o.warm_up; n++) round(ctx);
+    if (!compare(gate, 0, true)) return false;
+    for (uint32_t n = 1; n <= gate->o.rounds; n++) {
         round(ctx);
-        if (!compare(g, n, false)) return false;
+        if (!compare(gate, n, false)) return false;
     }
     return true;
 }
@@ -134,24 +134,24 @@ static bool run(Gate* g, void (*round)(void* ctx), void* ctx) {
 bool slab_gate(SlabAllocator* allocator, const SlabGateOptions* options, void (*round)(void* ctx), void* ctx, char* why,
                size_t why_bytes) {
     TsiArena* a = tsi_arena(allocator);
-    Gate g = {.s = allocator, .why = why, .why_bytes = why != NULL ? why_bytes : 0};
-    if (g.why_bytes != 0) why[0] = 0;
+    Gate gate = {.a = allocator, .why = why, .why_bytes = why != NULL ? why_bytes : 0};
+    if (gate.why_bytes != 0) why[0] = 0;
     const char* wrong =
-        a == NULL || round == NULL ? "the allocator or the function is NULL" : options_read(options, &g.o);
+        a == NULL || round == NULL ? "the allocator or the function is NULL" : options_read(options, &gate.o);
     if (wrong != NULL) {
-        if (g.why_bytes != 0) (void)snprintf(why, why_bytes, "%s", wrong);
+        if (gate.why_bytes != 0) (void)snprintf(why, why_bytes, "%s", wrong);
         return tsi_failed_bool(EINVAL, wrong);
     }
-    g.ids = a->phases.labels.capacity;
-    g.room = g.ids + MORE_LABELS;
-    g.rows = tsi_os_map(g.room * sizeof *g.rows);
-    g.most = tsi_os_map(g.ids * sizeof *g.most);
-    bool passed = false, memory = g.rows != NULL && g.most != NULL;
-    if (memory) passed = run(&g, round, ctx);
-    memory = memory && !g.blind;
-    if (!memory && g.why_bytes != 0) (void)snprintf(why, why_bytes, "no memory for the figures of labels");
-    if (g.rows != NULL) tsi_os_drop(g.rows, g.room * sizeof *g.rows);
-    if (g.most != NULL) tsi_os_drop(g.most, g.ids * sizeof *g.most);
+    gate.ids = a->phases.labels.capacity;
+    gate.room = gate.ids + MORE_LABELS;
+    gate.rows = tsi_os_map(gate.room * sizeof *gate.rows);
+    gate.most = tsi_os_map(gate.ids * sizeof *gate.most);
+    bool passed = false, memory = gate.rows != NULL && gate.most != NULL;
+    if (memory) passed = run(&gate, round, ctx);
+    memory = memory && !gate.blind;
+    if (!memory && gate.why_bytes != 0) (void)snprintf(why, why_bytes, "no memory for the figures of labels");
+    if (gate.rows != NULL) tsi_os_drop(gate.rows, gate.room * sizeof *gate.rows);
+    if (gate.most != NULL) tsi_os_drop(gate.most, gate.ids * sizeof *gate.most);
     if (!passed) tsi_error_set(memory ? ERANGE : ENOMEM);
     return passed;
 }

@@ -61,7 +61,7 @@ static bool number_at(int64_t* at) {
 static TsiBinding* binding_of(uint64_t* busy) {
     return (TsiBinding*)(void*)((uint8_t*)busy - offsetof(TsiBinding, busy));
 }
-static TsiHeap* heap_of(struct SlabLaneHeap_* h) { return (TsiHeap*)(void*)h; }
+static TsiHeap* heap_of(struct SlabLaneHeap_* heap) { return (TsiHeap*)(void*)heap; }
 
 /* Returns true if the inlined path would find room there, or another region soon. [owner] */
 TSI_INLINE bool bumps(const TsiBinding* b, TsiHeap* h, TsiRef ref) {

@@ -124,7 +124,7 @@ void* slab_malloc(SlabAllocator* allocator, size_t size) {
     return tsi_line_there(b, b->heap, b->cur, tsi_class_near(size), size, 0, false);
 }
 
-void* slab_malloc0(SlabAllocator* s, size_t size) { return slab_malloc(s, size + (size == 0)); }
+void* slab_malloc0(SlabAllocator* allocator, size_t size) { return slab_malloc(allocator, size + (size == 0)); }
 
 TsiRef tsi_resolve_for_alloc(SlabAllocator* allocator, EpochId epoch) {
     TsiArena* a = tsi_arena(allocator);
@@ -162,7 +162,9 @@ TSI_NOINLINE void* tsi_alloc_far(SlabAllocator* allocator, size_t size, TsiRef r
     return handle != NULL ? tsi_alloc_obj(allocator, size, ref, handle) : alloc_near(allocator, size, ref, prefer);
 }
 
-void* tsi_alloc_ref(SlabAllocator* s, size_t size, TsiRef ref) { return tsi_alloc_there(s, size, ref, false); }
+void* tsi_alloc_ref(SlabAllocator* allocator, size_t size, TsiRef ref) {
+    return tsi_alloc_there(allocator, size, ref, false);
+}
 
 /* Allocates in the phase that the id names, which is looked up with care. Callers tail-call it, so that the profile
  * finds the program's frame. */
@@ -211,7 +213,7 @@ void* tsi_alloc_zeroed(SlabAllocator* allocator, size_t n, size_t size, TsiRef r
     return p;
 }
 
-void* slab_calloc(SlabAllocator* s, size_t n, size_t size) { return tsi_alloc_zeroed(s, n, size, 0); }
+void* slab_calloc(SlabAllocator* allocator, size_t n, size_t size) { return tsi_alloc_zeroed(allocator, n, size, 0); }
 
 void* slab_calloc_epoch(SlabAllocator* allocator, size_t n, size_t size, EpochId epoch) {
     TsiRef ref = tsi_resolve_for_alloc(allocator, epoch);
@@ -264,7 +266,7 @@ TSI_NOINLINE void* tsi_alloc_obj(SlabAllocator* allocator, size_t size, TsiRef r
     return obj(allocator, size, ref, out);
 }
 
-void* alloc_obj(SlabAllocator* s, uint32_t size, SlabHandle* out) { return obj(s, size, 0, out); }
+void* alloc_obj(SlabAllocator* allocator, uint32_t size, SlabHandle* out) { return obj(allocator, size, 0, out); }
 
 void* alloc_obj_epoch(SlabAllocator* allocator, uint32_t size, EpochId epoch, SlabHandle* out) {
     if (out != NULL) *out = 0;

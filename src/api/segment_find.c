@@ -208,4 +208,4 @@ SlabProcessState slab_segment_process(const SlabSegment* segment) {
     return process.stopped ? SLAB_PROCESS_STOPPED : SLAB_PROCESS_RUNNING;
 }
 
-bool slab_segment_alive(const SlabSegment* s) { return slab_segment_process(s) != SLAB_PROCESS_ENDED; }
+bool slab_segment_alive(const SlabSegment* segment) { return slab_segment_process(segment) != SLAB_PROCESS_ENDED; }

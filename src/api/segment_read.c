@@ -47,85 +47,90 @@ static int refuse(const char* what, uint32_t pid) {
 }
 
 static int header_check(SlabSegment* segment, const TsiProcess* process) {
-    SlabSegmentHeader* h = &segment->header;
+    SlabSegmentHeader* header = &segment->header;
     char boot[64];
-    if (!tsi_segment_copy(segment, 0, h, sizeof *h)) return refuse("it has no header", process->pid);
-    if (memcmp(h->magic, SLAB_SEGMENT_MAGIC, sizeof h->magic) != 0)
+    if (!tsi_segment_copy(segment, 0, header, sizeof *header)) return refuse("it has no header", process->pid);
+    if (memcmp(header->magic, SLAB_SEGMENT_MAGIC, sizeof header->magic) != 0)
         return refuse("it does not begin like one, or is being made", process->pid);
-    if (h->endian != SLAB_SEGMENT_ENDIAN || h->major != SLAB_SEGMENT_MAJOR) {
+    if (header->endian != SLAB_SEGMENT_ENDIAN || header->major != SLAB_SEGMENT_MAJOR) {
         tsi_set_error("the segment of process %u is of another kind (major version %u, this is %u)", process->pid,
-                      h->major, SLAB_SEGMENT_MAJOR);
+                      header->major, SLAB_SEGMENT_MAJOR);
         return EPROTONOSUPPORT;
     }
-    if (h->header_bytes < sizeof *h || h->total_bytes != segment->bytes)
+    if (header->header_bytes < sizeof *header || header->total_bytes != segment->bytes)
         return refuse("its length is not what it says", process->pid);
-    if (h->pid != process->inner_pid || h->start_time != process->start_time)
+    if (header->pid != process->inner_pid || header->start_time != process->start_time)
         return TSI_SEGMENT_FOREIGN; /* a segment that the process reads, or has inherited */
     bool known = strlen(tsi_os_read_text("/proc/sys/kernel/random/boot_id", boot, sizeof boot)) >= 36;
-    if (known && h->boot_id[0] != 0 && memcmp(boot, h->boot_id, 36) != 0)
+    if (known && header->boot_id[0] != 0 && memcmp(boot, header->boot_id, 36) != 0)
         return refuse("it is of another boot", process->pid);
     return 0;
 }
 
-static bool table_fits(const SlabSegment* segment, const SlabSegmentTable* t, size_t row) {
-    return t->count != 0 && t->count <= ROWS_MOST && t->stride >= row && ((t->offset | t->stride) & 7) == 0 &&
-           t->offset <= segment->bytes &&
-           (uint64_t)t->count * t->stride <= segment->bytes - t->offset; /* 32 bits by 17: no overflow */
+static bool table_fits(const SlabSegment* segment, const SlabSegmentTable* table, size_t row) {
+    return table->count != 0 && table->count <= ROWS_MOST && table->stride >= row &&
+           ((table->offset | table->stride) & 7) == 0 && table->offset <= segment->bytes &&
+           (uint64_t)table->count * table->stride <= segment->bytes - table->offset; /* 32 bits by 17: no overflow */
 }
 
 static bool is_text(const char* text, size_t n) { return memchr(text, 0, n) != NULL; }
 
-static bool scope_fits(const SlabSegment* segment, const SlabSegmentScope* c, size_t* end) {
+static bool scope_fits(const SlabSegment* segment, const SlabSegmentScope* scope, size_t* end) {
     uint64_t head = sizeof(SlabSegmentBuffer) + (uint64_t)segment->scope_count * sizeof(SlabSegmentRows);
-    if (!is_text(c->name, sizeof c->name) || !is_text(c->key, sizeof c->key) || !is_text(c->labels, sizeof c->labels))
+    if (!is_text(scope->name, sizeof scope->name) || !is_text(scope->key, sizeof scope->key) ||
+        !is_text(scope->labels, sizeof scope->labels))
         return false;
-    if (c->form > SLAB_SEGMENT_ARRAY || ((c->offset | c->row_bytes) & 7) != 0 || c->offset < head ||
-        c->offset > segment->bytes)
+    if (scope->form > SLAB_SEGMENT_ARRAY || ((scope->offset | scope->row_bytes) & 7) != 0 || scope->offset < head ||
+        scope->offset > segment->bytes)
         return false;
-    uint64_t rows = (uint64_t)c->capacity * c->row_bytes; /* 32 bits by 32: no overflow */
-    if (rows > segment->bytes - c->offset || (c->row_bytes == 0 && c->capacity != 0)) return false;
-    if (c->offset + rows > *end) *end = (size_t)(c->offset + rows);
+    uint64_t rows = (uint64_t)scope->capacity * scope->row_bytes; /* 32 bits by 32: no overflow */
+    if (rows > segment->bytes - scope->offset || (scope->row_bytes == 0 && scope->capacity != 0)) return false;
+    if (scope->offset + rows > *end) *end = (size_t)(scope->offset + rows);
     return true;
 }
 
-static bool metric_fits(const SlabSegment* segment, const SlabSegmentMetric* m) {
-    if (!is_text(m->name, sizeof m->name) || !is_text(m->family, sizeof m->family) || !is_text(m->help, sizeof m->help))
+static bool metric_fits(const SlabSegment* segment, const SlabSegmentMetric* metric) {
+    if (!is_text(metric->name, sizeof metric->name) || !is_text(metric->family, sizeof metric->family) ||
+        !is_text(metric->help, sizeof metric->help))
         return false;
-    if (m->scope >= segment->scope_count || ((m->offset | m->bytes) & 7) != 0 || m->bytes == 0) return false;
-    if (m->type < SLAB_SEGMENT_STRING && m->bytes != 8) return false;
-    if (m->type == SLAB_SEGMENT_STATE && m->bytes != 8) return false;
-    return (uint64_t)m->offset + m->bytes <= segment->scopes[m->scope].row_bytes;
+    if (metric->scope >= segment->scope_count || ((metric->offset | metric->bytes) & 7) != 0 || metric->bytes == 0)
+        return false;
+    if (metric->type < SLAB_SEGMENT_STRING && metric->bytes != 8) return false;
+    if (metric->type == SLAB_SEGMENT_STATE && metric->bytes != 8) return false;
+    return (uint64_t)metric->offset + metric->bytes <= segment->scopes[metric->scope].row_bytes;
 }
 
-static bool row_copy(const SlabSegment* segment, const SlabSegmentTable* t, uint32_t n, void* to, size_t bytes) {
-    return tsi_segment_copy(segment, t->offset + (uint64_t)n * t->stride, to, bytes);
+static bool row_copy(const SlabSegment* segment, const SlabSegmentTable* table, uint32_t n, void* to, size_t bytes) {
+    return tsi_segment_copy(segment, table->offset + (uint64_t)n * table->stride, to, bytes);
 }
 
 static bool tables_copy(SlabSegment* segment) {
-    const SlabSegmentHeader* h = &segment->header;
-    SlabSegmentScope* c = segment->scopes;
-    SlabSegmentMetric* m = segment->metrics;
+    const SlabSegmentHeader* header = &segment->header;
+    SlabSegmentScope* scope = segment->scopes;
+    SlabSegmentMetric* metric = segment->metrics;
     segment->copy_bytes = sizeof(SlabSegmentBuffer) + segment->scope_count * sizeof(SlabSegmentRows);
     for (uint32_t n = 0; n < segment->scope_count; n++)
-        if (!row_copy(segment, &h->scopes, n, &c[n], sizeof *c) || !scope_fits(segment, &c[n], &segment->copy_bytes))
+        if (!row_copy(segment, &header->scopes, n, &scope[n], sizeof *scope) ||
+            !scope_fits(segment, &scope[n], &segment->copy_bytes))
             return false;
     for (uint32_t n = 0; n < segment->metric_count; n++)
-        if (!row_copy(segment, &h->metrics, n, &m[n], sizeof *m) || !metric_fits(segment, &m[n])) return false;
+        if (!row_copy(segment, &header->metrics, n, &metric[n], sizeof *metric) || !metric_fits(segment, &metric[n]))
+            return false;
     return true;
 }
 
 int tsi_segment_try(SlabSegment* segment, const TsiProcess* process) {
-    const SlabSegmentHeader* h = &segment->header;
+    const SlabSegmentHeader* header = &segment->header;
     int error = header_check(segment, process);
     if (error != 0) return error;
-    if (!table_fits(segment, &h->scopes, sizeof(SlabSegmentScope)) ||
-        !table_fits(segment, &h->metrics, sizeof(SlabSegmentMetric)) ||
-        !table_fits(segment, &h->slots, sizeof(SlabSegmentSlot)))
+    if (!table_fits(segment, &header->scopes, sizeof(SlabSegmentScope)) ||
+        !table_fits(segment, &header->metrics, sizeof(SlabSegmentMetric)) ||
+        !table_fits(segment, &header->slots, sizeof(SlabSegmentSlot)))
         return refuse("a table is not within it", process->pid);
 
-    segment->scope_count = h->scopes.count;
-    segment->metric_count = h->metrics.count;
-    segment->slot_count = h->slots.count;
+    segment->scope_count = header->scopes.count;
+    segment->metric_count = header->metrics.count;
+    segment->slot_count = header->slots.count;
     size_t scopes = segment->scope_count * sizeof *segment->scopes,
            metrics = segment->metric_count * sizeof *segment->metrics;
     segment->memory_bytes =
@@ -156,7 +161,7 @@ uint32_t slab_segment_metrics(const SlabSegment* segment, const SlabSegmentMetri
     if (rows != NULL) *rows = segment != NULL ? segment->metrics : NULL;
     return segment != NULL ? segment->metric_count : 0;
 }
-uint32_t slab_segment_slots(const SlabSegment* s) { return s != NULL ? s->slot_count : 0; }
+uint32_t slab_segment_slots(const SlabSegment* segment) { return segment != NULL ? segment->slot_count : 0; }
 
 /* ---- publications ---- */
 
@@ -181,9 +186,10 @@ static SlabSegmentResult read_once(SlabSegment* segment, uint64_t at, SlabSegmen
     if (!tsi_segment_copy(segment, slot->buffer[n & 1], segment->copy, segment->copy_bytes))
         return SLAB_SEGMENT_INCONSISTENT;
     if (!tsi_segment_copy(segment, at, &after, sizeof after)) return SLAB_SEGMENT_INCONSISTENT;
-    const SlabSegmentBuffer* b = (const SlabSegmentBuffer*)(const void*)segment->copy;
-    if (after.sequence - 2 * n > 2 || b->number != n) return SLAB_SEGMENT_INCONSISTENT; /* P3; also when it went back */
-    if (b->serial != slot->serial) return SLAB_SEGMENT_NOTHING; /* slot taken anew, or just now: tried again */
+    const SlabSegmentBuffer* buffer = (const SlabSegmentBuffer*)(const void*)segment->copy;
+    if (after.sequence - 2 * n > 2 || buffer->number != n)
+        return SLAB_SEGMENT_INCONSISTENT;                            /* P3; also when it went back */
+    if (buffer->serial != slot->serial) return SLAB_SEGMENT_NOTHING; /* slot taken anew, or just now: tried again */
     return counts_fit(segment) ? SLAB_SEGMENT_OK : SLAB_SEGMENT_INCONSISTENT;
 }
 
@@ -203,9 +209,10 @@ SlabSegmentResult slab_segment_read(SlabSegment* segment, uint32_t slot, SlabSeg
     segment->state = (uint32_t)row.state;
     segment->changed = row.state == SLAB_SEGMENT_LIVE && row.changed != 0;
     if (!segment->filled || out == NULL) return result;
-    const SlabSegmentBuffer* b = (const SlabSegmentBuffer*)(const void*)segment->copy;
-    *out = (SlabSegmentView){slot,        (uint32_t)row.state, b->serial,   b->number,
-                             b->begun_ns, row.published_ns,    row.cost_ns, segment->changed};
+    const SlabSegmentBuffer* buffer = (const SlabSegmentBuffer*)(const void*)segment->copy;
+    *out = (SlabSegmentView){slot,           (uint32_t)row.state, buffer->serial,
+                             buffer->number, buffer->begun_ns,    row.published_ns,
+                             row.cost_ns,    segment->changed};
     return result;
 }
 
@@ -218,20 +225,20 @@ bool slab_segment_value(const SlabSegment* segment, uint32_t metric, uint32_t ro
     if (out == NULL) return false;
     *out = (SlabSegmentValue){0};
     if (segment == NULL || !segment->filled || metric >= segment->metric_count) return false;
-    const SlabSegmentMetric* m = &segment->metrics[metric];
-    const SlabSegmentScope* c = &segment->scopes[m->scope];
-    if (row >= counts(segment)[m->scope].count) return false;
-    char* at = (char*)segment->copy + c->offset + (size_t)row * c->row_bytes + m->offset;
-    if (m->type == SLAB_SEGMENT_STRING) {
-        at[m->bytes - 1] = 0; /* in our copy */
+    const SlabSegmentMetric* field = &segment->metrics[metric];
+    const SlabSegmentScope* scope = &segment->scopes[field->scope];
+    if (row >= counts(segment)[field->scope].count) return false;
+    char* at = (char*)segment->copy + scope->offset + (size_t)row * scope->row_bytes + field->offset;
+    if (field->type == SLAB_SEGMENT_STRING) {
+        at[field->bytes - 1] = 0; /* in our copy */
         out->text = at;
-    } else if (m->type == SLAB_SEGMENT_F64) {
+    } else if (field->type == SLAB_SEGMENT_F64) {
         memcpy(&out->f, at, sizeof out->f);
-    } else if (m->type <= SLAB_SEGMENT_STATE) {
+    } else if (field->type <= SLAB_SEGMENT_STATE) {
         memcpy(&out->u, at, sizeof out->u);
     } else {
         out->counts = (const uint64_t*)(const void*)at;
-        out->entries = m->bytes / (uint32_t)sizeof(uint64_t);
+        out->entries = field->bytes / (uint32_t)sizeof(uint64_t);
     }
     return true;
 }

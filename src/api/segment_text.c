@@ -26,14 +26,15 @@ static uint32_t metric_of(const SlabSegment* segment, uint32_t scope, const char
     return NONE;
 }
 
-static void set_field(const TsiMetric* metric, const SlabSegmentValue* v, char* at) {
-    uint32_t word = v->u > UINT32_MAX ? UINT32_MAX : (uint32_t)v->u;
-    if (metric->type == SLAB_SEGMENT_STRING) memcpy(at, v->text, strnlen(v->text, metric->bytes - 1u));
+static void set_field(const TsiMetric* metric, const SlabSegmentValue* value, char* at) {
+    uint32_t word = value->u > UINT32_MAX ? UINT32_MAX : (uint32_t)value->u;
+    if (metric->type == SLAB_SEGMENT_STRING) memcpy(at, value->text, strnlen(value->text, metric->bytes - 1u));
     else if (tsi_metric_is_array(metric))
-        memcpy(at, v->counts,
-               (v->entries < tsi_metric_entries(metric) ? v->entries : tsi_metric_entries(metric)) * sizeof(uint64_t));
-    else if (metric->type == SLAB_SEGMENT_F64) memcpy(at, &v->f, sizeof v->f);
-    else if (metric->type == SLAB_SEGMENT_U64) memcpy(at, &v->u, sizeof v->u);
+        memcpy(at, value->counts,
+               (value->entries < tsi_metric_entries(metric) ? value->entries : tsi_metric_entries(metric)) *
+                   sizeof(uint64_t));
+    else if (metric->type == SLAB_SEGMENT_F64) memcpy(at, &value->f, sizeof value->f);
+    else if (metric->type == SLAB_SEGMENT_U64) memcpy(at, &value->u, sizeof value->u);
     else memcpy(at, &word, sizeof word);
 }
 
@@ -57,9 +58,9 @@ static void fill_section(const SlabSegment* segment, TsiReport* report, TsiSecti
             metric->section == section && metric->derive == NULL ? metric_of(segment, scope, metric->key) : NONE;
         if (at == NONE || !same_kind(metric, segment->metrics[at].type)) continue;
         for (uint32_t n = 0; n < count; n++) {
-            SlabSegmentValue v;
-            if (slab_segment_value(segment, at, n, &v))
-                set_field(metric, &v, (char*)(uintptr_t)rows.first + n * rows.bytes + metric->offset);
+            SlabSegmentValue value;
+            if (slab_segment_value(segment, at, n, &value))
+                set_field(metric, &value, (char*)(uintptr_t)rows.first + n * rows.bytes + metric->offset);
         }
     }
 }

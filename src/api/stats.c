@@ -25,7 +25,7 @@ static TsiArena* begin_walk(SlabAllocator* allocator, void* out, size_t bytes) {
     return a;
 }
 
-static void add_global(const TsiSlabView* v, void* out) { tsi_tally_global_add(out, v); }
+static void add_global(const TsiSlabView* view, void* out) { tsi_tally_global_add(out, view); }
 
 void slab_stats_global(SlabAllocator* allocator, SlabGlobalStats* out) {
     TsiArena* a = begin_walk(allocator, out, sizeof *out);
@@ -48,10 +48,10 @@ typedef struct Walk {
 } Walk;
 
 static void add_class(const TsiSlabView* view, void* ctx) {
-    Walk* w = ctx;
+    Walk* walk = ctx;
     TsiRegionTally region;
-    tsi_tally_region(w->a, view, &region);
-    tsi_tally_class_add(w->a, w->out, view, &region);
+    tsi_tally_region(walk->a, view, &region);
+    tsi_tally_class_add(walk->a, walk->out, view, &region);
 }
 
 void slab_stats_class(SlabAllocator* allocator, uint32_t index, SlabClassStats* out) {
@@ -63,18 +63,18 @@ void slab_stats_class(SlabAllocator* allocator, uint32_t index, SlabClassStats* 
 }
 
 static void add_epoch(const TsiSlabView* view, void* ctx) {
-    Walk* w = ctx;
-    SlabEpochStats* out = w->out;
-    if (view->ref != w->ref) return;
+    Walk* walk = ctx;
+    SlabEpochStats* out = walk->out;
+    if (view->ref != walk->ref) return;
     TsiRegionTally region;
-    tsi_tally_region(w->a, view, &region);
-    out->alloc_count += tsi_tally_live_of(view, &region, w->cls);
-    if (tsi_class_row(view->cls) != w->cls) return;
+    tsi_tally_region(walk->a, view, &region);
+    out->alloc_count += tsi_tally_live_of(view, &region, walk->cls);
+    if (tsi_class_row(view->cls) != walk->cls) return;
     out->estimated_rss_bytes += view->bytes;
     if (view->sum.live.objects == 0) {
         out->reclaimable_slab_count++;
         out->reclaimable_bytes += view->bytes;
-    } else if (tsi_tally_is_full(w->a, view)) {
+    } else if (tsi_tally_is_full(walk->a, view)) {
         out->full_slab_count++;
     } else {
         out->partial_slab_count++;
@@ -155,10 +155,10 @@ void slab_stats_sampling(SlabAllocator* allocator, SlabSamplingStats* out) {
 void get_perf_counters(SlabAllocator* allocator, uint32_t size_class, PerfCounters* out) {
     TsiArena* a = begin(allocator, out, sizeof *out);
     unsigned cls = tsi_class_number(size_class);
-    SlabClassStats c;
+    SlabClassStats stats;
     if (a == NULL || cls == 0) return;
-    tsi_snapshot_class(a, cls, &c);
-    memcpy(out, &c.slow_path_hits, sizeof *out); /* in the same order */
+    tsi_snapshot_class(a, cls, &stats);
+    memcpy(out, &stats.slow_path_hits, sizeof *out); /* in the same order */
 }
 
 /* ---- as text ---- */

@@ -11,28 +11,28 @@
 #include <string.h>
 
 typedef struct Where {
-    SlabAllocator* s;
+    SlabAllocator* a;
     epoch_domain_t* d;
     bool named; /* d, which may be NULL */
     bool outside;
 } Where;
 
-static void* tsi_text_take(Where w, size_t bytes) {
+static void* tsi_text_take(Where where, size_t bytes) {
     TSI_KEEP_FRAME();
-    if (w.named) return epoch_domain_malloc(w.d, bytes);
-    return w.outside ? slab_malloc_outside(w.s, bytes) : slab_malloc(w.s, bytes);
+    if (where.named) return epoch_domain_malloc(where.d, bytes);
+    return where.outside ? slab_malloc_outside(where.a, bytes) : slab_malloc(where.a, bytes);
 }
 
-static void* tsi_text_of(Where w, const void* from, size_t bytes) {
+static void* tsi_text_of(Where where, const void* from, size_t bytes) {
     TSI_KEEP_FRAME();
-    void* p = tsi_text_take(w, from != NULL ? bytes : 0);
+    void* p = tsi_text_take(where, from != NULL ? bytes : 0);
     return p != NULL ? memcpy(p, from, bytes) : NULL;
 }
 
-static char* tsi_text_copy(Where w, const char* text, size_t most) {
+static char* tsi_text_copy(Where where, const char* text, size_t most) {
     TSI_KEEP_FRAME();
     size_t n = text != NULL ? strnlen(text, most) : 0;
-    char* p = tsi_text_take(w, text != NULL ? n + 1 : 0);
+    char* p = tsi_text_take(where, text != NULL ? n + 1 : 0);
     if (p == NULL) return NULL;
     memcpy(p, text, n);
     p[n] = 0;
@@ -40,22 +40,22 @@ static char* tsi_text_copy(Where w, const char* text, size_t most) {
 }
 
 /* Formats a text into an object. Most texts are short: they are formatted once, on the stack, and copied. */
-static char* tsi_text_print(Where w, const char* format, va_list args) {
+static char* tsi_text_print(Where where, const char* format, va_list args) {
     TSI_KEEP_FRAME();
     char text[256];
     va_list again;
-    if (format == NULL) return tsi_text_take(w, 0);
+    if (format == NULL) return tsi_text_take(where, 0);
     va_copy(again, args);
     int n = vsnprintf(text, sizeof text, format, args);
-    char* p = n >= 0 ? tsi_text_take(w, (size_t)n + 1) : NULL; /* errno is vsnprintf's */
+    char* p = n >= 0 ? tsi_text_take(where, (size_t)n + 1) : NULL; /* errno is vsnprintf's */
     if (p != NULL && (size_t)n < sizeof text) memcpy(p, text, (size_t)n + 1);
     else if (p != NULL) (void)vsnprintf(p, (size_t)n + 1, format, again);
     va_end(again);
     return p;
 }
 
-#define HERE ((Where){.s = a})
-#define OUTSIDE ((Where){.s = a, .outside = true})
+#define HERE ((Where){.a = a})
+#define OUTSIDE ((Where){.a = a, .outside = true})
 #define THERE ((Where){.d = d, .named = true})
 
 char* slab_strdup(SlabAllocator* a, const char* text) { return tsi_text_copy(HERE, text, PTRDIFF_MAX); }

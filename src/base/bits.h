@@ -76,8 +76,8 @@ TSI_INLINE double tsi_ratio(uint64_t part, uint64_t whole, double scale) {
 /* Zeroes words, writing only those that are not zero: pages that the system has not filled yet stay with it. */
 TSI_INLINE void tsi_clear(void* p, size_t bytes) {
     typedef uint64_t __attribute__((may_alias)) Word;
-    for (Word *w = p, *end = w + bytes / sizeof *w; w < end; w++)
-        if (*w != 0) *w = 0;
+    for (Word *at = p, *end = at + bytes / sizeof *at; at < end; at++)
+        if (*at != 0) *at = 0;
 }
 
 /* Returns the least power of two >= n, n in 1..2^63. */

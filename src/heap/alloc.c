@@ -90,7 +90,7 @@ static TSI_COLD void line_mend(TsiBinding* b, const TsiHeap* h, TsiLine* l, unsi
     tsi_sample_repair(b, ours ? 0 : 1, watch);
 }
 
-static unsigned counted_as(const TsiRequest* q) { return q->cls != 0 ? q->cls : TSI_CLASS_LARGE; }
+static unsigned counted_as(const TsiRequest* request) { return request->cls != 0 ? request->cls : TSI_CLASS_LARGE; }
 
 /* Counts a refused allocation, which no heap has, as a slow path. */
 static void count_closed(TsiBinding* b, unsigned cls) {

@@ -22,11 +22,11 @@ enum {
 /* Notes which threads have counted since the last look. The others do not mind whose their heaps are. */
 static void note_idle(TsiArena* a) {
     for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
-        TsiBinding* x = tsi_table_at(&a->bindings, n);
-        if (!tsi_load_acquire(&x->in_use)) continue; /* pairs with binding_open */
-        uint64_t count = (uint64_t)tsi_load_relaxed(&x->looks) << 32 | tsi_load_relaxed(&x->look_in);
-        tsi_store_relaxed(&x->idle, count == tsi_load_relaxed(&x->look_seen));
-        tsi_store_relaxed(&x->look_seen, count);
+        TsiBinding* other = tsi_table_at(&a->bindings, n);
+        if (!tsi_load_acquire(&other->in_use)) continue; /* pairs with binding_open */
+        uint64_t count = (uint64_t)tsi_load_relaxed(&other->looks) << 32 | tsi_load_relaxed(&other->look_in);
+        tsi_store_relaxed(&other->idle, count == tsi_load_relaxed(&other->look_seen));
+        tsi_store_relaxed(&other->look_seen, count);
     }
 }
 

@@ -186,10 +186,10 @@ bool tsi_partial_page_freed(TsiArena* a, const TsiPlace* at, uint64_t tag, TsiIn
     unsigned parts = tsi_popcount(dead & reached);
     if (parts == 0) return false;
 
-    TsiInc* i = *inc = tsi_inc(&a->phases, tsi_tag_index(tag));
-    *era = tsi_inc_era(i);
-    uint64_t bytes = tsi_add_relaxed(&i->late_bytes, parts * part) + parts * part;
+    TsiInc* phase = *inc = tsi_inc(&a->phases, tsi_tag_index(tag));
+    *era = tsi_inc_era(phase);
+    uint64_t bytes = tsi_add_relaxed(&phase->late_bytes, parts * part) + parts * part;
     if (bytes < TSI_LATE_PAGES_BYTES) return false;
-    tsi_store_relaxed(&i->late_bytes, 0);
+    tsi_store_relaxed(&phase->late_bytes, 0);
     return true;
 }

@@ -26,6 +26,8 @@ bool tsi_partial_page_freed(TsiArena* a, const TsiPlace* at, uint64_t tag, TsiIn
 
 /* Returns the slots of a line that begin in the same page as `slot`: all of them where a page has several lines; 0
  * where objects lie in two pages. */
-TSI_INLINE uint64_t tsi_partial_slots(const TsiClass* c, unsigned slot) { return c->in_page << (slot & c->page_first); }
+TSI_INLINE uint64_t tsi_partial_slots(const TsiClass* shape, unsigned slot) {
+    return shape->in_page << (slot & shape->page_first);
+}
 
 #endif

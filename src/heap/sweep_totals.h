@@ -42,7 +42,7 @@ typedef struct TsiSweep {
 enum { TSI_PIECE_BYTES = 256 << 10 };
 
 /* Returns true if the sweep has looked at as much as it may. */
-TSI_INLINE bool tsi_sweep_is_through(const TsiSweep* w) { return w->most != 0 && w->looked >= w->most; }
+TSI_INLINE bool tsi_sweep_is_through(const TsiSweep* sweep) { return sweep->most != 0 && sweep->looked >= sweep->most; }
 
 /* Adds n for the class in the field of TsiClassCounters at offset `field`. */
 void tsi_sweep_count(TsiSweep* sweep, size_t field, unsigned cls, uint64_t n);

@@ -49,7 +49,7 @@ static bool slab_open(TsiSpace* s, unsigned cls, uint32_t slab_id, uint32_t inde
     return true;
 }
 
-unsigned tsi_column_of(TsiArena* a, TsiInc* i) { return tsi_label_column(&a->phases.labels, tsi_inc_label(i)); }
+unsigned tsi_column_of(TsiArena* a, TsiInc* inc) { return tsi_label_column(&a->phases.labels, tsi_inc_label(inc)); }
 
 /* Notes that max_bytes is in the way, if that is why. */
 static void note_over(TsiBinding* b, uint32_t why) {

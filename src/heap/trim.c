@@ -85,7 +85,7 @@ static bool trim_inc(TsiArena* a, TsiBinding* b, TsiInc* inc, TsiBinding* only, 
     return sweep.deferred_bytes != 0;
 }
 
-bool tsi_trim_inc(TsiArena* a, TsiBinding* b, TsiInc* i) { return trim_inc(a, b, i, NULL, false); }
+bool tsi_trim_inc(TsiArena* a, TsiBinding* b, TsiInc* inc) { return trim_inc(a, b, inc, NULL, false); }
 
 void tsi_trim_idle(TsiArena* a, TsiBinding* b, TsiInc* inc) {
     TsiSweep sweep = {.arena = a, .b = b, .inc = inc, .idle = true, .lends = true, .learns = true};

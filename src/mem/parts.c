@@ -7,7 +7,9 @@
 
 #define EVEN 0x5555555555555555ull
 
-static bool is_in(const TsiChunk* k, uint32_t slab_id) { return tsi_bit_is(k->parts, tsi_slab_number(slab_id)); }
+static bool is_in(const TsiChunk* record, uint32_t slab_id) {
+    return tsi_bit_is(record->parts, tsi_slab_number(slab_id));
+}
 static uint8_t* page_of(const TsiSpace* s, uint32_t slab_id) {
     return tsi_slab_payload(s, &s->classes->c[TSI_CLASS_PART], slab_id & ~1u);
 }

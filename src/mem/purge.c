@@ -39,8 +39,8 @@ static void change_dirty(TsiChunk* chunk, uint8_t from, uint8_t to) {
         (void)atomic_compare_exchange_strong_explicit(&chunk->dirty, &from, to, memory_order_relaxed,
                                                       memory_order_relaxed);
 }
-void tsi_space_mark_kept(TsiChunk* k) { change_dirty(k, 0, TSI_DIRTY_KEPT); }
-void tsi_space_mark_gone(TsiChunk* k) { change_dirty(k, TSI_DIRTY_KEPT, 0); }
+void tsi_space_mark_kept(TsiChunk* record) { change_dirty(record, 0, TSI_DIRTY_KEPT); }
+void tsi_space_mark_gone(TsiChunk* record) { change_dirty(record, TSI_DIRTY_KEPT, 0); }
 
 void tsi_space_avoid_huge(TsiSpace* s, uint32_t chunk) {
     s->chunks[chunk].huge = false;

@@ -112,24 +112,24 @@ void tsi_size_lut_init(void) {
     }
 }
 
-void tsi_class_table_init(TsiClassTable* t, size_t page, size_t slab_min) {
+void tsi_class_table_init(TsiClassTable* table, size_t page, size_t slab_min) {
     size_t least = slab_min != 0 ? slab_min : TSI_KIB(8);
     for (unsigned cls = 1; cls <= TSI_SMALL_CLASSES; cls++) {
         uint32_t size = class_size(cls);
-        class_init(&t->c[cls], size, choose_cell(size), page, size <= 48 && slab_min == 0 ? page : least);
+        class_init(&table->c[cls], size, choose_cell(size), page, size <= 48 && slab_min == 0 ? page : least);
     }
 
     for (unsigned rank = 0; rank < TSI_REGION_SIZES; rank++) { /* granules of 16 bytes */
         size_t least_of_rank =
             rank == TSI_RANK_PART ? TSI_PART_BYTES : (size_t)TSI_REGION_MIN << 2 * (rank - TSI_RANK_PAGE);
         size_t unit = rank == TSI_RANK_PART && page == 2 * TSI_PART_BYTES ? TSI_PART_BYTES : page; /* or as a page */
-        class_init(&t->c[tsi_region_class(rank)], 16, 10, unit, least_of_rank);
+        class_init(&table->c[tsi_region_class(rank)], 16, 10, unit, least_of_rank);
     }
 
-    TsiClass* large = &t->c[TSI_CLASS_LARGE];
+    TsiClass* large = &table->c[TSI_CLASS_LARGE];
     unsigned unit_shift = page > 1u << TSI_UNIT_SHIFT ? tsi_log2(page) : TSI_UNIT_SHIFT;
     class_init(large, 1u << unit_shift, unit_shift, page, page);
-    TsiClass* none[2] = {&t->c[0], &t->c[TSI_CLASS_CONT]};
+    TsiClass* none[2] = {&table->c[0], &table->c[TSI_CLASS_CONT]};
     for (unsigned i = 0; i < 2; i++) {
         *none[i] = *large;
         none[i]->full = 0; /* no address starts an object */
@@ -137,13 +137,13 @@ void tsi_class_table_init(TsiClassTable* t, size_t page, size_t slab_min) {
     }
 }
 
-unsigned tsi_class_aligned(const TsiClassTable* t, size_t size, size_t align) {
+unsigned tsi_class_aligned(const TsiClassTable* table, size_t size, size_t align) {
     unsigned best = 0;
     if (size > TSI_SMALL_MAX || align > TSI_SMALL_MAX) return 0;
     for (unsigned cls = 1; cls <= TSI_SMALL_CLASSES; cls++) {
-        const TsiClass* shape = &t->c[cls];
+        const TsiClass* shape = &table->c[cls];
         if (shape->size < size || (size_t)1 << shape->unit_shift < align) continue;
-        if (best == 0 || shape->size < t->c[best].size) best = cls;
+        if (best == 0 || shape->size < table->c[best].size) best = cls;
     }
     return best;
 }

@@ -76,11 +76,11 @@ extern uint8_t tsi_size_lut[TSI_LUT_MAX / 16 + 1];
 /* Fills tsi_size_lut. [once per process] */
 void tsi_size_lut_init(void);
 /* Fills a table for a page size and a least slab size, both powers of two; slab_min_bytes 0: the default. */
-void tsi_class_table_init(TsiClassTable* t, size_t page_bytes, size_t slab_min_bytes);
+void tsi_class_table_init(TsiClassTable* table, size_t page_bytes, size_t slab_min_bytes);
 /* Returns the class of a size in 1025..TSI_SMALL_MAX. Constant time. */
 unsigned tsi_class_of_big(size_t size);
 /* Returns the least class >= size whose slots are aligned to `align`, or 0 if only LARGE will do. */
-unsigned tsi_class_aligned(const TsiClassTable* t, size_t size, size_t align);
+unsigned tsi_class_aligned(const TsiClassTable* table, size_t size, size_t align);
 
 /* Returns the class of a size in 1..TSI_LUT_MAX; for fast paths, which know size - 1. */
 TSI_INLINE unsigned tsi_class_near(size_t size) { return tsi_size_lut[((size - 1) >> 4) + 1]; }
@@ -95,7 +95,9 @@ TSI_INLINE unsigned tsi_class_slot(const TsiClass* shape, uint32_t in_line) {
     return (in_line >> shape->unit_shift) & (TSI_LINE_SLOTS - 1);
 }
 /* Returns the byte offset of a slot in its line. */
-TSI_INLINE uint32_t tsi_class_offset(const TsiClass* c, unsigned slot) { return (uint32_t)slot << c->unit_shift; }
+TSI_INLINE uint32_t tsi_class_offset(const TsiClass* shape, unsigned slot) {
+    return (uint32_t)slot << shape->unit_shift;
+}
 /* Returns true if an object may start at the offset; false for an interior address. */
 TSI_INLINE bool tsi_class_starts(const TsiClass* shape, uint32_t in_line) {
     unsigned slot = tsi_class_slot(shape, in_line);

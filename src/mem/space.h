@@ -230,8 +230,8 @@ TSI_INLINE _Atomic uint64_t* tsi_remote(const TsiSpace* s, uint32_t line_id) { r
 TSI_INLINE TsiSlab* tsi_slab(const TsiSpace* s, uint32_t id) {
     return (TsiSlab*)(void*)tsi_meta_of(s, tsi_slab_chunk(id)) + tsi_slab_number(id);
 }
-TSI_INLINE const TsiClass* tsi_key_class(const TsiClassTable* t, uint32_t key) {
-    return (const TsiClass*)(const void*)((const uint8_t*)t + (key & ~255u));
+TSI_INLINE const TsiClass* tsi_key_class(const TsiClassTable* table, uint32_t key) {
+    return (const TsiClass*)(const void*)((const uint8_t*)table + (key & ~255u));
 }
 TSI_INLINE unsigned tsi_key_line_shift(uint32_t key) { return (uint8_t)key; }
 /* Returns the chunk's first entry. */
@@ -255,7 +255,9 @@ TSI_INLINE uint32_t tsi_slab_at(const TsiClass* shape, uint32_t line_id) {
     return tsi_slab_id(tsi_line_chunk(line_id), tsi_line_number(line_id) >> shape->lines_log2);
 }
 /* Returns true if a line, by its number in the chunk, is in a slab. Slabs that share pages fill half of their chunk. */
-TSI_INLINE bool tsi_line_has_slab(const TsiClass* c, uint32_t line) { return line >> c->lines_log2 < TSI_CHUNK_SLABS; }
+TSI_INLINE bool tsi_line_has_slab(const TsiClass* shape, uint32_t line) {
+    return line >> shape->lines_log2 < TSI_CHUNK_SLABS;
+}
 TSI_INLINE uint32_t tsi_slab_of_line(const TsiSpace* s, uint32_t line_id) {
     return tsi_slab_at(&s->classes->c[tsi_class_of_line(s, line_id)], line_id);
 }

@@ -185,25 +185,26 @@ static TsiProfileStack* stack_locked(TsiProfile* profile, uint32_t label, uint32
 static bool has_handle(unsigned cls) { return cls <= TSI_SMALL_CLASSES; }
 
 /* Fills what names the object; false when it has ended. */
-static bool name_object(TsiBinding* b, const void* object, const TsiPlace* at, TsiRef ref, TsiProfileLive* l) {
+static bool name_object(TsiBinding* b, const void* object, const TsiPlace* at, TsiRef ref, TsiProfileLive* live) {
     TsiArena* a = b->arena;
     TsiRef now;
-    l->cls = (uint16_t)at->cls;
-    l->seq = tsi_tag_seq(tsi_load_seq(&tsi_slab(&a->space, at->slab_id)->tag));
+    live->cls = (uint16_t)at->cls;
+    live->seq = tsi_tag_seq(tsi_load_seq(&tsi_slab(&a->space, at->slab_id)->tag));
     /* the object lives, so its region's life goes on */
-    l->life = tsi_load_seq(&tsi_slab(&a->space, at->slab_id)->gen_base);
-    l->name = has_handle(at->cls) ? tsi_handle_of(a, b, at) : (uint64_t)(uintptr_t)object;
-    return l->name != 0 && tsi_slab_ref(a, at, &now) && now == ref;
+    live->life = tsi_load_seq(&tsi_slab(&a->space, at->slab_id)->gen_base);
+    live->name = has_handle(at->cls) ? tsi_handle_of(a, b, at) : (uint64_t)(uintptr_t)object;
+    return live->name != 0 && tsi_slab_ref(a, at, &now) && now == ref;
 }
 
-static bool is_live(TsiArena* a, const TsiProfileLive* l) {
+static bool is_live(TsiArena* a, const TsiProfileLive* live) {
     TsiPlace at;
     uint64_t tag;
-    if (has_handle(l->cls)) return tsi_handle_find(a, l->name, &at);
-    bool there = tsi_space_locate(&a->space, (const void*)(uintptr_t)l->name, &at) == TSI_PLACE_OK && at.cls == l->cls;
-    if (!there || !tsi_place_is_live(a, &at, &tag) || tsi_tag_seq(tag) != l->seq) return false;
+    if (has_handle(live->cls)) return tsi_handle_find(a, live->name, &at);
+    bool there =
+        tsi_space_locate(&a->space, (const void*)(uintptr_t)live->name, &at) == TSI_PLACE_OK && at.cls == live->cls;
+    if (!there || !tsi_place_is_live(a, &at, &tag) || tsi_tag_seq(tag) != live->seq) return false;
     /* After the object was seen: a region's next life raises it first. */
-    return l->cls == TSI_CLASS_LARGE || tsi_load_seq(&tsi_slab(&a->space, at.slab_id)->gen_base) == l->life;
+    return live->cls == TSI_CLASS_LARGE || tsi_load_seq(&tsi_slab(&a->space, at.slab_id)->gen_base) == live->life;
 }
 
 /* Drops samples whose object has ended. */
@@ -260,13 +261,13 @@ static bool is_told_locked(TsiArena* a, TsiRef ref) {
 }
 
 /* Counts a sample whose object lived as its phase was drained for its stack. */
-static void escaped_locked(TsiProfile* profile, TsiProfileLive* l) {
+static void escaped_locked(TsiProfile* profile, TsiProfileLive* live) {
     TSI_HOLDS(&profile->lock);
-    TsiProfileStack* stack = &profile->stacks[l->stack];
-    double weight = tsi_profile_weight(l->bytes, profile->mean);
-    if (!l->gain) stack->escaped_objects += weight;
-    stack->escaped_bytes += weight * (double)l->bytes;
-    l->escaped = true;
+    TsiProfileStack* stack = &profile->stacks[live->stack];
+    double weight = tsi_profile_weight(live->bytes, profile->mean);
+    if (!live->gain) stack->escaped_objects += weight;
+    stack->escaped_bytes += weight * (double)live->bytes;
+    live->escaped = true;
 }
 
 void tsi_profile_record(TsiBinding* b, const void* object, uint64_t gained, TsiRef ref, uint32_t maker,
@@ -311,12 +312,12 @@ void tsi_profile_escaped(TsiArena* a, TsiRef ref) {
     uint32_t kept = 0;
     tsi_lock_take(&profile->lock);
     for (uint32_t n = 0; n < profile->live_count; n++) {
-        TsiProfileLive* l = &profile->live[n];
-        if (l->era == era) {
-            if (!is_live(a, l)) continue;
-            escaped_locked(profile, l);
+        TsiProfileLive* live = &profile->live[n];
+        if (live->era == era) {
+            if (!is_live(a, live)) continue;
+            escaped_locked(profile, live);
         }
-        profile->live[kept++] = *l;
+        profile->live[kept++] = *live;
     }
     profile->live_count = kept;
     tsi_store_release(&tsi_inc(&a->phases, tsi_ref_index(ref))->told, true); /* pairs with is_told_locked */

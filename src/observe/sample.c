@@ -81,9 +81,9 @@ bool tsi_sample_stop_alloc(TsiBinding* b, TsiStopwatch since, uint64_t ns[3]) {
 void tsi_sample_label(TsiBinding* b, TsiRef of, const uint64_t ns[3]) {
     const TsiPhases* phases = &b->arena->phases;
     uint32_t at = tsi_ref_is_current(phases, of) ? tsi_inc_label(tsi_inc(phases, tsi_ref_index(of))) : TSI_LABEL_NONE;
-    TsiLabelShard* s = &tsi_label(&phases->labels, at)->shard[b->index % TSI_LABEL_SHARDS];
-    tsi_add_relaxed(&s->samples, 1);
-    for (unsigned n = 0; n < 3; n++) tsi_add_relaxed(&s->sample_ns[n], ns[n]);
+    TsiLabelShard* shard = &tsi_label(&phases->labels, at)->shard[b->index % TSI_LABEL_SHARDS];
+    tsi_add_relaxed(&shard->samples, 1);
+    for (unsigned n = 0; n < 3; n++) tsi_add_relaxed(&shard->sample_ns[n], ns[n]);
 }
 
 void tsi_sample_repair(TsiBinding* b, unsigned why, TsiStopwatch since) {

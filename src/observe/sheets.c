@@ -57,8 +57,8 @@ TsiLock tsi_stand_in_lock = TSI_LOCK_OF(STAND_INS);
 /* The process's tables, in which a fault is looked up. */
 static _Atomic(TsiSheets*) known[TOLD_MAX];
 
-static size_t sheets_bytes(const TsiSheets* t) { return t->places * sizeof(Sheet); }
-static size_t incs_bytes(const TsiSheets* t) { return t->incs * sizeof(uint32_t); }
+static size_t sheets_bytes(const TsiSheets* sheets) { return sheets->places * sizeof(Sheet); }
+static size_t incs_bytes(const TsiSheets* sheets) { return sheets->incs * sizeof(uint32_t); }
 
 /* ---- faults ---- */
 
@@ -69,9 +69,9 @@ bool tsi_sheets_own(const TsiSheets* sheets, const void* p) {
 static const Record* record_of(const TsiSheets* sheets, const Sheet* sheet, size_t offset) {
     const Record* before = NULL; /* the object before the address, if it is in none */
     for (uint32_t n = 0; n < RECORDS; n++) {
-        const Record* r = &sheets->record[n];
-        if (r->serial != sheet->serial || r->offset > offset) continue;
-        if (before == NULL || r->offset > before->offset) before = r;
+        const Record* record = &sheets->record[n];
+        if (record->serial != sheet->serial || record->offset > offset) continue;
+        if (before == NULL || record->offset > before->offset) before = record;
     }
     return before;
 }
@@ -88,47 +88,49 @@ typedef struct Words {
         if ((w)->used >= sizeof(w)->at) (w)->used = sizeof(w)->at - 1;                  \
     } while (0)
 
-static void put_code(Words* w, const char* before, uintptr_t pc) {
+static void put_code(Words* words, const char* before, uintptr_t pc) {
     char name[256];
     if (pc == 0) return;
     (void)tsi_os_code_name(pc, name, sizeof name);
-    PUT(w, "%s%s\n", before, name);
+    PUT(words, "%s%s\n", before, name);
 }
 
-static void put_ago(Words* w, uint64_t since_ns) {
+static void put_ago(Words* words, uint64_t since_ns) {
     uint64_t now = tsi_os.now_ns(), us = (now > since_ns ? now - since_ns : 0) / 1000;
-    if (us < 10000) PUT(w, "%" PRIu64 " us", us);
-    else if (us < 10000000) PUT(w, "%" PRIu64 " ms", us / 1000);
-    else PUT(w, "%" PRIu64 " s", us / 1000000);
+    if (us < 10000) PUT(words, "%" PRIu64 " us", us);
+    else if (us < 10000000) PUT(words, "%" PRIu64 " ms", us / 1000);
+    else PUT(words, "%" PRIu64 " s", us / 1000000);
 }
 
 static void tell(const TsiSheets* sheets, const Sheet* sheet, const void* address, uintptr_t pc) {
-    static Words w; /* too large for a signal's stack; two threads that fault at once may garble it */
+    static Words words; /* too large for a signal's stack; two threads that fault at once may garble it */
     size_t offset = (size_t)((const uint8_t*)address - sheets->base) - (size_t)sheet->head * TSI_SHEET_BYTES;
-    const Record* r = record_of(sheets, sheet, offset);
+    const Record* record = record_of(sheets, sheet, offset);
 
-    w.used = 0;
-    PUT(&w, "temporal-slab: late access to phase \"%s\" (era %" PRIu64 "), ", sheet->label, tsi_ref_era(sheet->ref));
+    words.used = 0;
+    PUT(&words, "temporal-slab: late access to phase \"%s\" (era %" PRIu64 "), ", sheet->label,
+        tsi_ref_era(sheet->ref));
     if (sheet->ended_ns != 0) {
-        PUT(&w, "%s ", sheet->released ? "released" : "drained");
-        put_ago(&w, sheet->ended_ns);
-        PUT(&w, " ago");
+        PUT(&words, "%s ", sheet->released ? "released" : "drained");
+        put_ago(&words, sheet->ended_ns);
+        PUT(&words, " ago");
     } else {
-        PUT(&w, "which goes on: all that lay there was freed ");
-        put_ago(&w, sheet->closed_ns);
-        PUT(&w, " ago");
+        PUT(&words, "which goes on: all that lay there was freed ");
+        put_ago(&words, sheet->closed_ns);
+        PUT(&words, " ago");
     }
 
-    if (r != NULL && offset < r->offset + r->size)
-        PUT(&w, ": %p is %zu bytes into an object of %zu bytes\n", address, offset - r->offset, r->size);
-    else if (r != NULL)
-        PUT(&w, ": %p is %zu bytes behind an object of %zu bytes\n", address, offset - r->offset - r->size, r->size);
-    else PUT(&w, ": %p is in an object that is not known any more\n", address);
+    if (record != NULL && offset < record->offset + record->size)
+        PUT(&words, ": %p is %zu bytes into an object of %zu bytes\n", address, offset - record->offset, record->size);
+    else if (record != NULL)
+        PUT(&words, ": %p is %zu bytes behind an object of %zu bytes\n", address,
+            offset - record->offset - record->size, record->size);
+    else PUT(&words, ": %p is in an object that is not known any more\n", address);
 
-    put_code(&w, "  touched at    ", pc);
-    for (unsigned n = 0; r != NULL && n < r->depth; n++)
-        put_code(&w, n == 0 ? "  allocated at  " : "                ", r->frames[n]);
-    tsi_os.complain(w.at, w.used);
+    put_code(&words, "  touched at    ", pc);
+    for (unsigned n = 0; record != NULL && n < record->depth; n++)
+        put_code(&words, n == 0 ? "  allocated at  " : "                ", record->frames[n]);
+    tsi_os.complain(words.at, words.used);
 }
 
 static void on_fault(const void* address, uintptr_t pc) {
@@ -216,23 +218,25 @@ void* tsi_sheet_cell_take(TsiSheets* sheets) {
             sheets->blocks = block;
         }
     }
-    Cell* c = sheets->cells;
-    if (c != NULL) sheets->cells = c->next;
+    Cell* cell = sheets->cells;
+    if (cell != NULL) sheets->cells = cell->next;
     tsi_lock_give(&tsi_stand_in_lock);
-    return c;
+    return cell;
 }
 
 void tsi_sheet_cell_give(TsiSheets* sheets, void* cell) {
     tsi_lock_take(&tsi_stand_in_lock);
-    Cell* c = cell;
-    c->next = sheets->cells;
-    sheets->cells = c;
+    Cell* freed = cell;
+    freed->next = sheets->cells;
+    sheets->cells = freed;
     tsi_lock_give(&tsi_stand_in_lock);
 }
 
 /* ---- sheets ---- */
 
-static uint8_t* address_of(const TsiSheets* t, uint32_t place) { return t->base + (size_t)place * TSI_SHEET_BYTES; }
+static uint8_t* address_of(const TsiSheets* sheets, uint32_t place) {
+    return sheets->base + (size_t)place * TSI_SHEET_BYTES;
+}
 
 static bool has_ended(const TsiSheets* sheets, const Sheet* sheet) {
     uint64_t word = tsi_load_relaxed(&tsi_inc(&sheets->arena->phases, tsi_ref_index(sheet->ref))->word);
@@ -329,11 +333,11 @@ void* tsi_sheet_take(TsiSheets* sheets, TsiRef ref, size_t size, size_t align) {
         block = address_of(sheets, place) + offset;
         sheet->used = offset + bytes < UINT32_MAX ? (uint32_t)(offset + bytes) : UINT32_MAX;
         sheet->live++;
-        Record* r = &sheets->record[sheets->records++ % RECORDS];
-        r->serial = sheet->serial;
-        r->offset = offset;
-        r->size = size;
-        r->depth = 0;
+        Record* record = &sheets->record[sheets->records++ % RECORDS];
+        record->serial = sheet->serial;
+        record->offset = offset;
+        record->size = size;
+        record->depth = 0;
     }
 
     tsi_lock_give(&tsi_stand_in_lock);
@@ -346,10 +350,10 @@ void tsi_sheet_note(TsiSheets* sheets, const void* block, const uintptr_t* frame
     size_t offset = (size_t)((const uint8_t*)block - address_of(sheets, sheet->head));
     uint64_t first = sheets->records > TSI_SHEET_FRAMES * 64 ? sheets->records - TSI_SHEET_FRAMES * 64 : 0;
     for (uint64_t n = sheets->records; n-- > first;) { /* among the latest: others may have come in between */
-        Record* r = &sheets->record[n % RECORDS];
-        if (r->serial != sheet->serial || r->offset != offset) continue;
-        r->depth = depth < TSI_SHEET_FRAMES ? depth : TSI_SHEET_FRAMES;
-        memcpy(r->frames, frames, r->depth * sizeof *frames);
+        Record* record = &sheets->record[n % RECORDS];
+        if (record->serial != sheet->serial || record->offset != offset) continue;
+        record->depth = depth < TSI_SHEET_FRAMES ? depth : TSI_SHEET_FRAMES;
+        memcpy(record->frames, frames, record->depth * sizeof *frames);
         break;
     }
     tsi_lock_give(&tsi_stand_in_lock);

@@ -81,7 +81,7 @@ struct TsiSheets* tsi_stand_in_sheets(const TsiArena* a) {
 
 /* ---- the tree and the lists ---- */
 
-static uint64_t rank(const TsiStandIn* x) { return (uint64_t)(uintptr_t)x->block * 0x9e3779b97f4a7c15u; }
+static uint64_t rank(const TsiStandIn* stand_in) { return (uint64_t)(uintptr_t)stand_in->block * 0x9e3779b97f4a7c15u; }
 
 static void insert_locked(TsiStandIn* stand_in) {
     TSI_HOLDS(&tsi_stand_in_lock);
@@ -279,8 +279,8 @@ SlabMisuse tsi_stand_in_misuse(const TsiArena* a, const void* p, SlabMisuse fore
     uint32_t n = gone_count, most = n < GONE_KEPT ? n : GONE_KEPT;
     SlabMisuse what = foreign;
     for (; most != 0 && what == foreign; most--) {
-        const Gone* g = &gone[--n % GONE_KEPT];
-        if (g->block == p && g->serial == a->serial) what = g->what;
+        const Gone* row = &gone[--n % GONE_KEPT];
+        if (row->block == p && row->serial == a->serial) what = row->what;
     }
     tsi_lock_give(&tsi_stand_in_lock);
     return what;

@@ -94,9 +94,9 @@ bool tsi_lock_slow_within(TsiLock* lock, uint64_t ns) {
     return got;
 }
 
-void tsi_lock_slow(TsiLock* l) { (void)tsi_lock_slow_within(l, UINT64_MAX); }
+void tsi_lock_slow(TsiLock* lock) { (void)tsi_lock_slow_within(lock, UINT64_MAX); }
 
-void tsi_lock_wake(TsiLock* l) { futex(l, FUTEX_WAKE, 1, NULL); }
+void tsi_lock_wake(TsiLock* lock) { futex(lock, FUTEX_WAKE, 1, NULL); }
 
 /* Adds v to *sum, which has one writer; a zero is not written, because that would fetch a page. */
 static void add(_Atomic uint64_t* sum, uint64_t v) {
@@ -107,32 +107,32 @@ static void rise(_Atomic uint64_t* max, uint64_t v) {
 }
 
 bool tsi_lock_probed(TsiLock* lock) {
-    TsiLockStats* s = tsi_lock_stats;
-    bool chosen = s->held == NULL && ++s->tick >= s->period;
+    TsiLockStats* stats = tsi_lock_stats;
+    bool chosen = stats->held == NULL && ++stats->tick >= stats->period;
     uint64_t since = chosen ? tsi_os.now_ns() : 0;
     bool fast = tsi_lock_try(lock);
     if (!fast) tsi_lock_slow(lock);
 
     if (!chosen) return fast;
-    s->tick = 0;
-    s->held = lock;
-    s->held_since = tsi_os.now_ns();
-    uint64_t wait = fast ? 0 : s->held_since - since;
-    add(&s->samples, 1);
-    add(&s->wait_sum, wait);
-    rise(&s->wait_max, wait);
-    add(&s->wait[tsi_latency_bucket(wait)], 1);
+    stats->tick = 0;
+    stats->held = lock;
+    stats->held_since = tsi_os.now_ns();
+    uint64_t wait = fast ? 0 : stats->held_since - since;
+    add(&stats->samples, 1);
+    add(&stats->wait_sum, wait);
+    rise(&stats->wait_max, wait);
+    add(&stats->wait[tsi_latency_bucket(wait)], 1);
     return fast;
 }
 
 void tsi_lock_probe_end(TsiLock* lock) {
-    TsiLockStats* s = tsi_lock_stats;
-    if (s->held != lock) return;
-    uint64_t hold = tsi_os.now_ns() - s->held_since;
-    s->held = NULL;
-    add(&s->hold_sum, hold);
-    rise(&s->hold_max, hold);
-    add(&s->hold[tsi_latency_bucket(hold)], 1);
+    TsiLockStats* stats = tsi_lock_stats;
+    if (stats->held != lock) return;
+    uint64_t hold = tsi_os.now_ns() - stats->held_since;
+    stats->held = NULL;
+    add(&stats->hold_sum, hold);
+    rise(&stats->hold_max, hold);
+    add(&stats->hold[tsi_latency_bucket(hold)], 1);
 }
 
 void tsi_lock_stats_fold(TsiLockStats* to, TsiLockStats* from) {

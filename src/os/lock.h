@@ -73,7 +73,7 @@ typedef struct TsiLock {
 #ifdef TSI_DEBUG
 #define TSI_LOCK_OF(r) \
     { .rank = TSI_LOCK_##r }
-TSI_INLINE void tsi_lock_init(TsiLock* l, TsiLockRank rank) { tsi_store_relaxed(&l->rank, rank); }
+TSI_INLINE void tsi_lock_init(TsiLock* lock, TsiLockRank rank) { tsi_store_relaxed(&lock->rank, rank); }
 void tsi_lock_wanted(const TsiLock* lock);  /* about to be waited for */
 void tsi_lock_own(const TsiLock* lock);     /* taken, or handed over by another thread */
 void tsi_lock_disown(const TsiLock* lock);  /* given, or kept by no thread */
@@ -84,10 +84,10 @@ void tsi_lock_all(bool mine);
 #else
 #define TSI_LOCK_OF(r) \
     { 0 }
-TSI_INLINE void tsi_lock_init(TsiLock* l, TsiLockRank rank) { (void)l, (void)rank; }
-TSI_INLINE void tsi_lock_wanted(const TsiLock* l) { (void)l; }
-TSI_INLINE void tsi_lock_own(const TsiLock* l) { (void)l; }
-TSI_INLINE void tsi_lock_disown(const TsiLock* l) { (void)l; }
+TSI_INLINE void tsi_lock_init(TsiLock* lock, TsiLockRank rank) { (void)lock, (void)rank; }
+TSI_INLINE void tsi_lock_wanted(const TsiLock* lock) { (void)lock; }
+TSI_INLINE void tsi_lock_own(const TsiLock* lock) { (void)lock; }
+TSI_INLINE void tsi_lock_disown(const TsiLock* lock) { (void)lock; }
 TSI_INLINE void tsi_lock_all(bool mine) { (void)mine; }
 #define TSI_HOLDS(l) ((void)sizeof(l))
 #endif
@@ -164,6 +164,6 @@ TSI_INLINE void tsi_lock_reset(TsiLock* lock) {
     tsi_store_relaxed(&lock->waiters, 0);
 }
 
-TSI_INLINE bool tsi_lock_is_held(TsiLock* l) { return tsi_load_relaxed(&l->word) != 0; }
+TSI_INLINE bool tsi_lock_is_held(TsiLock* lock) { return tsi_load_relaxed(&lock->word) != 0; }
 
 #endif

@@ -68,7 +68,7 @@ typedef struct TsiOs {
     /* Returns how many bytes the process may still make writable under RLIMIT_DATA; UINT64_MAX without a limit. */
     uint64_t (*data_room)(void);
     /* Calls fn for each mapping of the process until it returns false. Allocates nothing. */
-    void (*each_mapping)(bool (*fn)(const TsiMapping* m, void* ctx), void* ctx);
+    void (*each_mapping)(bool (*fn)(const TsiMapping* mapping, void* ctx), void* ctx);
     /* Returns true if the 8 bytes at p can be read now. */
     bool (*is_readable)(const void* p);
     /* Returns 64 random bits, for the handle secret and the distance of samples. */

@@ -289,33 +289,33 @@ static uint64_t os_data_room(void) {
 }
 
 /* Parses a line "low-high perms offset device inode path". */
-static void parse_mapping(const char* line, TsiMapping* m) {
+static void parse_mapping(const char* line, TsiMapping* mapping) {
     char* at;
-    m->low = (uintptr_t)strtoull(line, &at, 16);
-    m->high = (uintptr_t)strtoull(*at == '-' ? at + 1 : at, &at, 16);
-    m->readable = at[0] == ' ' && at[1] == 'r';
-    m->executable = m->readable && at[2] != 0 && at[3] == 'x';
+    mapping->low = (uintptr_t)strtoull(line, &at, 16);
+    mapping->high = (uintptr_t)strtoull(*at == '-' ? at + 1 : at, &at, 16);
+    mapping->readable = at[0] == ' ' && at[1] == 'r';
+    mapping->executable = mapping->readable && at[2] != 0 && at[3] == 'x';
 
     const char* word = at;
     for (unsigned n = 0; n < 4; n++) { /* perms, offset, device, inode */
         while (*word == ' ') word++;
-        if (n == 1) m->offset = strtoull(word, NULL, 16);
+        if (n == 1) mapping->offset = strtoull(word, NULL, 16);
         while (*word != ' ' && *word != 0) word++;
     }
     while (*word == ' ') word++;
 
     size_t n = *word == '/' ? strlen(word) : 0;
-    if (n >= sizeof m->path) n = 0;
-    memcpy(m->path, word, n);
-    m->path[n] = 0;
+    if (n >= sizeof mapping->path) n = 0;
+    memcpy(mapping->path, word, n);
+    mapping->path[n] = 0;
 }
 
 /* Calls fn for each line until it returns false; reads may end anywhere. Cuts lines longer than one with the longest
  * kept path. */
-static void each_line(int fd, bool (*fn)(const TsiMapping* m, void* ctx), void* ctx) {
+static void each_line(int fd, bool (*fn)(const TsiMapping* mapping, void* ctx), void* ctx) {
     char buf[1024], line[512];
     size_t used = 0;
-    TsiMapping m;
+    TsiMapping mapping;
     for (ssize_t got; (got = read(fd, buf, sizeof buf)) > 0;) {
         for (ssize_t n = 0; n < got; n++) {
             if (buf[n] != '\n') {
@@ -324,13 +324,13 @@ static void each_line(int fd, bool (*fn)(const TsiMapping* m, void* ctx), void* 
             }
             line[used] = 0;
             used = 0;
-            parse_mapping(line, &m);
-            if (!fn(&m, ctx)) return;
+            parse_mapping(line, &mapping);
+            if (!fn(&mapping, ctx)) return;
         }
     }
 }
 
-static void os_each_mapping(bool (*fn)(const TsiMapping* m, void* ctx), void* ctx) {
+static void os_each_mapping(bool (*fn)(const TsiMapping* mapping, void* ctx), void* ctx) {
     int state, saved = errno;
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state); /* as in read_file */
     int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);

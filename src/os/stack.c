@@ -7,20 +7,20 @@ typedef struct Search {
     uintptr_t in, low, high;
 } Search;
 
-static bool look(const TsiMapping* m, void* ctx) {
-    Search* s = ctx;
-    if (s->in < m->low || s->in >= m->high || !m->readable) return true;
-    s->low = m->low;
-    s->high = m->high;
+static bool look(const TsiMapping* mapping, void* ctx) {
+    Search* search = ctx;
+    if (search->in < mapping->low || search->in >= mapping->high || !mapping->readable) return true;
+    search->low = mapping->low;
+    search->high = mapping->high;
     return false;
 }
 
 bool tsi_stack_bounds(uintptr_t in, uintptr_t* low, uintptr_t* high) {
-    Search s = {in, 0, 0};
-    tsi_os.each_mapping(look, &s);
-    *low = s.low;
-    *high = s.high;
-    return s.high != 0;
+    Search search = {in, 0, 0};
+    tsi_os.each_mapping(look, &search);
+    *low = search.low;
+    *high = search.high;
+    return search.high != 0;
 }
 
 /* Returns true if both words of a frame can be read. *page: a page known to be readable, + 1. */

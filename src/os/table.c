@@ -21,7 +21,9 @@ enum { VAIN_NS = 100000000, SECOND_NS = 1000000000 };
 
 /* ---- bits ---- */
 
-static size_t bits_stride(const TsiTable* t) { return sizeof(TsiTableBits) + (t->aside ? WORD * sizeof(uint16_t) : 0); }
+static size_t bits_stride(const TsiTable* table) {
+    return sizeof(TsiTableBits) + (table->aside ? WORD * sizeof(uint16_t) : 0);
+}
 
 static TsiTableBits* bits_at(TsiTable* table, uint32_t word) {
     if (!table->aside && word < TSI_TABLE_FIRST) return &table->first[word];
@@ -73,7 +75,7 @@ static void shape(TsiTable* table, size_t stride, uint32_t capacity, bool aside)
     table->bits_reserved = tsi_align_up(((uint64_t)capacity + WORD - 1) / WORD * bits_stride(table), page);
 }
 
-static size_t room(const TsiTable* t) { return t->bytes_reserved + t->bits_reserved; }
+static size_t room(const TsiTable* table) { return table->bytes_reserved + table->bits_reserved; }
 
 static void lay(TsiTable* table, uint8_t* base, bool whole) {
     table->base = base;
@@ -122,8 +124,10 @@ void tsi_table_init_in(TsiTable* table, TsiGround* ground, size_t stride, uint32
     ground->at += room(table);
 }
 
-bool tsi_table_init(TsiTable* t, size_t stride, uint32_t capacity) { return init(t, stride, capacity, false); }
-bool tsi_table_init_aside(TsiTable* t, size_t stride, uint32_t capacity) { return init(t, stride, capacity, true); }
+bool tsi_table_init(TsiTable* table, size_t stride, uint32_t capacity) { return init(table, stride, capacity, false); }
+bool tsi_table_init_aside(TsiTable* table, size_t stride, uint32_t capacity) {
+    return init(table, stride, capacity, true);
+}
 
 void tsi_table_destroy(TsiTable* table) {
     if (table->base != NULL && !table->lies) tsi_os.unmap(table->base, room(table));

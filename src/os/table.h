@@ -112,7 +112,9 @@ TSI_INLINE uint32_t tsi_table_used(const TsiTable* table) {
     /* acquire: pairs with the release in tsi_table_take: the record is committed */
     return tsi_load_acquire(&table->used);
 }
-TSI_INLINE void* tsi_table_at(const TsiTable* t, uint32_t index) { return t->base + (size_t)index * t->stride; }
+TSI_INLINE void* tsi_table_at(const TsiTable* table, uint32_t index) {
+    return table->base + (size_t)index * table->stride;
+}
 /* Finds the next stretch where pages may be filled, from *at = 0 on. Returns false if there is none. A hint.
  * [any thread] */
 typedef struct TsiTablePages {

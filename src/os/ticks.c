@@ -16,10 +16,10 @@ static bool agrees(uint64_t rate, uint64_t with) { return rate > with - with / 8
 
 /* Returns the most that the line was read as, at a count that may be past its end: as if it had been read until then,
  * but not for long. */
-static uint64_t line_ns(const TsiTickLine* l, uint64_t count) {
-    uint64_t d = count - tsi_load_relaxed(&l->count);
+static uint64_t line_ns(const TsiTickLine* line, uint64_t count) {
+    uint64_t d = count - tsi_load_relaxed(&line->count);
     if (d > 2 * TSI_TICKS_SPAN) d = 2 * TSI_TICKS_SPAN;
-    return tsi_load_relaxed(&l->base_ns) + (d * tsi_load_relaxed(&l->rate) >> 32);
+    return tsi_load_relaxed(&line->base_ns) + (d * tsi_load_relaxed(&line->rate) >> 32);
 }
 
 /* Returns the counter's rate since the last line, or 0 if none can be believed. */
@@ -38,24 +38,24 @@ static uint64_t next_rate(TsiTicks* ticks, uint64_t count, uint64_t ns) {
 
 static void draw(TsiTicks* ticks, uint64_t count, uint64_t base_ns, uint64_t rate) {
     uint64_t n = tsi_load_relaxed(&ticks->lines) + 1;
-    TsiTickLine* l = &ticks->line[n & 1];
+    TsiTickLine* line = &ticks->line[n & 1];
     /* release: pair with tsi_ticks_at: a thread that reads one of these finds at least line n - 1 drawn */
-    tsi_store_release(&l->count, count);
-    tsi_store_release(&l->base_ns, base_ns);
-    tsi_store_release(&l->rate, rate);
+    tsi_store_release(&line->count, count);
+    tsi_store_release(&line->base_ns, base_ns);
+    tsi_store_release(&line->rate, rate);
     tsi_store_release(&ticks->lines, n);
 }
 
 static uint64_t draw_taken(TsiTicks* ticks, uint64_t count, uint64_t system_ns) {
-    TsiTickLine* l = &ticks->line[tsi_load_relaxed(&ticks->lines) & 1];
-    uint64_t told = ticks->rate != 0 ? line_ns(l, count) : 0;
+    TsiTickLine* line = &ticks->line[tsi_load_relaxed(&ticks->lines) & 1];
+    uint64_t told = ticks->rate != 0 ? line_ns(line, count) : 0;
     if (ticks->seen_ns == 0) { /* the very first reading */
         ticks->seen_count = count;
         ticks->seen_ns = system_ns;
     }
     if (ticks->rate == 0 && system_ns - ticks->seen_ns < FIRST_NS) return system_ns;
     /* another thread has just drawn one */
-    if (ticks->rate != 0 && count - tsi_load_relaxed(&l->count) < TSI_TICKS_SPAN) return told;
+    if (ticks->rate != 0 && count - tsi_load_relaxed(&line->count) < TSI_TICKS_SPAN) return told;
 
     uint64_t rate = next_rate(ticks, count, system_ns), base = told > system_ns ? told : system_ns;
     ticks->seen_count = count;
@@ -76,8 +76,8 @@ uint64_t tsi_ticks_draw(TsiTicks* ticks, uint64_t count, uint64_t system_ns) {
     uint32_t free = 0;
     if (!tsi_cas_seq(&ticks->taken, &free, 1)) {            /* decides which thread draws */
         uint64_t n = tsi_load_acquire(&ticks->lines), told; /* pairs with draw */
-        TsiTickLine* l = &ticks->line[n & 1];
-        told = tsi_load_acquire(&l->rate) != 0 ? line_ns(l, count) : 0;
+        TsiTickLine* line = &ticks->line[n & 1];
+        told = tsi_load_acquire(&line->rate) != 0 ? line_ns(line, count) : 0;
         return tsi_load_acquire(&ticks->lines) == n && told > system_ns ? told : system_ns;
     }
     uint64_t ns = draw_taken(ticks, count, system_ns);
@@ -85,4 +85,4 @@ uint64_t tsi_ticks_draw(TsiTicks* ticks, uint64_t count, uint64_t system_ns) {
     return ns;
 }
 
-void tsi_ticks_child(TsiTicks* t) { tsi_store_relaxed(&t->taken, 0); }
+void tsi_ticks_child(TsiTicks* ticks) { tsi_store_relaxed(&ticks->taken, 0); }

@@ -41,11 +41,11 @@ typedef struct TsiTicks {
 /* Reads the clock at a count into *ns. Returns false if a line must be drawn first. [any thread] */
 TSI_INLINE bool tsi_ticks_at(TsiTicks* ticks, uint64_t count, uint64_t* ns) {
     uint64_t n = tsi_load_acquire(&ticks->lines);
-    TsiTickLine* l = &ticks->line[n & 1];
+    TsiTickLine* line = &ticks->line[n & 1];
     /* acquire: before the second read of lines; pairs with the release of the thread that draws the line after the next
      * here */
-    uint64_t from = tsi_load_acquire(&l->count), base = tsi_load_acquire(&l->base_ns),
-             rate = tsi_load_acquire(&l->rate);
+    uint64_t from = tsi_load_acquire(&line->count), base = tsi_load_acquire(&line->base_ns),
+             rate = tsi_load_acquire(&line->rate);
     *ns = base + ((count - from) * rate >> 32);
     return TSI_LIKELY(count - from < TSI_TICKS_SPAN && rate != 0) && TSI_LIKELY(tsi_load_relaxed(&ticks->lines) == n);
 }

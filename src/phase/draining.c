@@ -7,7 +7,7 @@
 
 /* ---- nodes: records of incarnations by index, 0 = none ---- */
 
-static TsiDraining* node(const TsiPhases* p, uint32_t at) { return &tsi_inc(p, at)->draining; }
+static TsiDraining* node(const TsiPhases* phases, uint32_t at) { return &tsi_inc(phases, at)->draining; }
 
 static uint32_t rank_of(uint32_t at) { return at * 0x9e3779b1u ^ (at * 0x85ebca6bu) >> 15; }
 
@@ -25,11 +25,11 @@ static void sum_up(const TsiPhases* phases, uint32_t at) {
     draining->over_below = draining->over;
     for (unsigned side = 0; side < 2; side++) {
         if (draining->child[side] == 0) continue;
-        const TsiDraining* c = node(phases, draining->child[side]);
-        draining->count += c->count;
-        tsi_holding_add(&draining->sum, c->sum);
-        if (c->max_bytes > draining->max_bytes) draining->max_bytes = c->max_bytes;
-        draining->over_below |= c->over_below;
+        const TsiDraining* other = node(phases, draining->child[side]);
+        draining->count += other->count;
+        tsi_holding_add(&draining->sum, other->sum);
+        if (other->max_bytes > draining->max_bytes) draining->max_bytes = other->max_bytes;
+        draining->over_below |= other->over_below;
     }
 }
 

@@ -35,8 +35,8 @@ typedef struct TsiPhases TsiPhases;
 typedef uint64_t TsiRef; /* era << 18 | index; 0 = none */
 
 TSI_INLINE TsiRef tsi_ref(uint64_t era, uint32_t index) { return era << TSI_INC_BITS | index; }
-TSI_INLINE uint32_t tsi_ref_index(TsiRef r) { return (uint32_t)r & ((1u << TSI_INC_BITS) - 1); }
-TSI_INLINE uint64_t tsi_ref_era(TsiRef r) { return r >> TSI_INC_BITS; }
+TSI_INLINE uint32_t tsi_ref_index(TsiRef ref) { return (uint32_t)ref & ((1u << TSI_INC_BITS) - 1); }
+TSI_INLINE uint64_t tsi_ref_era(TsiRef ref) { return ref >> TSI_INC_BITS; }
 
 /* A node of a label's tree, see draining.h; all 0 while in none. */
 typedef struct TsiDraining {
@@ -153,7 +153,7 @@ TSI_INLINE TsiLock* tsi_inc_lock(const TsiInc* inc) {
     return &tsi_stripes[(uintptr_t)inc / TSI_INC_STRIDE % TSI_STRIPES].lock;
 }
 /* Returns the record of its label. */
-TSI_INLINE uint32_t tsi_inc_label(TsiInc* i) { return (uint32_t)(tsi_load_relaxed(&i->charge) >> TSI_CHARGE_BITS); }
+TSI_INLINE uint32_t tsi_inc_label(TsiInc* inc) { return (uint32_t)(tsi_load_relaxed(&inc->charge) >> TSI_CHARGE_BITS); }
 /* Returns the most committed bytes so far. Charge first: bytes leave it after `peak` has them, or while nobody else
  * reads. [any thread] */
 TSI_INLINE uint64_t tsi_inc_peak(TsiInc* inc) {
@@ -161,9 +161,9 @@ TSI_INLINE uint64_t tsi_inc_peak(TsiInc* inc) {
     uint64_t peak = tsi_load_relaxed(&inc->peak);
     return now > peak ? now : peak;
 }
-TSI_INLINE void tsi_phase_unlock(TsiInc* i) { tsi_lock_give_probed(tsi_inc_lock(i)); }
+TSI_INLINE void tsi_phase_unlock(TsiInc* inc) { tsi_lock_give_probed(tsi_inc_lock(inc)); }
 /* Returns the record's era, 0 if nobody has it. */
-TSI_INLINE uint64_t tsi_inc_era(TsiInc* i) { return tsi_load_acquire(&i->word) >> 2; }
+TSI_INLINE uint64_t tsi_inc_era(TsiInc* inc) { return tsi_load_acquire(&inc->word) >> 2; }
 /* Takes the stripe, and counts that in the record unless it is not open: then it belongs to the thread that opens it
  * next, which sets the counts without the lock. Returns true if the lock was free at once. */
 TSI_INLINE bool tsi_phase_lock(TsiInc* inc) {
@@ -173,11 +173,11 @@ TSI_INLINE bool tsi_phase_lock(TsiInc* inc) {
     else inc->lock_contended++;
     return fast;
 }
-TSI_INLINE unsigned tsi_inc_state(TsiInc* i) { return (unsigned)tsi_load_seq(&i->word) & TSI_INC_STATE; }
+TSI_INLINE unsigned tsi_inc_state(TsiInc* inc) { return (unsigned)tsi_load_seq(&inc->word) & TSI_INC_STATE; }
 /* Returns true if the reference still names this record and it accepts allocations. [any thread] */
-TSI_INLINE bool tsi_ref_is_active(const TsiPhases* phases, TsiRef r) {
+TSI_INLINE bool tsi_ref_is_active(const TsiPhases* phases, TsiRef ref) {
     /* acquire: pairs with the release in tsi_inc_open: the record's fields are set */
-    return tsi_load_acquire(&tsi_inc(phases, tsi_ref_index(r))->word) == (tsi_ref_era(r) << 2 | TSI_INC_ACTIVE);
+    return tsi_load_acquire(&tsi_inc(phases, tsi_ref_index(ref))->word) == (tsi_ref_era(ref) << 2 | TSI_INC_ACTIVE);
 }
 /* Returns true if the incarnation is active and another thread's alone (SLAB_DOMAIN_OWNER_ONLY). thread: index + 1 of
  * the caller's record, or 0. [any thread] */
@@ -186,8 +186,8 @@ TSI_INLINE bool tsi_ref_is_anothers(const TsiPhases* phases, TsiRef ref, uint32_
     return TSI_UNLIKELY(owner != 0) && owner != thread && tsi_ref_is_active(phases, ref);
 }
 /* Returns true if the reference still names this record, in any state. [any thread] */
-TSI_INLINE bool tsi_ref_is_current(const TsiPhases* phases, TsiRef r) {
-    return r != 0 && tsi_inc_era(tsi_inc(phases, tsi_ref_index(r))) == tsi_ref_era(r);
+TSI_INLINE bool tsi_ref_is_current(const TsiPhases* phases, TsiRef ref) {
+    return ref != 0 && tsi_inc_era(tsi_inc(phases, tsi_ref_index(ref))) == tsi_ref_era(ref);
 }
 
 /* Makes the tables and a ring of open epochs. Returns false if the system refuses. */

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static void name_it(TsiLabel* l, const char* name) { tsi_label_copy(l->name, name); }
+static void name_it(TsiLabel* label, const char* name) { tsi_label_copy(label->name, name); }
 
 bool tsi_labels_init(TsiLabels* labels, TsiGround* ground, uint32_t capacity) {
     uint32_t none, other;
@@ -18,7 +18,7 @@ bool tsi_labels_init(TsiLabels* labels, TsiGround* ground, uint32_t capacity) {
     return true;
 }
 
-void tsi_labels_destroy(TsiLabels* l) { tsi_table_destroy(&l->records); }
+void tsi_labels_destroy(TsiLabels* labels) { tsi_table_destroy(&labels->records); }
 
 void tsi_label_copy(char out[TSI_LABEL_BYTES], const char* label) {
     memset(out, 0, TSI_LABEL_BYTES);

@@ -41,8 +41,8 @@ typedef struct TsiExpected {
 } TsiExpected;
 
 /* Returns true if a phase from which `objects` or `bytes` escape must be reported. */
-TSI_INLINE bool tsi_is_unexpected(const TsiExpected* e, uint64_t objects, uint64_t bytes) {
-    return objects > e->objects || bytes > e->bytes;
+TSI_INLINE bool tsi_is_unexpected(const TsiExpected* expected, uint64_t objects, uint64_t bytes) {
+    return objects > expected->objects || bytes > expected->bytes;
 }
 TSI_INLINE void tsi_totals_add(TsiTotals* to, TsiTotals more) {
     to->objects += more.objects;
@@ -138,7 +138,7 @@ uint32_t tsi_label_find(TsiLabels* labels, const char name[TSI_LABEL_BYTES]);
 /* Returns how many records have their name. Waits for one being made. [no labels lock] */
 uint32_t tsi_label_count(TsiLabels* labels);
 
-TSI_INLINE TsiLabel* tsi_label(const TsiLabels* l, uint32_t at) { return tsi_table_at(&l->records, at); }
+TSI_INLINE TsiLabel* tsi_label(const TsiLabels* labels, uint32_t at) { return tsi_table_at(&labels->records, at); }
 /* Returns the public id: 0 unlabeled, then names, the highest for "(other)". */
 TSI_INLINE uint32_t tsi_label_id(const TsiLabels* labels, uint32_t at) {
     return at == TSI_LABEL_OTHER ? labels->capacity - 1 : at == TSI_LABEL_NONE ? 0 : at - 1;

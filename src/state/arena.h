@@ -189,7 +189,7 @@ TSI_INLINE bool tsi_warm_lock(TsiWarm* warm) {
     return tsi_load_relaxed(&warm->busy) == 0 && tsi_swap_acquire(&warm->busy, 1) == 0; /* pairs with tsi_warm_unlock */
 }
 /* Gives the store's lock back. */
-TSI_INLINE void tsi_warm_unlock(TsiWarm* w) { tsi_store_release(&w->busy, 0); /* pairs with tsi_warm_lock */ }
+TSI_INLINE void tsi_warm_unlock(TsiWarm* warm) { tsi_store_release(&warm->busy, 0); /* pairs with tsi_warm_lock */ }
 
 typedef struct TsiArena TsiArena;
 
@@ -484,6 +484,6 @@ TSI_INLINE void tsi_sum_add(const TsiBinding* b, _Atomic uint64_t* sum, uint64_t
 TSI_INLINE TsiClassCounters* tsi_counters(TsiArena* a, TsiBinding* b, unsigned cls) {
     return b != NULL ? &b->counters[cls] : &a->counters[cls];
 }
-TSI_INLINE TsiLabel* tsi_label_of(TsiArena* a, TsiInc* i) { return tsi_label(&a->phases.labels, tsi_inc_label(i)); }
+TSI_INLINE TsiLabel* tsi_label_of(TsiArena* a, TsiInc* inc) { return tsi_label(&a->phases.labels, tsi_inc_label(inc)); }
 
 #endif

@@ -170,10 +170,10 @@ static void check_slab(Check* check, uint32_t id, unsigned cls) {
     if (state == TSI_SLAB_OWNED) {
         if (tsi_tag_index(tag) >= tsi_table_used(&check->a->heaps)) fail(check, "slab %u: no such heap", id);
     } else {
-        TsiInc* i = tsi_inc(&check->a->phases, tsi_tag_index(tag));
-        if (tsi_inc_era(i) == 0) fail(check, "slab %u: orphan of a reused incarnation", id);
+        TsiInc* inc = tsi_inc(&check->a->phases, tsi_tag_index(tag));
+        if (tsi_inc_era(inc) == 0) fail(check, "slab %u: orphan of a reused incarnation", id);
         /* Membership both ways is known from the counts; look the slab up only in short lists. */
-        else if (tsi_load_relaxed(&i->slab_count) < 64 && !in_chain(check, i->orphans, id))
+        else if (tsi_load_relaxed(&inc->slab_count) < 64 && !in_chain(check, inc->orphans, id))
             fail(check, "slab %u: orphan not listed", id);
     }
 }
@@ -441,8 +441,8 @@ static void check_label(Check* check, uint32_t at) {
 }
 
 bool tsi_check_allocator(SlabAllocator* owner, char* why, size_t why_len) {
-    TsiPublic* p = (TsiPublic*)(void*)owner;
-    Check check = {p->arena, why, why_len, true, 0};
+    TsiPublic* pub = (TsiPublic*)(void*)owner;
+    Check check = {pub->arena, why, why_len, true, 0};
     if (check.a == NULL) return true;
     tsi_late_count(check.a);
     check_space(&check);

@@ -47,38 +47,38 @@ static void big_times_10_to(Big* big, unsigned n) {
     for (; n > 0; n--) big_times(big, 10);
 }
 
-static int big_compare(const Big* big, const Big* b) {
-    if (big->used != b->used) return big->used < b->used ? -1 : 1;
+static int big_compare(const Big* big, const Big* number) {
+    if (big->used != number->used) return big->used < number->used ? -1 : 1;
     for (unsigned i = big->used; i-- > 0;)
-        if (big->word[i] != b->word[i]) return big->word[i] < b->word[i] ? -1 : 1;
+        if (big->word[i] != number->word[i]) return big->word[i] < number->word[i] ? -1 : 1;
     return 0;
 }
 
-static void big_add(Big* big, const Big* b) {
+static void big_add(Big* big, const Big* number) {
     uint64_t carry = 0;
-    for (unsigned i = 0; i < b->used || i < big->used || carry != 0; i++) {
+    for (unsigned i = 0; i < number->used || i < big->used || carry != 0; i++) {
         TSI_CHECK(i < WORDS);
-        carry += (uint64_t)(i < big->used ? big->word[i] : 0) + (i < b->used ? b->word[i] : 0);
+        carry += (uint64_t)(i < big->used ? big->word[i] : 0) + (i < number->used ? number->word[i] : 0);
         if (i >= big->used) big->used = i + 1;
         big->word[i] = (uint32_t)carry;
         carry >>= 32;
     }
 }
 
-/* a -= b, a >= b. */
-static void big_subtract(Big* big, const Big* b) {
+/* a -= number, a >= number. */
+static void big_subtract(Big* big, const Big* number) {
     int64_t borrow = 0;
     for (unsigned i = 0; i < big->used; i++) {
-        borrow += (int64_t)big->word[i] - (i < b->used ? b->word[i] : 0);
+        borrow += (int64_t)big->word[i] - (i < number->used ? number->word[i] : 0);
         big->word[i] = (uint32_t)borrow;
         borrow >>= 32; /* 0 or -1 */
     }
     while (big->used != 0 && big->word[big->used - 1] == 0) big->used--;
 }
 
-static int compare_sum(const Big* big, const Big* b, const Big* with) {
+static int compare_sum(const Big* big, const Big* number, const Big* with) {
     Big sum = *big;
-    big_add(&sum, b);
+    big_add(&sum, number);
     return big_compare(&sum, with);
 }
 

@@ -208,29 +208,29 @@ static void join(TsiLeakRow* to, const TsiLeakRow* row) {
     to->unclosed += row->unclosed;
 }
 
-void tsi_leaks_by_label(TsiLeaks* l, uint32_t old_sec) {
+void tsi_leaks_by_label(TsiLeaks* leaks, uint32_t old_sec) {
     TsiLeakRow* last = NULL;
-    uint32_t n = l->count;
-    tsi_rows_sort(l->rows, n, sizeof *l->rows, by_label); /* the oldest of a label and class first */
-    l->count = 0;
+    uint32_t n = leaks->count;
+    tsi_rows_sort(leaks->rows, n, sizeof *leaks->rows, by_label); /* the oldest of a label and class first */
+    leaks->count = 0;
     for (uint32_t k = 0; k < n; k++) {
-        TsiLeakRow* row = &l->rows[k];
+        TsiLeakRow* row = &leaks->rows[k];
         row->old = row->c.age_sec >= old_sec;
         bool same = last != NULL && last->c.class_index == row->c.class_index &&
                     memcmp(last->c.label, row->c.label, sizeof row->c.label) == 0 && last->old == row->old;
         if (same) {
             join(last, row);
         } else {
-            last = &l->rows[l->count++];
+            last = &leaks->rows[leaks->count++];
             *last = *row;
         }
     }
-    sort_by_size(l->rows, l->count);
+    sort_by_size(leaks->rows, leaks->count);
 }
 
-void tsi_leaks_drop(TsiLeaks* l) {
-    tsi_os_drop(l->rows, l->capacity * sizeof *l->rows);
-    memset(l, 0, sizeof *l);
+void tsi_leaks_drop(TsiLeaks* leaks) {
+    tsi_os_drop(leaks->rows, leaks->capacity * sizeof *leaks->rows);
+    memset(leaks, 0, sizeof *leaks);
 }
 
 /* ---- the slow path ---- */
@@ -240,39 +240,39 @@ void tsi_leaks_drop(TsiLeaks* l) {
                    "a recommendation fits its field");
 #include "stats/words.def"
 
-void tsi_slow_path_judge(SlowPathAttribution* s, unsigned warm_share) {
-    uint64_t hits = s->total_slow_path_hits;
+void tsi_slow_path_judge(SlowPathAttribution* slow, unsigned warm_share) {
+    uint64_t hits = slow->total_slow_path_hits;
     const char* advice = tsi_advice_none;
-    s->cache_miss_pct = tsi_ratio(s->cache_miss_count, hits, 100.0);
-    s->epoch_closed_pct = tsi_ratio(s->epoch_closed_count, hits, 100.0);
-    s->partial_null_pct = tsi_ratio(s->partial_null_count, hits, 100.0);
-    s->partial_full_pct = tsi_ratio(s->partial_full_count, hits, 100.0);
-    if (s->epoch_closed_pct > TSI_DOCTOR_PREVAILS) advice = tsi_advice_closed;
-    else if (s->cache_miss_pct > TSI_DOCTOR_PREVAILS && s->class_index == TSI_CLASS_LARGE - 1)
+    slow->cache_miss_pct = tsi_ratio(slow->cache_miss_count, hits, 100.0);
+    slow->epoch_closed_pct = tsi_ratio(slow->epoch_closed_count, hits, 100.0);
+    slow->partial_null_pct = tsi_ratio(slow->partial_null_count, hits, 100.0);
+    slow->partial_full_pct = tsi_ratio(slow->partial_full_count, hits, 100.0);
+    if (slow->epoch_closed_pct > TSI_DOCTOR_PREVAILS) advice = tsi_advice_closed;
+    else if (slow->cache_miss_pct > TSI_DOCTOR_PREVAILS && slow->class_index == TSI_CLASS_LARGE - 1)
         advice = tsi_advice_large;
-    else if (s->cache_miss_pct > TSI_DOCTOR_PREVAILS)
+    else if (slow->cache_miss_pct > TSI_DOCTOR_PREVAILS)
         advice = warm_share >= TSI_DOCTOR_WARM_SHARE ? tsi_advice_warm : tsi_advice_cold;
-    else if (s->partial_null_pct > TSI_DOCTOR_PREVAILS) advice = tsi_advice_null;
-    else if (s->partial_full_pct > TSI_DOCTOR_PREVAILS) advice = tsi_advice_full;
-    (void)snprintf(s->recommendation, sizeof s->recommendation, "%s", advice);
+    else if (slow->partial_null_pct > TSI_DOCTOR_PREVAILS) advice = tsi_advice_null;
+    else if (slow->partial_full_pct > TSI_DOCTOR_PREVAILS) advice = tsi_advice_full;
+    (void)snprintf(slow->recommendation, sizeof slow->recommendation, "%s", advice);
 }
 
 uint32_t tsi_slow_path_take(TsiArena* a, SlowPathAttribution out[TSI_CLASSES]) {
     uint32_t n = 0;
     for (unsigned cls = 1; cls <= TSI_CLASS_LARGE; cls++) {
-        SlabClassStats c;
-        tsi_snapshot_class(a, cls, &c);
-        if (c.slow_path_hits == 0) continue;
-        SlowPathAttribution* s = &out[n++];
-        memset(s, 0, sizeof *s);
-        s->class_index = cls - 1;
-        s->object_size = tsi_class_object_size(a, cls);
-        s->total_slow_path_hits = c.slow_path_hits;
-        s->cache_miss_count = c.slow_path_cache_miss;
-        s->epoch_closed_count = c.slow_path_epoch_closed;
-        s->partial_null_count = c.current_partial_null;
-        s->partial_full_count = c.current_partial_full;
-        tsi_slow_path_judge(s, (unsigned)tsi_ratio(c.empty_slab_recycled, c.new_slab_count, 100.0));
+        SlabClassStats stats;
+        tsi_snapshot_class(a, cls, &stats);
+        if (stats.slow_path_hits == 0) continue;
+        SlowPathAttribution* slow = &out[n++];
+        memset(slow, 0, sizeof *slow);
+        slow->class_index = cls - 1;
+        slow->object_size = tsi_class_object_size(a, cls);
+        slow->total_slow_path_hits = stats.slow_path_hits;
+        slow->cache_miss_count = stats.slow_path_cache_miss;
+        slow->epoch_closed_count = stats.slow_path_epoch_closed;
+        slow->partial_null_count = stats.current_partial_null;
+        slow->partial_full_count = stats.current_partial_full;
+        tsi_slow_path_judge(slow, (unsigned)tsi_ratio(stats.empty_slab_recycled, stats.new_slab_count, 100.0));
     }
     return n;
 }
@@ -289,24 +289,24 @@ typedef struct Walk {
 } Walk;
 
 /* Calls fn for the live objects of a line. Returns false if the caller has had enough. */
-static bool walk_line(Walk* w, TsiPlace at, uint64_t live) {
-    const TsiSpace* s = &w->a->space;
+static bool walk_line(Walk* walk, TsiPlace at, uint64_t live) {
+    const TsiSpace* s = &walk->a->space;
     for (; live != 0; live &= live - 1) {
         at.slot = tsi_ctz64(live);
         size_t bytes = tsi_place_bytes(s, &at);
         unsigned cls = tsi_class_is_region(at.cls) ? tsi_class_of(bytes) : at.cls;
         if (bytes == 0 || cls == 0) continue; /* began this instant */
-        w->calls++;
-        SlabLiveObject object = {tsi_object_at(w->a, &at), tsi_object_bytes(w->a, &at), cls - 1};
-        if (!w->fn(&object, w->ctx)) return false;
+        walk->calls++;
+        SlabLiveObject object = {tsi_object_at(walk->a, &at), tsi_object_bytes(walk->a, &at), cls - 1};
+        if (!walk->fn(&object, walk->ctx)) return false;
     }
     return true;
 }
 
 static void walk_slab(const TsiSlabView* view, void* ctx) {
-    Walk* w = ctx;
-    const TsiSpace* s = &w->a->space;
-    if (w->stop || view->ref != w->ref) return;
+    Walk* walk = ctx;
+    const TsiSpace* s = &walk->a->space;
+    if (walk->stop || view->ref != walk->ref) return;
     const TsiClass* shape = &s->classes->c[view->cls];
     for (uint32_t i = 0, first = tsi_first_line(shape, view->slab_id); i < 1u << shape->lines_log2; i++) {
         uint64_t live = tsi_line_live(s, view->cls, first + i);
@@ -314,13 +314,13 @@ static void walk_slab(const TsiSlabView* view, void* ctx) {
         uint64_t tag = tsi_load_seq(&tsi_slab(s, view->slab_id)->tag);
         if (live == 0) continue;
         if (tsi_tag_seq(tag) != view->seq) return;
-        w->stop = !walk_line(w, (TsiPlace){first + i, view->slab_id, view->cls, 0}, live);
-        if (w->stop) return;
+        walk->stop = !walk_line(walk, (TsiPlace){first + i, view->slab_id, view->cls, 0}, live);
+        if (walk->stop) return;
     }
 }
 
 uint64_t tsi_walk(TsiArena* a, TsiRef ref, bool (*fn)(const SlabLiveObject*, void*), void* ctx) {
-    Walk w = {.a = a, .ref = ref, .fn = fn, .ctx = ctx};
-    if (ref != 0 && fn != NULL) tsi_snapshot_slabs(a, walk_slab, &w);
-    return w.calls;
+    Walk walk = {.a = a, .ref = ref, .fn = fn, .ctx = ctx};
+    if (ref != 0 && fn != NULL) tsi_snapshot_slabs(a, walk_slab, &walk);
+    return walk.calls;
 }

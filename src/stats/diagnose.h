@@ -33,12 +33,12 @@ typedef struct TsiLeaks {
 bool tsi_leaks_take(TsiArena* a, uint32_t threshold_sec, TsiLeaks* out);
 /* Joins the rows of phases with one label, for each class: sums, and era, id and age of the oldest. Rows of at least
  * old_sec stay apart from younger ones and come first. */
-void tsi_leaks_by_label(TsiLeaks* l, uint32_t old_sec);
+void tsi_leaks_by_label(TsiLeaks* leaks, uint32_t old_sec);
 /* Gives the rows back. */
-void tsi_leaks_drop(TsiLeaks* l);
+void tsi_leaks_drop(TsiLeaks* leaks);
 
 /* Sets shares and recommendation from the counts in *s; `warm_share`: percent of the slabs taken that were warm. */
-void tsi_slow_path_judge(SlowPathAttribution* s, unsigned warm_share);
+void tsi_slow_path_judge(SlowPathAttribution* slow, unsigned warm_share);
 /* Fills a row for each class with hits. Returns their number. [any thread] */
 uint32_t tsi_slow_path_take(TsiArena* a, SlowPathAttribution out[TSI_CLASSES]);
 

@@ -42,7 +42,9 @@ static bool label_leaks(const SlabLabelStats* stats, unsigned leak_sec) {
     return stats->unexpected_draining_objects != 0 && stats->oldest_unexpected_ns / 1000000000u >= leak_sec;
 }
 
-static bool label_expects(const SlabLabelStats* l) { return (l->expected_objects | l->expected_bytes) != 0; }
+static bool label_expects(const SlabLabelStats* stats) {
+    return (stats->expected_objects | stats->expected_bytes) != 0;
+}
 
 /* Writes a label's escaped objects, those that drain now and the expected ones. */
 static void put_escapes(TsiText* text, const SlabLabelStats* stats) {
@@ -91,15 +93,15 @@ static void put_young(TsiText* text, const LeakSum* young) {
                   tsi_word_label(most->label).at, cls);
 }
 
-static void section_leaks(TsiText* text, const TsiReport* report, const TsiLeaks* l, unsigned leak_sec) {
+static void section_leaks(TsiText* text, const TsiReport* report, const TsiLeaks* leaks, unsigned leak_sec) {
     char which[64] = "";
     LeakSum old = {0, 0, 0, NULL}, young = old;
-    for (uint32_t n = 0; n < l->count; n++) {
-        const TsiLeakRow* row = &l->rows[n];
-        LeakSum* s = row->c.age_sec >= leak_sec ? &old : &young;
-        if (s->rows++ == 0) s->first = row;
-        s->objects += row->c.alloc_count;
-        s->bytes += row->c.estimated_rss_bytes;
+    for (uint32_t n = 0; n < leaks->count; n++) {
+        const TsiLeakRow* row = &leaks->rows[n];
+        LeakSum* sum = row->c.age_sec >= leak_sec ? &old : &young;
+        if (sum->rows++ == 0) sum->first = row;
+        sum->objects += row->c.alloc_count;
+        sum->bytes += row->c.estimated_rss_bytes;
     }
 
     unsigned leaking = 0; /* labels: they know, whatever the walk has seen */
@@ -111,8 +113,8 @@ static void section_leaks(TsiText* text, const TsiReport* report, const TsiLeaks
                       tsi_word_bytes(old.bytes).at, which);
 
     unsigned shown = 0;
-    for (uint32_t n = 0; n < l->count && shown < TSI_DOCTOR_ROWS; n++)
-        if (l->rows[n].c.age_sec >= leak_sec) put_leak(text, ++shown, &l->rows[n]);
+    for (uint32_t n = 0; n < leaks->count && shown < TSI_DOCTOR_ROWS; n++)
+        if (leaks->rows[n].c.age_sec >= leak_sec) put_leak(text, ++shown, &leaks->rows[n]);
     if (old.rows > shown) tsi_text_line(text, "and %u smaller ones.", old.rows - shown);
 
     unsigned told = 0;
@@ -126,24 +128,24 @@ static void section_leaks(TsiText* text, const TsiReport* report, const TsiLeaks
 
 /* ---- slow path ---- */
 
-static void put_slow(TsiText* text, const SlowPathAttribution* s) {
-    tsi_text_line(text, tsi_say_slow_class, tsi_word_class(s->class_index, s->object_size).at,
-                  (Num)s->total_slow_path_hits, s->cache_miss_pct, s->epoch_closed_pct, s->partial_null_pct,
-                  s->partial_full_pct);
-    if (s->total_slow_path_hits < TSI_DOCTOR_FEW_HITS) return;
-    if (s->epoch_closed_pct > TSI_DOCTOR_PREVAILS) tsi_text_action(text, "%s", s->recommendation);
-    else tsi_text_line(text, "   %s", s->recommendation);
+static void put_slow(TsiText* text, const SlowPathAttribution* slow) {
+    tsi_text_line(text, tsi_say_slow_class, tsi_word_class(slow->class_index, slow->object_size).at,
+                  (Num)slow->total_slow_path_hits, slow->cache_miss_pct, slow->epoch_closed_pct, slow->partial_null_pct,
+                  slow->partial_full_pct);
+    if (slow->total_slow_path_hits < TSI_DOCTOR_FEW_HITS) return;
+    if (slow->epoch_closed_pct > TSI_DOCTOR_PREVAILS) tsi_text_action(text, "%s", slow->recommendation);
+    else tsi_text_line(text, "   %s", slow->recommendation);
 }
 
 /* Returns the class with most hits among those below `last` (and after it, if equal). */
 static const SlowPathAttribution* next_most(const TsiDoctorView* view, const SlowPathAttribution* last) {
     const SlowPathAttribution* best = NULL;
     for (uint32_t n = 0; n < view->slow_count; n++) {
-        const SlowPathAttribution* s = &view->slow[n];
-        uint64_t hits = s->total_slow_path_hits;
-        if (last != NULL && (hits > last->total_slow_path_hits || (hits == last->total_slow_path_hits && s <= last)))
+        const SlowPathAttribution* slow = &view->slow[n];
+        uint64_t hits = slow->total_slow_path_hits;
+        if (last != NULL && (hits > last->total_slow_path_hits || (hits == last->total_slow_path_hits && slow <= last)))
             continue;
-        if (best == NULL || hits > best->total_slow_path_hits) best = s;
+        if (best == NULL || hits > best->total_slow_path_hits) best = slow;
     }
     return best;
 }
@@ -159,9 +161,9 @@ static void section_slow(TsiText* text, const TsiDoctorView* view) {
     }
     tsi_text_head(text, 2, tsi_say_slow, (Num)hits, view->slow_count);
     unsigned shown = 0;
-    for (const SlowPathAttribution* s = next_most(view, NULL); s != NULL && shown < TSI_DOCTOR_ROWS;
-         s = next_most(view, s), shown++)
-        put_slow(text, s);
+    for (const SlowPathAttribution* slow = next_most(view, NULL); slow != NULL && shown < TSI_DOCTOR_ROWS;
+         slow = next_most(view, slow), shown++)
+        put_slow(text, slow);
     if (view->slow_count > shown) tsi_text_line(text, tsi_say_slow_more, view->slow_count - shown);
 }
 
@@ -176,28 +178,30 @@ typedef struct Close {
 /* Returns the close whose last row is end - 1, and moves *end to its first row. */
 static Close close_before(const TsiDoctorView* view, uint32_t* end) {
     const EpochReclamation* last = &view->closes[*end - 1];
-    Close c = {last, 0, 0, false};
+    Close close = {last, 0, 0, false};
     while (*end != 0) {
-        const EpochReclamation* r = &view->closes[*end - 1];
-        if (r->epoch_era != last->epoch_era || r->rss_before != last->rss_before || r->rss_after != last->rss_after)
+        const EpochReclamation* row = &view->closes[*end - 1];
+        if (row->epoch_era != last->epoch_era || row->rss_before != last->rss_before ||
+            row->rss_after != last->rss_after)
             break;
-        c.row = r;
-        c.slabs += r->slabs_recycled;
-        c.bytes += r->bytes_madvised;
+        close.row = row;
+        close.slabs += row->slabs_recycled;
+        close.bytes += row->bytes_madvised;
         --*end;
     }
-    c.kept = c.bytes >= TSI_DOCTOR_KEPT_MIN_BYTES && last->rss_delta < (int64_t)(c.bytes / TSI_DOCTOR_KEPT_SHARE);
-    return c;
+    close.kept =
+        close.bytes >= TSI_DOCTOR_KEPT_MIN_BYTES && last->rss_delta < (int64_t)(close.bytes / TSI_DOCTOR_KEPT_SHARE);
+    return close;
 }
 
-static void put_close(TsiText* text, const Close* c) {
-    int64_t fell = c->row->rss_delta;
+static void put_close(TsiText* text, const Close* close) {
+    int64_t fell = close->row->rss_delta;
     tsi_text_put(text, "   ");
-    tsi_text_put(text, tsi_say_close_of, tsi_word_label(c->row->label).at, (Num)c->row->epoch_era);
-    tsi_text_put(text, "%llu slabs back, ", (Num)c->slabs);
-    tsi_text_put(text, tsi_say_close, tsi_word_bytes(c->bytes).at, tsi_word_bytes(c->row->rss_before).at,
-                 tsi_word_bytes(c->row->rss_after).at, fell < 0 ? tsi_say_close_rose : tsi_say_close_fell,
-                 tsi_word_bytes(fell < 0 ? (uint64_t)-fell : (uint64_t)fell).at, c->kept ? tsi_say_close_kept : "");
+    tsi_text_put(text, tsi_say_close_of, tsi_word_label(close->row->label).at, (Num)close->row->epoch_era);
+    tsi_text_put(text, "%llu slabs back, ", (Num)close->slabs);
+    tsi_text_put(text, tsi_say_close, tsi_word_bytes(close->bytes).at, tsi_word_bytes(close->row->rss_before).at,
+                 tsi_word_bytes(close->row->rss_after).at, fell < 0 ? tsi_say_close_rose : tsi_say_close_fell,
+                 tsi_word_bytes(fell < 0 ? (uint64_t)-fell : (uint64_t)fell).at, close->kept ? tsi_say_close_kept : "");
     tsi_text_put(text, "\n");
 }
 
@@ -219,8 +223,8 @@ static void section_reclamation(TsiText* text, const TsiDoctorView* view) {
                   closes == 0 ? tsi_say_closes_none : tsi_say_closes_some);
     unsigned shown = 0;
     for (uint32_t end = view->close_count; end != 0 && shown < TSI_DOCTOR_CLOSES; shown++) {
-        Close c = close_before(view, &end);
-        put_close(text, &c);
+        Close close = close_before(view, &end);
+        put_close(text, &close);
     }
     tsi_text_line(text, tsi_say_warm, tsi_word_bytes(stats->warm_bytes).at, tsi_word_bytes(stats->warm_budget_bytes).at,
                   tsi_word_bytes(stats->warm_regretted_bytes).at);
@@ -254,42 +258,44 @@ TsiVerdict tsi_sampling_verdict(uint64_t wait, uint64_t cpu, uint64_t locks) {
 }
 
 /* Returns the time asleep, waiting for locks: neither work nor waiting for a processor (observe/sample.h). */
-static uint64_t slept(const ThreadStats* s) {
-    uint64_t other = s->alloc_cpu_ns_sum + s->alloc_wait_ns_sum;
-    return s->alloc_wall_ns_sum > other ? s->alloc_wall_ns_sum - other : 0;
+static uint64_t slept(const ThreadStats* stats) {
+    uint64_t other = stats->alloc_cpu_ns_sum + stats->alloc_wait_ns_sum;
+    return stats->alloc_wall_ns_sum > other ? stats->alloc_wall_ns_sum - other : 0;
 }
 
-static void put_verdict(TsiText* text, const ThreadStats* s) {
-    uint64_t locks = slept(s);
-    if (s->alloc_wait_ns_sum + s->alloc_cpu_ns_sum + locks == 0) {
+static void put_verdict(TsiText* text, const ThreadStats* stats) {
+    uint64_t locks = slept(stats);
+    if (stats->alloc_wait_ns_sum + stats->alloc_cpu_ns_sum + locks == 0) {
         tsi_text_line(text, tsi_say_verdict_none);
         return;
     }
-    TsiVerdict v = tsi_sampling_verdict(s->alloc_wait_ns_sum, s->alloc_cpu_ns_sum, locks);
+    TsiVerdict v = tsi_sampling_verdict(stats->alloc_wait_ns_sum, stats->alloc_cpu_ns_sum, locks);
     tsi_text_line(text, tsi_say_verdict, verdict_words[v]);
-    if (s->alloc_samples < TSI_DOCTOR_FEW_SAMPLES) return;
+    if (stats->alloc_samples < TSI_DOCTOR_FEW_SAMPLES) return;
     if (v == TSI_VERDICT_LOCKS) tsi_text_action(text, tsi_say_verdict_locks);
     if (v == TSI_VERDICT_SCHEDULER) tsi_text_action(text, tsi_say_verdict_scheduler);
     if (v == TSI_VERDICT_HYPERVISOR) tsi_text_action(text, tsi_say_verdict_hypervisor);
 }
 
-static void section_sampling(TsiText* text, const SlabSamplingStats* s) {
-    const ThreadStats* a = &s->sum;
-    if (s->period == 0) {
+static void section_sampling(TsiText* text, const SlabSamplingStats* sampling) {
+    const ThreadStats* stats = &sampling->sum;
+    if (sampling->period == 0) {
         tsi_text_head(text, 4, tsi_say_sampling_off);
         return;
     }
-    if (a->alloc_samples == 0) {
-        tsi_text_head(text, 4, tsi_say_sampling_none, s->period);
+    if (stats->alloc_samples == 0) {
+        tsi_text_head(text, 4, tsi_say_sampling_none, sampling->period);
         return;
     }
-    Num n = a->alloc_samples;
-    tsi_text_head(text, 4, tsi_say_sampling, n, s->period, a->alloc_wall_ns_sum / n, a->alloc_cpu_ns_sum / n,
-                  a->alloc_wait_ns_sum / n, slept(a) / n, (Num)a->alloc_wall_ns_max, (Num)s->dropped);
-    put_verdict(text, a);
-    if (s->lock_samples != 0)
-        tsi_text_line(text, tsi_say_sampled_locks, (Num)s->lock_samples, (Num)(s->lock_wait_ns_sum / s->lock_samples),
-                      (Num)s->lock_wait_ns_max, (Num)(s->lock_hold_ns_sum / s->lock_samples), (Num)s->lock_hold_ns_max);
+    Num n = stats->alloc_samples;
+    tsi_text_head(text, 4, tsi_say_sampling, n, sampling->period, stats->alloc_wall_ns_sum / n,
+                  stats->alloc_cpu_ns_sum / n, stats->alloc_wait_ns_sum / n, slept(stats) / n,
+                  (Num)stats->alloc_wall_ns_max, (Num)sampling->dropped);
+    put_verdict(text, stats);
+    if (sampling->lock_samples != 0)
+        tsi_text_line(text, tsi_say_sampled_locks, (Num)sampling->lock_samples,
+                      (Num)(sampling->lock_wait_ns_sum / sampling->lock_samples), (Num)sampling->lock_wait_ns_max,
+                      (Num)(sampling->lock_hold_ns_sum / sampling->lock_samples), (Num)sampling->lock_hold_ns_max);
 }
 
 /* ---- locks and retries ---- */
@@ -375,10 +381,10 @@ static void put_refused(char* to, size_t n, const TsiReport* report) {
 }
 
 static void section_refusals(TsiText* text, const TsiReport* report) {
-    const SlabRefusals* r = &report->refusals;
+    const SlabRefusals* refusals = &report->refusals;
     unsigned kinds = 0;
     for (size_t n = 0; n < sizeof causes / sizeof causes[0]; n++) {
-        uint64_t count = *(const uint64_t*)(const void*)((const char*)r + causes[n].offset);
+        uint64_t count = *(const uint64_t*)(const void*)((const char*)refusals + causes[n].offset);
         if (count == 0) continue;
         if (kinds++ == 0) tsi_text_head(text, 6, tsi_say_refusals);
         char under[sizeof(TsiWord) + sizeof tsi_say_refused_most + 20] = "";
@@ -386,8 +392,8 @@ static void section_refusals(TsiText* text, const TsiReport* report) {
         tsi_text_action(text, tsi_say_refusal, causes[n].name, (Num)count, causes[n].advice, under);
     }
     if (kinds == 0) tsi_text_head(text, 6, tsi_say_refusals_none);
-    if (r->retired_slabs != 0) tsi_text_line(text, tsi_say_retired, (Num)r->retired_slabs);
-    if (r->bad_environment != 0) tsi_text_action(text, tsi_say_bad_environment, (Num)r->bad_environment);
+    if (refusals->retired_slabs != 0) tsi_text_line(text, tsi_say_retired, (Num)refusals->retired_slabs);
+    if (refusals->bad_environment != 0) tsi_text_action(text, tsi_say_bad_environment, (Num)refusals->bad_environment);
 }
 
 /* ---- labels ---- */
@@ -459,11 +465,11 @@ static bool label_grows(const SlabLabelStats* stats) {
 }
 
 /* Writes the rest of the limit that is reached first, and when, as the end of a sentence; empty if none is near. */
-static void put_left(char* out, size_t bytes, const SlabGlobalStats* stats, const SlabLabelStats* l) {
-    bool budget = l->limit_ns != 0 && (stats->limit_ns == 0 || l->limit_ns < stats->limit_ns);
-    uint64_t limit = budget ? l->limit_bytes : stats->limit_bytes,
-             used = budget ? l->limit_used_bytes : stats->limit_used_bytes;
-    uint64_t ns = budget ? l->limit_ns : stats->limit_ns;
+static void put_left(char* out, size_t bytes, const SlabGlobalStats* stats, const SlabLabelStats* figures) {
+    bool budget = figures->limit_ns != 0 && (stats->limit_ns == 0 || figures->limit_ns < stats->limit_ns);
+    uint64_t limit = budget ? figures->limit_bytes : stats->limit_bytes,
+             used = budget ? figures->limit_used_bytes : stats->limit_used_bytes;
+    uint64_t ns = budget ? figures->limit_ns : stats->limit_ns;
     if (ns == 0 || ns / 1000000000u >= TSI_DOCTOR_LEFT_TOLD) return;
     (void)snprintf(out, bytes, tsi_say_grows_left, tsi_word_bytes(limit > used ? limit - used : 0).at,
                    budget ? tsi_say_grows_budget : stats->limit_name, (Num)(ns / 1000000000u));
@@ -497,10 +503,11 @@ static void put_limits(TsiText* text, const TsiReport* report) {
                         (Num)(stats->limit_ns / 1000000000u), who);
     else if (stats->limit_bytes != 0) tsi_text_line(text, tsi_say_limit, stats->limit_name, limit.at, used.at);
     for (uint32_t n = 0; n < report->label_count; n++) {
-        const SlabLabelStats* l = &report->labels[n];
-        if (is_soon(l->limit_ns))
-            tsi_text_action(text, tsi_say_budget_soon, tsi_word_label(l->label).at, tsi_word_bytes(l->limit_bytes).at,
-                            tsi_word_bytes(l->limit_used_bytes).at, (Num)(l->limit_ns / 1000000000u));
+        const SlabLabelStats* figures = &report->labels[n];
+        if (is_soon(figures->limit_ns))
+            tsi_text_action(text, tsi_say_budget_soon, tsi_word_label(figures->label).at,
+                            tsi_word_bytes(figures->limit_bytes).at, tsi_word_bytes(figures->limit_used_bytes).at,
+                            (Num)(figures->limit_ns / 1000000000u));
     }
 }
 
@@ -520,9 +527,9 @@ static void put_pace(TsiText* text, const SlabGlobalStats* stats) {
                   word_pace(stats->committed_pace_100s).at, word_pace(stats->committed_pace_ever).at);
 }
 
-static bool open_holds_much(const TsiReport* report, const SlabPhaseStats* p) {
-    uint64_t bytes = p->committed_bytes;
-    return p->state == EPOCH_ACTIVE && bytes >= TSI_DOCTOR_OPEN_LEAST &&
+static bool open_holds_much(const TsiReport* report, const SlabPhaseStats* phase) {
+    uint64_t bytes = phase->committed_bytes;
+    return phase->state == EPOCH_ACTIVE && bytes >= TSI_DOCTOR_OPEN_LEAST &&
            bytes >= report->global.committed_bytes / 100 * TSI_DOCTOR_OPEN_SHARE;
 }
 
@@ -532,12 +539,13 @@ static void put_open(TsiText* text, const TsiReport* report) {
     for (unsigned shown = 0; shown < TSI_DOCTOR_OPEN_SHOWN; shown++) {
         const SlabPhaseStats* most = NULL;
         for (uint32_t n = 0; n < report->phase_count; n++) {
-            const SlabPhaseStats* p = &report->phases[n];
-            bool told = p->committed_bytes > last || (p->committed_bytes == last && p->epoch_era <= last_era);
-            if (told || !open_holds_much(report, p)) continue;
-            bool more = most == NULL || p->committed_bytes > most->committed_bytes ||
-                        (p->committed_bytes == most->committed_bytes && p->epoch_era < most->epoch_era);
-            if (more) most = p;
+            const SlabPhaseStats* phase = &report->phases[n];
+            bool told =
+                phase->committed_bytes > last || (phase->committed_bytes == last && phase->epoch_era <= last_era);
+            if (told || !open_holds_much(report, phase)) continue;
+            bool more = most == NULL || phase->committed_bytes > most->committed_bytes ||
+                        (phase->committed_bytes == most->committed_bytes && phase->epoch_era < most->epoch_era);
+            if (more) most = phase;
         }
         if (most == NULL) return;
         last = most->committed_bytes;
@@ -567,14 +575,15 @@ static void section_growth(TsiText* text, const TsiReport* report) {
 
 /* ---- segment ---- */
 
-static void section_segment(TsiText* text, const TsiSegmentHealth* h) {
-    if (!h->asked) return;
-    tsi_text_head(text, 9, "Segment: published %llu times, %llu attempts failed.", (Num)h->publications,
-                  (Num)h->failures);
-    if (h->publications == 0 && h->what != NULL)
-        tsi_text_action(text, "other processes cannot watch this allocator: %s: error %d (errno)", h->what, h->error);
-    else if (h->failures != 0 && h->what != NULL)
-        tsi_text_line(text, "The last failure of the process: %s: error %d (errno).", h->what, h->error);
+static void section_segment(TsiText* text, const TsiSegmentHealth* health) {
+    if (!health->asked) return;
+    tsi_text_head(text, 9, "Segment: published %llu times, %llu attempts failed.", (Num)health->publications,
+                  (Num)health->failures);
+    if (health->publications == 0 && health->what != NULL)
+        tsi_text_action(text, "other processes cannot watch this allocator: %s: error %d (errno)", health->what,
+                        health->error);
+    else if (health->failures != 0 && health->what != NULL)
+        tsi_text_line(text, "The last failure of the process: %s: error %d (errno).", health->what, health->error);
 }
 
 /* ---- all of it ---- */

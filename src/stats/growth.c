@@ -8,20 +8,20 @@ static const uint64_t most_ns[TSI_GROWTHS] = {[TSI_GROWTH_SHORT] = 10000000000u,
 unsigned tsi_growth_turn(TsiStretch stretches[TSI_GROWTHS], uint64_t age_ns, uint64_t now, uint64_t live) {
     unsigned turned = 0;
     for (unsigned which = 0; which < TSI_GROWTHS; which++) {
-        TsiStretch* s = &stretches[which];
+        TsiStretch* stretch = &stretches[which];
         uint64_t length = age_ns / 8 < most_ns[which] ? age_ns / 8 : most_ns[which];
         if (length < TSI_GROWTH_LEAST_NS) length = TSI_GROWTH_LEAST_NS;
-        bool due = s->begun_ns == 0 ? live != 0 : now > s->begun_ns && now - s->begun_ns >= length;
+        bool due = stretch->begun_ns == 0 ? live != 0 : now > stretch->begun_ns && now - stretch->begun_ns >= length;
         if (due) {
-            s->older_ns = s->before_ns;
-            s->before_ns = s->begun_ns;
-            s->begun_ns = now;
-            s->readings_before = s->readings;
-            s->readings = 0;
+            stretch->older_ns = stretch->before_ns;
+            stretch->before_ns = stretch->begun_ns;
+            stretch->begun_ns = now;
+            stretch->readings_before = stretch->readings;
+            stretch->readings = 0;
             turned |= 1u << which;
         }
-        s->readings++;
-        tsi_growth_note(&s->all, which, turned, live);
+        stretch->readings++;
+        tsi_growth_note(&stretch->all, which, turned, live);
     }
     return turned;
 }
@@ -32,9 +32,10 @@ void tsi_growth_note(TsiFloor* floor, unsigned which, unsigned turned, uint64_t 
 }
 
 /* Returns the growth by the stretch of one length. */
-static TsiGrown told(const TsiStretch* s, const TsiFloor* floor, uint64_t now, uint64_t live) {
-    bool few = s->readings * 2 < s->readings_before;
-    uint64_t from_ns = few ? s->older_ns : s->before_ns, to_ns = few ? s->before_ns : s->begun_ns;
+static TsiGrown told(const TsiStretch* stretch, const TsiFloor* floor, uint64_t now, uint64_t live) {
+    bool few = stretch->readings * 2 < stretch->readings_before;
+    uint64_t from_ns = few ? stretch->older_ns : stretch->before_ns,
+             to_ns = few ? stretch->before_ns : stretch->begun_ns;
     uint64_t from = few ? floor->older : floor->before, to = few ? floor->before : floor->now;
     if (from_ns == 0) return (TsiGrown){0, 0, 0};
     bool goes_on = live > to || now - to_ns < (to_ns - from_ns) / 4;
@@ -59,20 +60,20 @@ TsiGrown tsi_growth_held(TsiGrown grown, double live, double committed, double m
 }
 
 TsiLimit tsi_growth_limit(uint64_t bytes, uint64_t used, const TsiGrown* grown, uint64_t age_ns) {
-    TsiLimit l = {bytes, used, 0};
+    TsiLimit limit = {bytes, used, 0};
     double per_second = grown->per_second;
     if (bytes == 0) return (TsiLimit){0, 0, 0};
     if (grown->ns == 0 && used >= bytes / 2 && age_ns != 0) per_second = (double)used * 1e9 / (double)age_ns;
-    if (per_second <= 0) return l;
+    if (per_second <= 0) return limit;
     double ns = used < bytes ? (double)(bytes - used) / per_second * 1e9 : 0;
-    if (ns < (double)TSI_GROWTH_YEAR_NS) l.ns = ns < 1 ? 1 : (uint64_t)ns;
-    return l;
+    if (ns < (double)TSI_GROWTH_YEAR_NS) limit.ns = ns < 1 ? 1 : (uint64_t)ns;
+    return limit;
 }
 
-bool tsi_growth_is_nearer(const TsiLimit* l, const TsiLimit* than) {
-    if (l->bytes == 0 || than->bytes == 0) return than->bytes == 0 && l->bytes != 0;
-    if ((l->ns | than->ns) != 0) return l->ns != 0 && (than->ns == 0 || l->ns < than->ns);
-    return (double)l->used / (double)l->bytes > (double)than->used / (double)than->bytes;
+bool tsi_growth_is_nearer(const TsiLimit* limit, const TsiLimit* than) {
+    if (limit->bytes == 0 || than->bytes == 0) return than->bytes == 0 && limit->bytes != 0;
+    if ((limit->ns | than->ns) != 0) return limit->ns != 0 && (than->ns == 0 || limit->ns < than->ns);
+    return (double)limit->used / (double)limit->bytes > (double)than->used / (double)than->bytes;
 }
 
 /* Sets *limit to the nearest limit on the bytes of epochs. `kept`: bytes kept warm, for no epoch. Returns its name. */
@@ -104,12 +105,12 @@ void tsi_growth_tell_locked(TsiArena* a, uint64_t now, SlabGlobalStats* stats) {
     double all = stats->pace_100s_ns != 0 ? (double)used * 1e9 / (double)stats->pace_100s_ns : most;
     if (all < most) most = all;
     TsiGrown held = tsi_growth_held(grown, stats->live_pace_10s, stats->committed_pace_10s, most);
-    TsiLimit l = tsi_growth_limit(limit, used, &held, now - a->born_ns);
+    TsiLimit bound = tsi_growth_limit(limit, used, &held, now - a->born_ns);
     memcpy(stats->limit_name, name, strlen(name) + 1);
     stats->max_bytes = a->options.max_bytes;
-    stats->limit_bytes = l.bytes;
-    stats->limit_used_bytes = l.used;
-    stats->limit_ns = l.ns;
+    stats->limit_bytes = bound.bytes;
+    stats->limit_used_bytes = bound.used;
+    stats->limit_ns = bound.ns;
     stats->growth_bytes = grown.bytes;
     stats->growth_ns = grown.ns;
     stats->growth_per_second = grown.per_second;

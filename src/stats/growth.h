@@ -48,8 +48,8 @@ TsiGrown tsi_growth_told(const TsiStretch stretches[TSI_GROWTHS], const TsiFloor
 TsiGrown tsi_growth_held(TsiGrown grown, double live, double committed, double most);
 /* Returns the time to a limit. `age_ns`: of what grows, used by the first reading, see above. */
 TsiLimit tsi_growth_limit(uint64_t bytes, uint64_t used, const TsiGrown* grown, uint64_t age_ns);
-/* Returns true if `l` is reached before `than`, or has more of it used when neither is in sight. */
-bool tsi_growth_is_nearer(const TsiLimit* l, const TsiLimit* than);
+/* Returns true if `limit` is reached before `than`, or has more of it used when neither is in sight. */
+bool tsi_growth_is_nearer(const TsiLimit* limit, const TsiLimit* than);
 /* Fills growth and limit of the allocator from its other figures, paces included. [labels' lock] */
 void tsi_growth_tell_locked(TsiArena* a, uint64_t now, SlabGlobalStats* stats);
 

@@ -139,14 +139,14 @@ static void write_list(TsiOut* out, const Subject* of, TsiSection section) {
 }
 
 static void write_section(TsiOut* out, bool* comma, const Subject* of, TsiSection section) {
-    const TsiSectionInfo* s = &tsi_sections[section];
+    const TsiSectionInfo* info = &tsi_sections[section];
     const char* row = tsi_report_rows(of->all, section).first;
-    if (s->form == SLAB_SEGMENT_TOP) {
+    if (info->form == SLAB_SEGMENT_TOP) {
         write_members(out, comma, of, section, row);
         return;
     }
-    write_key(out, comma, s->key, strlen(s->key));
-    if (s->form == SLAB_SEGMENT_ARRAY) write_list(out, of, section);
+    write_key(out, comma, info->key, strlen(info->key));
+    if (info->form == SLAB_SEGMENT_ARRAY) write_list(out, of, section);
     else write_row(out, of, section, row, NULL);
     tsi_out_char(out, '\n');
 }
@@ -158,7 +158,9 @@ static void write_document(TsiOut* out, const Subject* of) {
     for (unsigned i = 0; i < TSI_SECTIONS && out->ok; i++) write_section(out, &comma, of, (TsiSection)i);
 }
 
-bool tsi_report_json(const TsiReport* r, TsiWriteFn write, void* ctx) { return tsi_reports_json(r, 1, write, ctx); }
+bool tsi_report_json(const TsiReport* report, TsiWriteFn write, void* ctx) {
+    return tsi_reports_json(report, 1, write, ctx);
+}
 
 bool tsi_reports_json(const TsiReport* reports, unsigned count, TsiWriteFn write, void* ctx) {
     TsiOut out;

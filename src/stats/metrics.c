@@ -16,32 +16,36 @@ static TsiValue DOCUMENT_version(const TsiReport* report) {
     return (TsiValue){.s = VERSION_TEXT(TSLAB_VERSION_MAJOR, TSLAB_VERSION_MINOR, TSLAB_VERSION_PATCH)};
 }
 
-static TsiValue CLASS_lock_acquisitions(const SlabClassStats* c) {
-    return (TsiValue){.u = sum(c->lock_fast_acquire, c->lock_contended)};
+static TsiValue CLASS_lock_acquisitions(const SlabClassStats* stats) {
+    return (TsiValue){.u = sum(stats->lock_fast_acquire, stats->lock_contended)};
 }
-static TsiValue CLASS_lock_contention_pct(const SlabClassStats* c) {
-    return (TsiValue){.f = tsi_ratio(c->lock_contended, CLASS_lock_acquisitions(c).u, 100.0)};
+static TsiValue CLASS_lock_contention_pct(const SlabClassStats* stats) {
+    return (TsiValue){.f = tsi_ratio(stats->lock_contended, CLASS_lock_acquisitions(stats).u, 100.0)};
 }
-static TsiValue CLASS_cas_retry_rate(const SlabClassStats* c) {
-    return (TsiValue){.f = tsi_ratio(c->bitmap_alloc_cas_retries, c->bitmap_alloc_attempts, 1.0)};
+static TsiValue CLASS_cas_retry_rate(const SlabClassStats* stats) {
+    return (TsiValue){.f = tsi_ratio(stats->bitmap_alloc_cas_retries, stats->bitmap_alloc_attempts, 1.0)};
 }
-static TsiValue EPOCH_rss_bytes(const TsiEpochRow* e) { return (TsiValue){.u = e->estimated_rss_bytes}; }
+static TsiValue EPOCH_rss_bytes(const TsiEpochRow* row) { return (TsiValue){.u = row->estimated_rss_bytes}; }
 
-static TsiValue PHASE_draining_age_ns(const SlabPhaseStats* p) {
-    return (TsiValue){.u = p->state == EPOCH_CLOSING ? p->age_ns : 0};
+static TsiValue PHASE_draining_age_ns(const SlabPhaseStats* phase) {
+    return (TsiValue){.u = phase->state == EPOCH_CLOSING ? phase->age_ns : 0};
 }
-static TsiValue PHASE_draining_bytes(const SlabPhaseStats* p) {
-    return (TsiValue){.u = p->state == EPOCH_CLOSING ? p->committed_bytes : 0};
+static TsiValue PHASE_draining_bytes(const SlabPhaseStats* phase) {
+    return (TsiValue){.u = phase->state == EPOCH_CLOSING ? phase->committed_bytes : 0};
 }
 
 static TsiValue left(uint64_t limit, uint64_t used) { return (TsiValue){.u = limit > used ? limit - used : 0}; }
-static TsiValue GLOBAL_limit_left_bytes(const SlabGlobalStats* g) { return left(g->limit_bytes, g->limit_used_bytes); }
-static TsiValue LABEL_limit_left_bytes(const SlabLabelStats* l) { return left(l->limit_bytes, l->limit_used_bytes); }
+static TsiValue GLOBAL_limit_left_bytes(const SlabGlobalStats* stats) {
+    return left(stats->limit_bytes, stats->limit_used_bytes);
+}
+static TsiValue LABEL_limit_left_bytes(const SlabLabelStats* stats) {
+    return left(stats->limit_bytes, stats->limit_used_bytes);
+}
 
-static TsiValue SAMPLING_enabled(const SlabSamplingStats* s) { return (TsiValue){.u = s->period != 0}; }
-#define MEAN(key, total, count)                                     \
-    static TsiValue SAMPLING_##key(const SlabSamplingStats* s) {    \
-        return (TsiValue){.f = tsi_ratio(s->total, s->count, 1.0)}; \
+static TsiValue SAMPLING_enabled(const SlabSamplingStats* sampling) { return (TsiValue){.u = sampling->period != 0}; }
+#define MEAN(key, total, count)                                                   \
+    static TsiValue SAMPLING_##key(const SlabSamplingStats* sampling) {           \
+        return (TsiValue){.f = tsi_ratio(sampling->total, sampling->count, 1.0)}; \
     }
 MEAN(avg_wall_ns, sum.alloc_wall_ns_sum, sum.alloc_samples)
 MEAN(avg_cpu_ns, sum.alloc_cpu_ns_sum, sum.alloc_samples)
@@ -144,11 +148,11 @@ const char* tsi_metric_family_help(const TsiMetric* metric) {
 }
 
 TsiRows tsi_report_rows(const TsiReport* report, TsiSection section) {
-    const TsiSectionInfo* s = &tsi_sections[section];
-    TsiRows rows = {(const char*)report + s->first, s->row_bytes, 1};
-    if (s->form != SLAB_SEGMENT_ARRAY) return rows;
-    memcpy(&rows.first, (const char*)report + s->first, sizeof rows.first);
-    memcpy(&rows.count, (const char*)report + s->count, sizeof rows.count);
+    const TsiSectionInfo* info = &tsi_sections[section];
+    TsiRows rows = {(const char*)report + info->first, info->row_bytes, 1};
+    if (info->form != SLAB_SEGMENT_ARRAY) return rows;
+    memcpy(&rows.first, (const char*)report + info->first, sizeof rows.first);
+    memcpy(&rows.count, (const char*)report + info->count, sizeof rows.count);
     return rows;
 }
 

@@ -72,7 +72,7 @@ TSI_INLINE bool tsi_metric_has_buckets(const TsiMetric* metric) {
     return metric->type == SLAB_SEGMENT_DOUBLING || metric->type == SLAB_SEGMENT_LATENCY;
 }
 /* Returns the number of entries of an array. */
-TSI_INLINE unsigned tsi_metric_entries(const TsiMetric* m) { return m->bytes / sizeof(uint64_t); }
+TSI_INLINE unsigned tsi_metric_entries(const TsiMetric* metric) { return metric->bytes / sizeof(uint64_t); }
 /* Returns the metric's value in a row of its section. */
 TsiValue tsi_metric_value(const TsiMetric* metric, const void* row);
 /* Returns the name of an EpochLifecycleState. */

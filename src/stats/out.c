@@ -26,8 +26,8 @@ void tsi_out_bytes(TsiOut* out, const char* bytes, size_t n) {
     }
 }
 
-void tsi_out_text(TsiOut* o, const char* text) { tsi_out_bytes(o, text, strlen(text)); }
-void tsi_out_char(TsiOut* o, char c) { tsi_out_bytes(o, &c, 1); }
+void tsi_out_text(TsiOut* out, const char* text) { tsi_out_bytes(out, text, strlen(text)); }
+void tsi_out_char(TsiOut* out, char c) { tsi_out_bytes(out, &c, 1); }
 
 void tsi_out_u64(TsiOut* out, uint64_t v) {
     char digits[20];
@@ -112,4 +112,4 @@ void tsi_out_json_string(TsiOut* out, const char* s, size_t most) {
     tsi_out_char(out, '"');
 }
 
-bool tsi_out_label_value(TsiOut* o, const char* s, size_t most) { return write_escaped(o, s, most, escape_label); }
+bool tsi_out_label_value(TsiOut* out, const char* s, size_t most) { return write_escaped(out, s, most, escape_label); }

@@ -73,21 +73,21 @@ typedef struct Writer {
     TsiArena* arena;
 } Writer;
 
-static void put_varint(Message* m, uint64_t v) {
-    if (m->n + 10 > sizeof m->bytes) return;
-    for (; v >= 0x80; v >>= 7) m->bytes[m->n++] = (uint8_t)(v | 0x80);
-    m->bytes[m->n++] = (uint8_t)v;
+static void put_varint(Message* message, uint64_t v) {
+    if (message->n + 10 > sizeof message->bytes) return;
+    for (; v >= 0x80; v >>= 7) message->bytes[message->n++] = (uint8_t)(v | 0x80);
+    message->bytes[message->n++] = (uint8_t)v;
 }
-static void put_number(Message* m, unsigned field, uint64_t v) {
-    put_varint(m, field << 3);
-    put_varint(m, v);
+static void put_number(Message* message, unsigned field, uint64_t v) {
+    put_varint(message, field << 3);
+    put_varint(message, v);
 }
-static void put_message(Message* m, unsigned field, const Message* inner) {
-    put_varint(m, field << 3 | 2);
-    put_varint(m, inner->n);
-    if (m->n + inner->n > sizeof m->bytes) return;
-    memcpy(m->bytes + m->n, inner->bytes, inner->n);
-    m->n += inner->n;
+static void put_message(Message* message, unsigned field, const Message* inner) {
+    put_varint(message, field << 3 | 2);
+    put_varint(message, inner->n);
+    if (message->n + inner->n > sizeof message->bytes) return;
+    memcpy(message->bytes + message->n, inner->bytes, inner->n);
+    message->n += inner->n;
 }
 
 static void emit(Writer* writer, const void* bytes, size_t n) {
@@ -102,12 +102,14 @@ static void emit_bytes(Writer* writer, unsigned field, const void* bytes, size_t
     emit(writer, head.bytes, head.n);
     emit(writer, bytes, n);
 }
-static void emit_message(Writer* w, unsigned field, const Message* m) { emit_bytes(w, field, m->bytes, m->n); }
+static void emit_message(Writer* writer, unsigned field, const Message* message) {
+    emit_bytes(writer, field, message->bytes, message->n);
+}
 static void emit_number(Writer* writer, unsigned field, uint64_t v) {
-    Message m;
-    m.n = 0;
-    put_number(&m, field, v);
-    emit(writer, m.bytes, m.n);
+    Message message;
+    message.n = 0;
+    put_number(&message, field, v);
+    emit(writer, message.bytes, message.n);
 }
 static uint64_t emit_string(Writer* writer, const char* s, size_t n) {
     emit_bytes(writer, STRING, s, n);
@@ -115,10 +117,10 @@ static uint64_t emit_string(Writer* writer, const char* s, size_t n) {
 }
 
 static void emit_type(Writer* writer, unsigned field, unsigned type, unsigned unit) {
-    Message m = {.n = 0};
-    put_number(&m, 1, type);
-    put_number(&m, 2, unit);
-    emit_message(writer, field, &m);
+    Message message = {.n = 0};
+    put_number(&message, 1, type);
+    put_number(&message, 2, unit);
+    emit_message(writer, field, &message);
 }
 
 static bool keep_mapping(const TsiMapping* map, void* ctx) {
@@ -131,13 +133,13 @@ static void emit_mappings(Writer* writer) {
     for (unsigned n = 0; n < writer->mappings && writer->out.ok; n++) {
         const TsiMapping* map = &writer->mapping[n];
         uint64_t name = emit_string(writer, map->path, strlen(map->path));
-        Message m = {.n = 0};
-        put_number(&m, 1, n + 1);
-        put_number(&m, 2, map->low);
-        put_number(&m, 3, map->high);
-        put_number(&m, 4, map->offset);
-        put_number(&m, 5, name);
-        emit_message(writer, MAPPING, &m);
+        Message message = {.n = 0};
+        put_number(&message, 1, n + 1);
+        put_number(&message, 2, map->low);
+        put_number(&message, 3, map->high);
+        put_number(&message, 4, map->offset);
+        put_number(&message, 5, name);
+        emit_message(writer, MAPPING, &message);
     }
 }
 
@@ -156,15 +158,15 @@ static void emit_comment(Writer* writer, uint64_t n, const char* what) {
 static uint64_t location(uint32_t stack, unsigned frame) { return (uint64_t)stack * TSI_PROFILE_FRAMES + frame + 1; }
 
 static void emit_locations(Writer* writer, uint32_t stack) {
-    const TsiProfileStack* s = &writer->stacks[stack];
-    for (unsigned n = 0; n < s->depth; n++) {
-        uintptr_t call = s->frames[n] - 1; /* of a return address: in the call */
-        Message m = {.n = 0};
-        put_number(&m, 1, location(stack, n));
+    const TsiProfileStack* callers = &writer->stacks[stack];
+    for (unsigned n = 0; n < callers->depth; n++) {
+        uintptr_t call = callers->frames[n] - 1; /* of a return address: in the call */
+        Message message = {.n = 0};
+        put_number(&message, 1, location(stack, n));
         for (unsigned k = 0; k < writer->mappings; k++)
-            if (call >= writer->mapping[k].low && call < writer->mapping[k].high) put_number(&m, 2, k + 1);
-        put_number(&m, 3, call);
-        emit_message(writer, LOCATION, &m);
+            if (call >= writer->mapping[k].low && call < writer->mapping[k].high) put_number(&message, 2, k + 1);
+        put_number(&message, 3, call);
+        emit_message(writer, LOCATION, &message);
     }
 }
 
@@ -176,33 +178,34 @@ static uint64_t name_of(Writer* writer, uint32_t label) {
     return writer->names[label];
 }
 
-static void put_label(Message* m, unsigned key, unsigned kind, uint64_t v, unsigned unit) {
+static void put_label(Message* message, unsigned key, unsigned kind, uint64_t v, unsigned unit) {
     Message label = {.n = 0};
     put_number(&label, 1, key);
     put_number(&label, kind, v);
     if (unit != NONE) put_number(&label, 4, unit);
-    put_message(m, 3, &label);
+    put_message(message, 3, &label);
 }
 
 /* live: NULL for what was allocated. */
 static void emit_sample(Writer* writer, uint32_t stack, const uint64_t values[VALUES], const TsiProfileLive* live) {
-    const TsiProfileStack* s = &writer->stacks[stack];
-    uint64_t name = name_of(writer, s->label), maker = s->maker != 0 ? name_of(writer, s->maker - 1u) : NONE;
-    Message m = {.n = 0}, packed = {.n = 0};
-    for (unsigned n = 0; n < s->depth; n++) put_varint(&packed, location(stack, n));
-    put_message(&m, 1, &packed);
+    const TsiProfileStack* callers = &writer->stacks[stack];
+    uint64_t name = name_of(writer, callers->label),
+             maker = callers->maker != 0 ? name_of(writer, callers->maker - 1u) : NONE;
+    Message message = {.n = 0}, packed = {.n = 0};
+    for (unsigned n = 0; n < callers->depth; n++) put_varint(&packed, location(stack, n));
+    put_message(&message, 1, &packed);
     packed.n = 0;
     for (unsigned n = 0; n < (writer->counts.escapes ? VALUES : 4); n++) put_varint(&packed, values[n]);
-    put_message(&m, 2, &packed);
-    put_label(&m, LABEL, 2, name, NONE);
-    if (maker != NONE) put_label(&m, MAKER, 2, maker, NONE);
+    put_message(&message, 2, &packed);
+    put_label(&message, LABEL, 2, name, NONE);
+    if (maker != NONE) put_label(&message, MAKER, 2, maker, NONE);
     if (live != NULL) {
-        put_label(&m, BYTES, 3, live->bytes, BYTES);
-        put_label(&m, CLASS, 3, live->cls - 1, NONE);
-        put_label(&m, ERA, 3, live->era, NONE);
-        if (live->escaped) put_label(&m, PHASE, 2, ENDED, NONE);
+        put_label(&message, BYTES, 3, live->bytes, BYTES);
+        put_label(&message, CLASS, 3, live->cls - 1, NONE);
+        put_label(&message, ERA, 3, live->era, NONE);
+        if (live->escaped) put_label(&message, PHASE, 2, ENDED, NONE);
     }
-    emit_message(writer, SAMPLE, &m);
+    emit_message(writer, SAMPLE, &message);
 }
 
 /* Values are whole numbers, weights are not: what is cut off one goes to the next. */
@@ -241,10 +244,10 @@ static void write_all(Writer* writer) {
         emit_sample(writer, n, values, NULL);
     }
     for (uint32_t n = 0; n < writer->counts.live_count && writer->out.ok; n++) {
-        const TsiProfileLive* l = &writer->live[n];
-        double weight = tsi_profile_weight(l->bytes, writer->counts.mean);
-        uint64_t values[VALUES] = {0, 0, whole(weight, &owed[2]), whole(weight * (double)l->bytes, &owed[3])};
-        emit_sample(writer, l->stack, values, l);
+        const TsiProfileLive* live = &writer->live[n];
+        double weight = tsi_profile_weight(live->bytes, writer->counts.mean);
+        uint64_t values[VALUES] = {0, 0, whole(weight, &owed[2]), whole(weight * (double)live->bytes, &owed[3])};
+        emit_sample(writer, live->stack, values, live);
     }
 }
 

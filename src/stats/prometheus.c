@@ -26,7 +26,7 @@ enum { CHUNK = 256 };
 
 typedef struct Page {
     TsiOut* out;
-    const TsiReport* r;
+    const TsiReport* report;
     bool named;                    /* one of several allocators: series say which */
     bool labelled;                 /* the present line has a label */
     uint32_t newest[TSI_RING_MAX]; /* ring id -> row of `epochs` + 1 */
@@ -47,7 +47,7 @@ static TsiOut* begin_label(Page* page, const char* name);
 static void write_start(Page* page, const TsiMetric* metric, const char* suffix) {
     write_name(page, metric, suffix);
     if (!page->named) return;
-    tsi_out_u64(begin_label(page, "allocator"), page->r->allocator);
+    tsi_out_u64(begin_label(page, "allocator"), page->report->allocator);
     tsi_out_char(page->out, '"');
 }
 
@@ -84,7 +84,9 @@ static uint32_t last_label(const TsiReport* report) {
 }
 
 /* Returns the id under which a label is shown: the highest if it has no row. */
-static uint32_t shown_label(const TsiReport* r, uint32_t id) { return find_label(r, id) != NULL ? id : last_label(r); }
+static uint32_t shown_label(const TsiReport* report, uint32_t id) {
+    return find_label(report, id) != NULL ? id : last_label(report);
+}
 
 static bool is_rest(const TsiReport* report, const SlabLabelStats* stats) {
     return report->labels_left_out != 0 && stats->label_id == report->label_ids;
@@ -93,10 +95,10 @@ static bool is_rest(const TsiReport* report, const SlabLabelStats* stats) {
 /* Writes the label of an id. Strings that are not UTF-8 may look equal after repair, and two equal series would spoil
  * the page: their ids follow them, and any string like a repaired one, or the rest. */
 static void write_label(Page* page, uint32_t id) {
-    const SlabLabelStats* stats = find_label(page->r, id = shown_label(page->r, id));
+    const SlabLabelStats* stats = find_label(page->report, id = shown_label(page->report, id));
     TsiOut* out = begin_label(page, "label");
-    bool taken =
-        stats != NULL && !is_rest(page->r, stats) && strncmp(stats->label, TSI_REST_LABEL, sizeof stats->label) == 0;
+    bool taken = stats != NULL && !is_rest(page->report, stats) &&
+                 strncmp(stats->label, TSI_REST_LABEL, sizeof stats->label) == 0;
     if (stats == NULL || tsi_out_label_value(out, stats->label, sizeof stats->label) || taken) {
         tsi_out_text(out, " #");
         tsi_out_u64(out, id);
@@ -108,15 +110,15 @@ static void write_labels(Page* page, const TsiMetric* metric, const void* row) {
     const char* fixed = strchr(metric->family, '{'); /* "name{word=value}" */
 
     if (metric->section == TSI_SECTION_CLASS) {
-        const SlabClassStats* c = row;
-        write_number_label(page, "class", c->class_index);
-        write_number_label(page, "object_size", c->object_size);
+        const SlabClassStats* stats = row;
+        write_number_label(page, "class", stats->class_index);
+        write_number_label(page, "object_size", stats->object_size);
     } else if (metric->section == TSI_SECTION_EPOCH) {
-        const TsiEpochRow* e = row;
-        const char* state = tsi_metric_state(e->state);
-        write_number_label(page, "epoch", e->epoch_id);
+        const TsiEpochRow* epoch_row = row;
+        const char* state = tsi_metric_state(epoch_row->state);
+        write_number_label(page, "epoch", epoch_row->epoch_id);
         write_text_label(page, "state", state, strlen(state));
-        write_label(page, e->label_id);
+        write_label(page, epoch_row->label_id);
     } else if (metric->section == TSI_SECTION_LABEL) {
         write_label(page, ((const SlabLabelStats*)row)->label_id);
     }
@@ -209,13 +211,13 @@ static void write_histogram(Page* page, const TsiMetric* metric, const TsiMetric
 
 /* Writes sums of the phases whose label ids are first .. first + CHUNK - 1. */
 static void write_phase_sums(Page* page, const TsiMetric* metric, uint32_t first) {
-    TsiRows rows = tsi_report_rows(page->r, TSI_SECTION_PHASE);
+    TsiRows rows = tsi_report_rows(page->report, TSI_SECTION_PHASE);
     uint64_t sums[CHUNK] = {0};
     bool seen[CHUNK] = {0};
     for (uint32_t i = 0; i < rows.count; i++) {
         const void* row = rows.first + i * rows.bytes;
         uint32_t id = ((const SlabPhaseStats*)row)->label_id;
-        if ((id = shown_label(page->r, id)) < first || id - first >= CHUNK) continue;
+        if ((id = shown_label(page->report, id)) < first || id - first >= CHUNK) continue;
         uint64_t v = tsi_metric_value(metric, row).u, *sum = &sums[id - first];
         if (metric->kind == SLAB_SEGMENT_PEAK) *sum = v > *sum ? v : *sum;
         else *sum = v > UINT64_MAX - *sum ? UINT64_MAX : *sum + v;
@@ -230,14 +232,14 @@ static void write_phase_sums(Page* page, const TsiMetric* metric, uint32_t first
 }
 
 static void write_phases(Page* page, const TsiMetric* metric) {
-    uint32_t last = last_label(page->r);
+    uint32_t last = last_label(page->report);
     for (uint64_t first = 0; first <= last && page->out->ok; first += CHUNK)
         write_phase_sums(page, metric, (uint32_t)first);
 }
 
 static void write_epochs(Page* page, const TsiMetric* metric) {
     for (uint32_t id = 0; id < TSI_RING_MAX && page->out->ok; id++)
-        if (page->newest[id] != 0) write_sample(page, metric, &page->r->epochs[page->newest[id] - 1]);
+        if (page->newest[id] != 0) write_sample(page, metric, &page->report->epochs[page->newest[id] - 1]);
 }
 
 /* Returns the type of a family. promtool wants "_count" kept for histograms; names that users know end in it, and go
@@ -249,9 +251,9 @@ static const char* type_of(const TsiMetric* metric) {
     return n > 6 && strcmp(metric->family + n - 6, "_count") == 0 ? "untyped" : "gauge";
 }
 
-static bool same_family(const TsiMetric* metric, const TsiMetric* b) {
+static bool same_family(const TsiMetric* metric, const TsiMetric* field) {
     size_t n = strcspn(metric->family, "{");
-    return n == strcspn(b->family, "{") && memcmp(metric->family, b->family, n) == 0;
+    return n == strcspn(field->family, "{") && memcmp(metric->family, field->family, n) == 0;
 }
 
 static void write_head(Page* page, const TsiMetric* metric) {
@@ -271,7 +273,7 @@ static bool goes_back(const TsiReport* report, const TsiMetric* metric, const vo
 }
 
 static void write_series(Page* page, const TsiMetric* metric, const TsiMetric* sum) {
-    TsiRows rows = tsi_report_rows(page->r, (TsiSection)metric->section);
+    TsiRows rows = tsi_report_rows(page->report, (TsiSection)metric->section);
     if (metric->section == TSI_SECTION_PHASE) {
         write_phases(page, metric);
     } else if (metric->section == TSI_SECTION_EPOCH) {
@@ -279,7 +281,7 @@ static void write_series(Page* page, const TsiMetric* metric, const TsiMetric* s
     } else {
         for (uint32_t i = 0; i < rows.count && page->out->ok; i++) {
             const void* row = rows.first + i * rows.bytes;
-            if (goes_back(page->r, metric, row)) continue;
+            if (goes_back(page->report, metric, row)) continue;
             if (metric->kind == SLAB_SEGMENT_HISTOGRAM) write_histogram(page, metric, sum, row);
             else write_sample(page, metric, row);
         }
@@ -288,7 +290,7 @@ static void write_series(Page* page, const TsiMetric* metric, const TsiMetric* s
 
 /* Finds the allocator's present epoch of each ring id. */
 static void index_epochs(Page* page) {
-    const TsiReport* report = page->r;
+    const TsiReport* report = page->report;
     for (uint32_t i = 0; i < report->epoch_rows; i++) {
         EpochId id = report->epochs[i].epoch_id;
         if (id >= TSI_RING_MAX) continue;
@@ -317,7 +319,7 @@ static bool write_pages(Page* pages, unsigned count) {
 
 bool tsi_report_prometheus(const TsiReport* report, TsiWriteFn write, void* ctx) {
     TsiOut out;
-    Page page = {.out = &out, .r = report};
+    Page page = {.out = &out, .report = report};
     tsi_out_begin(&out, write, ctx);
     return write_pages(&page, 1);
 }
@@ -328,7 +330,7 @@ bool tsi_reports_prometheus(const TsiReport* reports, unsigned count, TsiWriteFn
     memset(pages, 0, sizeof pages);
     for (unsigned n = 0; n < count; n++) {
         pages[n].out = &out;
-        pages[n].r = &reports[n];
+        pages[n].report = &reports[n];
         pages[n].named = true;
     }
     tsi_out_begin(&out, write, ctx);

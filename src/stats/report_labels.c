@@ -56,15 +56,15 @@ static bool label_begin(TsiArena* a, uint32_t at, SlabLabelStats* out) {
     memcpy(out->label, label->name, sizeof out->label);
 
     for (unsigned n = 0; n < TSI_LABEL_SHARDS; n++) {
-        TsiLabelShard* s = &label->shard[n];
-        sums_add(out, &s->sums);
-        out->alloc_samples += tsi_load_relaxed(&s->samples);
-        out->alloc_wall_ns_sum += tsi_load_relaxed(&s->sample_ns[0]);
-        out->alloc_cpu_ns_sum += tsi_load_relaxed(&s->sample_ns[1]);
-        out->alloc_wait_ns_sum += tsi_load_relaxed(&s->sample_ns[2]);
+        TsiLabelShard* shard = &label->shard[n];
+        sums_add(out, &shard->sums);
+        out->alloc_samples += tsi_load_relaxed(&shard->samples);
+        out->alloc_wall_ns_sum += tsi_load_relaxed(&shard->sample_ns[0]);
+        out->alloc_cpu_ns_sum += tsi_load_relaxed(&shard->sample_ns[1]);
+        out->alloc_wait_ns_sum += tsi_load_relaxed(&shard->sample_ns[2]);
         for (unsigned b = 0; b < TSI_LABEL_BUCKETS; b++) {
-            out->duration_ns[b] += tsi_load_acquire(&s->duration[b]); /* as in sums_add */
-            out->peak_bytes_hist[b] += tsi_load_acquire(&s->peaks[b]);
+            out->duration_ns[b] += tsi_load_acquire(&shard->duration[b]); /* as in sums_add */
+            out->peak_bytes_hist[b] += tsi_load_acquire(&shard->peaks[b]);
         }
     }
 
@@ -112,24 +112,26 @@ static uint64_t more(uint64_t not_posted) { return (int64_t)not_posted > 0 ? not
 /* Adds the sums of a phase that its label's account does not have. */
 static void label_add(TsiWalk* walk, uint32_t n) {
     const TsiPhaseCopy* copy = &walk->copies[n];
-    const TsiPhaseSum* p = &walk->sums[n];
-    if (copy->row.epoch_era == 0 || copy->label >= walk->r->label_count) return; /* a label younger than this report */
-    SlabLabelStats* out = &walk->r->labels[copy->label];
+    const TsiPhaseSum* sum = &walk->sums[n];
+    if (copy->row.epoch_era == 0 || copy->label >= walk->report->label_count)
+        return; /* a label younger than this report */
+    SlabLabelStats* out = &walk->report->labels[copy->label];
 
     if (copy->state == TSI_INC_ACTIVE) {
         out->phases_open++;
-        out->open_objects += p->live.objects;
-        out->open_bytes += p->live.bytes;
+        out->open_objects += sum->live.objects;
+        out->open_bytes += sum->live.bytes;
     }
 
     if (!has_moved(walk, n)) { /* otherwise missed, this time: a label's figures are never taken back */
-        out->objects_allocated += more(copy->new_allocated.objects + p->issued.objects);
-        out->bytes_allocated += more(copy->new_allocated.bytes + p->issued.bytes);
-        uint64_t objects = p->live.objects + copy->not_walked.objects, bytes = p->live.bytes + copy->not_walked.bytes;
-        out->objects_freed += freed(copy->row.objects_allocated + p->issued.objects, copy->released.objects, objects,
+        out->objects_allocated += more(copy->new_allocated.objects + sum->issued.objects);
+        out->bytes_allocated += more(copy->new_allocated.bytes + sum->issued.bytes);
+        uint64_t objects = sum->live.objects + copy->not_walked.objects,
+                 bytes = sum->live.bytes + copy->not_walked.bytes;
+        out->objects_freed += freed(copy->row.objects_allocated + sum->issued.objects, copy->released.objects, objects,
                                     copy->posted_freed.objects);
         out->bytes_freed +=
-            freed(copy->row.bytes_allocated + p->issued.bytes, copy->released.bytes, bytes, copy->posted_freed.bytes);
+            freed(copy->row.bytes_allocated + sum->issued.bytes, copy->released.bytes, bytes, copy->posted_freed.bytes);
     }
 
     out->objects_released += copy->new_released.objects;
@@ -139,7 +141,7 @@ static void label_add(TsiWalk* walk, uint32_t n) {
     out->slow_path_hits += copy->slow;
     out->lock_fast_acquire += copy->lock_fast;
     out->lock_contended += copy->lock_contended;
-    out->committed_bytes += p->bytes;
+    out->committed_bytes += sum->bytes;
 }
 
 /* Returns the live part: allocated or brought along, and neither freed nor released. All sums are lower bounds, and so
@@ -202,21 +204,21 @@ static TsiGrown held_told(const SlabLabelStats* stats) {
     return tsi_growth_held(grown, stats->live_pace_10s, stats->committed_pace_10s, most);
 }
 
-static void limit_nearer(SlabLabelStats* out, TsiLimit l) {
-    if (!tsi_growth_is_nearer(&l, &(TsiLimit){out->limit_bytes, out->limit_used_bytes, out->limit_ns})) return;
-    out->limit_bytes = l.bytes;
-    out->limit_used_bytes = l.used;
-    out->limit_ns = l.ns;
+static void limit_nearer(SlabLabelStats* out, TsiLimit limit) {
+    if (!tsi_growth_is_nearer(&limit, &(TsiLimit){out->limit_bytes, out->limit_used_bytes, out->limit_ns})) return;
+    out->limit_bytes = limit.bytes;
+    out->limit_used_bytes = limit.used;
+    out->limit_ns = limit.ns;
 }
 
 /* Sets the label's limit to the phase's if that is nearer. A phase grows no faster than its label: at most by its pace
  * so far if other phases may grow, too. */
 static void phase_limit(TsiWalk* walk, uint32_t n) {
     const TsiPhaseCopy* copy = &walk->copies[n];
-    uint64_t since = tsi_walk_since(walk, copy), used = walk->sums[n].bytes, now = walk->r->figures_ns;
-    if (copy->row.budget_hard_bytes == 0 || copy->state != TSI_INC_ACTIVE || copy->label >= walk->r->label_count)
+    uint64_t since = tsi_walk_since(walk, copy), used = walk->sums[n].bytes, now = walk->report->figures_ns;
+    if (copy->row.budget_hard_bytes == 0 || copy->state != TSI_INC_ACTIVE || copy->label >= walk->report->label_count)
         return;
-    SlabLabelStats* out = &walk->r->labels[copy->label];
+    SlabLabelStats* out = &walk->report->labels[copy->label];
     TsiGrown grown = held_told(out);
     uint64_t age_ns = now > since ? now - since : 0;
     double pace = age_ns != 0 ? (double)used * 1e9 / (double)age_ns : 0;
@@ -259,8 +261,8 @@ static void put_drains(SlabLabelStats* out, const TsiDrainSum* sum, uint64_t now
 }
 
 void tsi_labels_drains(TsiWalk* walk) {
-    for (uint32_t at = 0; at < walk->r->label_count; at++)
-        tsi_draining_tell(&walk->a->phases, at, walk->r->figures_ns, &walk->drains[at]);
+    for (uint32_t at = 0; at < walk->report->label_count; at++)
+        tsi_draining_tell(&walk->a->phases, at, walk->report->figures_ns, &walk->drains[at]);
 }
 
 /* Adds an ended phase with slabs that heaps hold: it is in the label's tree with other slabs, or not at all. */
@@ -268,19 +270,19 @@ static void add_unsettled(TsiWalk* walk, uint32_t n) {
     const TsiPhaseCopy* copy = &walk->copies[n];
     const TsiHolding* owned = &walk->sums[n].owned;
     bool ended = copy->row.epoch_era != 0 && (copy->state == TSI_INC_ADVANCED || copy->state == TSI_INC_CLOSED);
-    if (!ended || copy->label >= walk->r->label_count || (owned->objects == 0 && !copy->draining)) return;
+    if (!ended || copy->label >= walk->report->label_count || (owned->objects == 0 && !copy->draining)) return;
     TsiDrainSum* sum = &walk->drains[copy->label];
     TsiDrainRow row = {copy->row.epoch_era, tsi_walk_since(walk, copy), copy->draining ? copy->settled : *owned,
                        copy->over};
-    if (copy->draining) tsi_draining_more(sum, row, *owned, walk->r->figures_ns);
-    else tsi_draining_add(sum, &row, walk->r->figures_ns);
+    if (copy->draining) tsi_draining_more(sum, row, *owned, walk->report->figures_ns);
+    else tsi_draining_add(sum, &row, walk->report->figures_ns);
 }
 
 /* ---- all labels ---- */
 
 void tsi_labels_begin(TsiWalk* walk) {
     TsiArena* a = walk->a;
-    TsiReport* report = walk->r;
+    TsiReport* report = walk->report;
     for (uint32_t at = 0; at < report->label_count; at++) {
         unsigned tries = 0;
         while (!label_begin(a, at, &report->labels[at]) && ++tries < TRIES) {}
@@ -288,7 +290,7 @@ void tsi_labels_begin(TsiWalk* walk) {
 }
 
 void tsi_labels_add(TsiWalk* walk) {
-    TsiReport* report = walk->r;
+    TsiReport* report = walk->report;
     for (uint32_t at = 0; walk->figures && at < report->label_count; at++)
         report->labels[at].committed_bytes += walk->drains[at].held.slab_bytes;
     for (uint32_t k = 0; k < walk->copies_made; k++) {
@@ -324,7 +326,7 @@ static void add_totals(TsiReport* report) {
 
 void tsi_labels_end(TsiWalk* walk) {
     TsiLabels* labels = &walk->a->phases.labels;
-    TsiReport* report = walk->r;
+    TsiReport* report = walk->report;
     tsi_lock_take(&labels->lock);
     unsigned turned =
         tsi_growth_turn(walk->a->stretches, report->uptime_ns, report->figures_ns, report->global.live_bytes);
@@ -343,6 +345,6 @@ void tsi_labels_end(TsiWalk* walk) {
     tsi_lock_give(&labels->lock);
 
     for (uint32_t k = 0; k < walk->copies_made; k++) phase_limit(walk, walk->copied[k]);
-    labels_by_id(walk->r);
-    add_totals(walk->r);
+    labels_by_id(walk->report);
+    add_totals(walk->report);
 }

@@ -57,29 +57,29 @@ typedef struct Best {
     uint32_t most, count, place[2 * EACH_MAX];
 } Best;
 
-static bool is_worse(const Best* b, uint32_t x, uint32_t y) {
-    uint64_t kx = b->key(b->rows + x * b->size), ky = b->key(b->rows + y * b->size);
+static bool is_worse(const Best* best, uint32_t x, uint32_t y) {
+    uint64_t kx = best->key(best->rows + x * best->size), ky = best->key(best->rows + y * best->size);
     return kx != ky ? kx < ky : x > y;
 }
 
-static void sink(Best* b, uint32_t at) {
-    for (uint32_t child; (child = 2 * at + 1) < b->count; at = child) {
-        if (child + 1 < b->count && is_worse(b, b->place[child + 1], b->place[child])) child++;
-        if (!is_worse(b, b->place[child], b->place[at])) return;
-        uint32_t t = b->place[at];
-        b->place[at] = b->place[child];
-        b->place[child] = t;
+static void sink(Best* best, uint32_t at) {
+    for (uint32_t child; (child = 2 * at + 1) < best->count; at = child) {
+        if (child + 1 < best->count && is_worse(best, best->place[child + 1], best->place[child])) child++;
+        if (!is_worse(best, best->place[child], best->place[at])) return;
+        uint32_t t = best->place[at];
+        best->place[at] = best->place[child];
+        best->place[child] = t;
     }
 }
 
-static void offer(Best* b, uint32_t place) {
-    if (b->count < b->most) {
-        b->place[b->count++] = place;
-        if (b->count == b->most)
-            for (uint32_t at = b->count / 2; at-- > 0;) sink(b, at);
-    } else if (is_worse(b, b->place[0], place)) {
-        b->place[0] = place;
-        sink(b, 0);
+static void offer(Best* best, uint32_t place) {
+    if (best->count < best->most) {
+        best->place[best->count++] = place;
+        if (best->count == best->most)
+            for (uint32_t at = best->count / 2; at-- > 0;) sink(best, at);
+    } else if (is_worse(best, best->place[0], place)) {
+        best->place[0] = place;
+        sink(best, 0);
     }
 }
 
@@ -120,17 +120,17 @@ static uint32_t choose(void* table, uint32_t count, size_t size, const Wanted* w
 
 /* Draining phases come before equal ones: there may be more open ones than rows. */
 static uint64_t phase_bytes(const void* row) {
-    const SlabPhaseStats* p = row;
-    return p->committed_bytes << 1 | (p->state != EPOCH_ACTIVE);
+    const SlabPhaseStats* phase = row;
+    return phase->committed_bytes << 1 | (phase->state != EPOCH_ACTIVE);
 }
 static uint64_t phase_age(const void* row) { return ((const SlabPhaseStats*)row)->age_ns + 1; }
 static uint64_t phase_drains(const void* row) {
     return ((const SlabPhaseStats*)row)->state != EPOCH_ACTIVE ? phase_age(row) : 0;
 }
 static uint64_t epoch_bytes(const void* row) {
-    const TsiEpochRow* e = row;
-    bool ring = (e->epoch_id & TSI_DOMAIN_ID_BIT) == 0;
-    return ring ? UINT64_MAX : e->estimated_rss_bytes << 1 | (e->state != EPOCH_ACTIVE);
+    const TsiEpochRow* epoch_row = row;
+    bool ring = (epoch_row->epoch_id & TSI_DOMAIN_ID_BIT) == 0;
+    return ring ? UINT64_MAX : epoch_row->estimated_rss_bytes << 1 | (epoch_row->state != EPOCH_ACTIVE);
 }
 static uint64_t epoch_age(const void* row) { return (uint64_t)(((const TsiEpochRow*)row)->age_sec * 1e9) + 1; }
 static uint64_t epoch_drains(const void* row) {

@@ -106,7 +106,7 @@ static void copy_phase(TsiWalk* walk, uint32_t n) {
 
 static void add_to_classes(TsiWalk* walk, const TsiSlabView* view) {
     bool kept = view->cls != TSI_CLASS_LARGE && (view->state == TSI_SLAB_ORPHAN || view->state == TSI_SLAB_PARTIAL);
-    SlabClassStats* rows = kept ? walk->r->settled : walk->r->classes;
+    SlabClassStats* rows = kept ? walk->report->settled : walk->report->classes;
     unsigned row = tsi_class_row(view->cls);
     TsiRegionTally region;
     if (row == TSI_CLASS_REGION) {
@@ -125,20 +125,20 @@ static void add_slab(const TsiSlabView* view, void* ctx) {
     bool ended = view->ref != 0 && (!known || walk->copies[n].state != TSI_INC_ACTIVE);
 
     if (walk->figures && view->cls == TSI_CLASS_LARGE && ended) return; /* its label counts it */
-    tsi_tally_global_add(&walk->r->global, view);
+    tsi_tally_global_add(&walk->report->global, view);
     if (!known) return;
 
-    TsiPhaseSum* p = &walk->sums[n];
-    p->slabs++;
-    p->bytes += view->bytes;
-    tsi_totals_add(&p->live, view->sum.live);
-    tsi_totals_add(&p->issued, view->sum.issued);
+    TsiPhaseSum* sum = &walk->sums[n];
+    sum->slabs++;
+    sum->bytes += view->bytes;
+    tsi_totals_add(&sum->live, view->sum.live);
+    tsi_totals_add(&sum->issued, view->sum.issued);
 
     if (view->state == TSI_SLAB_OWNED)
-        tsi_holding_add(&p->owned, (TsiHolding){view->sum.live.objects, view->sum.live.bytes, view->bytes});
-    if (view->sum.live.objects == 0) p->empty++;
-    else if (tsi_tally_is_full(walk->a, view)) p->full++;
-    else p->partial++;
+        tsi_holding_add(&sum->owned, (TsiHolding){view->sum.live.objects, view->sum.live.bytes, view->bytes});
+    if (view->sum.live.objects == 0) sum->empty++;
+    else if (tsi_tally_is_full(walk->a, view)) sum->full++;
+    else sum->partial++;
 }
 
 static uint64_t age_of(const TsiWalk* walk, const TsiPhaseCopy* copy, uint64_t now) {
@@ -148,42 +148,42 @@ static uint64_t age_of(const TsiWalk* walk, const TsiPhaseCopy* copy, uint64_t n
 
 static void phase_row(TsiWalk* walk, uint32_t n, uint64_t now) {
     const TsiPhaseCopy* copy = &walk->copies[n];
-    const TsiPhaseSum* p = &walk->sums[n];
-    if (!copy->used || (copy->state != TSI_INC_ACTIVE && p->slabs == 0)) return;
+    const TsiPhaseSum* sum = &walk->sums[n];
+    if (!copy->used || (copy->state != TSI_INC_ACTIVE && sum->slabs == 0)) return;
 
-    SlabPhaseStats* out = &walk->r->phases[walk->r->phase_count++];
+    SlabPhaseStats* out = &walk->report->phases[walk->report->phase_count++];
     *out = copy->row;
     if (out->open_since_ns == TSI_UNTIMED) out->open_since_ns = 0;
     out->age_ns = age_of(walk, copy, now);
-    out->objects_allocated += p->issued.objects;
-    out->bytes_allocated += p->issued.bytes;
-    out->live_objects = p->live.objects;
-    out->live_bytes = p->live.bytes;
-    out->slabs = p->slabs;
-    out->empty_slabs = p->empty;
-    out->committed_bytes = p->bytes;
-    if (p->bytes > out->peak_bytes) out->peak_bytes = p->bytes; /* a slab taken since the phase was copied */
+    out->objects_allocated += sum->issued.objects;
+    out->bytes_allocated += sum->issued.bytes;
+    out->live_objects = sum->live.objects;
+    out->live_bytes = sum->live.bytes;
+    out->slabs = sum->slabs;
+    out->empty_slabs = sum->empty;
+    out->committed_bytes = sum->bytes;
+    if (sum->bytes > out->peak_bytes) out->peak_bytes = sum->bytes; /* a slab taken since the phase was copied */
 }
 
 static void epoch_row(TsiWalk* walk, uint32_t n, uint64_t now) {
     const TsiPhaseCopy* copy = &walk->copies[n];
-    const TsiPhaseSum* p = &walk->sums[n];
+    const TsiPhaseSum* sum = &walk->sums[n];
     const SlabPhaseStats* row = &copy->row;
     bool ring = (row->epoch_id & TSI_DOMAIN_ID_BIT) == 0;
-    if (!copy->used || (!(ring && copy->is_id) && p->slabs == 0)) return;
+    if (!copy->used || (!(ring && copy->is_id) && sum->slabs == 0)) return;
 
-    TsiEpochRow* out = &walk->r->epochs[walk->r->epoch_rows++];
+    TsiEpochRow* out = &walk->report->epochs[walk->report->epoch_rows++];
     *out = (TsiEpochRow){.epoch_id = row->epoch_id, .epoch_era = row->epoch_era, .state = row->state};
     out->age_sec = (double)age_of(walk, copy, now) / 1e9;
     out->refcount = row->refcount;
     memcpy(out->label, row->label, sizeof out->label);
     out->label_id = row->label_id;
 
-    out->total_partial_slabs = p->partial;
-    out->total_full_slabs = p->full;
-    out->total_reclaimable_slabs = out->reclaimable_slab_count = p->empty;
-    out->alloc_count = p->live.objects;
-    out->estimated_rss_bytes = p->bytes;
+    out->total_partial_slabs = sum->partial;
+    out->total_full_slabs = sum->full;
+    out->total_reclaimable_slabs = out->reclaimable_slab_count = sum->empty;
+    out->alloc_count = sum->live.objects;
+    out->estimated_rss_bytes = sum->bytes;
     out->open_since_ns = row->open_since_ns != TSI_UNTIMED ? row->open_since_ns : 0;
     out->rss_before_close = row->rss_before_close;
     out->rss_after_close = row->rss_after_close;
@@ -201,7 +201,7 @@ static uint64_t wall_ns(void) {
 
 /* Maps all tables at once; the walk's own come last. Returns false without memory. */
 static bool tables_map(TsiWalk* walk) {
-    TsiReport* report = walk->r;
+    TsiReport* report = walk->report;
     uint32_t incs = walk->incs, labels = report->label_count, classes = report->class_count,
              rows = walk->figures ? 0 : incs;
     const struct {
@@ -237,14 +237,14 @@ static void add_settled(SlabClassStats* to, const SlabClassStats* more) {
 
 /* Adds the live objects of phases not walked over, by their labels, and their slabs, by the classes. */
 static void add_drains(TsiWalk* walk) {
-    SlabGlobalStats* stats = &walk->r->global;
+    SlabGlobalStats* stats = &walk->report->global;
     stats->net_slabs = 0;
     stats->estimated_slab_rss_bytes = stats->warm_stock_bytes;
-    for (uint32_t n = 0; n < walk->r->class_count; n++) {
-        stats->net_slabs += walk->r->classes[n].net_slabs;
-        stats->estimated_slab_rss_bytes += walk->r->classes[n].committed_bytes;
+    for (uint32_t n = 0; n < walk->report->class_count; n++) {
+        stats->net_slabs += walk->report->classes[n].net_slabs;
+        stats->estimated_slab_rss_bytes += walk->report->classes[n].committed_bytes;
     }
-    for (uint32_t at = 0; at < walk->r->label_count; at++) {
+    for (uint32_t at = 0; at < walk->report->label_count; at++) {
         stats->live_objects += walk->drains[at].held.objects;
         stats->live_bytes += walk->drains[at].held.live_bytes;
     }
@@ -252,7 +252,7 @@ static void add_drains(TsiWalk* walk) {
 
 static void fill(TsiWalk* walk, const TsiKept* kept) {
     TsiArena* a = walk->a;
-    TsiReport* report = walk->r;
+    TsiReport* report = walk->report;
     tsi_late_count(a);
     tsi_labels_begin(walk);
     tsi_tally_global_begin(a, &report->global);
@@ -288,7 +288,7 @@ static void fill(TsiWalk* walk, const TsiKept* kept) {
 
 static bool take(TsiArena* a, const TsiKept* kept, TsiReport* out) {
     memset(out, 0, sizeof *out);
-    TsiWalk walk = {.a = a, .r = out, .figures = kept != NULL};
+    TsiWalk walk = {.a = a, .report = out, .figures = kept != NULL};
     walk.incs = tsi_table_used(&a->phases.incs);
     walk.bindings = tsi_table_used(&a->bindings);
     out->class_count = TSI_CLASS_LARGE;

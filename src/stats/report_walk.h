@@ -32,7 +32,7 @@ typedef struct TsiPhaseCopy {
 
 typedef struct TsiWalk {
     TsiArena* a;
-    TsiReport* r;
+    TsiReport* report;
     TsiPhaseCopy* copies;
     TsiPhaseSum* sums;
     uint32_t* copied; /* records with a copy: reading each of the others would fetch a page for it */

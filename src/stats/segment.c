@@ -93,27 +93,27 @@ static uint64_t start_time(void) {
 
 /* Returns a header that identifies this process. */
 static SlabSegmentHeader header_of_process(void) {
-    SlabSegmentHeader h = {.endian = SLAB_SEGMENT_ENDIAN,
-                           .major = SLAB_SEGMENT_MAJOR,
-                           .minor = SLAB_SEGMENT_MINOR,
-                           .header_bytes = sizeof h,
-                           .pid = tsi_load_relaxed(&seg.pid),
-                           .start_time = start_time()};
+    SlabSegmentHeader header = {.endian = SLAB_SEGMENT_ENDIAN,
+                                .major = SLAB_SEGMENT_MAJOR,
+                                .minor = SLAB_SEGMENT_MINOR,
+                                .header_bytes = sizeof header,
+                                .pid = tsi_load_relaxed(&seg.pid),
+                                .start_time = start_time()};
     char boot[64];
     if (strlen(tsi_os_read_text("/proc/sys/kernel/random/boot_id", boot, sizeof boot)) >= 36)
-        memcpy(h.boot_id, boot, 36);
-    return h;
+        memcpy(header.boot_id, boot, 36);
+    return header;
 }
 
 static void header_write(uint64_t now) {
     const TsiPlan* plan = &seg.plan;
-    SlabSegmentHeader h = seg.process = header_of_process();
-    h.total_bytes = plan->total_bytes;
-    h.created_ns = h.heartbeat_ns = now;
-    h.scopes = (SlabSegmentTable){plan->scopes, TSI_SECTIONS, sizeof(SlabSegmentScope)};
-    h.metrics = (SlabSegmentTable){plan->metrics, TSI_METRICS, sizeof(SlabSegmentMetric)};
-    h.slots = (SlabSegmentTable){plan->slots, SLAB_SEGMENT_SLOTS, sizeof(SlabSegmentSlot)};
-    memcpy(seg.memory.base, &h, sizeof h); /* everything except the magic */
+    SlabSegmentHeader header = seg.process = header_of_process();
+    header.total_bytes = plan->total_bytes;
+    header.created_ns = header.heartbeat_ns = now;
+    header.scopes = (SlabSegmentTable){plan->scopes, TSI_SECTIONS, sizeof(SlabSegmentScope)};
+    header.metrics = (SlabSegmentTable){plan->metrics, TSI_METRICS, sizeof(SlabSegmentMetric)};
+    header.slots = (SlabSegmentTable){plan->slots, SLAB_SEGMENT_SLOTS, sizeof(SlabSegmentSlot)};
+    memcpy(seg.memory.base, &header, sizeof header); /* everything except the magic */
 
     tsi_plan_tables(plan, seg.memory.base);
     for (unsigned slot = 0; slot < SLAB_SEGMENT_SLOTS; slot++) {
@@ -159,9 +159,9 @@ static bool segment_ready(uint64_t now) {
 
 /* ---- slots ---- */
 
-static bool is_free(Slot* s, uint64_t now) {
-    uint64_t state = tsi_load_acquire(&s->state);    /* pairs with tsi_segment_end */
-    uint64_t ended = tsi_load_relaxed(&s->ended_ns); /* may be after `now`: ends take no lock */
+static bool is_free(Slot* slot, uint64_t now) {
+    uint64_t state = tsi_load_acquire(&slot->state);    /* pairs with tsi_segment_end */
+    uint64_t ended = tsi_load_relaxed(&slot->ended_ns); /* may be after `now`: ends take no lock */
     return state == SLAB_SEGMENT_FREE || (state == SLAB_SEGMENT_ENDED && now > ended && now - ended >= COOL_NS);
 }
 
@@ -173,19 +173,19 @@ static bool seat_take(TsiArena* a, uint64_t now) {
     const char* what = "all slots of the segment are taken";
 
     for (unsigned n = 0; n < SLAB_SEGMENT_SLOTS; n++) {
-        Slot* s = &seg.slots[n];
-        if (!is_free(s, now)) continue;
-        error = s->reserved
+        Slot* slot = &seg.slots[n];
+        if (!is_free(slot, now)) continue;
+        error = slot->reserved
                     ? 0
                     : tsi_shared_reserve(&seg.memory, tsi_plan_buffer(&seg.plan, n, 0), 2 * seg.plan.buffer_bytes);
         what = "reserving pages of a slot";
         if (error != 0) break;
-        s->reserved = true; /* P6 */
+        slot->reserved = true; /* P6 */
         tsi_share_profile_vacate(n);
         tsi_store_relaxed(SLOT(n, since_ns), now);
         tsi_store_relaxed(SLOT(n, serial), a->serial);
         tsi_store_release(SLOT(n, state), SLAB_SEGMENT_LIVE); /* pairs with the reader's acquire: the serial is there */
-        tsi_store_relaxed(&s->state, SLAB_SEGMENT_LIVE);
+        tsi_store_relaxed(&slot->state, SLAB_SEGMENT_LIVE);
         seat->slot = n + 1;
         seat->segment = segment;
         tsi_store_relaxed(&tsi_marks[n + 1], SLOT(n, changed));
@@ -209,14 +209,14 @@ static void mark_clear(unsigned slot) {
 }
 
 static void publication_write(TsiReport* report, unsigned slot, uint64_t serial, uint64_t begun) {
-    Slot* s = &seg.slots[slot];
-    uint64_t n = s->sequence / 2 + 1;
+    Slot* entry = &seg.slots[slot];
+    uint64_t n = entry->sequence / 2 + 1;
     size_t buffer = tsi_plan_buffer(&seg.plan, slot, n & 1);
     report->publication = n;
-    s->sequence = 2 * n - 1;
+    entry->sequence = 2 * n - 1;
     /* release: a reader that sees this one must see the words of n - 1, too (P2). The words of n follow it: they are
      * releases themselves (P1). */
-    tsi_store_release(SLOT(slot, sequence), s->sequence);
+    tsi_store_release(SLOT(slot, sequence), entry->sequence);
     /* release: pairs with the reader's acquire of each word, P3 */
     tsi_store_release(word_at(buffer + offsetof(SlabSegmentBuffer, number)), n);
     tsi_store_release(word_at(buffer + offsetof(SlabSegmentBuffer, serial)), serial);
@@ -226,8 +226,8 @@ static void publication_write(TsiReport* report, unsigned slot, uint64_t serial,
     uint64_t now = tsi_os.now_ns();
     tsi_store_relaxed(SLOT(slot, published_ns), now);
     tsi_store_relaxed(SLOT(slot, cost_ns), now - begun);
-    s->sequence = 2 * n;
-    tsi_store_release(SLOT(slot, sequence), s->sequence); /* pairs with the reader's acquire, P2 */
+    entry->sequence = 2 * n;
+    tsi_store_release(SLOT(slot, sequence), entry->sequence); /* pairs with the reader's acquire, P2 */
     tsi_store_relaxed(HEADER(publications), ++seg.publications);
     tsi_store_relaxed(HEADER(heartbeat_ns), now);
 }

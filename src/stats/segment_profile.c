@@ -56,18 +56,18 @@ size_t tsi_share_profile_most(void) {
 
 static int file_ready(const SlabSegmentHeader* like, const char** what) {
     if (prof.memory.base != NULL) return 0;
-    SlabSegmentHeader h = *like;
+    SlabSegmentHeader header = *like;
     size_t slots = SLAB_SEGMENT_SLOTS * sizeof(SlabSegmentSlot);
     prof.buffer_bytes = tsi_align_up(tsi_share_profile_most(), tsi_os.page_bytes);
-    prof.buffers = tsi_align_up(sizeof h + slots, tsi_os.page_bytes);
-    h.total_bytes = buffer_at(SLAB_SEGMENT_SLOTS, 0);
-    h.scopes = h.metrics = (SlabSegmentTable){sizeof h, 0, 0};
-    h.slots = (SlabSegmentTable){sizeof h, SLAB_SEGMENT_SLOTS, sizeof(SlabSegmentSlot)};
-    h.created_ns = h.heartbeat_ns = tsi_os.now_ns();
-    int error = tsi_shared_open(&prof.memory, "tslab-profile", "profile", h.total_bytes, prof.buffers, what);
+    prof.buffers = tsi_align_up(sizeof header + slots, tsi_os.page_bytes);
+    header.total_bytes = buffer_at(SLAB_SEGMENT_SLOTS, 0);
+    header.scopes = header.metrics = (SlabSegmentTable){sizeof header, 0, 0};
+    header.slots = (SlabSegmentTable){sizeof header, SLAB_SEGMENT_SLOTS, sizeof(SlabSegmentSlot)};
+    header.created_ns = header.heartbeat_ns = tsi_os.now_ns();
+    int error = tsi_shared_open(&prof.memory, "tslab-profile", "profile", header.total_bytes, prof.buffers, what);
     if (error != 0) return error;
-    memset(h.magic, 0, sizeof h.magic);
-    memcpy(prof.memory.base, &h, sizeof h);
+    memset(header.magic, 0, sizeof header.magic);
+    memcpy(prof.memory.base, &header, sizeof header);
     for (unsigned slot = 0; slot < SLAB_SEGMENT_SLOTS; slot++) {
         tsi_store_relaxed(SLOT(slot, buffer_bytes), prof.buffer_bytes);
         tsi_store_relaxed(SLOT(slot, buffer), buffer_at(slot, 0));
@@ -113,83 +113,84 @@ static size_t put(size_t at, const void* from, size_t bytes) {
     return at + bytes;
 }
 
-static uint64_t makers_of(const Tables* t) {
+static uint64_t makers_of(const Tables* tables) {
     uint64_t n = 0;
-    for (uint32_t k = 0; k < t->counts.stack_count; k++) n += t->stacks[k].maker != 0;
+    for (uint32_t k = 0; k < tables->counts.stack_count; k++) n += tables->stacks[k].maker != 0;
     return n;
 }
 
-static uint32_t escapes_of(const Tables* t) {
+static uint32_t escapes_of(const Tables* tables) {
     uint32_t n = 0;
-    for (uint32_t k = 0; k < t->counts.stack_count; k++) n += t->stacks[k].escaped_bytes != 0;
+    for (uint32_t k = 0; k < tables->counts.stack_count; k++) n += tables->stacks[k].escaped_bytes != 0;
     return n;
 }
 
-static size_t bytes_of(const Tables* t, uint64_t makers, uint64_t escapes) {
-    size_t n = sizeof(SlabProfileBuffer) + t->counts.live_count * sizeof(SlabProfileLive) +
+static size_t bytes_of(const Tables* tables, uint64_t makers, uint64_t escapes) {
+    size_t n = sizeof(SlabProfileBuffer) + tables->counts.live_count * sizeof(SlabProfileLive) +
                makers * sizeof(SlabProfileMaker) + escapes * sizeof(SlabProfileEscape);
-    for (uint32_t k = 0; k < t->counts.stack_count; k++)
-        n += sizeof(SlabProfileStack) + t->stacks[k].depth * sizeof(uint64_t);
+    for (uint32_t k = 0; k < tables->counts.stack_count; k++)
+        n += sizeof(SlabProfileStack) + tables->stacks[k].depth * sizeof(uint64_t);
     return n;
 }
 
-static int room_for(Slot* s, unsigned slot, unsigned which, size_t bytes) {
-    size_t have = s->reserved[which], want = tsi_align_up(bytes, STEP_BYTES);
+static int room_for(Slot* entry, unsigned slot, unsigned which, size_t bytes) {
+    size_t have = entry->reserved[which], want = tsi_align_up(bytes, STEP_BYTES);
     if (bytes <= have) return 0;
     if (want > prof.buffer_bytes) want = prof.buffer_bytes;
     int error = tsi_shared_reserve(&prof.memory, buffer_at(slot, which) + have, want - have);
-    if (error == 0) s->reserved[which] = want; /* P6 */
+    if (error == 0) entry->reserved[which] = want; /* P6 */
     return error;
 }
 
-static void buffer_write(TsiArena* a, const Tables* t, size_t at, const SlabProfileBuffer* head) {
+static void buffer_write(TsiArena* a, const Tables* tables, size_t at, const SlabProfileBuffer* head) {
     at = put(at, head, sizeof *head);
-    for (uint32_t n = 0; n < t->counts.live_count; n++) {
-        const TsiProfileLive* l = &t->live[n];
-        SlabProfileLive row = {l->bytes, l->era, l->stack, (uint16_t)(l->cls - 1), l->escaped};
+    for (uint32_t n = 0; n < tables->counts.live_count; n++) {
+        const TsiProfileLive* live = &tables->live[n];
+        SlabProfileLive row = {live->bytes, live->era, live->stack, (uint16_t)(live->cls - 1), live->escaped};
         at = put(at, &row, sizeof row);
     }
-    for (uint32_t n = 0; n < t->counts.stack_count; n++) {
-        const TsiProfileStack* stack = &t->stacks[n];
+    for (uint32_t n = 0; n < tables->counts.stack_count; n++) {
+        const TsiProfileStack* stack = &tables->stacks[n];
         SlabProfileStack row = {.objects = stack->objects, .bytes = stack->bytes, .depth = stack->depth};
         memcpy(row.label, tsi_label(&a->phases.labels, stack->label)->name, sizeof row.label);
         at = put(at, &row, sizeof row);
         at = put(at, stack->frames, stack->depth * sizeof *stack->frames);
     }
-    for (uint32_t n = 0; n < t->counts.stack_count; n++) {
-        if (t->stacks[n].maker == 0) continue;
+    for (uint32_t n = 0; n < tables->counts.stack_count; n++) {
+        if (tables->stacks[n].maker == 0) continue;
         SlabProfileMaker row = {.stack = n};
-        memcpy(row.label, tsi_label(&a->phases.labels, t->stacks[n].maker - 1u)->name, sizeof row.label);
+        memcpy(row.label, tsi_label(&a->phases.labels, tables->stacks[n].maker - 1u)->name, sizeof row.label);
         at = put(at, &row, sizeof row);
     }
-    for (uint32_t n = 0; n < t->counts.stack_count; n++) {
-        const TsiProfileStack* stack = &t->stacks[n];
+    for (uint32_t n = 0; n < tables->counts.stack_count; n++) {
+        const TsiProfileStack* stack = &tables->stacks[n];
         SlabProfileEscape row = {n, stack->escaped_objects, stack->escaped_bytes};
         if (stack->escaped_bytes != 0) at = put(at, &row, sizeof row);
     }
 }
 
-static int publish(TsiArena* a, const Tables* t, unsigned slot, uint64_t begun) {
-    Slot* s = &prof.slots[slot];
-    uint64_t n = s->sequence / 2 + 1, makers = makers_of(t);
-    const TsiProfileCounts* c = &t->counts;
-    uint32_t escapes = escapes_of(t);
-    SlabProfileBuffer head = {n, a->serial, begun, bytes_of(t, makers, escapes), c->mean, c->samples, .makers = makers};
-    head.escapes = escapes, head.escape_stacks = c->escapes;
-    head.lost_stacks = c->lost_stacks, head.lost_live = c->lost_live;
-    head.stacks = c->stack_count, head.live = c->live_count;
-    int error = room_for(s, slot, n & 1, head.bytes);
+static int publish(TsiArena* a, const Tables* tables, unsigned slot, uint64_t begun) {
+    Slot* entry = &prof.slots[slot];
+    uint64_t n = entry->sequence / 2 + 1, makers = makers_of(tables);
+    const TsiProfileCounts* counts = &tables->counts;
+    uint32_t escapes = escapes_of(tables);
+    SlabProfileBuffer head = {
+        n, a->serial, begun, bytes_of(tables, makers, escapes), counts->mean, counts->samples, .makers = makers};
+    head.escapes = escapes, head.escape_stacks = counts->escapes;
+    head.lost_stacks = counts->lost_stacks, head.lost_live = counts->lost_live;
+    head.stacks = counts->stack_count, head.live = counts->live_count;
+    int error = room_for(entry, slot, n & 1, head.bytes);
     if (error != 0) return error;
     tsi_store_relaxed(SLOT(slot, serial), a->serial);
-    s->sequence = 2 * n - 1;
-    tsi_store_release(SLOT(slot, sequence), s->sequence); /* P1, P2 */
-    buffer_write(a, t, buffer_at(slot, n & 1), &head);
+    entry->sequence = 2 * n - 1;
+    tsi_store_release(SLOT(slot, sequence), entry->sequence); /* P1, P2 */
+    buffer_write(a, tables, buffer_at(slot, n & 1), &head);
     uint64_t now = tsi_os.now_ns();
     tsi_store_relaxed(SLOT(slot, published_ns), now);
     tsi_store_relaxed(SLOT(slot, cost_ns), now - begun);
-    s->sequence = 2 * n;
-    tsi_store_release(SLOT(slot, sequence), s->sequence);    /* pairs with the reader's acquire, P2 */
-    tsi_store_release(SLOT(slot, state), SLAB_SEGMENT_LIVE); /* the serial and a publication of it are there */
+    entry->sequence = 2 * n;
+    tsi_store_release(SLOT(slot, sequence), entry->sequence); /* pairs with the reader's acquire, P2 */
+    tsi_store_release(SLOT(slot, state), SLAB_SEGMENT_LIVE);  /* the serial and a publication of it are there */
     tsi_store_relaxed(HEADER(publications), ++prof.publications);
     tsi_store_relaxed(HEADER(heartbeat_ns), now);
     return 0;
@@ -197,12 +198,12 @@ static int publish(TsiArena* a, const Tables* t, unsigned slot, uint64_t begun) 
 
 static int copy_and_publish(TsiArena* a, unsigned slot, uint64_t begun, const char** what) {
     *what = "memory for a copy of the profile";
-    Tables* t = tsi_os_map(sizeof *t);
-    if (t == NULL) return ENOMEM;
-    tsi_profile_copy(a, t->stacks, t->live, &t->counts);
+    Tables* tables = tsi_os_map(sizeof *tables);
+    if (tables == NULL) return ENOMEM;
+    tsi_profile_copy(a, tables->stacks, tables->live, &tables->counts);
     *what = "reserving pages for the profile";
-    int error = publish(a, t, slot, begun);
-    tsi_os_drop(t, sizeof *t);
+    int error = publish(a, tables, slot, begun);
+    tsi_os_drop(tables, sizeof *tables);
     return error;
 }
 

@@ -71,18 +71,18 @@ void tsi_tally_global_begin(TsiArena* a, SlabGlobalStats* out) {
     count_phases(a, out);
 
     for (unsigned cls = 1; cls < TSI_CLASSES; cls++) {
-        SlabClassStats c;
-        tsi_snapshot_class(a, cls, &c);
-        out->total_slow_epoch_closed += c.slow_path_epoch_closed;
-        out->total_slow_path_hits += c.slow_path_hits;
-        out->total_cache_overflows += c.empty_slab_overflowed;
-        out->total_slow_cache_miss += c.slow_path_cache_miss;
-        out->total_slabs_allocated += c.new_slab_count;
-        out->total_slabs_recycled += c.empty_slab_recycled;
-        out->total_bitmap_free_attempts += c.bitmap_free_attempts;
-        out->total_bitmap_free_cas_retries += c.bitmap_free_cas_retries;
-        out->total_bitmap_alloc_attempts += c.bitmap_alloc_attempts;
-        out->total_bitmap_alloc_cas_retries += c.bitmap_alloc_cas_retries;
+        SlabClassStats stats;
+        tsi_snapshot_class(a, cls, &stats);
+        out->total_slow_epoch_closed += stats.slow_path_epoch_closed;
+        out->total_slow_path_hits += stats.slow_path_hits;
+        out->total_cache_overflows += stats.empty_slab_overflowed;
+        out->total_slow_cache_miss += stats.slow_path_cache_miss;
+        out->total_slabs_allocated += stats.new_slab_count;
+        out->total_slabs_recycled += stats.empty_slab_recycled;
+        out->total_bitmap_free_attempts += stats.bitmap_free_attempts;
+        out->total_bitmap_free_cas_retries += stats.bitmap_free_cas_retries;
+        out->total_bitmap_alloc_attempts += stats.bitmap_alloc_attempts;
+        out->total_bitmap_alloc_cas_retries += stats.bitmap_alloc_cas_retries;
     }
 
     out->rss_bytes_current = tsi_os.rss_bytes();

@@ -31,7 +31,7 @@
 #include "threads/registry.h"
 
 /* Returns the bank's binding, NULL if it was never used. [bank held] */
-TSI_INLINE TsiBinding* tsi_bank_binding(const TsiBank* l) { return tsi_load_relaxed(&l->binding); }
+TSI_INLINE TsiBinding* tsi_bank_binding(const TsiBank* bank) { return tsi_load_relaxed(&bank->binding); }
 
 /* Returns the bank that the thread with this binding allocates in. [own thread] */
 TSI_INLINE TsiBank* tsi_bank_chosen(const TsiBinding* own) {

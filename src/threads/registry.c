@@ -37,8 +37,8 @@ enum { THREAD_STRIDE = (sizeof(TsiThread) + 63) & ~(size_t)63 };
 static TsiArena* arena_by_serial_locked(uint64_t serial) {
     TSI_HOLDS(&tsi_registry_lock);
     uint32_t slot = (uint32_t)serial % ARENAS_MAX;
-    TsiArenaSlot* s = slot < tsi_table_used(&arena_slots) ? tsi_table_at(&arena_slots, slot) : NULL;
-    return s != NULL && s->serial == serial ? s->arena : NULL;
+    TsiArenaSlot* entry = slot < tsi_table_used(&arena_slots) ? tsi_table_at(&arena_slots, slot) : NULL;
+    return entry != NULL && entry->serial == serial ? entry->arena : NULL;
 }
 
 /* Returns true if there is address space for a small allocator beside the present reservations. */
@@ -110,8 +110,8 @@ uint32_t tsi_registry_count(void) { return tsi_load_relaxed(&arenas_now); }
 
 TsiArena* tsi_registry_next(uint32_t* at) {
     while (*at < tsi_table_used(&arena_slots)) {
-        TsiArenaSlot* s = tsi_table_at(&arena_slots, (*at)++);
-        if (s->arena != NULL) return s->arena;
+        TsiArenaSlot* slot = tsi_table_at(&arena_slots, (*at)++);
+        if (slot->arena != NULL) return slot->arena;
     }
     return NULL;
 }
