@@ -624,7 +624,7 @@ static void an_account_of_theirs(void) {
 static void move_account(void) { tsi_charges_flush(tsi_binding_get(arena, false)); }
 static void read_accounts(void) {
     TsiReport r = {.labels = accounts, .label_count = 3};
-    TsiWalk w = {.a = arena, .r = &r};
+    TsiWalk w = {.a = arena, .report = &r};
     tsi_labels_begin(&w);
 }
 /* Nothing is missing, nothing is told twice. */
