@@ -61,7 +61,7 @@ shape() { # FIRST COLUMNS, COMMAND: of each table in the documents that begins s
     eval "$2" >said 2>errors || fail "$2: $(cat errors)"
     grep -E "^ *$1" said | head -n 1 | columns >have
     [ -s have ] || fail "$2 shows no table: $(cat said)"
-    grep -hnE "^    *$1" "$docs"/attach.md "$docs"/which-route.md "$docs"/tslab.md >shown
+    grep -hnE "^    *$1" "$docs"/which-route.md "$docs"/tslab.md >shown
     [ -s shown ] || complain "no document shows a table of $2"
     while IFS= read -r line; do
         echo "${line#*:}" | columns | diff - have >differs || complain "columns of $2 in the documents (line ${line%%:*}): $(cat differs)"
