@@ -1,0 +1,276 @@
+/*
+ * record.c - records histories of the library: which calls overlapped, and what each returned.
+ *
+ * In each history a few threads make a hundred calls at random on phases that they share: they allocate with handles and
+ * by pointer, free the handles of each other, some of them twice, look handles up, drain and release the phases, and
+ * attach and detach a domain. A call is stamped before it and after it by one counter, so two calls overlap unless one's
+ * second stamp is below the other's first. At the end, with the threads at rest, the live objects of each phase are
+ * counted. The checker (checker/main.go) decides whether some order of the calls explains all results.
+ *
+ * usage: record HISTORIES SEED [LIE]
+ * A line is "THREAD CALLED RETURNED OPERATION PHASE ARGUMENT RESULT"; "history SEED" begins one, "end" ends it. LIE
+ * changes one result in each history into one that the contract forbids: `double` (a second free succeeds), `late` (an
+ * allocation succeeds after a release), `twice` (two live objects have one address), `lost` (a free of a live object is
+ * refused), `phantom` (the count at the end is too high).
+ */
+#define KIT_RESERVE_BYTES 0
+#include "kit/inside.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum { THREADS = 4, CALLS = 25, PHASES = 4, PRIVATE = 3, TOKENS = 2, SHARED = 24, HISTORIES_AN_ALLOCATOR = 50 };
+
+struct call {
+    uint64_t called, returned, argument, result, handle;
+    const char* what;
+    unsigned phase;
+};
+
+static SlabAllocator* a;
+static epoch_domain_t *phase[PHASES], *tokens;
+static uint64_t era[PHASES];
+static _Atomic uint64_t stamps;
+static _Atomic uint64_t handles[SHARED]; /* of objects that any thread may free */
+static struct call calls[THREADS][CALLS];
+static unsigned made[THREADS];
+static uint64_t seeds[THREADS];
+static pthread_barrier_t barrier;
+
+static uint64_t stamp(void) { return atomic_fetch_add(&stamps, 1); }
+
+static size_t draw_size(uint64_t* seed) {
+    static const uint16_t sizes[] = {16, 40, 64, 100, 256, 700, 1500, 4000, 6000};
+    return sizes[kit_rand(seed) % (sizeof sizes / sizeof *sizes)];
+}
+
+static void note(unsigned thread, const char* what, unsigned in, uint64_t called, uint64_t argument, uint64_t result,
+                 uint64_t handle) {
+    calls[thread][made[thread]++] = (struct call){called, stamp(), argument, result, handle, what, in};
+}
+
+/* ---- calls ------------------------------------------------------------------------------ */
+
+static void alloc_handle(unsigned thread, uint64_t* seed, unsigned in) {
+    SlabHandle h = 0;
+    size_t size = draw_size(seed);
+    uint64_t called = stamp();
+    void* p = epoch_domain_alloc_obj(phase[in], size, 16, &h);
+    note(thread, "alloc", in, called, 0, (uintptr_t)p, h);
+    if (h != 0) atomic_store(&handles[kit_rand(seed) % SHARED], h);
+}
+
+static void free_handle(unsigned thread, uint64_t* seed) {
+    uint64_t h = atomic_load(&handles[kit_rand(seed) % SHARED]); /* it stays: others may free it, too */
+    if (h == 0) return;
+    uint64_t called = stamp();
+    bool done = free_obj(a, h);
+    note(thread, "free", 0, called, h, done, 0);
+}
+
+static void look_up(unsigned thread, uint64_t* seed) {
+    uint64_t h = atomic_load(&handles[kit_rand(seed) % SHARED]);
+    if (h == 0) return;
+    uint64_t called = stamp();
+    void* p = slab_handle_ptr(a, h);
+    note(thread, "look", 0, called, h, (uintptr_t)p, 0);
+}
+
+static void end_phase(unsigned thread, unsigned in, EpochCloseMode mode) {
+    EpochReceipt receipt = {.slabs_deferred = 0};
+    uint64_t called = stamp();
+    bool done = epoch_close_era(a, era[in], mode, &receipt);
+    note(thread, mode == EPOCH_DRAIN ? "drain" : "release", in, called, receipt.slabs_deferred, done, 0);
+}
+
+/* Objects by pointer are the thread's own, in a phase that is drained at most: a pointer that is freed beside a release
+ * is the program's error. */
+static void* alloc_pointer(unsigned thread, uint64_t* seed) {
+    size_t size = draw_size(seed);
+    uint64_t called = stamp();
+    void* p = epoch_domain_malloc(phase[PRIVATE], size);
+    note(thread, "malloc", PRIVATE, called, 0, (uintptr_t)p, 0);
+    return p;
+}
+
+static void free_pointer(unsigned thread, void* p) {
+    uint64_t called = stamp();
+    bool done = slab_free_checked(a, p);
+    note(thread, "give", PRIVATE, called, (uintptr_t)p, done, 0);
+}
+
+static bool attach(unsigned thread) {
+    uint64_t called = stamp();
+    bool done = epoch_domain_attach(tokens);
+    note(thread, "attach", 0, called, 0, done, 0);
+    return done;
+}
+
+static void detach(unsigned thread) {
+    uint64_t called = stamp();
+    bool done = epoch_domain_detach(tokens);
+    note(thread, "detach", 0, called, 0, done, 0);
+}
+
+static void one_call(unsigned thread, uint64_t* seed, void** own, bool* inside) {
+    switch (kit_rand(seed) % 20) {
+    case 0:
+        end_phase(thread, kit_rand(seed) % PHASES, EPOCH_DRAIN);
+        break;
+    case 1:
+        end_phase(thread, kit_rand(seed) % PRIVATE, EPOCH_RELEASE);
+        break;
+    case 2:
+    case 3:
+        if (*inside) detach(thread), *inside = false;
+        else *inside = attach(thread);
+        break;
+    case 4:
+    case 5:
+    case 6:
+        if (*own != NULL) free_pointer(thread, *own), *own = NULL;
+        else *own = alloc_pointer(thread, seed);
+        break;
+    case 7:
+    case 8:
+        look_up(thread, seed);
+        break;
+    case 9:
+    case 10:
+    case 11:
+    case 12:
+    case 13:
+        free_handle(thread, seed);
+        break;
+    default:
+        alloc_handle(thread, seed, kit_rand(seed) % PHASES);
+    }
+}
+
+static void* play(void* arg) {
+    unsigned thread = (unsigned)(uintptr_t)arg;
+    for (;;) {
+        pthread_barrier_wait(&barrier);
+        if (a == NULL) return NULL;
+        uint64_t seed = seeds[thread];
+        void* own = NULL;
+        bool inside = false;
+        while (made[thread] < CALLS - 1) one_call(thread, &seed, &own, &inside);
+        if (inside) detach(thread);
+        pthread_barrier_wait(&barrier);
+    }
+}
+
+/* ---- histories -------------------------------------------------------------------------- */
+
+static void begin(uint64_t seed) {
+    for (unsigned i = 0; i < PHASES; i++) {
+        REQUIRE_OR((phase[i] = epoch_domain_create(a)) != NULL, "no domain: %s", slab_last_error());
+        era[i] = phase[i]->epoch_era;
+    }
+    REQUIRE_OR((tokens = epoch_domain_create(a)) != NULL, "no domain: %s", slab_last_error());
+    for (unsigned i = 0; i < TOKENS; i++)
+        REQUIRE_OR(epoch_domain_enter(tokens) && epoch_domain_detach(tokens), "no scope: %s", slab_last_error());
+    for (unsigned i = 0; i < SHARED; i++) atomic_store(&handles[i], 0);
+    for (unsigned i = 0; i < THREADS; i++) {
+        made[i] = 0;
+        seeds[i] = kit_mix(seed * THREADS + i);
+    }
+    atomic_store(&stamps, 1);
+}
+
+static void end(void) {
+    for (unsigned i = 0; i < TOKENS; i++)
+        REQUIRE_OR(epoch_domain_attach(tokens) && epoch_domain_exit(tokens), "a scope is missing: %s",
+                   slab_last_error());
+    REQUIRE(epoch_domain_destroy(tokens));
+    for (unsigned i = 0; i < PHASES; i++) {
+        (void)epoch_close_era(a, era[i], EPOCH_RELEASE, NULL);
+        REQUIRE(epoch_domain_destroy(phase[i]));
+    }
+    kit_check(a);
+}
+
+static bool count_one(const SlabLiveObject* object, void* ctx) {
+    (void)object;
+    ++*(uint64_t*)ctx;
+    return true;
+}
+
+/* Changes one result of the history into a wrong one. Returns false if the history has nothing to change. */
+static bool lie(const char* kind) {
+    uint64_t released = UINT64_MAX, freed = 0, freed_at = 0, address = 0, address_at = 0;
+    for (unsigned pass = 0; pass < 2; pass++)
+        for (unsigned t = 0; t < THREADS; t++)
+            for (unsigned i = 0; i < made[t]; i++) {
+                struct call* c = &calls[t][i];
+                if (pass == 0) {
+                    if (strcmp(c->what, "release") == 0 && c->phase == 0 && c->returned < released)
+                        released = c->returned;
+                    if (strcmp(c->what, "free") == 0 && c->result == 1 && freed == 0)
+                        freed = c->argument, freed_at = c->returned;
+                    if (strcmp(c->what, "malloc") == 0 && c->result != 0 && i + 1 == made[t])
+                        address = c->result, address_at = c->returned;
+                    continue;
+                }
+                bool free = strcmp(c->what, "free") == 0, alloc = strcmp(c->what, "alloc") == 0;
+                if (strcmp(kind, "double") == 0 && free && c->result == 0 && c->argument == freed &&
+                    c->called > freed_at)
+                    return c->result = 1, true;
+                if (strcmp(kind, "lost") == 0 && free && c->result == 1) return c->result = 0, true;
+                if (strcmp(kind, "late") == 0 && alloc && c->phase == 0 && c->result == 0 && c->called > released)
+                    return c->result = 0x1000, c->handle = 1, true;
+                if (strcmp(kind, "twice") == 0 && address != 0 && alloc && c->result != 0 && c->called > address_at)
+                    return c->result = address, true;
+            }
+    return false;
+}
+
+static void print(uint64_t seed, const char* kind) {
+    bool phantom = kind != NULL && strcmp(kind, "phantom") == 0;
+    if (kind != NULL && !phantom && !lie(kind)) return;
+    printf("history %" PRIu64 "\n", seed);
+    for (unsigned t = 0; t < THREADS; t++)
+        for (unsigned i = 0; i < made[t]; i++) {
+            const struct call* c = &calls[t][i];
+            printf("%u %" PRIu64 " %" PRIu64 " %s %u %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", t, c->called, c->returned,
+                   c->what, c->phase, c->argument, c->result, c->handle);
+        }
+    for (unsigned i = 0; i < PHASES; i++) {
+        uint64_t called = stamp(), live = 0;
+        slab_epoch_walk_era(a, era[i], count_one, &live);
+        printf("%u %" PRIu64 " %" PRIu64 " count %u 0 %" PRIu64 " 0\n", THREADS, called, stamp(), i, live + phantom);
+    }
+    puts("end");
+}
+
+int main(int argc, char** argv) {
+    char* rest = NULL;
+    uint64_t histories = argc > 2 ? strtoull(argv[1], &rest, 10) : 0, seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 0;
+    if (argc < 3 || argc > 4 || histories == 0 || *rest != 0) {
+        fputs("usage: record HISTORIES SEED [double|late|twice|lost|phantom]\n", stderr);
+        return 2;
+    }
+
+    pthread_t threads[THREADS];
+    pthread_barrier_init(&barrier, NULL, THREADS + 1);
+    for (unsigned i = 0; i < THREADS; i++) REQUIRE(pthread_create(&threads[i], NULL, play, (void*)(uintptr_t)i) == 0);
+    for (uint64_t n = 0; n < histories; n++) {
+        if (n % HISTORIES_AN_ALLOCATOR == 0) {
+            if (a != NULL) slab_allocator_free(a);
+            a = kit_create();
+        }
+        begin(seed + n);
+        pthread_barrier_wait(&barrier);
+        pthread_barrier_wait(&barrier);
+        print(seed + n, argc > 3 ? argv[3] : NULL);
+        end();
+    }
+
+    slab_allocator_free(a);
+    a = NULL;
+    pthread_barrier_wait(&barrier);
+    for (unsigned i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+    return 0;
+}
