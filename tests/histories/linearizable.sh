@@ -4,6 +4,7 @@
 set -u
 . "$TSLAB_SOURCE_DIR/tests/kit.bash"
 unset TSLAB_OPTIONS
+clean
 go=$("$TSLAB_SOURCE_DIR/scripts/find-go.sh" 2>&1) || skip "$go"
 export GOTOOLCHAIN=local GOFLAGS=-buildvcs=false CGO_ENABLED=0
 cp -r "$TSLAB_SOURCE_DIR/tests/histories/checker" checker
