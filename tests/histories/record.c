@@ -210,8 +210,8 @@ static bool lie(const char* kind) {
                         released = c->returned;
                     if (strcmp(c->what, "free") == 0 && c->result == 1 && freed == 0)
                         freed = c->argument, freed_at = c->returned;
-                    if (strcmp(c->what, "malloc") == 0 && c->result != 0 && i + 1 == made[t])
-                        address = c->result, address_at = c->returned;
+                    if (strcmp(c->what, "malloc") == 0 && c->result != 0) address = c->result, address_at = c->returned;
+                    if (strcmp(c->what, "give") == 0 && c->argument == address) address = 0;
                     continue;
                 }
                 bool free = strcmp(c->what, "free") == 0, alloc = strcmp(c->what, "alloc") == 0;
