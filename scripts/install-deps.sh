@@ -1,7 +1,7 @@
 #!/bin/sh
 # Says which Debian packages a make target needs and lacks, and installs them where that was asked for.
 # Usage: install-deps.sh [--name | --root] WORD...
-#   WORD    a make target: demo server test test-all bench programs packages install soak mutants fuzz drainability; or a part of what they need:
+#   WORD    a make target: demo server test test-all bench programs packages install soak mutants fuzz drainability site; or a part of what they need:
 #           build libraries clang tools browser adapters daemon plot peers
 #   (none)  installs what is missing, by sudo where the caller is not root: what `make deps` does
 #   --root  installs as root only; for anybody else like --name: what `make demo` and `make test` do
@@ -36,9 +36,10 @@ packages_of() {
     # servers of other people's libraries: the second demo and its load, and one that gets phases as it is
     server) packages_of demo && echo python3 libevent-dev wrk libmicrohttpd-dev libxml2-dev libjson-c-dev libsqlite3-dev libcurl4-openssl-dev ;;
     plot) echo python3-matplotlib ;;
+    site) echo python3 python3-venv doxygen ;;
     # what programs come from, docs/coming-from; not the headers of PostgreSQL, which bring 270 MB of llvm-14-dev
     peers) echo g++ libapr1-dev libtalloc-dev libmimalloc-dev libjemalloc-dev ;;
-    test-all) for part in test clang tools browser demo adapters server plot peers; do packages_of $part; done ;;
+    test-all) for part in test clang tools browser demo adapters server plot site peers; do packages_of $part; done ;;
     check) packages_of test-all && packages_of packages ;;
     *)
         echo "install-deps.sh: nothing here is called '$1'; the head of scripts/install-deps.sh has the words" >&2

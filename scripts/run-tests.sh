@@ -45,8 +45,9 @@ esac
 # shellcheck disable=SC2086  # words
 scripts/install-deps.sh --root $packages || exit 1
 if [[ $packages =~ ^(test-all|check)$ ]]; then
-    # What checks pages: their test does without, and says so.
+    # What checks pages, and what builds the site: their tests do without, and say so.
     scripts/get-axe.sh
+    scripts/site.sh --get
 fi
 
 scratch=$(mktemp -d) || exit 1
