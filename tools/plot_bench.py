@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draws what tslab_bench --json and bench/suite/run.py measured, and writes a Markdown page with the pictures and all numbers.
 
-    plot_bench.py bench.json --suite build/suite-results/TIME --out docs/results/bench --page docs/results/bench.md
+    plot_bench.py bench.json --suite build/suite-results/TIME --out docs/results/bench --page docs/results/tables/bench.md
     plot_bench.py bench.json --short-table
 
 Machine, versions, commit, command and date on the page are those of the results. What was not measured is not drawn, and the

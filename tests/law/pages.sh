@@ -1,7 +1,7 @@
 #!/bin/bash
 # What pages say agrees with what they speak of: links lead to files and headings that exist; the version is that of the public
-# header, also in outputs that pages show; the numbers of the README are those of the results that it names. The README
-# stays short.
+# header, also in outputs that pages show; the numbers of the README and of docs/results/bench.md are those of the results that they
+# name. The README stays short.
 set -u
 . "$TSLAB_SOURCE_DIR/tests/kit.bash"
 scratch=$PWD
@@ -53,7 +53,7 @@ wrong=$(grep -nE '(^|[^0-9.,-])1 (calls|classes|functions|labels|objects|phases|
     complain "CHANGELOG.md does not begin with $version"
 
 # The table of performance: a row names one of the results, its cells are those of the run.
-bench=docs/results/bench.md rows=0
+bench=docs/results/tables/bench.md rows=0
 cell() { # SECTION ROW COLUMN-NAME
     awk -F' *[|] *' -v section="$1" -v row="$2" -v name="$3" '
         /^##/ { in_it = $0 == section }
@@ -67,12 +67,13 @@ while IFS= read -r line; do
     rows=$((rows + 1))
     wanted="$(cell '## All numbers' "$row," temporal-slab)"
     for name in glibc mimalloc jemalloc snmalloc tcmalloc; do wanted="$wanted | $(cell '### General allocators' "$row," $name)"; done
-    [ "${line#*\`) | }" = "$wanted |" ] || complain "README.md, $row: $bench says $wanted"
-done < <(grep '^| ' README.md)
-[ "$rows" -eq 6 ] || complain "README.md has $rows rows of performance, not 6"
+    [ "${line#*\`) | }" = "$wanted |" ] || complain "$row: $bench says $wanted"
+done < <(grep -h '^| ' README.md docs/results/bench.md)
+[ "$rows" -eq 19 ] || complain "README.md and docs/results/bench.md have $rows rows of performance, not 6 and 13"
 grep -qF "its pair takes $(awk -F' *[|] *' '$2 == "row" { on = $3 == "snmalloc-checks" } on && /^\| pair: alloc/ { print $3; exit }' $bench) ns" README.md ||
     complain "README.md: the pair of snmalloc-checks"
 sums=$(sed -nE 's/^Against the best .*: ([0-9]+) won, ([0-9]+) level.*, ([0-9]+) behind\.$/\3 \1 \2/p' $bench)
 read -r behind won level <<<"$sums"
 grep -qF "the $behind of $((behind + won + level)) in which another" README.md || complain "README.md: how many rows are behind"
+tr '\n' ' ' <docs/results/bench.md | grep -qF "$won won, $level level (within 5 %), $behind behind" || complain "docs/results/bench.md: how many rows are behind"
 finish

@@ -162,7 +162,7 @@ def suite_part(suite):
 
 
 def write(bench, suite, drawn, link, why, aims, source):
-    lines = ["# Benchmark", ""]
+    lines = ["# Benchmark: all numbers", ""]
     if bench:
         lines += [*head(bench, source), *warnings(bench), *verdicts(bench)]
     pictures = gallery(drawn, link, bench, suite)
