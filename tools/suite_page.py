@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Writes docs/results/suite.md, its pictures and its JSON from what bench/suite/run.py measured, and compares.
+"""Writes docs/results/tables/suite.md, its pictures and its JSON from what bench/suite/run.py measured, and compares.
 
     suite_page.py DIR      keeps what is needed of the run in docs/results/suite/*.json, then draws and writes the page of that
     suite_page.py          draws and writes them again from the kept results; without any it writes a page that says so
     suite_page.py --check  the page is what the kept results and the reasons say, and its pictures are there
+
+docs/results/suite.md is written by hand; the verdict there, between its marks, is written and compared as well.
 
 Reasons for metrics that are lost are in docs/results/suite-why.tsv, a line each: PROGRAM tab PATH tab TEXT; PATH * for all of a program.
 Those that have none are named. Pictures need matplotlib (make deps FOR=plot); --no-pictures leaves the old ones.
@@ -95,7 +97,19 @@ def check(page, text):
     return 1 if differ else 0
 
 
+def with_verdict(front, suite):
+    """The text of the page by hand, with the verdict of the results between its marks."""
+    with open(front, encoding="utf-8") as there:
+        text = there.read()
+    begin, end = "<!-- verdict -->\n", "<!-- end -->\n"
+    if text.count(begin) != 1 or text.count(end) != 1:
+        raise Damaged("%s has no place for the verdict" % front)
+    before, rest = text.split(begin)
+    return before + begin + "\n".join(suite_page.short_verdict(suite)) + "\n" + end + rest.split(end)[1]
+
+
 def put(page, text):
+    os.makedirs(os.path.dirname(page), exist_ok=True)
     with open(page + ".new", "w", encoding="utf-8") as to:
         to.write(text)
     os.replace(page + ".new", page)
@@ -104,7 +118,7 @@ def put(page, text):
 
 
 def work(o):
-    folder, page = os.path.join(o.results, "suite"), os.path.join(o.results, "suite.md")
+    folder, page, front = (os.path.join(o.results, *name) for name in (["suite"], ["tables", "suite.md"], ["suite.md"]))
     why = read_reasons(os.path.join(o.results, "suite-why.tsv"), suite_page.METRICS)
     if o.run:
         os.makedirs(folder, exist_ok=True)
@@ -117,8 +131,11 @@ def work(o):
         for name, text in without.items():
             print("not drawn: %s: %s" % (name, text), file=sys.stderr)
     text = suite_page.write(suite, why, not_there(folder), SOURCE)
+    by_hand = with_verdict(front, suite) if os.path.exists(front) else None
     if o.check:
-        return check(page, text)
+        return check(page, text) or (check(front, by_hand) if by_hand else 0)
+    if by_hand:
+        put(front, by_hand)
     for metric in suite_page.unexplained(suite, why):
         print("no reason in suite-why.tsv: %s\t%s" % (metric.run, metric.path), file=sys.stderr)
     return put(page, text)

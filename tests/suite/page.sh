@@ -26,20 +26,24 @@ expect 0 "$TSLAB_SOURCE_DIR/bench/suite/run.py" --build "$TSLAB_BUILD_DIR" --smo
 has out '14 runs, 0 failed' # of threads_shared there is none with glibc
 mkdir results
 page 0 --results results # no run yet: a page that says so
-has results/suite.md 'No run of it has been published'
+has results/tables/suite.md 'No run of it has been published'
 page 0 --check --results results
-echo >>results/suite.md
+echo >>results/tables/suite.md
 page 1 --check --results results
 cp "$published/suite-why.tsv" results
+printf '%s\n' 'By hand.' '' '<!-- verdict -->' '<!-- end -->' >results/suite.md
 page 0 run --results results --no-pictures
+has results/suite.md '^Against glibc: .* won'
+has results/suite.md '^By hand'
 for text in '^## Verdict' '^## Figures of the founding papers' 'Run with --smoke' 'TSLAB_OPTIONS=shared=1 benchmark_threads' \
     'locks an operation, CoV' 'soak was not run' 'no list at nowhere.tsv'; do
-    has results/suite.md "$text"
+    has results/tables/suite.md "$text"
 done
-[ -z "$(grep -n "$PWD" results/suite.md results/suite/*)" ] || complain "a folder of this machine is told"
-cp results/suite.md first.md
+[ -z "$(grep -n "$PWD" results/tables/suite.md results/suite/*)" ] || complain "a folder of this machine is told"
+cp results/tables/suite.md first.md
+cp results/suite.md by-hand.md
 page 0 --results results --no-pictures
-cmp first.md results/suite.md || complain "the page made again is another one"
+cmp first.md results/tables/suite.md || complain "the page made again is another one"
 page 0 --check --results results
 
 sed -i 's/^\(\["epoch_reclamation_demo","tslab",[0-9]*\),[0-9.]*/\1,77/' results/suite/numbers.json # its first column: resident KiB
@@ -47,8 +51,16 @@ page 1 --check --results results
 has err '77'
 page 0 --results results --no-pictures
 page 0 --check --results results
-sed -i '0,/ won, /s// lost, /' results/suite.md
+sed -i '0,/ won, /s// lost, /' results/tables/suite.md
 page 1 --check --results results
+page 0 --results results --no-pictures
+sed 's/ won, / lost, /' by-hand.md >results/suite.md
+page 1 --check --results results
+has err ' lost, '
+echo 'By hand.' >results/suite.md
+page 1 --check --results results
+has err 'no place for the verdict'
+cp by-hand.md results/suite.md
 printf 'churn_fixed\tlatency.nothing_ns\tthere is no such thing\n' >>results/suite-why.tsv
 page 1 --results results --no-pictures
 has err 'suite-why.tsv: line'

@@ -1,4 +1,4 @@
-"""What docs/results/suite.md tells of the comparison suite: its metrics, who is ahead in them, and the figures of the founding papers.
+"""What docs/results/tables/suite.md tells of the comparison suite: its metrics, who is ahead in them, and the figures of the founding papers.
 
 A metric is compared by ratios of costs, taken repetition by repetition; one in per cent points (`points`) by its difference, because
 growth is often 0. The best peer is the best of the general allocators; those that refuse doubled frees are shown and never the best.

@@ -1,4 +1,4 @@
-"""Pictures of docs/results/suite.md beside those of suite_pictures.py: the overview, HTTP, processor and waiting time, applications."""
+"""Pictures of docs/results/tables/suite.md beside those of suite_pictures.py: the overview, HTTP, processor and waiting time, applications."""
 
 import statistics
 

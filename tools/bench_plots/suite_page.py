@@ -1,4 +1,4 @@
-"""The page docs/results/suite.md, of kept results (kept.py). Sentences that say what a thing is stand here; every number is of the results."""
+"""The page docs/results/tables/suite.md, of kept results (kept.py), and the verdict of docs/results/suite.md. Sentences that say what a thing is stand here; every number is of the results."""
 
 import re
 import statistics
@@ -21,9 +21,9 @@ PICTURES = (  # file, title, what it shows
     ("fragmentation", "Fragmentation", "Resident bytes; less is better."),
     ("memory", "Memory over time", "Resident memory, medians of the repetitions."),
 )
-INTRODUCTION = ["# The comparison suite", "", "What the programs of [bench/suite](../../bench/suite/README.md) measured, temporal-slab beside other allocators. Rows of single "
-                "operations and of phases against libraries with phases are in the [benchmark](bench.md).", ""]
-NOTHING_YET = "\n".join([*INTRODUCTION, "No run of it has been published. [The commands](../../bench/README.md#the-page-of-the-suite) that make one, and this page of it.", ""])
+INTRODUCTION = ["# The comparison suite: all numbers", "", "What the programs of [bench/suite](../../../bench/suite/README.md) measured, temporal-slab beside other allocators. Rows of single "
+                "operations and of phases against libraries with phases are in the [benchmark](../bench.md).", ""]
+NOTHING_YET = "\n".join([*INTRODUCTION, "No run of it has been published. [The commands](../../../bench/README.md#the-page-of-the-suite) that make one, and this page of it.", ""])
 WORDS = {"won": "won", "level": "level", "behind": "**behind**"}
 
 
@@ -35,7 +35,7 @@ def facts(suite, source):
                                                 ", %.0f s" % suite.seconds if suite.seconds else "")),
             ("others on the machine", None if suite.others_busy is None else "kept %.2f processors busy meanwhile" % suite.others_busy),
             ("load average before a run", "median %.1f, most %.1f" % tuple(suite.loads) if suite.loads else None),
-            ("page and pictures", "`%s`; from [numbers.json](suite/numbers.json) and [curves.json](suite/curves.json), which it keeps" % source)]
+            ("page and pictures", "`%s`; from [numbers.json](../suite/numbers.json) and [curves.json](../suite/curves.json), which it keeps" % source)]
     return ["| | |", "|---|---|", *("| %s | %s |" % row for row in rows if row[1]), ""]
 
 
@@ -71,6 +71,20 @@ def verdicts(compared):
             "shares are compared. Medians over the repetitions; the best peer may be another one in each metric. Growth below 0 counts as 0."
             % (tally(compared, "best"), tally(compared, "glibc"), 100 * LEVEL, POINTS_LEVEL), "",
             *table(["program", "against the best peer", "against glibc", "behind in, and whom"], rows), ""]
+
+
+def short_verdict(suite):
+    """The verdict for a page by hand: a line for each program, and the machine."""
+    compared = compare(suite)
+    rows = []
+    for run in dict.fromkeys(m.run for m in METRICS):
+        of = [c for c in compared if c.metric.run == run and c.verdict()]
+        if of:
+            rows.append(["`%s`" % run, tally(of, "best"), tally(of, "glibc")])
+    return ["Against glibc: %s. Against the best general allocator of each metric: %s." % (tally(compared, "glibc"), tally(compared, "best")), "",
+            *table(["program", "against the best general allocator", "against glibc"], rows)[:-1],
+            "", "Machine: %s, %d processors. Commit %s, %s, `%s`, %d repetitions." % (suite.cpu or "unknown processor", suite.cpus, suite.commit or "unknown",
+                                                                                 (suite.date or "unknown")[:10], suite.command.replace("`", "'"), suite.repetitions)]
 
 
 def middle(compared, ratios):
@@ -136,7 +150,7 @@ def figure(suite, run, form, wanted):
 def figures(suite):
     rows = [[escape(published), escape(figure(suite, run, form, wanted) or "not in this run"), command_of(suite, run)] for published, run, form, wanted in FIGURES]
     return ["## Figures of the founding papers", "", "Published figures are from other machines: compare what each has beside it. Medians over the repetitions. Programs are in "
-            "`build/bench/suite`; glibc and the others are run with `--allocator malloc`. More of them: [coming from the papers](../coming-from/papers.md#figures).", "",
+            "`build/bench/suite`; glibc and the others are run with `--allocator malloc`. More of them: [coming from the papers](../../coming-from/papers.md#figures).", "",
             *table(["published", "here", "command"], rows), ""]
 
 
@@ -183,7 +197,7 @@ def write(suite, why, drawn, source):
     if shown:
         lines += ["## Pictures", ""]
     for name, head, text in shown:
-        lines += ["### " + head, "", "![%s](suite/%s.png)" % (head, name), "", text, ""]
+        lines += ["### " + head, "", "![%s](../suite/%s.png)" % (head, name), "", text, ""]
     lines += ["## All numbers", "", "Medians. Ratios are of costs, taken repetition by repetition; below 1 temporal-slab is better (per cent points: below 0). In bold who is the "
               "best of temporal-slab and the general peers; snmalloc-checks, mimalloc-secure and scudo refuse doubled frees, as temporal-slab does, and are never the best peer.", ""]
     for run in dict.fromkeys(m.run for m in METRICS):
