@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Writes the numbers of docs/results/drainability.md from what `tslab_drainability --json` wrote, and compares.
+"""Writes docs/results/tables/drainability.md from what `tslab_drainability --json` wrote, and compares.
 
-    drainability_page.py FULL.json                   writes docs/results/drainability.json and the tables of the page
-    drainability_page.py --check                     page and published results agree: tables, and numbers in sentences
+    drainability_page.py FULL.json                   writes docs/results/drainability.json and the page of the tables
+    drainability_page.py                             writes that page again from the published results
+    drainability_page.py --check                     pages and published results agree: tables, and numbers in sentences
     drainability_page.py --check --against RUN.json  and so does each count of another run, however short, with this seed
 
-Tables stand between `<!-- NAME -->` and `<!-- end -->`. Numbers in sentences are written by hand; `sentences` below has each of
-them as the results have it, and a page without it is refused. The published results are those of the program with fewer points of
-the course, as rows. Resident sizes are the kernel's and are not compared with another run; everything else is a count.
+docs/results/drainability.md is written by hand; `sentences` below has each number of it as the results have it, and a page
+without it is refused. The published results are those of the program with fewer points of the course, as rows. Resident sizes
+are the kernel's and are not compared with another run; everything else is a count.
 
 Exit status: 0; 1 something differs or cannot be read; 2 for wrong arguments.
 """
@@ -19,9 +20,10 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PAGE = os.path.join(ROOT, "docs", "results", "drainability.md")
+TABLES_PAGE = os.path.join(ROOT, "docs", "results", "tables", "drainability.md")
 PUBLISHED = os.path.join(ROOT, "docs", "results", "drainability.json")
-OTHERS = {"docs/choosing.md": "hold %.1f to %.1f times the memory, %.1f times in a load made to be bad, %.0f times what glibc held",
-          "docs/coming-from/papers.md": "the true effect is %.1f to %.1f in memory, and %.1f in a load made for it"}
+OTHERS = {"docs/choosing.md": "held %(least).1f to %(most).1f times the memory, in a load made to be bad %(beyond_glibc).0f times what glibc held",
+          "docs/coming-from/papers.md": "the true effect is %(least).1f to %(most).1f in memory, and %(worst).1f in a load made for it"}
 COURSE = ("requests", "rss_bytes", "slabs", "committed_bytes", "live_bytes", "closed_slabs", "closed_bytes", "fresh_slabs",
           "reused_slabs", "close_slabs", "closes", "drainable")
 LENGTHS = (5000, 10000, 20000, 50000, 100000, 200000)
@@ -209,51 +211,91 @@ def sentences(r):
     bad = r["lifetimes"][-3]
     n = len(r["published_dsr"])
     spoilt, five = r["sweep"][n + 1], r["sweep"][2 * n + 1]
-    endless = arms_of(r, 0.02)
-    early = [last(b)["slabs"] for b in r["lifetimes"][1:-5:3]]
     return [
         "%d of %d, in every load" % (isolated["drainable"], isolated["closes"]),
         "about the same (%d slabs against %d)" % (m["slabs"], i["slabs"]),
+        "%d slabs with fresh pages against %d" % (m["fresh_slabs"], i["fresh_slabs"]),
         "held %.1f to %.1f times the committed memory" % (least, most),
         "and %.1f times in the worst case" % worst,
         "one slab for each live object, %d here" % r["pool"],
+        "by a factor of %.0f in the worst one" % beyond_glibc,
         "1 %% of them routed wrongly spoilt %d of %d closes (theory: %.0f %%), and %.0f %% of the slabs of the pool"
         % (spoilt["closes"] - spoilt["drainable"], spoilt["closes"], 100 * (1 - spoilt["theory_dsr"]), 100 * (1 - five["slab_dsr"])),
-        "all %d closes together returned %s" % (mixed["closes"], "no slab" if m["close_slabs"] == 0 else "%d slabs" % m["close_slabs"]),
-        "those of isolated %d" % i["close_slabs"],
-        "takes %s slabs instead of %s" % (per_close(mixed, "end_slabs"), per_close(isolated, "end_slabs")),
-        "%d slabs with fresh pages against %d" % (m["fresh_slabs"], i["fresh_slabs"]),
         "holds %d and %d slabs" % (m["slabs"], i["slabs"]),
         "stays below the bound, at %d" % last(bad)["closed_slabs"],
-        "a factor of %.1f to %.1f in committed memory" % (least, most),
-        "and %.1f in a load made for it" % worst,
-        "by a factor of %.0f in the last row" % beyond_glibc,
-        "%s in the first table" % share(mixed["label_drainability"]),
-        "%d and %d slabs in its rows but the last two" % (min(early), max(early)) if min(early) != max(early)
-        else "%d slabs in its rows but the last two" % early[0],
-        "mixed then holds %d slabs against %d after 200,000 requests" % (last(endless[0])["slabs"], last(endless[1])["slabs"]),
     ]
 
 
-# ---- the page ----
+# ---- the pages ----
+
+INTRODUCTION = """# Drainability: tables and method
+
+For readers of [drainability](../drainability.md) who want the numbers and how they came about. This page is written by
+`tools/drainability_page.py` from [drainability.json](../drainability.json); `tests/bench/drainability_page.sh` compares
+it with that file, and the file with a short run.
+
+## Method
+
+A request allocates 200 objects of 96 to 480 bytes, touches them, and frees them before it ends. Beside the requests
+there is a pool of 4000 sessions of 256 bytes; each request replaces random ones. An epoch takes 1000 requests. It is
+closed (`epoch_close_era`, drain) 4 epochs after its end, its *boundary*. All arms serve 200,000 requests with the same
+random choices: 200 epochs, of which 196 reach their boundary. glibc serves the same load without epochs.
+
+| figure | from |
+|---|---|
+| drainable close | `EpochReceipt.objects_escaped` is 0 |
+| DSR | drainable closes / closes |
+| slab DSR | 1 - slabs of the epoch after its close / slabs when it ended, `SlabPhaseStats.slabs` |
+| held by closed epochs | the same, summed over every epoch that has been closed |
+| held, committed, live | `SlabGlobalStats` |
+| resident | `slab_rss_bytes`, above the start of the arm, touched code pages included |
+| label | `SlabLabelStats.drainability` of the label that all epochs of requests carry |
+
+The program exits with 1 if a close leaves more slabs than objects live in the epoch, if a slab without a session stays,
+if closed epochs hold more slabs than there are sessions, if a receipt does not balance, or if a free is refused.
+Theory is that of [theory.c](../../../bench/drainability/theory.c): sessions die independently of each other, and a
+survivor lies in any slab of its class with the same probability. The model ignores that sessions opened together lie
+together. A DSR out of a hundred closes has a standard error of up to 0.05.
+
+Limits: one thread, one class of sessions, uniformly random replacement, synthetic sizes. Resident sizes moved by up to
+2 % between runs.
+
+    make drainability                                   # all of it, or build/bench/tslab_drainability afterwards
+    build/bench/tslab_drainability --only routing       # or lifetimes, sweep, granules; --seed N for other draws
+    build/bench/tslab_drainability --json d.json --csv d.csv
+    tools/drainability_page.py d.json                   # writes docs/results/drainability.json and this page
+    tools/plot_drainability.py docs/results/drainability.json docs/results/drainability.png
+"""
+SECTIONS = (
+    ("routing", "The published load", "80 of 4000 sessions (2 %) are replaced per request: `--only routing`. A session lives for 50 requests on average and its epoch "
+     "is closed after at least 4000 more, so nothing is pinned at the boundary, however sessions are routed. Mixed commits less, because objects that are replaced at "
+     "random leave holes in the regions of the isolated domain; with `TSLAB_OPTIONS=bump=2`, which has no regions, isolated commits less."),
+    ("lifetimes", "Sessions that live longer", "The same load with fewer replacements: `--only lifetimes`. The last row is the worst that routing can do: one session "
+     "in each epoch of 10 requests, so that every live session pins a slab of its own. Of N sessions with mean life L about N e<sup>-lag/L</sup> live at the boundary: "
+     "fewer than one takes a lag of L ln N. In the row of lives of 200,000 requests the pool was replaced once."),
+    ("sweep", "A share p of the sessions routed wrongly", "100 epochs of 50 requests: `--only sweep`. *One session an epoch* and *one a request* live to the end and are "
+     "closed at once; *pool* is the load above, closed 4 epochs later. The published row is that of one decision an epoch, drawn with `rand()` after `srand(42)` in glibc."),
+    ("granules", "Objects in a slab", "A slab of k objects, each of which stays with probability p, goes back with probability (1 - p)<sup>k</sup>, in brackets: "
+     "`--only granules`, 5000 slabs for each p."),
+    ("lengths", "Arms of equal length", "The load of the first table after fewer requests. The rate is slabs taken again / slabs taken, in per cent. Closes return "
+     "their slabs to the system here, so isolated never takes one again and its rate is 0; what is held does not depend on the length. The column of mixed so far "
+     "against isolated after 20,000 shows what arms of different length do: it grows without end."),
+)
 
 
-def with_tables(text, results):
-    for name, make in TABLES.items():
-        mark = "<!-- %s -->\n" % name
-        if text.count(mark) != 1:
-            raise ValueError("the page has no place for the table %s" % name)
-        before, rest = text.split(mark)
-        end = rest.index("<!-- end -->")
-        text = before + mark + "\n".join(make(results)) + "\n" + rest[end:]
-    return text
+def tables_text(results):
+    lines = [INTRODUCTION]
+    for name, title, text in SECTIONS:
+        lines += ["## " + title, "", text, "", *TABLES[name](results), ""]
+    return "\n".join(lines).rstrip() + "\n"
 
 
-def page_faults(text, results):
+def page_faults(text, tables, results):
     faults = []
-    if with_tables(text, results) != text:
-        made, there = with_tables(text, results).splitlines(), text.splitlines()
-        lines = [a for a in made if a not in there]
+    made = tables_text(results)
+    if made != tables:
+        there = tables.splitlines()
+        lines = [a for a in made.splitlines() if a not in there]
         faults.append("tables differ; of the results, not on the page: " + (lines[0] if lines else "order"))
     words = " ".join(text.split())
     faults += ["a sentence lacks: " + s for s in sentences(results) if s not in words]
@@ -262,7 +304,7 @@ def page_faults(text, results):
         faults.append("the page does not name the commit of the results")
     for page, sentence in OTHERS.items():
         with open(os.path.join(ROOT, page), encoding="utf-8") as other:
-            wanted = sentence % effect(results)[:sentence.count("%")]
+            wanted = sentence % dict(zip(("least", "most", "worst", "beyond_glibc"), effect(results)))
             faults += [] if wanted in " ".join(other.read().split()) else ["%s lacks: %s" % (page, wanted)]
     return faults
 
@@ -303,23 +345,25 @@ def main():
     p.add_argument("--check", action="store_true", help="write nothing, compare")
     p.add_argument("--against", metavar="RUN.json", action="append", default=[], help="of another run; may be repeated")
     p.add_argument("--page", default=PAGE)
+    p.add_argument("--tables", default=TABLES_PAGE)
     p.add_argument("--published", default=PUBLISHED, metavar="FILE.json")
     o = p.parse_args()
-    if (o.results is None) != o.check:
-        p.error("give either FULL.json or --check")
+    if o.check and o.results:
+        p.error("--check compares what is published; it takes no FULL.json")
+    if o.against and not o.check:
+        p.error("--against needs --check")
     try:
         if o.results:
             full = read(o.results)
             if not full["complete"] or full["requests"] != LENGTHS[-1] or full["defects"] or len(full["lifetimes"]) != 24:
                 raise ValueError("%s is no whole run without defects" % o.results)
             write_small(full, o.published)
-            with open(o.page, encoding="utf-8") as text:
-                page = with_tables(text.read(), full)
-            with open(o.page, "w", encoding="utf-8") as to:
-                to.write(page)
         published = read(o.published)
-        with open(o.page, encoding="utf-8") as text:
-            faults = page_faults(text.read(), published)
+        if not o.check:
+            with open(o.tables, "w", encoding="utf-8") as to:
+                to.write(tables_text(published))
+        with open(o.page, encoding="utf-8") as text, open(o.tables, encoding="utf-8") as tables:
+            faults = page_faults(text.read(), tables.read(), published)
         for path in o.against:
             found, n = compare(published, read(path))
             faults += found if found or n else ["%s: nothing to compare" % path]
