@@ -22,15 +22,15 @@ static void one_op(struct world* w) {
     w->pick(w);
     settle(w);
     w->op++;
-    if (w->op % CHECK_ALL_EVERY == 0)
-        check_everything(w);
-    else if (w->op % CHECK_EVERY == 0)
-        check_invariants(w);
+    if (w->op % CHECK_ALL_EVERY == 0) check_everything(w);
+    else if (w->op % CHECK_EVERY == 0) check_invariants(w);
 }
 
 static void take_turn(struct world* w) {
+    draw_anew(w, DRAWS_TURN);
     uint64_t n = 1 + below(w, chance(w, 10) ? 80 : 12);
     while (n-- > 0 && w->op < w->ops) one_op(w);
+    draw_anew(w, DRAWS_LEAVE);
     if (w->actor->slot == 0 || !chance(w, 2)) return;
     note(w, "thread leaves with %u scopes", w->actor->depth);
     for (unsigned i = 0; i < w->actor->depth; i++) w->actor->stack[i]->inc->releasing = true;
@@ -42,8 +42,7 @@ static void take_turn(struct world* w) {
 static void* actor_main(void* arg) {
     struct actor* t = arg;
     for (;;) {
-        while (sem_wait(&t->go) != 0) {
-        }
+        while (sem_wait(&t->go) != 0) {}
         if (t->w->stopping) t->leaving = true;
         if (!t->leaving) take_turn(t->w);
         t->sampled = slab_stats_thread();
@@ -78,8 +77,7 @@ static void give_turn(struct world* w, struct actor* t) {
         t->thread = kit_thread(actor_main, t);
     }
     sem_post(&t->go);
-    while (sem_wait(&w->turn_over) != 0) {
-    }
+    while (sem_wait(&w->turn_over) != 0) {}
     if (!t->leaving) return;
     pthread_join(t->thread, NULL);
     sem_destroy(&t->go);
@@ -144,10 +142,8 @@ static void side_end(struct world* w, struct side* s) {
         bool done = epoch_close_era(s->a, inc->era, EPOCH_RELEASE, &r);
         REQUIRE_OR(done || !sure, "last close of era %llu refused", (unsigned long long)inc->era);
         ended(w, inc, EPOCH_RELEASE);
-        if (done)
-            check_receipt(&r, inc, bytes);
-        else
-            want(s, BIT(SLAB_MISUSE_BAD_EPOCH), 0, 1);
+        if (done) check_receipt(&r, inc, bytes);
+        else want(s, BIT(SLAB_MISUSE_BAD_EPOCH), 0, 1);
         check_refusals(s);
         check_cleanups(inc);
     }
@@ -198,7 +194,10 @@ static void world_run(struct world* w) {
     tsi_os.random = random_of_seed;
     w->budgets = !w->fed && chance(w, 60);
     for (int i = 0; i < SIDES; i++) side_open(w, i);
-    while (w->op < w->ops) give_turn(w, &w->actors[below(w, (uint64_t)w->threads)]);
+    while (w->op < w->ops) {
+        draw_anew(w, DRAWS_NEXT);
+        give_turn(w, &w->actors[below(w, (uint64_t)w->threads)]);
+    }
 }
 
 /* The threads leave, every scope and domain ends. */

@@ -202,6 +202,7 @@ struct actor {
 struct world {
     uint64_t seed, dice, ops, op;
     bool fed;             /* choices come from the input, not from the dice */
+    const uint8_t* kept;  /* by operation: 0 leaves it out; NULL: none is left out */
     const uint8_t* input; /* a fuzzer's; NULL in the model test */
     size_t input_left;
     void (*pick)(struct world* w); /* chooses an operation and runs it */
@@ -236,15 +237,16 @@ struct world {
 
 /* ---- dice ------------------------------------------------------------------------------- */
 
+/* What each operation draws, and each turn, begins anew: so the others stay what they are when one is left out. */
+enum draws { DRAWS_TURN, DRAWS_LEAVE, DRAWS_NEXT, DRAWS_MOOD, DRAWS_OPERATION };
+
 /* The next n bytes of the input as a number; zeros after its end, where the run stops. */
 static inline uint64_t take_input(struct world* w, unsigned n) {
     uint64_t v = 0;
     for (; n > 0; n--) {
         v = v << 8 | (w->input_left ? *w->input : 0);
-        if (w->input_left)
-            w->input++, w->input_left--;
-        else
-            w->ops = w->op;
+        if (w->input_left) w->input++, w->input_left--;
+        else w->ops = w->op;
     }
     return v;
 }
@@ -252,6 +254,10 @@ static inline uint64_t take_input(struct world* w, unsigned n) {
 static inline uint64_t roll(struct world* w) {
     if (w->fed) return take_input(w, 8);
     return kit_rand(&w->dice);
+}
+
+static inline void draw_anew(struct world* w, enum draws what) {
+    if (!w->fed) w->dice = kit_mix(kit_mix(w->seed + 1) + w->op * 8 + what);
 }
 
 static inline uint64_t below(struct world* w, uint64_t n) {
@@ -286,8 +292,10 @@ static inline void print_journal(const struct world* w) {
     uint64_t first = w->n_log > LOG_LINES ? w->n_log - LOG_LINES : 0;
     for (uint64_t i = first; i < w->n_log; i++) fputs("    ", stderr), print_line(w->log[i % LOG_LINES]);
     if (!w->input)
-        fprintf(stderr, "  replay: model_test --seed %llu --ops %llu --threads %d\n", (unsigned long long)w->seed,
-                (unsigned long long)w->ops, w->threads);
+        fprintf(stderr, "  replay: model_test --seed %llu --ops %llu --threads %d%s\n", (unsigned long long)w->seed,
+                (unsigned long long)w->ops, w->threads,
+                w->kept ? " and its --keep"
+                        : "; tests/model/shrink.py with these finds the fewest operations that fail");
 }
 
 static const struct world* told_of; /* whose failures there may be */
