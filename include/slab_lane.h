@@ -182,6 +182,7 @@ static inline void slab_lane_count_(struct SlabLaneRegion_* r) {
 #undef SLAB_LANE_CMP_
 #else
 static inline bool slab_lane_is_of_(const struct SlabLaneHeap_* h, uint64_t phase) {
+    __asm__("" : "+r"(h)); /* a lane of zeros is refused before this; inlined, it would look like a read of NULL */
     return __atomic_load_n(&h->key, __ATOMIC_RELAXED) == phase;
 }
 static inline bool slab_lane_is_live_(const struct SlabLaneHeap_* h, uint64_t live) {

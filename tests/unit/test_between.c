@@ -29,7 +29,7 @@ enum { TRAP = 0x100, BREAKPOINT = 0xcc };
 static greg_t* registers_in(void* context) { return ((ucontext_t*)context)->uc_mcontext.gregs; }
 #else
 enum { TRAP = 0, BREAKPOINT = 0, REG_RIP = 0, REG_EFL = 0 };
-typedef long long greg_t;
+#define greg_t long long /* some systems have a type of this name without such registers */
 static greg_t* registers_in(void* context) { return context; }
 #endif
 
