@@ -337,16 +337,10 @@ void tsi_domain_leave_behind(TsiDomain* d) {
     if (tsi_domain_is_alive(old) && tsi_domain_refs(old) == 0) destroy(old);
 }
 
-/* Destroys from an exiting thread, like late in scope.c. */
-static TSI_NOINLINE bool destroy_late(epoch_domain_t* d) {
-    tsi_thread_late_enter();
-    bool done = destroy_asked(tsi_domain_of(d));
-    tsi_thread_late_leave();
-    return done;
-}
+static TSI_NOINLINE bool destroy_known(epoch_domain_t* d) { return destroy_asked(tsi_domain_of(d)); }
 
 bool epoch_domain_destroy(epoch_domain_t* d) {
-    return TSI_UNLIKELY(tsi_tls.exiting) ? destroy_late(d) : destroy_asked(tsi_domain_of(d));
+    return TSI_UNLIKELY(tsi_tls.exiting) ? tsi_domain_late(destroy_known, d) : destroy_asked(tsi_domain_of(d));
 }
 
 /* ---- the rest ---- */
@@ -409,16 +403,10 @@ TSI_INLINE bool end_asked(TsiDomain* d) {
     return true;
 }
 
-/* Ends from an exiting thread, like late in scope.c. */
-static TSI_NOINLINE bool end_late(epoch_domain_t* d) {
-    tsi_thread_late_enter();
-    bool done = end_asked(tsi_domain_of(d));
-    tsi_thread_late_leave();
-    return done;
-}
+static TSI_NOINLINE bool end(epoch_domain_t* d) { return end_asked(tsi_domain_of(d)); }
 
 bool epoch_domain_end(epoch_domain_t* d) {
-    return TSI_UNLIKELY(tsi_tls.exiting) ? end_late(d) : end_asked(tsi_domain_of(d));
+    return TSI_UNLIKELY(tsi_tls.exiting) ? tsi_domain_late(end, d) : end_asked(tsi_domain_of(d));
 }
 
 /* ---- refusals ---- */

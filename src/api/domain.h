@@ -82,6 +82,9 @@ TSI_COLD bool tsi_domain_refuse_destroyed(TsiDomain* d);
 /* Sets errno and the sentence for a record or a scope that found no memory, and counts the refusal if a is not NULL.
  * Returns false. */
 TSI_COLD bool tsi_domain_no_memory(TsiArena* a);
+/* Calls fn with the domain, from destructors of thread-specific data: the thread lets go of everything afterwards.
+ * Returns what fn returns. [exiting thread] */
+bool tsi_domain_late(bool (*fn)(epoch_domain_t*), epoch_domain_t* d);
 /* Returns true for a domain that is alive; refuses any other. */
 TSI_INLINE bool tsi_domain_usable(TsiDomain* d) {
     return TSI_LIKELY(tsi_domain_is_alive(d)) || tsi_domain_refuse_destroyed(d);

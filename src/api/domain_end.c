@@ -79,7 +79,7 @@ static bool end_whole(TsiDomain* d, EpochCloseMode mode, TsiWhere where, EpochRe
 
 void tsi_domain_drain_left(TsiDomain* d) { (void)end_whole(d, EPOCH_DRAIN, OUTSIDE, NULL); }
 
-/* Ends from an exiting thread, like late in scope.c. */
+/* Ends from an exiting thread, like tsi_domain_late. */
 static TSI_NOINLINE bool end_late(epoch_domain_t* d, EpochCloseMode mode, TsiWhere where, EpochReceipt* out) {
     tsi_thread_late_enter();
     bool done = end_whole(tsi_domain_of(d), mode, where, out);

@@ -184,7 +184,7 @@ bool epoch_domain_attach(epoch_domain_t* domain) {
 
 /* Enter, exit and destroy: destructors of thread-specific data may still call them. */
 
-static TSI_NOINLINE bool late(bool (*fn)(epoch_domain_t*), epoch_domain_t* d) {
+TSI_NOINLINE bool tsi_domain_late(bool (*fn)(epoch_domain_t*), epoch_domain_t* d) {
     tsi_thread_late_enter();
     bool done = fn(d);
     tsi_thread_late_leave();
@@ -192,10 +192,10 @@ static TSI_NOINLINE bool late(bool (*fn)(epoch_domain_t*), epoch_domain_t* d) {
 }
 
 bool epoch_domain_enter(epoch_domain_t* d) {
-    return TSI_UNLIKELY(tsi_tls.exiting) ? late(domain_enter, d) : domain_enter(d);
+    return TSI_UNLIKELY(tsi_tls.exiting) ? tsi_domain_late(domain_enter, d) : domain_enter(d);
 }
 bool epoch_domain_exit(epoch_domain_t* d) {
-    return TSI_UNLIKELY(tsi_tls.exiting) ? late(domain_exit, d) : domain_exit(d);
+    return TSI_UNLIKELY(tsi_tls.exiting) ? tsi_domain_late(domain_exit, d) : domain_exit(d);
 }
 
 /* Takes the thread from its innermost scope, `top` (or NULL), to a scope of `to` (or NULL). Returns false, and has
@@ -212,7 +212,7 @@ static bool switch_to(TsiScope* top, TsiDomain* to) {
     }
 
     if (old != NULL) set_aside(top);
-    bool in = to == NULL || (claimed ? push(to->arena, theirs, to) : late(domain_enter, &to->pub));
+    bool in = to == NULL || (claimed ? push(to->arena, theirs, to) : tsi_domain_late(domain_enter, &to->pub));
 
     /* Only now may another thread attach the old one: where this has failed, its place on the stack is still there. */
     if (in && old != NULL) tsi_add_seq(&old->detached, 1); /* as in detach */

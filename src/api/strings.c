@@ -58,39 +58,27 @@ static char* tsi_text_print(Where where, const char* format, va_list args) {
 #define OUTSIDE ((Where){.a = a, .outside = true})
 #define THERE ((Where){.d = d, .named = true})
 
+/* The body of a function whose last parameters are `format` and what it formats. */
+#define PRINT(where, format)                          \
+    TSI_KEEP_FRAME();                                 \
+    va_list args;                                     \
+    va_start(args, format);                           \
+    char* text = tsi_text_print(where, format, args); \
+    va_end(args);                                     \
+    return text
+
 char* slab_strdup(SlabAllocator* a, const char* text) { return tsi_text_copy(HERE, text, PTRDIFF_MAX); }
 char* slab_strndup(SlabAllocator* a, const char* text, size_t n) { return tsi_text_copy(HERE, text, n); }
 void* slab_memdup(SlabAllocator* a, const void* p, size_t n) { return tsi_text_of(HERE, p, n); }
 
-char* slab_asprintf(SlabAllocator* a, const char* format, ...) {
-    TSI_KEEP_FRAME();
-    va_list args;
-    va_start(args, format);
-    char* p = tsi_text_print(HERE, format, args);
-    va_end(args);
-    return p;
-}
+char* slab_asprintf(SlabAllocator* a, const char* format, ...) { PRINT(HERE, format); }
 
 char* slab_strdup_outside(SlabAllocator* a, const char* text) { return tsi_text_copy(OUTSIDE, text, PTRDIFF_MAX); }
 
-char* slab_asprintf_outside(SlabAllocator* a, const char* format, ...) {
-    TSI_KEEP_FRAME();
-    va_list args;
-    va_start(args, format);
-    char* p = tsi_text_print(OUTSIDE, format, args);
-    va_end(args);
-    return p;
-}
+char* slab_asprintf_outside(SlabAllocator* a, const char* format, ...) { PRINT(OUTSIDE, format); }
 
 char* epoch_domain_strdup(epoch_domain_t* d, const char* text) { return tsi_text_copy(THERE, text, PTRDIFF_MAX); }
 char* epoch_domain_strndup(epoch_domain_t* d, const char* text, size_t n) { return tsi_text_copy(THERE, text, n); }
 void* epoch_domain_memdup(epoch_domain_t* d, const void* p, size_t n) { return tsi_text_of(THERE, p, n); }
 
-char* epoch_domain_asprintf(epoch_domain_t* d, const char* format, ...) {
-    TSI_KEEP_FRAME();
-    va_list args;
-    va_start(args, format);
-    char* p = tsi_text_print(THERE, format, args);
-    va_end(args);
-    return p;
-}
+char* epoch_domain_asprintf(epoch_domain_t* d, const char* format, ...) { PRINT(THERE, format); }

@@ -40,22 +40,26 @@ static uint64_t age_ns(const Collect* collect, TsiInc* inc) {
     return collect->now_ns > since ? collect->now_ns - since : 0;
 }
 
-static TsiLeakRow* row_of(Collect* collect, TsiRef ref, unsigned cls) {
-    uint64_t h = (ref ^ (uint64_t)cls << 56) * 0x9e3779b97f4a7c15ull;
-    for (uint32_t at = (uint32_t)(h >> 32) & (collect->capacity - 1);; at = (at + 1) & (collect->capacity - 1)) {
+/* Returns the row of an incarnation and a class, or the free one (ref 0) where it would be. */
+static TsiLeakRow* find_row(const Collect* collect, TsiRef ref, unsigned cls) {
+    uint64_t hash = (ref ^ (uint64_t)cls << 56) * 0x9e3779b97f4a7c15ull;
+    for (uint32_t at = (uint32_t)(hash >> 32) & (collect->capacity - 1);; at = (at + 1) & (collect->capacity - 1)) {
         TsiLeakRow* row = &collect->rows[at];
-        if (row->ref == ref && row->c.class_index == cls - 1) return row;
-        if (row->ref != 0) continue;
-        if (collect->used >= collect->capacity / 4 * 3) {
-            collect->full = true;
-            return NULL;
-        }
-        collect->used++;
-        row->ref = ref;
-        row->c.class_index = cls - 1;
-        row->c.object_size = tsi_class_object_size(collect->a, cls);
-        return row;
+        if (row->ref == 0 || (row->ref == ref && row->c.class_index == cls - 1)) return row;
     }
+}
+
+/* Returns the row of an incarnation and a class, made if it is new; NULL if the table is full. */
+static TsiLeakRow* row_of(Collect* collect, TsiRef ref, unsigned cls) {
+    TsiLeakRow* row = find_row(collect, ref, cls);
+    if (row->ref != 0) return row;
+    collect->full = collect->used >= collect->capacity / 4 * 3;
+    if (collect->full) return NULL;
+    collect->used++;
+    row->ref = ref;
+    row->c.class_index = cls - 1;
+    row->c.object_size = tsi_class_object_size(collect->a, cls);
+    return row;
 }
 
 static void add_slab(TsiLeakRow* row, const TsiSlabView* view, uint64_t object_bytes) {
@@ -97,20 +101,12 @@ static void collect_slab(const TsiSlabView* view, void* ctx) {
     add_slab(row, view, collect->a->space.classes->c[view->cls].size);
 }
 
-static const TsiLeakRow* find_row(const Collect* collect, TsiRef ref, unsigned cls) {
-    uint64_t h = (ref ^ (uint64_t)cls << 56) * 0x9e3779b97f4a7c15ull;
-    for (uint32_t at = (uint32_t)(h >> 32) & (collect->capacity - 1);; at = (at + 1) & (collect->capacity - 1)) {
-        const TsiLeakRow* row = &collect->rows[at];
-        if (row->ref == 0 || (row->ref == ref && row->c.class_index == cls - 1)) return row->ref != 0 ? row : NULL;
-    }
-}
-
 /* Returns the objects in all rows of an incarnation, and their usable bytes. */
 static TsiTotals held_by(const Collect* collect, TsiRef ref) {
     TsiTotals held = {0, 0};
     for (unsigned cls = 1; cls < TSI_CLASSES; cls++) {
         const TsiLeakRow* row = find_row(collect, ref, cls);
-        if (row == NULL) continue;
+        if (row->ref == 0) continue;
         uint64_t bytes = row->c.object_size != 0 ? row->c.alloc_count * row->c.object_size : row->c.estimated_rss_bytes;
         tsi_totals_add(&held, (TsiTotals){row->c.alloc_count, bytes});
     }

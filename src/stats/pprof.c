@@ -10,6 +10,7 @@
 #include "observe/profile.h"
 #include "stats/out.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { MAPPINGS = 256, VALUES = 6 /* the last two with the option escape_stacks */ };
@@ -26,29 +27,18 @@ enum {
     COMMENT,
     DEFAULT_TYPE
 };
-/* The first strings; 0 is the empty one. */
-enum {
-    NONE,
-    ALLOC_OBJECTS,
-    COUNT,
-    ALLOC_SPACE,
-    BYTES,
-    INUSE_OBJECTS,
-    INUSE_SPACE,
-    SPACE,
-    LABEL,
-    MAKER,
-    ERA,
-    CLASS,
-    ESCAPED_OBJECTS,
-    ESCAPED_SPACE,
-    PHASE,
-    ENDED,
-    FIXED
-};
-static const char* const fixed[FIXED] = {
-    "",      "alloc_objects", "count", "alloc_space", "bytes",           "inuse_objects", "inuse_space", "space",
-    "label", "maker",         "era",   "class",       "escaped_objects", "escaped_space", "phase",       "ended"};
+/* The first strings, numbered from 0, which is the empty one. */
+#define STRINGS(EACH)                                                                                               \
+    EACH(NONE, "")                                                                                                  \
+    EACH(ALLOC_OBJECTS, "alloc_objects")                                                                            \
+    EACH(COUNT, "count") EACH(ALLOC_SPACE, "alloc_space") EACH(BYTES, "bytes") EACH(INUSE_OBJECTS, "inuse_objects") \
+        EACH(INUSE_SPACE, "inuse_space") EACH(SPACE, "space") EACH(LABEL, "label") EACH(MAKER, "maker")             \
+            EACH(ERA, "era") EACH(CLASS, "class") EACH(ESCAPED_OBJECTS, "escaped_objects")                          \
+                EACH(ESCAPED_SPACE, "escaped_space") EACH(PHASE, "phase") EACH(ENDED, "ended")
+#define NUMBER(name, text) name,
+#define TEXT(name, text) text,
+enum { STRINGS(NUMBER) FIXED };
+static const char* const fixed[FIXED] = {STRINGS(TEXT)};
 
 /* Functions of the library that allocate: readers leave them out, with all that they call. tslab has the same. */
 static const char ours[] = "(slab|epoch_domain|slab_lane|slab_run)_(malloc0?|calloc|realloc|reallocarray|aligned_alloc|"
@@ -144,15 +134,10 @@ static void emit_mappings(Writer* writer) {
 }
 
 static void emit_comment(Writer* writer, uint64_t n, const char* what) {
-    char text[128], digits[20];
-    size_t used = 0, k = 0;
+    char text[128];
     if (n == 0) return;
-    do digits[k++] = (char)('0' + n % 10);
-    while ((n /= 10) != 0);
-    while (k != 0) text[used++] = digits[--k];
-    size_t length = strlen(what);
-    memcpy(text + used, what, length);
-    emit_number(writer, COMMENT, emit_string(writer, text, used + length));
+    int length = snprintf(text, sizeof text, "%llu%s", (unsigned long long)n, what);
+    emit_number(writer, COMMENT, emit_string(writer, text, (size_t)length));
 }
 
 static uint64_t location(uint32_t stack, unsigned frame) { return (uint64_t)stack * TSI_PROFILE_FRAMES + frame + 1; }

@@ -113,24 +113,18 @@ static size_t put(size_t at, const void* from, size_t bytes) {
     return at + bytes;
 }
 
-static uint64_t makers_of(const Tables* tables) {
-    uint64_t n = 0;
-    for (uint32_t k = 0; k < tables->counts.stack_count; k++) n += tables->stacks[k].maker != 0;
-    return n;
-}
-
-static uint32_t escapes_of(const Tables* tables) {
-    uint32_t n = 0;
-    for (uint32_t k = 0; k < tables->counts.stack_count; k++) n += tables->stacks[k].escaped_bytes != 0;
-    return n;
-}
-
-static size_t bytes_of(const Tables* tables, uint64_t makers, uint64_t escapes) {
-    size_t n = sizeof(SlabProfileBuffer) + tables->counts.live_count * sizeof(SlabProfileLive) +
-               makers * sizeof(SlabProfileMaker) + escapes * sizeof(SlabProfileEscape);
-    for (uint32_t k = 0; k < tables->counts.stack_count; k++)
-        n += sizeof(SlabProfileStack) + tables->stacks[k].depth * sizeof(uint64_t);
-    return n;
+/* Sets head's counts of the tables' rows, and the bytes that these take with it. */
+static void count_rows(const Tables* tables, SlabProfileBuffer* head) {
+    head->stacks = tables->counts.stack_count;
+    head->live = tables->counts.live_count;
+    head->bytes = sizeof *head + head->live * sizeof(SlabProfileLive);
+    for (uint32_t i = 0; i < tables->counts.stack_count; i++) {
+        const TsiProfileStack* stack = &tables->stacks[i];
+        head->makers += stack->maker != 0;
+        head->escapes += stack->escaped_bytes != 0;
+        head->bytes += sizeof(SlabProfileStack) + stack->depth * sizeof(uint64_t);
+    }
+    head->bytes += head->makers * sizeof(SlabProfileMaker) + head->escapes * sizeof(SlabProfileEscape);
 }
 
 static int room_for(Slot* entry, unsigned slot, unsigned which, size_t bytes) {
@@ -171,14 +165,11 @@ static void buffer_write(TsiArena* a, const Tables* tables, size_t at, const Sla
 
 static int publish(TsiArena* a, const Tables* tables, unsigned slot, uint64_t begun) {
     Slot* entry = &prof.slots[slot];
-    uint64_t n = entry->sequence / 2 + 1, makers = makers_of(tables);
+    uint64_t n = entry->sequence / 2 + 1;
     const TsiProfileCounts* counts = &tables->counts;
-    uint32_t escapes = escapes_of(tables);
-    SlabProfileBuffer head = {
-        n, a->serial, begun, bytes_of(tables, makers, escapes), counts->mean, counts->samples, .makers = makers};
-    head.escapes = escapes, head.escape_stacks = counts->escapes;
+    SlabProfileBuffer head = {n, a->serial, begun, 0, counts->mean, counts->samples, .escape_stacks = counts->escapes};
     head.lost_stacks = counts->lost_stacks, head.lost_live = counts->lost_live;
-    head.stacks = counts->stack_count, head.live = counts->live_count;
+    count_rows(tables, &head);
     int error = room_for(entry, slot, n & 1, head.bytes);
     if (error != 0) return error;
     tsi_store_relaxed(SLOT(slot, serial), a->serial);
