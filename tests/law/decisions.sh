@@ -7,30 +7,29 @@ clean
 
 # Prints a line for each fault of a folder of decisions.
 faults() { # FOLDER
-    local page number line
-    while IFS= read -r page; do
-        number=$(basename "$page") && number=${number%%-*}
-        line="| [$number]($page) | "
-        case $(grep -cF "$line" "$1/README.md") in
-        0) echo "README.md has no line that begins with: $line" ;;
-        1) ;;
-        *) echo "README.md has several lines that begin with: $line" ;;
-        esac
-        grep -qE "^# $number[: ]" "$1/$page" || echo "$page does not begin with its number"
-    done < <(cd "$1" && find . -name '[0-9]*.md' | sed 's|^\./||' | sort)
-    (cd "$1" && find . -name '[0-9]*.md' | sed 's|.*/||; s|-.*||' | sort | uniq -d | sed 's/^/several pages have the number /')
+    (cd "$1" && find . -name '[0-9]*.md' | sed 's|^\./||' | sort) >pages
+    (cd "$1" && xargs awk '
+        FILENAME == "README.md" { if ($0 ~ /^\| \[[0-9]/) lines[++count] = $0; next }
+        FNR > 1 { next }
+        {
+            number = FILENAME; sub(/.*\//, "", number); sub(/-.*/, "", number)
+            start = "| [" number "](" FILENAME ") | "; found = 0
+            for (n = 1; n <= count; n++) found += index(lines[n], start) == 1
+            if (found != 1) print "README.md has " (found ? "several lines" : "no line") " that " (found ? "begin" : "begins") " with: " start
+            if ($0 !~ "^# " number "[: ]") print FILENAME " does not begin with its number"
+            if (pages[number]++ == 1) print "several pages have the number " number
+        }' README.md) <pages
     awk '/^## / { subject = substr($0, 4) }
         /^\| \[[0-9]+\]/ {
             split($0, part, /[()]/)
             if (!subject) print "README.md: " part[2] " stands under no subject"
             else if ((part[2] ~ /^archive\//) != (subject == "Archive")) print "README.md: " part[2] " stands under " subject
         }' "$1/README.md"
-    for page in "$1"/[0-9]*.md; do
-        ! sed -n 3p "$page" | grep -qi '^\*\*status\*\* superseded by \[[0-9]*\]([^)]*)\(:\|$\)' || echo "$(basename "$page") is superseded and not in archive/"
-    done
-    for page in "$1"/archive/[0-9]*.md; do
-        sed -n 3p "$page" | grep -q '^\*\*Status\*\* superseded by ' || echo "archive/$(basename "$page") does not say what supersedes it"
-    done
+    (cd "$1" && xargs awk 'FNR == 3 {
+        archived = FILENAME ~ /^archive\//
+        if (archived && $0 !~ /^\*\*Status\*\* superseded by /) print FILENAME " does not say what supersedes it"
+        if (!archived && $0 ~ /^\*\*Status\*\* superseded by \[?[0-9]+\]?(\([^)]*\))?(:|$)/) print FILENAME " is superseded and not in archive/"
+    }') <pages
 }
 
 there=$TSLAB_SOURCE_DIR/docs/decisions
