@@ -114,8 +114,8 @@ static const struct {
      "alloc_wall_ns_sum alloc_cpu_ns_sum alloc_wait_ns_sum draining_bytes oldest_draining_ns draining_age_ns "
      "worst_eras worst_bytes "
      "worst_objects worst_ages_ns unexpected_phases unexpected_draining_phases unexpected_draining_objects "
-     "unexpected_draining_bytes oldest_unexpected_ns "},
-    {TSI_SECTION_LABEL, NOTHING, " lock_contended cas_retries outside_objects outside_bytes "},
+     "unexpected_draining_bytes oldest_unexpected_ns outside_objects outside_bytes "},
+    {TSI_SECTION_LABEL, NOTHING, " lock_contended cas_retries "},
 
     {TSI_SECTION_CLOSE, SANE,
      " closed_ns epoch_id epoch_era label objects_freed bytes_freed objects_released bytes_released objects_escaped "

@@ -121,7 +121,7 @@ static inline void check_label_row(struct world* w, struct side* s, const SlabLa
 static inline void check_label_rows(struct world* w, struct side* s, const TsiReport* r, const struct sums* sum) {
     struct by_label phases[MOST_LABELS] = {{0}};
     const SlabRefusals* f = &r->refusals;
-    uint64_t slow = 0, refused = 0, refused_least = 0, looked = 0;
+    uint64_t slow = 0, refused = 0, refused_least = 0, looked = 0, outside_objects = 0, outside_bytes = 0;
     ThreadStats sampled = {.alloc_samples = 0};
     REQUIRE_EQ(r->label_count, s->n_accounts);
     for (size_t i = 0; i < s->n_incs; i++) {
@@ -147,7 +147,12 @@ static inline void check_label_rows(struct world* w, struct side* s, const TsiRe
         sampled.alloc_cpu_ns_sum += l->alloc_cpu_ns_sum, sampled.alloc_wait_ns_sum += l->alloc_wait_ns_sum;
         slow += l->slow_path_hits, looked += l->closed_slabs;
         refused += l->refusals, refused_least += s->accounts[k].refused_least;
+        outside_objects += l->outside_objects, outside_bytes += l->outside_bytes;
     }
+    REQUIRE_LE(s->outside_least.objects, outside_objects);
+    REQUIRE_LE(outside_objects, s->outside_most.objects);
+    REQUIRE_LE(s->outside_least.bytes, outside_bytes);
+    REQUIRE_LE(outside_bytes, s->outside_most.bytes);
     REQUIRE_EQ(slow, sum->hits - sum->closed);
     REQUIRE_EQ(looked, sum->looked);
     REQUIRE_EQ(sampled.alloc_samples, r->sampling.sum.alloc_samples);

@@ -9,7 +9,7 @@
  * --planted fails after a misuse, a drained domain and a realloc, in this order: so that shrink.py can be tested.
  */
 #define CHECK_DIVISOR (CHECK_TSAN || CHECK_ASAN ? 4 : 1)
-#include "run.h"
+#include "ops_forks.h"
 
 #include <signal.h>
 
@@ -53,6 +53,16 @@ static const struct op ops[] = {
     {25, op_domain_attach},
     {50, op_domain_malloc},
     {8, op_domain_close_ex},
+    {30, op_move},
+    {6, op_move_dead},
+    {20, op_outside},
+    {12, op_outer},
+    {40, op_domain_ways},
+    {10, op_domain_stats},
+    {10, op_domain_create_ex},
+    {12, op_domain_destroy_ex},
+    {25, op_domain_switch},
+    {1, op_fork},
 };
 
 static bool planted; /* --planted: see above */

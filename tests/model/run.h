@@ -13,6 +13,7 @@
 #include "ops_budgets.h"
 #include "ops_domains.h"
 #include "ops_misuse.h"
+#include "ops_moves.h"
 
 enum { CHECK_EVERY = 250, CHECK_ALL_EVERY = 2500 };
 

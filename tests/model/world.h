@@ -175,6 +175,9 @@ struct side {
     struct account accounts[MOST_LABELS];
     unsigned n_accounts, max_labels;
     uint64_t created_ns, walks;
+    struct {
+        uint64_t objects, bytes; /* as asked for */
+    } outside_least, outside_most; /* made outside of every scope by a thread inside of one */
     struct last* last; /* figures told last, see expect_report.h */
 };
 
