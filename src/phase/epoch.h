@@ -38,16 +38,12 @@ TSI_INLINE TsiRef tsi_ref(uint64_t era, uint32_t index) { return era << TSI_INC_
 TSI_INLINE uint32_t tsi_ref_index(TsiRef ref) { return (uint32_t)ref & ((1u << TSI_INC_BITS) - 1); }
 TSI_INLINE uint64_t tsi_ref_era(TsiRef ref) { return ref >> TSI_INC_BITS; }
 
-/* A node of a label's tree, see draining.h; all 0 while in none. */
+/* An ended phase's settled objects and slabs, see draining.h; all 0 while it does not drain. */
 typedef struct TsiDraining {
-    uint32_t child[2]; /* older, younger: records of incarnations; 0 = none */
-    uint16_t label;    /* record + 1; 0: in no tree */
-    bool over;         /* has held more than its label expects to escape; stays until the phase has drained */
-    bool over_below;   /* some phase from here down is `over` */
-    uint32_t count;    /* phases from here down, like sum and max_bytes */
     uint64_t since_ns;
-    TsiHolding held, sum;
-    uint64_t max_bytes;
+    TsiHolding held;
+    uint16_t label; /* record + 1; 0: does not drain */
+    bool over;      /* has held more than its label expects to escape; stays until the phase has drained */
 } TsiDraining;
 
 /* The first two cache lines have all that a phase of one thread reads and writes from begin to end. */

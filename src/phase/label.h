@@ -109,11 +109,8 @@ typedef struct TsiLabel {
     TsiFloor floors[TSI_GROWTHS];    /* the registry's lock */
     TsiPast past;                    /* the registry's lock */
     TsiLock drain_lock;              /* a leaf: no lock is taken under it */
-    TsiExpected expected;            /* drain_lock, like the next two */
-    uint64_t over_phases;            /* phases that drain and have held more than expected, and their holding: */
-    TsiHolding over_held;
-    _Atomic uint64_t unexpected; /* phases from which more escaped by the time they had drained */
-    uint32_t drain_root;         /* root of the tree, see draining.h */
+    TsiExpected expected;            /* drain_lock */
+    _Atomic uint64_t unexpected;     /* phases from which more escaped by the time they had drained */
     TsiLabelShard shard[TSI_LABEL_SHARDS] __attribute__((aligned(64)));
 } TsiLabel;
 

@@ -14,6 +14,7 @@
 #include "observe/stand_in.h"
 #include "mem/region.h"
 #include "os/clock.h"
+#include "phase/draining.h"
 #include "stats/report.h"
 #include "stats/tally.h"
 #include "stats/words.h"
@@ -113,16 +114,16 @@ static TsiTotals held_by(const Collect* collect, TsiRef ref) {
     return held;
 }
 
-/* Returns true if the incarnation of a row has let no more escape than its label may. Slabs that heaps still hold are
- * in no tree: for these the rows count. */
+/* Returns true if the incarnation of a row has let no more escape than its label may. Slabs that heaps still hold do
+ * not count there: for these the rows do. */
 static bool is_expected(const Collect* collect, TsiRef ref) {
     TsiInc* inc = tsi_inc(&collect->a->phases, tsi_ref_index(ref));
     TsiLabel* label = tsi_label(&collect->a->phases.labels, tsi_inc_label(inc));
-    tsi_lock_take(&label->drain_lock);
-    TsiExpected expected = label->expected;
-    bool known = inc->draining.label != 0, over = inc->draining.over;
-    tsi_lock_give(&label->drain_lock);
+    TsiExpected expected = tsi_draining_expected(label);
     if ((expected.objects | expected.bytes) == 0) return false;
+    tsi_lock_take(tsi_inc_lock(inc));
+    bool known = inc->draining.label != 0, over = inc->draining.over;
+    tsi_lock_give(tsi_inc_lock(inc));
     if (known) return !over;
     TsiTotals held = held_by(collect, ref);
     return !tsi_is_unexpected(&expected, held.objects, held.bytes);

@@ -260,22 +260,43 @@ static void put_drains(SlabLabelStats* out, const TsiDrainSum* sum, uint64_t now
     }
 }
 
-void tsi_labels_drains(TsiWalk* walk) {
-    for (uint32_t at = 0; at < walk->report->label_count; at++)
-        tsi_draining_tell(&walk->a->phases, at, walk->report->figures_ns, &walk->drains[at]);
+/* Adds the incarnation to its label's sum if it drains. */
+static void add_draining(TsiWalk* walk, TsiInc* inc) {
+    if (tsi_inc_era(inc) == 0 || tsi_inc_state(inc) == TSI_INC_ACTIVE) return;
+    tsi_lock_take(tsi_inc_lock(inc)); /* not counted: the wait is the report's */
+    TsiDraining draining = inc->draining;
+    uint64_t era = tsi_inc_era(inc);
+    tsi_lock_give(tsi_inc_lock(inc));
+
+    if (draining.label == 0 || draining.label > walk->report->label_count)
+        return; /* a label younger than this report */
+    TsiDrainRow row = {era, draining.since_ns, draining.held, draining.over};
+    tsi_draining_add(&walk->drains[draining.label - 1], &row, walk->report->figures_ns);
 }
 
-/* Adds an ended phase with slabs that heaps hold: it is in the label's tree with other slabs, or not at all. */
+void tsi_labels_drains(TsiWalk* walk) {
+    TsiPhases* phases = &walk->a->phases;
+    for (uint32_t at = 0; at < walk->report->label_count; at++)
+        walk->drains[at] = (TsiDrainSum){.expected = tsi_draining_expected(tsi_label(&phases->labels, at))};
+    for (uint32_t i = 1; i < walk->incs; i++) add_draining(walk, tsi_inc(phases, i));
+}
+
+/* Adds an ended phase with slabs that heaps hold: the label's sum has it with other slabs, or not at all. */
 static void add_unsettled(TsiWalk* walk, uint32_t n) {
     const TsiPhaseCopy* copy = &walk->copies[n];
     const TsiHolding* owned = &walk->sums[n].owned;
     bool ended = copy->row.epoch_era != 0 && (copy->state == TSI_INC_ADVANCED || copy->state == TSI_INC_CLOSED);
     if (!ended || copy->label >= walk->report->label_count || (owned->objects == 0 && !copy->draining)) return;
     TsiDrainSum* sum = &walk->drains[copy->label];
-    TsiDrainRow row = {copy->row.epoch_era, tsi_walk_since(walk, copy), copy->draining ? copy->settled : *owned,
-                       copy->over};
-    if (copy->draining) tsi_draining_more(sum, row, *owned, walk->report->figures_ns);
-    else tsi_draining_add(sum, &row, walk->report->figures_ns);
+    TsiDrainRow row = {copy->row.epoch_era, tsi_walk_since(walk, copy), copy->settled, copy->over};
+
+    if (copy->draining) {
+        tsi_draining_more(sum, row, *owned, walk->report->figures_ns);
+        return;
+    }
+    row.held = *owned;
+    row.over = tsi_is_unexpected(&sum->expected, owned->objects, owned->live_bytes);
+    tsi_draining_add(sum, &row, walk->report->figures_ns);
 }
 
 /* ---- all labels ---- */

@@ -26,7 +26,7 @@ typedef struct TsiPhaseCopy {
     TsiTotals not_walked; /* live objects in those */
     uint64_t closed_slabs, pinned_slabs, slow, lock_fast, lock_contended; /* everything that was not posted */
     TsiTotals new_allocated, new_released, posted_freed;
-    bool draining, over; /* in the tree of its label; see TsiDraining, */
+    bool draining, over; /* has settled objects after its end; see TsiDraining, */
     TsiHolding settled;  /* with this */
 } TsiPhaseCopy;
 
