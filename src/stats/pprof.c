@@ -28,14 +28,21 @@ enum {
     DEFAULT_TYPE
 };
 /* The first strings, numbered from 0, which is the empty one. */
-#define STRINGS(EACH)                                                                                   \
-    EACH(NONE, "")                                                                                      \
-    EACH(ALLOC_OBJECTS, "alloc_objects")                                                                \
-    EACH(COUNT, "count")                                                                                \
-    EACH(ALLOC_SPACE, "alloc_space") EACH(BYTES, "bytes") EACH(INUSE_OBJECTS, "inuse_objects")          \
-        EACH(INUSE_SPACE, "inuse_space") EACH(SPACE, "space") EACH(LABEL, "label") EACH(MAKER, "maker") \
-            EACH(ERA, "era") EACH(CLASS, "class") EACH(ESCAPED_OBJECTS, "escaped_objects")              \
-                EACH(ESCAPED_SPACE, "escaped_space") EACH(PHASE, "phase") EACH(ENDED, "ended")
+#define STRINGS(EACH)                        \
+    EACH(NONE, "")                           \
+    EACH(ALLOC_OBJECTS, "alloc_objects")     \
+    EACH(COUNT, "count")                     \
+    EACH(ALLOC_SPACE, "alloc_space")         \
+    EACH(BYTES, "bytes")                     \
+    EACH(INUSE_OBJECTS, "inuse_objects")     \
+    EACH(INUSE_SPACE, "inuse_space")         \
+    EACH(SPACE, "space")                     \
+    EACH(LABEL, "label")                     \
+    EACH(MAKER, "maker")                     \
+    EACH(ERA, "era")                         \
+    EACH(CLASS, "class")                     \
+    EACH(ESCAPED_OBJECTS, "escaped_objects") \
+    EACH(ESCAPED_SPACE, "escaped_space") EACH(PHASE, "phase") EACH(ENDED, "ended")
 #define NUMBER(name, text) name,
 #define TEXT(name, text) text,
 enum { STRINGS(NUMBER) FIXED };
