@@ -390,7 +390,7 @@ SLAB_API void epoch_close(SlabAllocator* a, EpochId epoch);
  * false for a bad id. May be called in any state, any number of times. O(slabs of the epoch). */
 SLAB_API bool epoch_close_ex(SlabAllocator* a, EpochId epoch, EpochCloseMode mode, EpochReceipt* out);
 /* Ends the incarnation with this era like epoch_close_ex, also if the ring has moved past it. Returns false if it is
- * gone. O(open epochs) to find it. */
+ * gone. O(ring epochs + threads) to find it; O(open epochs) after memory for the table of eras was short. */
 SLAB_API bool epoch_close_era(SlabAllocator* a, uint64_t era, EpochCloseMode mode, EpochReceipt* out);
 /* Returns the era of the incarnation that the id names now, at least 1; 0 if there is no such epoch. */
 SLAB_API uint64_t epoch_era(SlabAllocator* a, EpochId epoch);
