@@ -184,12 +184,14 @@ static void emit_sample(Writer* writer, uint32_t stack, const uint64_t values[VA
     const TsiProfileStack* callers = &writer->stacks[stack];
     uint64_t name = name_of(writer, callers->label),
              maker = callers->maker != 0 ? name_of(writer, callers->maker - 1u) : NONE;
+
     Message message = {.n = 0}, packed = {.n = 0};
     for (unsigned n = 0; n < callers->depth; n++) put_varint(&packed, location(stack, n));
     put_message(&message, 1, &packed);
     packed.n = 0;
     for (unsigned n = 0; n < (writer->counts.escapes ? VALUES : 4); n++) put_varint(&packed, values[n]);
     put_message(&message, 2, &packed);
+
     put_label(&message, LABEL, 2, name, NONE);
     if (maker != NONE) put_label(&message, MAKER, 2, maker, NONE);
     if (live != NULL) {
@@ -220,6 +222,7 @@ static void write_all(Writer* writer) {
         emit_type(writer, SAMPLE_TYPE, ESCAPED_OBJECTS, COUNT);
         emit_type(writer, SAMPLE_TYPE, ESCAPED_SPACE, BYTES);
     }
+
     emit_number(writer, DEFAULT_TYPE, INUSE_SPACE);
     emit_type(writer, PERIOD_TYPE, SPACE, BYTES);
     emit_number(writer, PERIOD, writer->counts.mean);
@@ -228,6 +231,7 @@ static void write_all(Writer* writer) {
     emit_comment(writer, writer->counts.samples, " samples since the allocator was made");
     emit_comment(writer, writer->counts.lost_stacks, " samples lost: more stacks than the table holds");
     emit_comment(writer, writer->counts.lost_live, " samples not followed: more live ones than the table holds");
+
     for (uint32_t n = 0; n < writer->counts.stack_count && writer->out.ok; n++) {
         const TsiProfileStack* stack = &writer->stacks[n];
         uint64_t values[VALUES] = {whole(stack->objects, &owed[0]), whole(stack->bytes, &owed[1]), 0, 0};
@@ -236,6 +240,7 @@ static void write_all(Writer* writer) {
         emit_locations(writer, n);
         emit_sample(writer, n, values, NULL);
     }
+
     for (uint32_t n = 0; n < writer->counts.live_count && writer->out.ok; n++) {
         const TsiProfileLive* live = &writer->live[n];
         double weight = tsi_profile_weight(live->bytes, writer->counts.mean);
@@ -250,10 +255,12 @@ size_t tsi_pprof_write(TsiArena* a, bool (*write)(void* ctx, const char* bytes, 
     const size_t bytes = sizeof(Writer) + stacks + live + TSI_LABELS_MAX * sizeof(uint32_t);
     Writer* writer = tsi_os_map(bytes);
     if (writer == NULL) return 0;
+
     writer->stacks = (TsiProfileStack*)(void*)(writer + 1);
     writer->live = (TsiProfileLive*)(void*)(writer->stacks + TSI_PROFILE_STACKS);
     writer->names = (uint32_t*)(void*)(writer->live + TSI_PROFILE_LIVE);
     writer->arena = a;
+
     tsi_profile_copy(a, writer->stacks, writer->live, &writer->counts);
     tsi_os.each_mapping(keep_mapping, writer); /* not while `write` is called */
     tsi_out_begin(&writer->out, write, ctx);
