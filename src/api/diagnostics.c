@@ -24,6 +24,7 @@ uint32_t slab_detect_epoch_leaks(SlabAllocator* allocator, uint32_t threshold_se
     TsiLeaks leaks;
     if (out != NULL) *out = (EpochLeakReport){.version = SLAB_DIAGNOSTICS_VERSION, .threshold_sec = threshold_sec};
     if (a == NULL || !tsi_leaks_take(a, threshold_sec, &leaks)) return 0;
+
     uint32_t found = leaks.count, top = found < max_top ? found : max_top;
     if (out != NULL && top != 0) {
         out->candidates = malloc(top * sizeof *out->candidates);
@@ -34,6 +35,7 @@ uint32_t slab_detect_epoch_leaks(SlabAllocator* allocator, uint32_t threshold_se
         for (uint32_t n = 0; n < top; n++) out->candidates[n] = leaks.rows[n].c;
         out->top_count = top;
     }
+
     if (out != NULL) out->candidate_count = found;
     tsi_leaks_drop(&leaks);
     return found;
@@ -93,6 +95,7 @@ bool slab_doctor_ex(SlabAllocator* allocator, uint32_t leak_sec, bool (*write)(v
     TsiLeaks leaks;
     bool ok = false;
     if (a == NULL || write == NULL) return tsi_error_set(EINVAL), false;
+
     Chart* chart = tsi_os_map(sizeof *chart);
     if (chart == NULL) return false;
     if (tsi_leaks_take(a, 0, &leaks)) {

@@ -91,9 +91,11 @@ void tsi_domain_end_ref(TsiArena* a, TsiDomain* d, TsiRef ref, EpochCloseMode mo
         if (TSI_UNLIKELY(memcmp(receipt.label, noted, TSI_LABEL_BYTES) != 0)) note_label(d, ref, receipt.label);
         return;
     }
+
     bool held =
         own ? tsi_inc_end_own(a, b, ref, mode, &receipt) : tsi_epoch_close(a, ref, mode, TSI_END_SCOPE, &receipt);
     if (!held && (!own || receipt.epoch_era == 0)) return; /* it had ended before */
+
     tsi_lock_take(&d->lock);
     if (TSI_LIKELY(ended_here_locked(d, ref))) {
         d->receipt = receipt;
@@ -197,6 +199,7 @@ TSI_INLINE epoch_domain_t* create(SlabAllocator* allocator, const char* label, b
     d->own = true;
     tsi_store_relaxed(&d->shows_scopes, true);
     if (options != NULL) set_special(d, options);
+
     if (TSI_UNLIKELY(!open_own(b->arena, b, d))) return create_failed(b, d);
     if (inside) {
         if (TSI_UNLIKELY(!tsi_scope_put(b->arena, b, d))) return enter_failed(b, d);

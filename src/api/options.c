@@ -143,6 +143,7 @@ static void explain(const char* word, size_t n, const Option* option, size_t nam
     size_t used = strlen(text), bytes = n < WORD_MOST ? n : WORD_MOST;
     for (size_t i = 0; i < bytes; i++) shown[i] = (unsigned char)word[i] < ' ' || word[i] == 0x7f ? '?' : word[i];
     shown[bytes] = 0;
+
     char* at = text + used;
     size_t room = TSI_SENTENCE_BYTES - used;
     const char* before = used == 0 ? "ignored in TSLAB_OPTIONS: " : "; ";
@@ -151,6 +152,7 @@ static void explain(const char* word, size_t n, const Option* option, size_t nam
                        option->most, power_of_two(option));
         return;
     }
+
     const char* near = nearest(word, name_bytes);
     (void)snprintf(at, room, "%s%s is no option%s%s%s", before, shown, near != NULL ? ": " : "",
                    near != NULL ? near : "", near != NULL ? "?" : "");
@@ -214,6 +216,7 @@ bool tsi_options_read(SlabOptions* out, const SlabOptions* in, uint32_t* bad_env
     if (in != NULL && !copy_struct(out, in)) return false;
     for (size_t i = 0; i < sizeof out->reserved_; i++)
         if (out->reserved_[i] != 0) return tsi_set_error("SlabOptions.reserved_ must be 0");
+
     bool fixed = out->warm_bytes != 0;
     for (size_t i = 0; i < COUNT; i++) {
         const Option* option = &table[i];
@@ -223,6 +226,7 @@ bool tsi_options_read(SlabOptions* out, const SlabOptions* in, uint32_t* bad_env
             return tsi_set_error("option %s: %" PRIu64 " is not within %" PRIu64 "..%" PRIu64 "%s", option->name, v,
                                  option->least, option->most, power_of_two(option));
     }
+
     *bad_environment = apply_environment(out, &fixed);
     if (out->warm_bytes == UINT64_MAX) out->warm_bytes = 0;
     if (fixed) out->warm_limit_bytes = out->warm_bytes; /* it does not learn */

@@ -270,6 +270,7 @@ bool slab_scope_outer(SlabAllocator* allocator) {
 bool slab_scope_outer_leave(SlabAllocator* allocator) {
     TsiArena* a = tsi_arena(allocator);
     if (a == NULL) return tsi_failed_bool(EINVAL, "the allocator is NULL, or was not created");
+
     TsiThread* thread = tsi_tls.thread;
     if (thread != NULL) tsi_scopes_refresh(thread);
     TsiScope* top = thread != NULL && thread->scope_count != 0 ? &thread->scopes[thread->scope_count - 1] : NULL;
@@ -280,6 +281,7 @@ bool slab_scope_outer_leave(SlabAllocator* allocator) {
         if (late) tsi_thread_late_leave();
         return true;
     }
+
     tsi_refuse_as(a, &(TsiMisuse){.what = SLAB_MISUSE_DOMAIN_ORDER});
     (void)tsi_failed_bool(EINVAL, "the innermost scope of this thread is not an outer one of the allocator");
     tsi_tls.error = SLAB_ERROR_ORDER;
@@ -361,12 +363,14 @@ static void end_scopes_once(TsiThread* thread) {
             thread->scope_count--;
             continue;
         }
+
         thread->held = a;
         tsi_scope_pop(&thread->scopes[thread->scope_count - 1]);
         if (tsi_domain_is_alive(top.domain)) {
             leave(a, top.domain);
             leave_with_maker(thread, top.domain);
         }
+
         thread->held = NULL;
         tsi_tls_forget(); /* the arena may be gone at once, with its owner's address */
         tsi_registry_unhold(a);

@@ -70,6 +70,7 @@ static void add_epoch(const TsiSlabView* view, void* ctx) {
     tsi_tally_region(walk->a, view, &region);
     out->alloc_count += tsi_tally_live_of(view, &region, walk->cls);
     if (tsi_class_row(view->cls) != walk->cls) return;
+
     out->estimated_rss_bytes += view->bytes;
     if (view->sum.live.objects == 0) {
         out->reclaimable_slab_count++;
@@ -86,11 +87,13 @@ void slab_stats_epoch(SlabAllocator* allocator, uint32_t index, EpochId epoch, S
     unsigned cls = tsi_class_number(index);
     TsiRef ref = a != NULL && cls != 0 ? tsi_phases_resolve(&a->phases, epoch) : 0;
     if (ref == 0) return;
+
     TsiInc* inc = tsi_inc(&a->phases, tsi_ref_index(ref));
     out->version = SLAB_STATS_VERSION;
     out->class_index = index;
     out->object_size = tsi_class_object_size(a, cls);
     out->epoch_id = epoch;
+
     tsi_phase_lock(inc);
     out->epoch_era = tsi_ref_era(ref);
     out->state = tsi_ref_is_active(&a->phases, ref) ? EPOCH_ACTIVE : EPOCH_CLOSING;

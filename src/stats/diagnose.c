@@ -176,6 +176,7 @@ bool tsi_leaks_take(TsiArena* a, uint32_t threshold_sec, TsiLeaks* out) {
         if (!collect.full) break;
         tsi_os_drop(collect.rows, collect.capacity * sizeof *collect.rows);
     }
+
     for (uint32_t n = 0; n < collect.capacity; n++) /* before rows move */
         collect.rows[n].expected = collect.rows[n].ref != 0 && is_expected(&collect, collect.rows[n].ref);
     *out = (TsiLeaks){.rows = collect.rows, .capacity = collect.capacity};
@@ -209,6 +210,7 @@ void tsi_leaks_by_label(TsiLeaks* leaks, uint32_t old_sec) {
     TsiLeakRow* last = NULL;
     uint32_t n = leaks->count;
     tsi_rows_sort(leaks->rows, n, sizeof *leaks->rows, by_label); /* the oldest of a label and class first */
+
     leaks->count = 0;
     for (uint32_t k = 0; k < n; k++) {
         TsiLeakRow* row = &leaks->rows[k];
@@ -260,6 +262,7 @@ uint32_t tsi_slow_path_take(TsiArena* a, SlowPathAttribution out[TSI_CLASSES]) {
         SlabClassStats stats;
         tsi_snapshot_class(a, cls, &stats);
         if (stats.slow_path_hits == 0) continue;
+
         SlowPathAttribution* slow = &out[n++];
         memset(slow, 0, sizeof *slow);
         slow->class_index = cls - 1;

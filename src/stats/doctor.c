@@ -18,12 +18,14 @@ static void put_leak(TsiText* text, unsigned n, const TsiLeakRow* row) {
     TsiWord cls = tsi_word_class(row->c.class_index, row->c.object_size);
     Num era = row->c.epoch_era, objects = row->c.alloc_count, age = row->c.age_sec;
     unsigned slabs = row->c.partial_slab_count + row->c.full_slab_count + row->c.reclaimable_slab_count;
+
     char of[sizeof cls + 4];
     (void)snprintf(of, sizeof of, " of %s", cls.at);
     tsi_text_line(
         text,
         "%u. %s, %s: %llu live in %u slabs of %s; %u phases, the oldest %llu s, epoch %u, era %llu; refcount %llu", n,
         label.at, cls.at, objects, slabs, bytes.at, row->phases, age, row->c.epoch_id, era, (Num)row->refcount);
+
     if (row->refcount != 0)
         tsi_text_action(text, tsi_say_leak_entered, label.at, objects, of, bytes.at, age, (Num)row->refcount, "it");
     else if (row->unclosed != 0)
@@ -221,11 +223,13 @@ static void section_reclamation(TsiText* text, const TsiDoctorView* view) {
     tsi_text_head(text, 3, tsi_say_reclamation, (Num)stats->total_madvise_calls,
                   tsi_word_bytes(stats->total_madvise_bytes).at, (Num)stats->total_madvise_failures, closes,
                   closes == 0 ? tsi_say_closes_none : tsi_say_closes_some);
+
     unsigned shown = 0;
     for (uint32_t end = view->close_count; end != 0 && shown < TSI_DOCTOR_CLOSES; shown++) {
         Close close = close_before(view, &end);
         put_close(text, &close);
     }
+
     tsi_text_line(text, tsi_say_warm, tsi_word_bytes(stats->warm_bytes).at, tsi_word_bytes(stats->warm_budget_bytes).at,
                   tsi_word_bytes(stats->warm_regretted_bytes).at);
     if (kept != 0) put_kept(text, kept, view->purge_policy);
@@ -287,11 +291,13 @@ static void section_sampling(TsiText* text, const SlabSamplingStats* sampling) {
         tsi_text_head(text, 4, tsi_say_sampling_none, sampling->period);
         return;
     }
+
     Num n = stats->alloc_samples;
     tsi_text_head(text, 4, tsi_say_sampling, n, sampling->period, stats->alloc_wall_ns_sum / n,
                   stats->alloc_cpu_ns_sum / n, stats->alloc_wait_ns_sum / n, slept(stats) / n,
                   (Num)stats->alloc_wall_ns_max, (Num)sampling->dropped);
     put_verdict(text, stats);
+
     if (sampling->lock_samples != 0)
         tsi_text_line(text, tsi_say_sampled_locks, (Num)sampling->lock_samples,
                       (Num)(sampling->lock_wait_ns_sum / sampling->lock_samples), (Num)sampling->lock_wait_ns_max,
@@ -497,6 +503,7 @@ static void put_limits(TsiText* text, const TsiReport* report) {
         if (most == NULL || report->labels[n].growth_per_second > most->growth_per_second) most = &report->labels[n];
     if (most != NULL && most->growth_per_second > 0)
         (void)snprintf(who, sizeof who, tsi_say_limit_most, tsi_word_label(most->label).at);
+
     TsiWord limit = tsi_word_bytes(stats->limit_bytes), used = tsi_word_bytes(stats->limit_used_bytes);
     if (is_soon(stats->limit_ns))
         tsi_text_action(text, tsi_say_limit_soon, stats->limit_name, limit.at, used.at,
@@ -548,6 +555,7 @@ static void put_open(TsiText* text, const TsiReport* report) {
             if (more) most = phase;
         }
         if (most == NULL) return;
+
         last = most->committed_bytes;
         last_era = most->epoch_era;
         tsi_text_line(text, tsi_say_open_much, tsi_word_label(most->label).at, (Num)last_era, tsi_word_bytes(last).at,

@@ -11,6 +11,7 @@ unsigned tsi_growth_turn(TsiStretch stretches[TSI_GROWTHS], uint64_t age_ns, uin
         TsiStretch* stretch = &stretches[which];
         uint64_t length = age_ns / 8 < most_ns[which] ? age_ns / 8 : most_ns[which];
         if (length < TSI_GROWTH_LEAST_NS) length = TSI_GROWTH_LEAST_NS;
+
         bool due = stretch->begun_ns == 0 ? live != 0 : now > stretch->begun_ns && now - stretch->begun_ns >= length;
         if (due) {
             stretch->older_ns = stretch->before_ns;
@@ -20,6 +21,7 @@ unsigned tsi_growth_turn(TsiStretch stretches[TSI_GROWTHS], uint64_t age_ns, uin
             stretch->readings = 0;
             turned |= 1u << which;
         }
+
         stretch->readings++;
         tsi_growth_note(&stretch->all, which, turned, live);
     }
@@ -95,6 +97,7 @@ static const char* nearest(const TsiArena* a, uint64_t used, uint64_t kept, uint
 void tsi_growth_tell_locked(TsiArena* a, uint64_t now, SlabGlobalStats* stats) {
     TSI_HOLDS(&a->phases.labels.lock);
     const TsiFloor* const of[TSI_GROWTHS] = {&a->stretches[TSI_GROWTH_SHORT].all, &a->stretches[TSI_GROWTH_LONG].all};
+
     TsiGrown grown = tsi_growth_told(a->stretches, of, now, stats->live_bytes);
     uint64_t used = stats->committed_bytes > stats->warm_bytes ? stats->committed_bytes - stats->warm_bytes : 0, limit;
     const char* name = nearest(a, used, stats->warm_bytes, &limit);
@@ -104,8 +107,10 @@ void tsi_growth_tell_locked(TsiArena* a, uint64_t now, SlabGlobalStats* stats) {
      * within the span. */
     double all = stats->pace_100s_ns != 0 ? (double)used * 1e9 / (double)stats->pace_100s_ns : most;
     if (all < most) most = all;
+
     TsiGrown held = tsi_growth_held(grown, stats->live_pace_10s, stats->committed_pace_10s, most);
     TsiLimit bound = tsi_growth_limit(limit, used, &held, now - a->born_ns);
+
     memcpy(stats->limit_name, name, strlen(name) + 1);
     stats->max_bytes = a->options.max_bytes;
     stats->limit_bytes = bound.bytes;

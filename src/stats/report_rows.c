@@ -109,6 +109,7 @@ static uint32_t choose(void* table, uint32_t count, size_t size, const Wanted* w
         n += best.count;
         tsi_rows_sort(chosen, n, sizeof *chosen, lower_place);
     }
+
     for (uint32_t k = 0; k < count; k++) {
         bool is_chosen = kept < n && chosen[kept] == k;
         if (is_chosen && kept != k) memcpy(rows + kept * size, rows + k * size, size);

@@ -64,8 +64,10 @@ static int file_ready(const SlabSegmentHeader* like, const char** what) {
     header.scopes = header.metrics = (SlabSegmentTable){sizeof header, 0, 0};
     header.slots = (SlabSegmentTable){sizeof header, SLAB_SEGMENT_SLOTS, sizeof(SlabSegmentSlot)};
     header.created_ns = header.heartbeat_ns = tsi_os.now_ns();
+
     int error = tsi_shared_open(&prof.memory, "tslab-profile", "profile", header.total_bytes, prof.buffers, what);
     if (error != 0) return error;
+
     memset(header.magic, 0, sizeof header.magic);
     memcpy(prof.memory.base, &header, sizeof header);
     for (unsigned slot = 0; slot < SLAB_SEGMENT_SLOTS; slot++) {
@@ -73,6 +75,7 @@ static int file_ready(const SlabSegmentHeader* like, const char** what) {
         tsi_store_relaxed(SLOT(slot, buffer), buffer_at(slot, 0));
         tsi_store_relaxed(SLOT(slot, buffer) + 1, buffer_at(slot, 1));
     }
+
     uint64_t magic;
     memcpy(&magic, SLAB_PROFILE_MAGIC, sizeof magic);
     tsi_store_release(HEADER(magic), magic); /* pairs with the reader's acquire: everything else is there */
@@ -143,6 +146,7 @@ static void buffer_write(TsiArena* a, const Tables* tables, size_t at, const Sla
         SlabProfileLive row = {live->bytes, live->era, live->stack, (uint16_t)(live->cls - 1), live->escaped};
         at = put(at, &row, sizeof row);
     }
+
     for (uint32_t n = 0; n < tables->counts.stack_count; n++) {
         const TsiProfileStack* stack = &tables->stacks[n];
         SlabProfileStack row = {.objects = stack->objects, .bytes = stack->bytes, .depth = stack->depth};
@@ -150,12 +154,14 @@ static void buffer_write(TsiArena* a, const Tables* tables, size_t at, const Sla
         at = put(at, &row, sizeof row);
         at = put(at, stack->frames, stack->depth * sizeof *stack->frames);
     }
+
     for (uint32_t n = 0; n < tables->counts.stack_count; n++) {
         if (tables->stacks[n].maker == 0) continue;
         SlabProfileMaker row = {.stack = n};
         memcpy(row.label, tsi_label(&a->phases.labels, tables->stacks[n].maker - 1u)->name, sizeof row.label);
         at = put(at, &row, sizeof row);
     }
+
     for (uint32_t n = 0; n < tables->counts.stack_count; n++) {
         const TsiProfileStack* stack = &tables->stacks[n];
         SlabProfileEscape row = {n, stack->escaped_objects, stack->escaped_bytes};
@@ -170,11 +176,13 @@ static int publish(TsiArena* a, const Tables* tables, unsigned slot, uint64_t be
     SlabProfileBuffer head = {n, a->serial, begun, 0, counts->mean, counts->samples, .escape_stacks = counts->escapes};
     head.lost_stacks = counts->lost_stacks, head.lost_live = counts->lost_live;
     count_rows(tables, &head);
+
     int error = room_for(entry, slot, n & 1, head.bytes);
     if (error != 0) return error;
     tsi_store_relaxed(SLOT(slot, serial), a->serial);
     entry->sequence = 2 * n - 1;
     tsi_store_release(SLOT(slot, sequence), entry->sequence); /* P1, P2 */
+
     buffer_write(a, tables, buffer_at(slot, n & 1), &head);
     uint64_t now = tsi_os.now_ns();
     tsi_store_relaxed(SLOT(slot, published_ns), now);
@@ -203,6 +211,7 @@ int tsi_share_profile(TsiArena* a, unsigned slot, const SlabSegmentHeader* like,
     if (a->profile.mean == 0) return 0;
     uint64_t begun = tsi_os.coarse_ns();
     if (begun < seat->profile_retry_ns || begun < prof.due_ns) return 0;
+
     begun = tsi_os.now_ns();
     int error = file_ready(like, what);
     if (error == 0) error = copy_and_publish(a, slot, begun, what);
@@ -210,6 +219,7 @@ int tsi_share_profile(TsiArena* a, unsigned slot, const SlabSegmentHeader* like,
         seat->profile_retry_ns = begun + RETRY_NS;
         return error;
     }
+
     seat->has_profile = true;
     uint64_t now = tsi_os.now_ns();
     prof.due_ns = now + tsi_segment_walk_pause(now - begun);

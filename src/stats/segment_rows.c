@@ -53,12 +53,14 @@ void tsi_plan_make(TsiPlan* plan, size_t page_bytes) {
         plan->metric_offset[i] = plan->row_bytes[s];
         plan->row_bytes[s] += plan->metric_bytes[i];
     }
+
     size_t at = sizeof(SlabSegmentBuffer) + TSI_SECTIONS * sizeof(SlabSegmentRows);
     for (unsigned s = 0; s < TSI_SECTIONS; s++) {
         plan->capacity[s] = tsi_sections[s].most;
         plan->rows[s] = at;
         at += (size_t)plan->capacity[s] * plan->row_bytes[s];
     }
+
     plan->buffer_bytes = tsi_align_up(at, page_bytes);
     plan->scopes = SLAB_SEGMENT_HEADER_BYTES;
     plan->metrics = plan->scopes + TSI_SECTIONS * sizeof(SlabSegmentScope);

@@ -15,9 +15,11 @@ static bool view_slab(TsiArena* a, uint32_t slab_id, unsigned cls, TsiSlabView* 
         if (state == TSI_SLAB_POOL || state == TSI_SLAB_RETIRED || state == TSI_SLAB_INSIDE) return false;
         /* After the tag: the chunk may have come to serve another class, but not while this slab is in use. */
         if (tsi_class_of_slab(s, slab_id) != cls) return false;
+
         size_t bytes = tsi_slab_bytes(s, cls, slab_id);
         *view = (TsiSlabView){slab_id, tsi_tag_seq(tag), cls, state, bytes, 0, {{0, 0}, {0, 0}, 0}};
         if (state == TSI_SLAB_WARM || state == TSI_SLAB_PURGING) return true;
+
         view->sum = tsi_slab_sum(s, cls, slab_id);
         if (state == TSI_SLAB_OWNED) {
             view->ref = tsi_load_relaxed(&tsi_heap(a, tsi_tag_index(tag))->ref);
@@ -104,6 +106,7 @@ static uint64_t chunk_table_pages(const TsiSpace* s, uint32_t chunks) {
     } tables[] = {{s->chunks, chunks * sizeof *s->chunks},
                   {s->bits, (chunks + 63) / 64 * sizeof *s->bits},
                   {s->keys, chunks * sizeof *s->keys}};
+
     uintptr_t counted = 0;
     uint64_t bytes = 0;
     for (unsigned n = 0; n < 3; n++) {

@@ -128,13 +128,16 @@ void tsi_tally_class_begin(TsiArena* a, uint32_t index, SlabClassStats* out) {
     out->class_index = index;
     out->object_size = tsi_class_object_size(a, cls);
     out->slab_bytes = a->space.classes->c[cls].slab_bytes;
+
     out->madvise_calls = tsi_load_relaxed(&a->space.purges[cls]);
     out->madvise_bytes = tsi_load_relaxed(&a->space.purged[cls]);
     out->madvise_failures = tsi_load_relaxed(&a->space.purges_failed[cls]);
+
     uint64_t capacity = cls > TSI_SMALL_CLASSES ? 0 : tsi_load_relaxed(&a->space.stock.budget) / out->slab_bytes;
     out->cache_capacity = capacity < UINT32_MAX ? (uint32_t)capacity : UINT32_MAX;
     out->avg_free_cas_retries_per_attempt = tsi_ratio(out->bitmap_free_cas_retries, out->bitmap_free_attempts, 1.0);
     out->avg_alloc_cas_retries_per_attempt = tsi_ratio(out->bitmap_alloc_cas_retries, out->bitmap_alloc_attempts, 1.0);
+
     const TsiScan* scan = &a->scan;
     out->scan_adapt_checks = tsi_load_relaxed(&scan->checks);
     out->scan_adapt_switches = tsi_load_relaxed(&scan->switches);

@@ -30,6 +30,7 @@ static size_t singular(char* text, size_t len) {
     for (size_t at = 0; at + 2 < len; at++) {
         quoted ^= text[at] == '"';
         if (quoted || text[at] != '1' || text[at + 1] != ' ' || (at != 0 && in_number(text[at - 1]))) continue;
+
         char* noun = text + at + 2;
         for (size_t n = 0; n < sizeof nouns / sizeof nouns[0]; n++) {
             size_t many = strlen(nouns[n].many), one = strlen(nouns[n].one);

@@ -77,6 +77,7 @@ void tsi_reports_together(const TsiReport* reports, unsigned count, TsiReport* o
     for (unsigned section = 0; section < TSI_SECTIONS; section++)
         if (tsi_sections[section].form == SLAB_SEGMENT_ARRAY) tsi_report_set_rows(out, (TsiSection)section, NULL, 0);
     out->mapping = NULL;
+
     for (unsigned i = 0; i < TSI_METRICS; i++) {
         const TsiMetric* metric = &tsi_metrics[i];
         TsiSection section = (TsiSection)metric->section;
