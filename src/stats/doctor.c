@@ -145,8 +145,9 @@ static const SlowPathAttribution* next_most(const TsiDoctorView* view, const Slo
     for (uint32_t n = 0; n < view->slow_count; n++) {
         const SlowPathAttribution* slow = &view->slow[n];
         uint64_t hits = slow->total_slow_path_hits;
-        if (last != NULL && (hits > last->total_slow_path_hits || (hits == last->total_slow_path_hits && slow <= last)))
-            continue;
+        uint64_t least = last != NULL ? last->total_slow_path_hits : UINT64_MAX;
+        bool told = hits > least || (hits == least && slow <= last);
+        if (told) continue;
         if (best == NULL || hits > best->total_slow_path_hits) best = slow;
     }
     return best;

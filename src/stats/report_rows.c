@@ -169,7 +169,8 @@ static void add_to_rest(const void* row, void* rest) {
             metric->unit == SLAB_SEGMENT_BYTES)
             *(double*)(void*)((char*)rest + metric->offset) +=
                 *(const double*)(const void*)((const char*)row + metric->offset);
-        if (metric->section != TSI_SECTION_LABEL || !whole || !(sums || metric->kind == SLAB_SEGMENT_PEAK)) continue;
+        bool adds = whole && (sums || metric->kind == SLAB_SEGMENT_PEAK);
+        if (metric->section != TSI_SECTION_LABEL || !adds) continue;
         uint64_t* to = (uint64_t*)(void*)((char*)rest + metric->offset);
         const uint64_t* from = (const uint64_t*)(const void*)((const char*)row + metric->offset);
         for (unsigned n = 0; n < tsi_metric_entries(metric); n++)

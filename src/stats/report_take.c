@@ -38,6 +38,21 @@ static bool is_further_owner(TsiWalk* walk, TsiHeap* h, uint32_t n) {
     return true;
 }
 
+/* Copies the sums that the phase's label does not have yet. [stripe held] */
+static void copy_unposted(TsiPhaseCopy* copy, const TsiInc* inc) {
+    /* These two may be below 0, until the slabs are added. */
+    copy->new_allocated.objects = copy->row.objects_allocated - inc->posted.objects_allocated;
+    copy->new_allocated.bytes = copy->row.bytes_allocated - inc->posted.bytes_allocated;
+    copy->new_released.objects = inc->released.objects - inc->posted.objects_released;
+    copy->new_released.bytes = inc->released.bytes - inc->posted.bytes_released;
+    copy->posted_freed = (TsiTotals){inc->posted.objects_freed, inc->posted.bytes_freed};
+    copy->closed_slabs = inc->closed_slabs - inc->posted.closed_slabs;
+    copy->pinned_slabs = inc->pinned_slabs - inc->posted.pinned_slabs;
+    copy->slow = inc->slow - inc->posted.slow;
+    copy->lock_fast = inc->lock_fast - inc->posted.lock_fast;
+    copy->lock_contended = inc->lock_contended - inc->posted.lock_contended;
+}
+
 static void copy_phase(TsiWalk* walk, uint32_t n) {
     TsiArena* a = walk->a;
     TsiInc* inc = tsi_inc(&a->phases, n);
@@ -77,18 +92,7 @@ static void copy_phase(TsiWalk* walk, uint32_t n) {
     if (!walked) copy->not_walked = (TsiTotals){inc->holding.objects, inc->holding.live_bytes};
     copy->released = inc->released;
 
-    /* These two may be below 0, until the slabs are added. */
-    copy->new_allocated.objects = row->objects_allocated - inc->posted.objects_allocated;
-    copy->new_allocated.bytes = row->bytes_allocated - inc->posted.bytes_allocated;
-    copy->new_released.objects = inc->released.objects - inc->posted.objects_released;
-    copy->new_released.bytes = inc->released.bytes - inc->posted.bytes_released;
-    copy->posted_freed = (TsiTotals){inc->posted.objects_freed, inc->posted.bytes_freed};
-    copy->closed_slabs = inc->closed_slabs - inc->posted.closed_slabs;
-    copy->pinned_slabs = inc->pinned_slabs - inc->posted.pinned_slabs;
-    copy->slow = inc->slow - inc->posted.slow;
-    copy->lock_fast = inc->lock_fast - inc->posted.lock_fast;
-    copy->lock_contended = inc->lock_contended - inc->posted.lock_contended;
-
+    copy_unposted(copy, inc);
     copy->draining = inc->draining.label != 0;
     copy->settled = inc->draining.held;
     copy->over = inc->draining.over;
@@ -170,7 +174,8 @@ static void epoch_row(TsiWalk* walk, uint32_t n, uint64_t now) {
     const TsiPhaseSum* sum = &walk->sums[n];
     const SlabPhaseStats* row = &copy->row;
     bool ring = (row->epoch_id & TSI_DOMAIN_ID_BIT) == 0;
-    if (!copy->used || (!(ring && copy->is_id) && sum->slabs == 0)) return;
+    bool is_named = ring && copy->is_id;
+    if (!copy->used || (!is_named && sum->slabs == 0)) return;
 
     TsiEpochRow* out = &walk->report->epochs[walk->report->epoch_rows++];
     *out = (TsiEpochRow){.epoch_id = row->epoch_id, .epoch_era = row->epoch_era, .state = row->state};

@@ -29,7 +29,8 @@ static size_t singular(char* text, size_t len) {
     bool quoted = false;
     for (size_t at = 0; at + 2 < len; at++) {
         quoted ^= text[at] == '"';
-        if (quoted || text[at] != '1' || text[at + 1] != ' ' || (at != 0 && in_number(text[at - 1]))) continue;
+        bool is_one = text[at] == '1' && text[at + 1] == ' ' && (at == 0 || !in_number(text[at - 1]));
+        if (quoted || !is_one) continue;
 
         char* noun = text + at + 2;
         for (size_t n = 0; n < sizeof nouns / sizeof nouns[0]; n++) {
