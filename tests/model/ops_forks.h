@@ -43,8 +43,10 @@ static _Noreturn void child_goes_on(struct world* w, uint64_t n, bool to_the_end
     while (w->op < w->ops) one_op(w);
     check_everything(w);
     if (to_the_end) {
-        w->actors[0] = *w->actor; /* it is the first one's part to end a run */
-        w->threads = 1;
+        struct actor* t = w->actor; /* it is the first one's part to end a run */
+        w->actors[0] = *t, w->actors[0].slot = 0;
+        if (t != &w->actors[0]) t->alive = false;
+        w->actor = &w->actors[0];
         world_end(w);
     }
     fflush(NULL);
