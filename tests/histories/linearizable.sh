@@ -12,11 +12,15 @@ cp -r "$TSLAB_SOURCE_DIR/tests/histories/checker" checker
 (cd checker && "$go" build -o ../check .) || fail "the checker does not build"
 record=$TSLAB_BUILD_DIR/tests/histories/record
 
-histories=$(python3 -c 'import os; print(max(200, int(1000 * float(os.environ.get("TSLAB_TEST_SCALE", "1")))))')
+# Calls that do not overlap have one order only, so histories of few that do would show nothing.
+overlap=0
+[ "$(uname -m)" != x86_64 ] || overlap=5 # elsewhere no call is stopped in its middle
+
+histories=$(python3 -c 'import os; print(max(50, int(200 * float(os.environ.get("TSLAB_TEST_SCALE", "1")))))')
 for options in "" bump=2 shared=1 warm_bytes=0; do
     seed=$((RANDOM << 15 | RANDOM))
     TSLAB_OPTIONS=$options "$record" "$histories" "$seed" >recorded || fail "record $histories $seed with TSLAB_OPTIONS=$options: status $?"
-    ./check <recorded >said
+    ./check -overlap $overlap <recorded >said
     status=$?
     echo "${options:-default options}, seed $seed: $(tail -n 1 said)"
     [ $status -eq 0 ] || fail "record $histories $seed with TSLAB_OPTIONS=$options: $(head -n 5 said)"
@@ -24,8 +28,10 @@ for options in "" bump=2 shared=1 warm_bytes=0; do
 done
 
 # A lie that other calls may explain, for they overlapped the one that lies, is no contradiction: few do.
-for lie in double late twice lost phantom; do
-    "$record" 200 1 $lie >recorded || fail "record 200 1 $lie: status $?"
+for lie in double late twice lost phantom turn stay over; do
+    recorded=40
+    [ $lie != twice ] || recorded=160 # few have a second object to tell it of
+    "$record" $recorded 1 $lie >recorded || fail "record $recorded 1 $lie: status $?"
     ./check <recorded >said && fail "no history with the lie '$lie' is refused: $(tail -n 1 said)"
     read -r told _ _ _ refused _ < <(tail -n 1 said)
     echo "$lie: $(tail -n 1 said)"
