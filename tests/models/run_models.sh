@@ -69,6 +69,30 @@ run() {
     [ "$result" = "$expected" ]
 }
 
+# Which memory models each model is explored with, from the list, or why not, from memory.list; 1 if one has neither.
+memory_models() {
+    local file runs short way reason status=0
+    for file in "$here"/*.pml; do
+        file=${file##*/}
+        grep -q "^$file " "$here/models.list" || continue # included by others
+        runs=$(grep -cE "^$file ([^ ]+,)?PSO(,[^ ]+)? - ok" "$here/models.list")
+        short=$(grep -cE "^$file ([^ ]+,)?PSO(,[^ ]+)? - ok( one)?$" "$here/models.list")
+        read -r _ way reason < <(grep "^$file " "$here/memory.list")
+        if grep -q '^#include "mm.pml"' "$here/$file" && [ "$runs" -gt 0 ] && [ -z "$way" ]; then
+            printf '%-16s store buffers, partial store order: %s runs that must be ok, %s of them not only in longer forms\n' "$file" "$runs" "$short"
+        elif [ "$runs" = 0 ] && [[ $way =~ ^(none|own|open)$ ]] && [ -n "$reason" ]; then
+            printf '%-16s %s: %s\n' "$file" "$way" "$reason"
+        else
+            printf '%-16s NOT AS EXPECTED: %s runs with PSO, memory.list says "%s"\n' "$file" "$runs" "$way $reason"
+            status=1
+        fi
+    done
+    while read -r file _; do
+        [[ $file == \#* ]] || [ -f "$here/$file" ] || { echo "memory.list: no $file"; status=1; }
+    done <"$here/memory.list"
+    return $status
+}
+
 n=0 left=0 failed=0 jobs=${JOBS:-2} running=0
 while read -r file defines mutant expected only; do
     case $file in '' | '#'*) continue ;; esac
@@ -85,5 +109,6 @@ while read -r file defines mutant expected only; do
 done <"$here/models.list"
 for (( ; running > 0; running--)); do wait -n || failed=$((failed + 1)); done
 
+memory_models || failed=$((failed + 1))
 echo "$n runs, $failed not as expected, ${SECONDS}s; $left left to longer forms (make check, LONG=1)"
 [ $n -gt 0 ] && [ $failed = 0 ]
