@@ -190,6 +190,9 @@ typedef struct SlabOptions {
     /* milliseconds between searches for empty slabs of open epochs, which then go back; slow paths of allocations and
      * frees and readers of statistics search: 1..86400000; 0: they stay until slab_trim or the end */
     uint32_t decay_ms;
+    /* allocations per one that lies on pages of its own before a guard page, and faults after its end, see
+     * docs/late-access.md: 1..1048576; 0: none */
+    uint32_t guard_period;
 } SlabOptions;
 
 /* Counters of one size class. */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 enum { RECORDS = 1 << 17, TOLD_MAX = 64, CELLS = 512 };
+enum { SLACK_BYTE = 0xC5 };
 static const size_t most_bytes = (size_t)16 << 30, least_bytes = (size_t)64 << 20, align_most = TSI_STAND_IN_ALIGN_MAX;
 
 typedef enum State { SHEET_FREE, SHEET_OPEN, SHEET_CLOSED, SHEET_TAIL /* of the sheet `head` */ } State;
@@ -19,8 +20,9 @@ typedef struct Sheet {
     uint64_t ended_ns, closed_ns;
     uint32_t state, count; /* of places */
     uint32_t used, live;
-    uint32_t head, older; /* place; the incarnation's sheet before, place + 1 */
-    bool released;
+    uint32_t head, older;   /* place; the incarnation's sheet before, place + 1 */
+    bool released, guarded; /* guarded: of one object of `used` bytes */
+    uint16_t slack;         /* bytes from the guarded object's end to its guard page */
     char label[TSI_LABEL_BYTES];
 } Sheet;
 
@@ -42,6 +44,7 @@ typedef struct TsiSheets {
     uint8_t *base, *reserved;
     size_t reserved_bytes;
     uint32_t places, next;
+    uint32_t guards; /* guarded sheets that are open */
     uint64_t serials, records;
     Sheet* sheets;
     Record* record;   /* RECORDS */
@@ -65,6 +68,10 @@ static size_t incs_bytes(const TsiSheets* sheets) { return sheets->incs * sizeof
 bool tsi_sheets_own(const TsiSheets* sheets, const void* p) {
     return (uintptr_t)p - (uintptr_t)sheets->base < (size_t)sheets->places * TSI_SHEET_BYTES;
 }
+
+/* Returns the offset of the guard page, the last, of `count` sheets in a row. */
+static size_t guard_offset(uint32_t count) { return (size_t)count * TSI_SHEET_BYTES - tsi_os.page_bytes; }
+static size_t guarded_offset(const Sheet* sheet) { return guard_offset(sheet->count) - sheet->slack - sheet->used; }
 
 static const Record* record_of(const TsiSheets* sheets, const Sheet* sheet, size_t offset) {
     const Record* before = NULL; /* the object before the address, if it is in none */
@@ -102,14 +109,41 @@ static void put_ago(Words* words, uint64_t since_ns) {
     else PUT(words, "%" PRIu64 " s", us / 1000000);
 }
 
+static void put_phase(Words* words, const char* what, const Sheet* sheet) {
+    words->used = 0;
+    PUT(words, "temporal-slab: %s phase \"%s\" (era %" PRIu64 ")", what, sheet->label, tsi_ref_era(sheet->ref));
+}
+
+static void put_callers(Words* words, const Record* record) {
+    for (unsigned n = 0; record != NULL && n < record->depth; n++)
+        put_code(words, n == 0 ? "  allocated at  " : "                ", record->frames[n]);
+}
+
+/* Tells of an access beside an object that lives. */
+static void tell_beside(const TsiSheets* sheets, const Sheet* sheet, const void* address, uintptr_t pc) {
+    static Words words; /* as in tell */
+    size_t offset = (size_t)((const uint8_t*)address - sheets->base) - (size_t)sheet->head * TSI_SHEET_BYTES;
+    size_t begin = guarded_offset(sheet);
+    const Record* record = record_of(sheets, sheet, begin);
+
+    put_phase(&words, "access beside an object of", sheet);
+    if (offset < begin)
+        PUT(&words, ": %p is %zu bytes before an object of %u bytes\n", address, begin - offset, sheet->used);
+    else
+        PUT(&words, ": %p is %zu bytes behind an object of %u bytes\n", address, offset - begin - sheet->used,
+            sheet->used);
+    put_code(&words, "  touched at    ", pc);
+    put_callers(&words, record);
+    tsi_os.complain(words.at, words.used);
+}
+
 static void tell(const TsiSheets* sheets, const Sheet* sheet, const void* address, uintptr_t pc) {
     static Words words; /* too large for a signal's stack; two threads that fault at once may garble it */
     size_t offset = (size_t)((const uint8_t*)address - sheets->base) - (size_t)sheet->head * TSI_SHEET_BYTES;
     const Record* record = record_of(sheets, sheet, offset);
 
-    words.used = 0;
-    PUT(&words, "temporal-slab: late access to phase \"%s\" (era %" PRIu64 "), ", sheet->label,
-        tsi_ref_era(sheet->ref));
+    put_phase(&words, "late access to", sheet);
+    PUT(&words, ", ");
     if (sheet->ended_ns != 0) {
         PUT(&words, "%s ", sheet->released ? "released" : "drained");
         put_ago(&words, sheet->ended_ns);
@@ -128,8 +162,7 @@ static void tell(const TsiSheets* sheets, const Sheet* sheet, const void* addres
     else PUT(&words, ": %p is in an object that is not known any more\n", address);
 
     put_code(&words, "  touched at    ", pc);
-    for (unsigned n = 0; record != NULL && n < record->depth; n++)
-        put_code(&words, n == 0 ? "  allocated at  " : "                ", record->frames[n]);
+    put_callers(&words, record);
     tsi_os.complain(words.at, words.used);
 }
 
@@ -145,6 +178,7 @@ static void on_fault(const void* address, uintptr_t pc) {
             sheet = head;
         }
         if (sheet->state == SHEET_CLOSED) tell(sheets, sheet, address, pc);
+        else if (sheet->state == SHEET_OPEN && sheet->guarded) tell_beside(sheets, sheet, address, pc);
     }
 }
 
@@ -268,11 +302,12 @@ static uint32_t find_locked(const TsiSheets* sheets, uint32_t count, uint32_t al
     return UINT32_MAX;
 }
 
-static uint32_t open_locked(TsiSheets* sheets, TsiRef ref, uint32_t count, uint32_t align) {
+/* Opens `count` sheets in a row for one incarnation, of which the bytes from `from` to `to` can be touched. Returns the
+ * place of the first; UINT32_MAX without addresses or memory. */
+static uint32_t open_locked(TsiSheets* sheets, TsiRef ref, uint32_t count, uint32_t align, size_t from, size_t to) {
     TSI_HOLDS(&tsi_stand_in_lock);
     uint32_t place = find_locked(sheets, count, align), at = tsi_ref_index(ref);
-    if (place == UINT32_MAX || tsi_os.commit(address_of(sheets, place), (size_t)count * TSI_SHEET_BYTES) != 0)
-        return UINT32_MAX;
+    if (place == UINT32_MAX || tsi_os.commit(address_of(sheets, place) + from, to - from) != 0) return UINT32_MAX;
 
     sheets->next = place + count;
     Sheet* sheet = &sheets->sheets[place];
@@ -304,7 +339,8 @@ static uint32_t roomy_locked(TsiSheets* sheets, TsiRef ref, size_t bytes, size_t
     if (bytes > TSI_SHEET_BYTES / 4 || align > TSI_SHEET_BYTES / 4) {
         size_t all = (bytes + TSI_SHEET_BYTES - 1) / TSI_SHEET_BYTES;
         return all < sheets->places
-                   ? open_locked(sheets, ref, (uint32_t)all, align > TSI_SHEET_BYTES ? (uint32_t)align : 1)
+                   ? open_locked(sheets, ref, (uint32_t)all, align > TSI_SHEET_BYTES ? (uint32_t)align : 1, 0,
+                                 all * TSI_SHEET_BYTES)
                    : UINT32_MAX;
     }
 
@@ -315,9 +351,18 @@ static uint32_t roomy_locked(TsiSheets* sheets, TsiRef ref, size_t bytes, size_t
         if (its) leave_current_locked(sheets, at);
     }
 
-    place = open_locked(sheets, ref, 1, 1);
+    place = open_locked(sheets, ref, 1, 1, 0, TSI_SHEET_BYTES);
     if (place != UINT32_MAX) sheets->current[at] = place + 1;
     return place;
+}
+
+static void record_locked(TsiSheets* sheets, const Sheet* sheet, size_t offset, size_t size) {
+    TSI_HOLDS(&tsi_stand_in_lock);
+    Record* record = &sheets->record[sheets->records++ % RECORDS];
+    record->serial = sheet->serial;
+    record->offset = offset;
+    record->size = size;
+    record->depth = 0;
 }
 
 void* tsi_sheet_take(TsiSheets* sheets, TsiRef ref, size_t size, size_t align) {
@@ -333,15 +378,58 @@ void* tsi_sheet_take(TsiSheets* sheets, TsiRef ref, size_t size, size_t align) {
         block = address_of(sheets, place) + offset;
         sheet->used = offset + bytes < UINT32_MAX ? (uint32_t)(offset + bytes) : UINT32_MAX;
         sheet->live++;
-        Record* record = &sheets->record[sheets->records++ % RECORDS];
-        record->serial = sheet->serial;
-        record->offset = offset;
-        record->size = size;
-        record->depth = 0;
+        record_locked(sheets, sheet, offset, size);
     }
 
     tsi_lock_give(&tsi_stand_in_lock);
     return block;
+}
+
+void* tsi_sheet_take_guarded(TsiSheets* sheets, TsiRef ref, size_t size, size_t align) {
+    if (align < 16) align = 16;
+    size_t page = tsi_os.page_bytes;
+    if (size == 0 || size > TSI_GUARD_BYTES_MAX || align > page || page * 2 > TSI_SHEET_BYTES) return NULL;
+    uint32_t count = (uint32_t)((size + page + align + TSI_SHEET_BYTES - 1) / TSI_SHEET_BYTES);
+    size_t to = guard_offset(count), offset = (to - size) & ~(align - 1);
+    uint8_t* block = NULL;
+
+    tsi_lock_take(&tsi_stand_in_lock);
+    uint32_t place = sheets->guards < TSI_GUARDS_MAX && count < sheets->places
+                         ? open_locked(sheets, ref, count, 1, offset & ~(page - 1), to)
+                         : UINT32_MAX;
+    if (place != UINT32_MAX) {
+        Sheet* sheet = &sheets->sheets[place];
+        block = address_of(sheets, place) + offset;
+        sheet->guarded = true;
+        sheet->used = (uint32_t)size;
+        sheet->live = 1;
+        sheet->slack = (uint16_t)(to - offset - size);
+        sheets->guards++;
+        memset(block + size, SLACK_BYTE, sheet->slack);
+        record_locked(sheets, sheet, offset, size);
+    }
+    tsi_lock_give(&tsi_stand_in_lock);
+    return block;
+}
+
+/* Returns the first byte between a guarded object's end and its guard page that somebody has written, counted from the
+ * end; the slack if there is none. */
+static unsigned written_behind(const TsiSheets* sheets, const Sheet* sheet) {
+    const uint8_t* behind = address_of(sheets, sheet->head) + guarded_offset(sheet) + sheet->used;
+    unsigned n = 0;
+    while (n < sheet->slack && behind[n] == SLACK_BYTE) n++;
+    return n;
+}
+
+/* Tells of a byte that was written behind an object of the sheet. [no lock: naming code may wait for the loader, and
+ * the loader for malloc] */
+static TSI_COLD void tell_written(const Sheet* sheet, const Record* record, const void* block, unsigned behind) {
+    Words words;
+    put_phase(&words, "written beside an object of", sheet);
+    PUT(&words, ": %p is %u bytes behind an object of %u bytes, which ends now\n",
+        (const void*)((const uint8_t*)block + sheet->used + behind), behind, sheet->used);
+    put_callers(&words, record);
+    tsi_os.complain(words.at, words.used);
 }
 
 void tsi_sheet_note(TsiSheets* sheets, const void* block, const uintptr_t* frames, unsigned depth) {
@@ -362,10 +450,22 @@ void tsi_sheet_note(TsiSheets* sheets, const void* block, const uintptr_t* frame
 void tsi_sheet_give(TsiSheets* sheets, void* block) {
     tsi_lock_take(&tsi_stand_in_lock);
     Sheet* sheet = &sheets->sheets[((uint8_t*)block - sheets->base) / TSI_SHEET_BYTES];
+    if (sheet->state == SHEET_TAIL) sheet = &sheets->sheets[sheet->head];
     uint32_t at = tsi_ref_index(sheet->ref);
     bool filling = sheets->current[at] == sheet->head + 1 && !has_ended(sheets, sheet);
+
+    Sheet was = *sheet;
+    Record record = {.depth = 0};
+    unsigned behind = was.slack;
+    if (TSI_UNLIKELY(was.guarded)) {
+        behind = written_behind(sheets, sheet);
+        const Record* its = behind < was.slack ? record_of(sheets, sheet, guarded_offset(sheet)) : NULL;
+        if (its != NULL) record = *its;
+        sheets->guards--;
+    }
     if (--sheet->live == 0 && !filling) close_locked(sheets, sheet->head);
     tsi_lock_give(&tsi_stand_in_lock);
+    if (TSI_UNLIKELY(behind < was.slack)) tell_written(&was, &record, block, behind);
 }
 
 void tsi_sheets_ended(TsiSheets* sheets, TsiRef ref, bool released) {

@@ -10,6 +10,11 @@
  *
  *   reservation  [sheet][sheet][sheet  sheet  sheet]...    taken in turn, so an address comes again after all others
  *
+ * With the option guard_period each object whose turn it is has a sheet to itself: it ends at the sheet's last page,
+ * which is never writable, like all others but its own. An access to them faults while the object lives, too; a byte
+ * between its end and that page, where alignment leaves some, is found changed when the object ends. Its sheet is
+ * closed then. At most TSI_GUARDS_MAX are open in an allocator, each two mappings more.
+ *
  * Addresses are used again after the whole reservation; the latest 131,072 objects keep their stacks. A system call
  * with such an address fails with EFAULT, without a report. All calls take tsi_stand_in_lock; `_locked` functions hold
  * it.
@@ -25,6 +30,7 @@ extern TsiLock tsi_stand_in_lock;
 
 enum { TSI_STAND_IN_ALIGN_MAX = 1 << 20 };
 enum { TSI_SHEET_BYTES = 1 << 16, TSI_SHEET_FRAMES = 12, TSI_SHEET_CELL = 96 };
+enum { TSI_GUARDS_MAX = 4096, TSI_GUARD_BYTES_MAX = 1 << 20 };
 
 /* Reserves the addresses and installs the report of faults. Returns NULL without memory.
  * [nobody knows of the allocator yet] */
@@ -39,6 +45,9 @@ void tsi_sheet_cell_give(struct TsiSheets* sheets, void* cell);
 
 /* Takes a block for an object of the incarnation, aligned to at least 16. Returns NULL without room. [no lock] */
 void* tsi_sheet_take(struct TsiSheets* sheets, TsiRef ref, size_t size, size_t align);
+/* Takes a block like tsi_sheet_take, but on a sheet of its own, before a guard page. Returns NULL without room, for
+ * more than TSI_GUARD_BYTES_MAX bytes, and while TSI_GUARDS_MAX are open. [no lock] */
+void* tsi_sheet_take_guarded(struct TsiSheets* sheets, TsiRef ref, size_t size, size_t align);
 /* Records the callers that allocated a block, innermost first. [no lock] */
 void tsi_sheet_note(struct TsiSheets* sheets, const void* block, const uintptr_t* frames, unsigned depth);
 /* Ends a block's object; closes its sheet if that was the last. [no lock] */

@@ -31,6 +31,8 @@ _Static_assert(sizeof(TsiStandIn) <= TSI_SHEET_CELL, "a record fits into a cell"
 struct TsiStandIns {
     size_t bytes;             /* of this struct */
     struct TsiSheets* sheets; /* of the blocks; NULL: they are malloc's */
+    uint32_t period, left;    /* one allocation in `period` has a sheet of its own, the next after `left`; 0: none */
+    bool others;              /* the others have blocks too */
     TsiStandIn* of_inc[];     /* by index of the incarnation's record, which may serve a later one already */
 };
 
@@ -65,14 +67,17 @@ static bool wanted(unsigned by_malloc) {
 }
 
 bool tsi_stand_ins_open(TsiArena* a) {
-    bool late = a->options.late_access != 0;
-    if (!late && !wanted(a->options.by_malloc)) return true;
+    bool tool = wanted(a->options.by_malloc), late = a->options.late_access != 0;
+    bool guards = a->options.guard_period != 0 && (late || !tool);
+    if (!late && !tool && !guards) return true;
     size_t bytes = sizeof(struct TsiStandIns) + a->phases.incs.capacity * sizeof(TsiStandIn*);
     a->stand_ins = tsi_os_map(bytes);
     if (a->stand_ins == NULL) return false;
     a->stand_ins->bytes = bytes;
-    if (late) a->stand_ins->sheets = tsi_sheets_open(a);
-    return !late || a->stand_ins->sheets != NULL;
+    a->stand_ins->others = late || !guards;
+    if (guards) a->stand_ins->period = a->stand_ins->left = a->options.guard_period;
+    if (late || guards) a->stand_ins->sheets = tsi_sheets_open(a);
+    return (!late && !guards) || a->stand_ins->sheets != NULL;
 }
 
 struct TsiSheets* tsi_stand_in_sheets(const TsiArena* a) {
@@ -183,21 +188,43 @@ static bool is_released(TsiArena* a, TsiRef ref) {
     return word >> 2 != tsi_ref_era(ref) || (word & TSI_INC_STATE) == TSI_INC_RELEASED;
 }
 
+/* Counts an allocation. Returns true if its object must have a sheet of its own. */
+static bool is_due(struct TsiStandIns* stand_ins) {
+    if (stand_ins->period == 0) return false;
+    tsi_lock_take(&tsi_stand_in_lock);
+    bool due = --stand_ins->left == 0;
+    if (due) stand_ins->left = stand_ins->period;
+    tsi_lock_give(&tsi_stand_in_lock);
+    return due;
+}
+
+/* Clears the word of a slot whose object stays there (ST4). Returns the slot. */
+static void* stay_in_slot(TsiArena* a, void* slot, TsiRef ref) {
+    tsi_lock_take(&tsi_stand_in_lock);
+    if (!is_released(a, ref)) tsi_store_relaxed(word_of(slot), NULL); /* otherwise it may be another object's */
+    tsi_lock_give(&tsi_stand_in_lock);
+    return slot;
+}
+
 TSI_NOINLINE void* tsi_stand_in_make(TsiArena* a, void* slot, TsiRef ref, size_t size, size_t align) {
     TSI_KEEP_FRAME();
     if (align > TSI_STAND_IN_ALIGN_MAX) return slot;
     int saved = errno;
+    bool due = is_due(a->stand_ins);
+    if (!due && !a->stand_ins->others) return stay_in_slot(a, slot, ref);
     TsiPlace at; /* only its class is used: the slot may be another object's by now */
     bool there = tsi_space_locate(&a->space, slot, &at) == TSI_PLACE_OK;
     if (there) align = alignment_of(a, &at, slot, align);
     struct TsiSheets* sheets = a->stand_ins->sheets;
     TsiStandIn* stand_in = sheets != NULL ? tsi_sheet_cell_take(sheets) : malloc(sizeof *stand_in);
-    void* block = stand_in == NULL ? NULL
-                  : sheets != NULL ? tsi_sheet_take(sheets, ref, size, align)
-                                   : new_block(size, align);
+    void* block = stand_in != NULL && due ? tsi_sheet_take_guarded(sheets, ref, size, align) : NULL;
+    if (block == NULL && stand_in != NULL && a->stand_ins->others)
+        block = sheets != NULL ? tsi_sheet_take(sheets, ref, size, align) : new_block(size, align);
     if (block == NULL) {
         if (sheets == NULL) free(stand_in);
         else if (stand_in != NULL) tsi_sheet_cell_give(sheets, stand_in);
+        errno = saved;
+        if (!a->stand_ins->others) return stay_in_slot(a, slot, ref);
         errno = ENOMEM;
         return NULL;
     }
@@ -265,7 +292,13 @@ void tsi_stand_ins_close(TsiArena* a) {
 
 /* ---- names ---- */
 
+/* Returns true if p is in no block of the allocator, without a look at the tree. */
+static bool is_outside(const TsiArena* a, const void* p) {
+    return a->stand_ins->sheets != NULL && !tsi_sheets_own(a->stand_ins->sheets, p);
+}
+
 void* tsi_stand_in_slot(const TsiArena* a, const void* p) {
+    if (is_outside(a, p)) return (void*)(uintptr_t)p;
     tsi_lock_take(&tsi_stand_in_lock);
     const TsiStandIn* stand_in = find_locked(a, p);
     void* slot = stand_in != NULL ? stand_in->slot + ((const uint8_t*)p - stand_in->block) : (void*)(uintptr_t)p;
@@ -295,6 +328,7 @@ static const TsiStandIn* find_by_slot_locked(const TsiArena* a, void* slot) {
 }
 
 void* tsi_stand_in_block(const TsiArena* a, void* slot) {
+    if (is_outside(a, tsi_load_relaxed(word_of(slot)))) return slot;
     tsi_lock_take(&tsi_stand_in_lock);
     const TsiStandIn* stand_in = find_by_slot_locked(a, slot);
     void* block = stand_in != NULL ? stand_in->block : slot;
@@ -303,6 +337,7 @@ void* tsi_stand_in_block(const TsiArena* a, void* slot) {
 }
 
 size_t tsi_stand_in_bytes(const TsiArena* a, void* slot, size_t usable) {
+    if (is_outside(a, tsi_load_relaxed(word_of(slot)))) return usable;
     tsi_lock_take(&tsi_stand_in_lock);
     const TsiStandIn* stand_in = find_by_slot_locked(a, slot);
     size_t bytes = stand_in != NULL ? stand_in->bytes : usable;

@@ -22,6 +22,9 @@
  * With the option late_access a block is not malloc's, but lies on a sheet (sheets.h), whose pages cannot be touched
  * when all on it have ended.
  *
+ * With the option guard_period only the objects whose turn it is have blocks, on sheets of their own; all others are in
+ * their slots, whose first word is cleared as they are given, ST4: no earlier object's block is read there.
+ *
  * A limit: objects aligned to more than TSI_STAND_IN_ALIGN_MAX stay in their slots, unseen.
  */
 #ifndef TSI_OBSERVE_STAND_IN_H

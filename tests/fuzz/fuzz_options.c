@@ -18,7 +18,7 @@
 
 #define UNSAID (UINT64_MAX - 1) /* no number that the input can say in so few digits */
 
-enum { TEXT_MOST = 2048, FIELDS = 23, STRUCT_MOST = 4096, VALUE_MOST = 23, WARM = 3, WARM_LIMIT = 17 };
+enum { TEXT_MOST = 2048, FIELDS = 24, STRUCT_MOST = 4096, VALUE_MOST = 23, WARM = 3, WARM_LIMIT = 17 };
 
 typedef unsigned __int128 Wide; /* no product of a 64-bit number and a suffix overflows it */
 
@@ -128,7 +128,8 @@ static void fields_of(const SlabOptions* o, uint64_t v[FIELDS]) {
                                   o->max_labels, o->max_bytes,        o->sampling_period, o->huge_pages,
                                   o->numa_local, o->shared,           o->segment,         o->profile_bytes,
                                   o->bump,       o->warm_limit_bytes, o->quiet,           o->decay_ms,
-                                  o->by_malloc,  o->late_access,      o->escape_stacks};
+                                  o->by_malloc,  o->late_access,      o->escape_stacks,
+                                  o->guard_period};
     memcpy(v, all, sizeof all);
 }
 

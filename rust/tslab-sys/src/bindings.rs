@@ -76,6 +76,7 @@ pub struct SlabOptions {
     pub warm_limit_bytes: u64,
     pub quiet: u8,
     pub decay_ms: u32,
+    pub guard_period: u32,
 }
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone)]
@@ -798,7 +799,7 @@ pub const SLAB_ERROR_BUSY: SlabError = 8;
 pub const SLAB_ERROR_ORDER: SlabError = 9;
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of SlabOptions"][::core::mem::size_of::<SlabOptions>() - 120usize];
+    ["Size of SlabOptions"][::core::mem::size_of::<SlabOptions>() - 128usize];
     ["Alignment of SlabOptions"][::core::mem::align_of::<SlabOptions>() - 8usize];
     ["Offset of field: SlabOptions::struct_size"][::core::mem::offset_of!(SlabOptions, struct_size) - 0usize];
     ["Offset of field: SlabOptions::ring_size"][::core::mem::offset_of!(SlabOptions, ring_size) - 8usize];
@@ -830,6 +831,7 @@ const _: () = {
         [::core::mem::offset_of!(SlabOptions, warm_limit_bytes) - 104usize];
     ["Offset of field: SlabOptions::quiet"][::core::mem::offset_of!(SlabOptions, quiet) - 112usize];
     ["Offset of field: SlabOptions::decay_ms"][::core::mem::offset_of!(SlabOptions, decay_ms) - 116usize];
+    ["Offset of field: SlabOptions::guard_period"][::core::mem::offset_of!(SlabOptions, guard_period) - 120usize];
 };
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {

@@ -26,4 +26,5 @@ var table = []option{
 	{"by_malloc", 0, 2},
 	{"late_access", 0, 1},
 	{"escape_stacks", 0, 1},
+	{"guard_period", 1, 1048576},
 }
