@@ -55,7 +55,8 @@ static void* tsi_alloc_grown(SlabAllocator* allocator, TsiArena* a, size_t size,
     return tsi_alloc_moved(allocator, a, size, ref, prefer);
 }
 
-/* Records in the profile what a block has gained in its place, if that is sampled. */
+/* Records in the profile the bytes that a block has gained in its place, which had `had` usable bytes before, if its
+ * phase is still known, and clears b->profile_hit, which asked for it. Returns p. [own thread, no lock, no bracket] */
 static TSI_COLD void* record_gain(TsiBinding* b, TsiPlace* at, void* p, size_t had, TsiCaller from) {
     TsiRef ref;
     b->profile_hit = false;

@@ -74,13 +74,15 @@ static bool begin_again(TsiBinding* b, TsiHeap* h, uint32_t slab_id) {
     return open;
 }
 
-/* Makes an empty region current again; returns false if it cannot. */
+/* Makes an empty region current again. Takes the stripe. Returns false if it cannot. [owner, in bracket] */
 static bool renew(TsiBinding* b, TsiHeap* h, uint32_t slab_id) {
     bool open = begin_again(b, h, slab_id);
     if (open) tsi_heap_set_region(b, h, tsi_region(&b->arena->space, slab_id));
     return open;
 }
 
+/* Makes one of the heap's regions that were kept empty current again, and takes it, and those before it that cannot be
+ * used, off the list. Takes the stripe. Returns false if none could. [owner, in bracket] */
 static bool use_empty_region(TsiBinding* b, TsiHeap* h) {
     TsiSpace* s = &b->arena->space;
     while (h->empty_regions != 0) {

@@ -305,8 +305,10 @@ static TSI_NOINLINE bool end_without_heap(TsiBinding* b, TsiInc* inc, TsiHeap* h
     return true;
 }
 
-/* Ends a phase straight whose heap waits, and gives the stripe. Returns false if its region cannot be used again now:
- * its objects have ended all the same, and the common way finds it empty. */
+/* Ends an untouched phase straight and lets its heap wait with its region, at `rank` of waits_at: posts the phase to
+ * its label, cleans the record for the caller to free, and gives the stripe. Fills *out, unless NULL. Returns false if
+ * the region cannot be used again now: its objects have ended and are counted all the same, *out is not touched, and
+ * the common way must end the phase. [stripe held, and given] */
 TSI_INLINE bool end_with_heap(TsiBinding* b, TsiInc* inc, TsiHeap* h, unsigned rank, EpochReceipt* out) {
     TSI_HOLDS(tsi_inc_lock(inc));
     TsiArena* a = b->arena;

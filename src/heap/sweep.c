@@ -174,8 +174,11 @@ void tsi_sweep_ownerless_locked(TsiSweep* sweep, TsiHeap* h) {
     (void)tsi_or_seq(&sweep->inc->roomy, tsi_load_seq(&h->roomy)); /* O2 */
 }
 
-/* Takes a heap that nobody is inside of, except on the slab `skip`, and walks it. `word` is REVOKED or DETACHED, or
- * LIVE or RETIRE for the caller's own. */
+/* Takes a heap that nobody is inside of, except on the slab `skip` (id + 1; 0: none), and settles its other slabs as
+ * the incarnation's state asks. If nothing is left, takes the heap out of the incarnation and frees it, or leaves it
+ * DEAD to its owner: h may be gone then. Otherwise, in a phase that goes on or after a piece (S5), puts the heap back:
+ * DETACHED if it was nobody's or the caller's own, else RETIRE. Does nothing if the heap's word is no longer `word`:
+ * REVOKED or DETACHED, or the caller's own LIVE or RETIRE. [stripe held] */
 static void seize_locked(TsiSweep* sweep, TsiHeap* h, uint64_t word, uint32_t skip) {
     TSI_HOLDS(tsi_inc_lock(sweep->inc));
     TsiArena* a = sweep->arena;

@@ -23,8 +23,9 @@ typedef struct TsiIssue {
 
 /* ---- below: [owner, in bracket] unless stated ---- */
 
-/* Takes a slab for the heap, charged to its incarnation, into its chain. Returns false without memory or against a
- * budget (b->budget says). */
+/* Takes a slab of the class for the heap, opens it, charges it to the incarnation and puts it at the head of the heap's
+ * chain: *slab_id. Returns false, charging nothing, if there is no memory or a budget forbids it; b->budget names the
+ * budget, TSI_BUDGET_SPACE for max_bytes. *slab_id is undefined then. */
 bool tsi_slab_take(TsiBinding* b, TsiHeap* h, unsigned cls, uint32_t* slab_id);
 /* Takes two regions likewise that are the halves of a huge page. */
 bool tsi_huge_take(TsiBinding* b, TsiHeap* h, uint32_t slab_ids[2]);

@@ -23,7 +23,8 @@ _Static_assert((uint64_t)TSI_CHUNKS_MAX* TSI_CHUNK_SLABS <= 1ull << (64 - TSI_ST
 /* Puts a chain of returned slabs (by `next`) into the binding's store and returns the chain of those it did not keep. b
  * may be NULL. learn: as in TsiSweep. */
 uint32_t tsi_warm_put(TsiArena* a, TsiBinding* b, uint32_t chain, bool learn);
-/* Takes a slab of the class. Returns false if none is there, or the store is busy. [own thread] */
+/* Takes a slab of the class, with its pages, from the binding's store: *slab_id. Returns false, and leaves that alone,
+ * if the store has none or is busy. [own thread] */
 bool tsi_warm_take(TsiBinding* b, unsigned cls, uint32_t* slab_id);
 /* Purges what a binding keeps and returns its share of the budget. Returns false if the store is busy. */
 bool tsi_warm_flush(TsiArena* a, TsiBinding* b);

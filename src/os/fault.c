@@ -12,6 +12,8 @@
 static TsiFaultFn* told;
 static struct sigaction before;
 
+/* Returns the address of the instruction that was interrupted, from the ucontext_t of a signal handler, or 0 if it is
+ * not known on this processor. [signal handler] */
 static uintptr_t pc_of(const void* context) {
 #if defined(__x86_64__) && defined(REG_RIP)
     return (uintptr_t)((const ucontext_t*)context)->uc_mcontext.gregs[REG_RIP];

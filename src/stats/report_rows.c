@@ -91,8 +91,10 @@ typedef struct Wanted {
     uint32_t most;
 } Wanted;
 
-/* Moves to the front, in their order, the rows of each wish that none before it has; rows that a wish lacks go to the
- * last one. Calls `leave` (may be NULL) with each of the others. Returns the number chosen. */
+/* Moves the chosen rows to the front of the table, in the table's order: for each wish in turn, its largest rows that
+ * no wish before it has. The last wish also gets the places that others could not fill. Calls `leave` (may be NULL)
+ * with each row that was not chosen; rows behind the chosen ones are undefined afterwards. The sum of all `most` is at
+ * most 2 * EACH_MAX. Returns the number chosen. */
 static uint32_t choose(void* table, uint32_t count, size_t size, const Wanted* wanted, unsigned wishes,
                        void (*leave)(const void* row, void* ctx), void* ctx) {
     uint8_t* rows = table;

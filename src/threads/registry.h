@@ -143,8 +143,8 @@ TSI_INLINE void tsi_scopes_refresh(TsiThread* thread) {
 /* Makes room for another scope. Returns false without memory. [own thread] */
 bool tsi_scopes_grow(TsiThread* thread);
 /* Returns the owner of objects that the thread makes outside of its phases: the label of its innermost scope of this
- * arena, record + 1; 0 without a scope, and if that borrows the ring's current epoch: nothing is outside of it.
- * [own thread] */
+ * arena, record + 1. Returns 0 if there is no scope, if the scope's phase has ended, or if the scope borrows the ring's
+ * current epoch, outside of which nothing is made. [own thread] */
 uint32_t tsi_scope_maker(const TsiBinding* b);
 
 /* Returns the scopes inside of a domain's own incarnation; set by the domain layer. */
