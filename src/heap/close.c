@@ -191,9 +191,10 @@ bool tsi_inc_end_empty(TsiArena* a, TsiBinding* b, TsiRef ref, EpochId* id, char
     return true;
 }
 
-/* Ends a phase straight (ready.h) in the two cases that tsi_inc_end_own leaves out: tools watch closes, and are told;
- * or in shared mode, where b is the binding of a bank that the thread holds. out may be NULL. Returns false in all
- * other cases, and like tsi_ready_end: then the common way must follow. [no lock but the bank's, no bracket] */
+/* Releases a phase straight (ready.h) where tsi_inc_end_own has not tried it: tools watch closes, and are told; or in
+ * shared mode, where b is the binding of a bank that the thread holds. out may be NULL. Returns false in all other
+ * cases, with nothing done, and like tsi_ready_end, perhaps with the objects ended: then the common way must follow.
+ * [own thread, no lock but the bank's, no bracket] */
 static bool end_straight(TsiBinding* b, TsiRef ref, EpochReceipt* out) {
     EpochReceipt told;
     bool watched = TSI_UNLIKELY(tsi_closes_are_watched());

@@ -175,10 +175,11 @@ void tsi_sweep_ownerless_locked(TsiSweep* sweep, TsiHeap* h) {
 }
 
 /* Takes a heap that nobody is inside of, except on the slab `skip` (id + 1; 0: none), and settles its other slabs as
- * the incarnation's state asks. If nothing is left, takes the heap out of the incarnation and frees it, or leaves it
- * DEAD to its owner: h may be gone then. Otherwise, in a phase that goes on or after a piece (S5), puts the heap back:
- * DETACHED if it was nobody's or the caller's own, else RETIRE. Does nothing if the heap's word is no longer `word`:
- * REVOKED or DETACHED, or the caller's own LIVE or RETIRE. [stripe held] */
+ * the incarnation's state asks. In a phase that goes on, or after a piece (S5), puts the heap back: DETACHED if it was
+ * nobody's or the caller's own, else RETIRE. Otherwise takes the heap out of the incarnation and frees it, or leaves it
+ * DEAD to its owner, who settles `skip`: h may be gone then. An end also teaches what the label's phases need. Does
+ * nothing if the heap's word is no longer `word`: REVOKED or DETACHED, or the caller's own LIVE or RETIRE. [stripe
+ * held] */
 static void seize_locked(TsiSweep* sweep, TsiHeap* h, uint64_t word, uint32_t skip) {
     TSI_HOLDS(tsi_inc_lock(sweep->inc));
     TsiArena* a = sweep->arena;

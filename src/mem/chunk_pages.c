@@ -124,8 +124,8 @@ static bool regions_shut(TsiSpace* s, uint32_t chunk, uint32_t pages) {
 }
 
 /* Gives back the pages of the chunk's region records and maps, with all regions in generation 0 (G2), and notes that
- * they read as 0; only the maps if a freer is inside or late, or the system refuses both. Pages that do not go stay marked
- * in region_pages for a later call. [pool lock, all slabs of the chunk in the pool] */
+ * they read as 0; only the maps if a freer is inside or late, or if the system refuses both. Pages that do not go stay
+ * marked in region_pages for a later call. [pool lock, all slabs of the chunk in the pool] */
 static void leave_regions(TsiSpace* s, uint32_t chunk) {
     TsiChunk* record = &s->chunks[chunk];
     uint32_t pages = tsi_load_relaxed(&record->region_pages);

@@ -83,7 +83,8 @@ static inline void misuse_interior(struct world* w, struct side* s) {
     size_t off = chance(w, 50) ? near[below(w, 7)] : 1 + below(w, o->usable - 1);
     if (off >= o->usable) off = o->usable - 1;
     note(w, "misuse s%d: interior pointer %p + %zu", side_index(w, s), (void*)o->p, off);
-    account_of(s, o->inc)->refused_least += off < (1u << 20); /* further on, nobody asks where the object began */
+    /* beyond its first unit, a large object's beginning is not looked for */
+    account_of(s, o->inc)->refused_least += off < (64u << 10);
     try_free(w, s, o->p + off, BIT(SLAB_MISUSE_INTERIOR_POINTER));
 }
 
