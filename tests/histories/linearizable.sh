@@ -27,7 +27,7 @@ for options in "" bump=2 shared=1 warm_bytes=0; do
     [ "$(cut -d' ' -f1 said)" = "$histories" ] || fail "not all histories were checked: $(cat said)"
 done
 
-# A lie that other calls may explain, for they overlapped the one that lies, is no contradiction: few do.
+# A lie that other calls may explain, for they overlapped the one that lies, is no contradiction: one in ten does.
 for lie in double late twice lost phantom turn stay over; do
     recorded=40
     [ $lie != twice ] || recorded=160 # few have a second object to tell it of
@@ -36,7 +36,7 @@ for lie in double late twice lost phantom turn stay over; do
     read -r told _ _ _ refused _ < <(tail -n 1 said)
     echo "$lie: $(tail -n 1 said)"
     [ "$told" -ge 5 ] || fail "only $told histories can be given the lie '$lie'"
-    [ $((refused * 10)) -ge $((told * 9)) ] || fail "of $told histories with the lie '$lie' only $refused are refused"
+    [ $((refused * 4)) -ge $((told * 3)) ] || fail "of $told histories with the lie '$lie' only $refused are refused"
 done
 
 # Input that is no history is an error, and loses nothing.
