@@ -152,8 +152,8 @@ typedef struct SlabOptions {
     uint32_t purge_policy;    /* SlabPurgePolicy, default DONTNEED */
     uint64_t reserve_bytes;   /* address space for objects: 16 MiB..64 GiB, default 64 GiB; halved
                                until the system grants it */
-    uint64_t warm_bytes;      /* pages of no epoch kept for reuse, a fixed budget; UINT64_MAX = none; default: it starts
-                               at 1 MiB and learns */
+    uint64_t warm_bytes;      /* fixed budget of pages that no epoch owns, kept for reuse; UINT64_MAX: keep none;
+                               0: the budget starts at 1 MiB and adapts */
     uint32_t slab_bytes;      /* least bytes of a slab, a power of two 4 KiB..64 KiB; default: by class */
     uint8_t prefault;         /* 1: touch pages as they are committed */
     uint8_t misuse_fatal;     /* 1: on misuse print its kind to standard error and abort() */

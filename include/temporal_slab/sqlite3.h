@@ -55,8 +55,8 @@ static inline void* tslab_sqlite3_realloc(void* p, int size) {
 
 static inline int tslab_sqlite3_size(void* p) { return (int)slab_usable_size((*tslab_sqlite3_domain_())->alloc, p); }
 
-/* Returns the bytes that an object has at least. Many have just these, so that SQLite sees without a call when a block
- * is large enough. */
+/* Returns the least usable bytes of an object of this size. Many have exactly these, so SQLite often knows without a
+ * call that a block is large enough already. */
 static inline int tslab_sqlite3_roundup(int size) { return (size + 15) & ~15; }
 
 static inline int tslab_sqlite3_begin(void* unused) {
