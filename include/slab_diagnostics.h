@@ -67,9 +67,8 @@ typedef struct EpochReclamation {
 typedef struct ReclamationReport {
     uint32_t version;
     uint64_t total_madvise_calls, total_madvise_bytes, total_madvise_failures;
-    uint32_t epoch_count; /* rows */
-    EpochReclamation*
-        epochs; /* oldest first: the last 256 closes by epoch_close and its variants; not ends of domains */
+    uint32_t epoch_count;     /* rows */
+    EpochReclamation* epochs; /* oldest first: the last 256 closes by id or era, not ends of domains */
 } ReclamationReport;
 
 /* Lists pages given back to the system, by close. O(1). */
@@ -83,8 +82,9 @@ typedef struct SlabLiveObject {
 } SlabLiveObject;
 
 /* Calls `fn` for each live object of the incarnation an epoch id names now (any state), until fn returns false. Returns
- * the number of calls. Exact while no thread allocates or frees there. Otherwise an object allocated or freed during the walk
- * may be left out, or freed already when `fn` is called for it. `fn` may not free the object it is called for. O(slabs). */
+ * the number of calls. Exact while no thread allocates or frees there. Otherwise an object allocated or freed during
+ * the walk may be left out, or freed already when `fn` is called for it. `fn` may not free the object it is called
+ * for. O(slabs). */
 SLAB_API uint64_t slab_epoch_walk(SlabAllocator* a, EpochId epoch, bool (*fn)(const SlabLiveObject* object, void* ctx),
                                   void* ctx);
 /* Walks like slab_epoch_walk over the incarnation with this era, also if the ring has moved past it. */
