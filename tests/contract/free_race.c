@@ -103,6 +103,7 @@ static void doubled_without_synchronisation(void) {
     CHECK_EQ(freed, expected + refused.late_double_free);
     CHECK_EQ(refused.double_free + refused.stale_free + refused.late_double_free, expected);
     CHECK_EQ(kit_live(s.a), 0);
+    CHECK_LE(kit_committed(s.a), KIT_WARM_BYTES);
     check_only_warm(s.a);
     pthread_barrier_destroy(&s.meet);
     slab_allocator_free(s.a);

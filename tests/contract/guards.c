@@ -2,11 +2,8 @@
  * guards.c - option guard_period: one object in a period ends at a page that faults, and faults itself after its end;
  * an access is reported with object and phase; all other objects are as ever.
  */
+#include "kit/said.h"
 #include "kit/fixture.h"
-
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 static SlabAllocator* a;
 
@@ -25,45 +22,31 @@ static char* made(size_t size) {
     return p;
 }
 
-/* What a child says that does `what` with p, and how it ends. */
-typedef struct Said {
-    char text[4096];
-    int status;
-} Said;
 static void reads(volatile char* p) { _exit(*p == 7 ? 7 : 8); }
 static void writes(volatile char* p) { *p = 1; }
+typedef struct Deed {
+    void (*what)(volatile char*);
+    char* p;
+    void* then_frees;
+} Deed;
+static void do_it(void* arg) {
+    Deed* deed = arg;
+    deed->what(deed->p);
+    slab_free(a, deed->then_frees);
+    _exit(9);
+}
 static Said child(void (*what)(volatile char*), char* p, void* then_frees) {
-    Said s = {.text = ""};
-    int of[2];
-    size_t used = 0;
-    REQUIRE_EQ(pipe(of), 0);
-    pid_t pid = fork();
-    REQUIRE(pid >= 0);
-    if (pid == 0) {
-        (void)dup2(of[1], 2);
-        what(p);
-        slab_free(a, then_frees);
-        _exit(9);
-    }
-    close(of[1]);
-    for (ssize_t n; used < sizeof s.text - 1 && (n = read(of[0], s.text + used, sizeof s.text - 1 - used)) > 0;)
-        used += (size_t)n;
-    close(of[0]);
-    REQUIRE_EQ(waitpid(pid, &s.status, 0), pid);
-    return s;
+    return kit_said(do_it, &(Deed){what, p, then_frees});
 }
 static bool faults(Said s, const char* text) {
     bool died = CHECK_TSAN ? s.status != 0 : WIFSIGNALED(s.status) && WTERMSIG(s.status) == SIGSEGV;
     return died && strstr(s.text, text) != NULL;
 }
-static bool is_quiet(Said s, int code) {
-    return WIFEXITED(s.status) && WEXITSTATUS(s.status) == code && s.text[0] == 0;
-}
 
 /* The byte behind the end faults, where the size leaves none to alignment; behind others a write is found at the end. */
 static void beyond_the_end(void) {
     char* p = made(48);
-    CHECK(is_quiet(child(reads, p + 47, p), 7));
+    CHECK(kit_was_quiet(child(reads, p + 47, p), 7));
     CHECK(faults(child(reads, p + 48, p), "is 0 bytes behind an object of 48 bytes\n"));
     CHECK(faults(child(writes, p + 48, p), "temporal-slab: access beside an object of phase \"(unlabeled)\" (era "));
     CHECK_HAS(child(writes, p + 50, p).text, "is 2 bytes behind an object of 48 bytes\n");
@@ -72,7 +55,7 @@ static void beyond_the_end(void) {
 
     char* odd = made(41);
     CHECK_EQ((uintptr_t)odd % 16, 0);
-    CHECK(is_quiet(child(writes, odd + 40, odd), 9));
+    CHECK(kit_was_quiet(child(writes, odd + 40, odd), 9));
     Said s = child(writes, odd + 41, odd);
     CHECK(WIFEXITED(s.status) && WEXITSTATUS(s.status) == 9);
     CHECK_HAS(s.text, "temporal-slab: written beside an object of phase \"(unlabeled)\" (era ");

@@ -2,12 +2,10 @@
  * late_access.c - option late_access: who touches an object of a phase that has ended is told which phase, how long ago, and
  * where the object was made; nobody else is.
  */
+#include "kit/said.h"
 #include "kit/fixture.h"
 
 #include <errno.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 static SlabAllocator* a;
 
@@ -25,38 +23,14 @@ static char* made(size_t size) {
     return p;
 }
 
-/* What a child says that touches the address, and how it ends. */
-typedef struct Said {
-    char text[4096];
-    int status;
-} Said;
-static Said touch(const volatile char* p) {
-    Said s = {.text = ""};
-    int of[2];
-    size_t used = 0;
-    REQUIRE_EQ(pipe(of), 0);
-    pid_t pid = fork();
-    REQUIRE(pid >= 0);
-    if (pid == 0) {
-        (void)dup2(of[1], 2);
-        _exit(*p == 7 ? 7 : 8);
-    }
-    close(of[1]);
-    for (ssize_t n; used < sizeof s.text - 1 && (n = read(of[0], s.text + used, sizeof s.text - 1 - used)) > 0;)
-        used += (size_t)n;
-    close(of[0]);
-    REQUIRE_EQ(waitpid(pid, &s.status, 0), pid);
-    return s;
-}
+static void read_it(void* p) { _exit(*(const volatile char*)p == 7 ? 7 : 8); }
+static Said touch(const volatile char* p) { return kit_said(read_it, (void*)(uintptr_t)p); }
 static bool is_told(const char* p) {
     Said s = touch(p);
     bool died = CHECK_ASAN || CHECK_TSAN ? s.status != 0 : WIFSIGNALED(s.status) && WTERMSIG(s.status) == SIGSEGV;
     return died && strstr(s.text, "temporal-slab: late access to phase \"") != NULL;
 }
-static bool is_there(const char* p) {
-    Said s = touch(p);
-    return WIFEXITED(s.status) && WEXITSTATUS(s.status) == 7 && s.text[0] == 0;
-}
+static bool is_there(const char* p) { return kit_was_quiet(touch(p), 7); }
 
 static void a_released_phase(void) {
     char text[160];

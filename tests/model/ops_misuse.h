@@ -83,8 +83,8 @@ static inline void misuse_interior(struct world* w, struct side* s) {
     size_t off = chance(w, 50) ? near[below(w, 7)] : 1 + below(w, o->usable - 1);
     if (off >= o->usable) off = o->usable - 1;
     note(w, "misuse s%d: interior pointer %p + %zu", side_index(w, s), (void*)o->p, off);
-    /* beyond its first unit, a large object's beginning is not looked for */
-    account_of(s, o->inc)->refused_least += off < (64u << 10);
+    /* beyond its first unit, the beginning of an object without a class is not looked for */
+    account_of(s, o->inc)->refused_least += o->usable <= (256u << 10) || off < (64u << 10);
     try_free(w, s, o->p + off, BIT(SLAB_MISUSE_INTERIOR_POINTER));
 }
 
