@@ -67,7 +67,9 @@ TSI_INLINE void tsi_binding_apply_fence(TsiBinding* b) {
  * over, and visible. [any thread] */
 TSI_INLINE bool tsi_binding_is_fenced(TsiBinding* b) { return tsi_load_seq(&b->fenced); }
 
+/* Returns the name of a line, or of a region passed as one, for a bracket. [any thread] */
 TSI_INLINE uint64_t tsi_busy_line(const TsiLine* l) { return (uint64_t)(uintptr_t)l; }
+/* Returns the name, for a bracket, of all heaps that the thread has in the heap's incarnation. [any thread] */
 TSI_INLINE uint64_t tsi_busy_all(const TsiHeap* h) { return (uint64_t)(uintptr_t)h | 1; }
 
 /* Opens a bracket on what is named, fast form: the caller compares the heap word with live_word itself. [own thread] */
