@@ -12,16 +12,18 @@
 
 #include "mem/space.h"
 
-/* Takes the pool's lock, and counts whether it had to wait. column: kind of caller. [no pool lock] */
+/* Takes the pool's lock, waiting for it, and counts under the class and `column`, a kind of caller, whether it was free
+ * at once. Give it back by tsi_lock_give_probed. [any thread, no pool lock] */
 void tsi_space_lock_counted(TsiSpace* s, unsigned cls, unsigned column);
 
-/* Returns true if pages of the chunk are in the stock. */
+/* Returns true if pages of the chunk are in the stock. [pool lock held] */
 TSI_INLINE bool tsi_chunk_has_stock(const TsiChunk* chunk) {
     return (chunk->stock[0] | chunk->stock[1] | chunk->stock[2] | chunk->stock[3]) != 0;
 }
-/* Marks the chunk as used or free. */
+/* Marks the chunk as used or free, with the sums and hints that follow from it. [pool lock held, or fork child] */
 void tsi_chunk_set_used(TsiSpace* s, uint32_t chunk, bool used);
-/* Returns the first free chunk, or chunk_count if there is none. */
+/* Returns the first free chunk, on the side of small pages if it can, or chunk_count if there is none.
+ * [pool lock held] */
 uint32_t tsi_chunk_find(TsiSpace* s);
 
 /*
@@ -39,40 +41,52 @@ TSI_INLINE uint64_t tsi_chunk_huge_side(uint32_t word) {
 /* ---- memory of chunks; false leaves it unchanged ---- */
 
 /* Makes the bookkeeping of a chunk usable and, where the system does not charge that, all of its payload. Returns false
- * if refused. */
+ * if refused. [pool lock held] */
 bool tsi_chunk_commit(TsiSpace* s, uint32_t chunk);
-/* Asks the system for memory of the node, once for as long as the chunks stay with it. Called before they are
- * touched. */
+/* Asks the system for memory of the node for n chunks from `first` on, once for as long as the chunks stay with it, and
+ * files them under it. Does nothing unless the allocator tells nodes apart. Called before they are touched.
+ * [pool lock held] */
 void tsi_chunks_prefer_node(TsiSpace* s, uint32_t first, uint32_t n, unsigned node);
 
 /* ---- a chunk that serves a class of slabs ---- */
 
-/* Prepares a free chunk for the class, with `slabs` fresh slabs in the pool. Others see it when its class is set. */
+/* Prepares the bookkeeping record of a free, committed chunk for the class, with `slabs` fresh slabs in the pool, and
+ * marks it as used. Others see it when its class is set. [pool lock held] */
 void tsi_chunk_begin(TsiSpace* s, uint32_t chunk, unsigned cls, unsigned slabs);
-/* Publishes the class, after filling the chunk's entries. */
+/* Publishes the class that the chunk serves, 0 for none, after filling the chunk's entries. Its bookkeeping is
+ * committed. [pool lock held, or fork child] */
 void tsi_chunk_set_class(TsiSpace* s, uint32_t chunk, unsigned cls);
-/* Add it to and remove it from the list of chunks of its class and node that have slabs in the pool. */
+/* Puts the chunk, which is in no list, at the head of the list of chunks of its class and node that have slabs in the
+ * pool. [pool lock held, or fork child] */
 void tsi_chunk_link(TsiSpace* s, uint32_t chunk, unsigned cls);
+/* Takes the chunk out of the list of chunks of its class and node that have slabs in the pool.
+ * [pool lock held, or fork child] */
 void tsi_chunk_unlink(TsiSpace* s, uint32_t chunk, unsigned cls);
-/* Raises the floors to the values that the chunk's first `slabs` slabs have used. */
+/* Raises the chunk's floors of seqs and generations to the values that its first `slabs` slabs have used.
+ * [pool lock held, or fork child] */
 void tsi_floors_raise(TsiSpace* s, uint32_t chunk, uint32_t slabs);
-/* Starts a fresh slab of the class above the floors; its words are about to be written. */
+/* Starts a slab that is fresh in its class above the chunk's floors of seqs and generations, and records that its words
+ * are about to be written. [pool lock held] */
 void tsi_floors_apply(TsiSpace* s, unsigned cls, uint32_t slab_id);
-/* Adds a slab of the chunk to those in the pool. [pool lock, or fork child] */
+/* Adds a slab of the chunk, by its number there, to those in the pool. Its tag says so already.
+ * [pool lock held, or fork child] */
 void tsi_chunk_add(TsiSpace* s, uint32_t chunk, unsigned cls, unsigned slab);
-/* Returns a slab to the pool: tag, list, tsi_chunk_settle. first: before slabs of other chunks. */
+/* Returns a slab to the pool: sets its tag to POOL, adds it to its chunk, and settles that (tsi_chunk_settle). first:
+ * it is taken before slabs of other chunks. [pool lock held] */
 void tsi_chunk_put_locked(TsiSpace* s, uint32_t slab_id, bool first);
 /* Lists the chunk if it has free slabs, or takes its class away if all are free, but not while it is held.
- * [pool lock, or fork child] */
+ * [pool lock held, or fork child] */
 void tsi_chunk_settle(TsiSpace* s, uint32_t chunk, unsigned cls);
-/* Keep others from taking the chunk or slabs of it (stock.h, K3), and let them again. */
+/* Keeps others from taking the chunk or slabs of it while its pages are on their way to the system (stock.h, K3).
+ * [pool lock held] */
 void tsi_chunk_hold_locked(TsiSpace* s, uint32_t chunk);
+/* Ends tsi_chunk_hold_locked: lists the chunk, or frees it if no slab of it is out of the pool. [pool lock held] */
 void tsi_chunk_unhold_locked(TsiSpace* s, uint32_t chunk);
-/* Gives back the bookkeeping of a chunk without a class, unless its words are kept. Floors judge old words and
- * handles. */
+/* Gives back the bookkeeping of a chunk without a class, unless it has pages in the stock and few such chunks keep
+ * theirs. Floors judge old words and handles. [pool lock held, or fork child] */
 void tsi_chunk_give_words(TsiSpace* s, uint32_t chunk);
 /* Gives back the bookkeeping of chunks that nobody uses and that keep no pages, if more than `most` have some.
- * [no pool lock] */
+ * O(chunks) [any thread, no pool lock] */
 void tsi_chunks_leave(TsiSpace* s, uint32_t most);
 
 #endif

@@ -19,7 +19,7 @@
 
 /* ---- what is written ---- */
 
-/* Returns the pages of [from, to) of a chunk's bookkeeping, a bit each. */
+/* Returns the pages that hold bytes [from, to) of a chunk's bookkeeping, a bit each. [any thread] */
 static uint32_t meta_bits(size_t from, size_t to) {
     unsigned shift = tsi_log2(tsi_os.page_bytes);
     return (uint32_t)((2ull << ((to - 1) >> shift)) - (1ull << (from >> shift)));
@@ -63,15 +63,19 @@ size_t tsi_written_bytes(const TsiSpace* s, uint32_t chunk) {
 
 /* ---- giving back ---- */
 
-/* Returns true if the page at `offset` was written. */
+/* Returns true if the page at byte `offset` is among `pages`, those that were written, a bit each. [any thread] */
 static bool is_written(uint32_t pages, size_t offset) { return pages >> (offset / tsi_os.page_bytes) & 1; }
 
+/* Gives whole pages from `from` on back to the system, at least `bytes`; they read as 0 then. Returns false if the
+ * system refuses. [pool lock held, pages claimed] */
 static bool purge(uint8_t* from, size_t bytes) {
     return tsi_os.purge(from, tsi_align_up(bytes, tsi_os.page_bytes), TSI_PURGE_DONTNEED) == 0;
 }
 
 /* ---- slabs and lines ---- */
 
+/* Gives up the links to inboxes that links_claim has taken of the chunk's first n slabs: a freer may push these again.
+ * pages: those of the chunk's bookkeeping that were written. [pool lock held, links claimed] */
 static void links_release(TsiSpace* s, uint32_t chunk, uint32_t n, uint32_t pages) {
     for (uint32_t i = 0; i < n; i++)
         if (is_written(pages, i * sizeof(TsiSlab)))
@@ -79,7 +83,8 @@ static void links_release(TsiSpace* s, uint32_t chunk, uint32_t n, uint32_t page
                           0); /* pairs with the next pusher's compare-exchange */
 }
 
-/* Claims the links of all slabs (G1). Returns false, and holds none, if a slab is in an inbox. */
+/* Claims the links to inboxes of all slabs of the chunk (G1). pages: those of its bookkeeping that were written.
+ * Returns false, and holds none, if a slab is in an inbox. [pool lock held, all slabs of the chunk in the pool] */
 static bool links_claim(TsiSpace* s, uint32_t chunk, uint32_t pages) {
     for (uint32_t i = 0; i < TSI_CHUNK_SLABS; i++) {
         if (!is_written(pages, i * sizeof(TsiSlab))) continue;
@@ -92,7 +97,8 @@ static bool links_claim(TsiSpace* s, uint32_t chunk, uint32_t pages) {
     return true;
 }
 
-/* Gives back the words of slabs and lines; of lines alone if a slab is in an inbox. */
+/* Gives back the pages of the chunk's words of slabs and lines; of lines alone if a slab is in an inbox. Pages that do
+ * not go stay marked in meta_pages. [pool lock held, all slabs of the chunk in the pool] */
 static void leave_meta(TsiSpace* s, uint32_t chunk) {
     TsiChunk* record = &s->chunks[chunk];
     uint32_t pages = tsi_load_relaxed(&record->meta_pages);
@@ -107,7 +113,8 @@ static void leave_meta(TsiSpace* s, uint32_t chunk) {
 
 /* ---- regions ---- */
 
-/* Moves every region to generation 0 (G2). Returns false if a freer is inside or late. */
+/* Moves every region of the chunk to generation 0 (G2). pages: of records, those that were written. Returns false,
+ * having moved some perhaps, if a freer is inside or late. [pool lock held, all slabs of the chunk in the pool] */
 static bool regions_shut(TsiSpace* s, uint32_t chunk, uint32_t pages) {
     for (uint32_t i = 0; i < TSI_CHUNK_SLABS; i++) {
         if (!is_written(pages, TSI_REGIONS_MAP + i * sizeof(TsiRegion))) continue;
@@ -125,7 +132,7 @@ static bool regions_shut(TsiSpace* s, uint32_t chunk, uint32_t pages) {
 
 /* Gives back the pages of the chunk's region records and maps, with all regions in generation 0 (G2), and notes that
  * they read as 0; only the maps if a freer is inside or late, or if the system refuses both. Pages that do not go stay
- * marked in region_pages for a later call. [pool lock, all slabs of the chunk in the pool] */
+ * marked in region_pages for a later call. [pool lock held, all slabs of the chunk in the pool] */
 static void leave_regions(TsiSpace* s, uint32_t chunk) {
     TsiChunk* record = &s->chunks[chunk];
     uint32_t pages = tsi_load_relaxed(&record->region_pages);

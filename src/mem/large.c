@@ -12,7 +12,7 @@ enum { LARGE_LEFT = 64 /* objects given back between two looks at the bookkeepin
 /* ---- huge pages ---- */
 
 /* Returns the first of two free chunks that a huge page would fill, without pages in the stock; chunk_count if there is
- * none. anywhere: also beside small pages. */
+ * none. anywhere: also on the side of small pages (chunk.h). [pool lock held] */
 static uint32_t pair_find(const TsiSpace* s, bool anywhere) {
     const uint64_t firsts = 0x5555555555555555u;
     for (uint32_t word = s->used_hint / 64; word < (s->chunk_count + 63) / 64; word++) {
@@ -27,7 +27,7 @@ static uint32_t pair_find(const TsiSpace* s, bool anywhere) {
 }
 
 /* Asks for a huge page. Tables that small pages left would prevent it, so the addresses are mapped anew. Returns false
- * if that fails. [pool lock] */
+ * if that fails. [pool lock held] */
 static bool pair_ask(TsiSpace* s, uint32_t first) {
     uint8_t* p = tsi_chunk_base(s, first);
     size_t bytes = (size_t)2 << TSI_CHUNK_SHIFT;
@@ -75,7 +75,8 @@ bool tsi_space_take_huge(TsiSpace* s, unsigned column, uint32_t slab_ids[2]) {
 
 /* ---- large objects ---- */
 
-/* Commits words and payload of units [from, end); where payload is charged, `bytes` at p alone. */
+/* Makes the words of units [from, end) usable, and their payload; where payload is charged, `bytes` at p alone. Returns
+ * false if the system refuses. [pool lock held] */
 static bool commit(TsiSpace* s, uint32_t from, uint32_t end, uint8_t* p, size_t bytes) {
     unsigned log2 = tsi_units_log2(s);
     uint32_t first = from >> log2, last = (end - 1) >> log2;
@@ -87,8 +88,8 @@ static bool commit(TsiSpace* s, uint32_t from, uint32_t end, uint8_t* p, size_t 
     return !tsi_os.strict_commit || tsi_os.commit(p, bytes) == 0;
 }
 
-/* Finds n units with up to *room in all, and sets *room to what there is. Returns the position, or TSI_NOWHERE.
- * [pool lock] */
+/* Finds n free units with up to *room in all, at `align`, and sets *room to the number found: n at least. Takes back
+ * room that other objects were given if nothing else is free. Returns the position, or TSI_NOWHERE. [pool lock held] */
 static uint32_t find_room(TsiSpace* s, uint32_t n, uint32_t* room, size_t align) {
     uint32_t at = TSI_NOWHERE;
     for (; at == TSI_NOWHERE && *room > n; *room = at == TSI_NOWHERE ? n + (*room - n) / 2 : *room)
@@ -99,7 +100,7 @@ static uint32_t find_room(TsiSpace* s, uint32_t n, uint32_t* room, size_t align)
     return at;
 }
 
-/* Asks for the node's memory for free chunks of [from, end), in runs. */
+/* Asks for the node's memory for the free chunks that units [from, end) touch, in runs. [pool lock held] */
 static void prefer_node(TsiSpace* s, uint32_t from, uint32_t end, unsigned node) {
     unsigned log2 = tsi_units_log2(s);
     uint32_t first = from >> log2, last = (end - 1) >> log2;
@@ -141,7 +142,7 @@ bool tsi_space_take_large(TsiSpace* s, size_t bytes, size_t align, bool grows, u
     return ok;
 }
 
-/* Returns true if kept pages of [p, p + bytes) may be on their way to the system (stock.h, K3). */
+/* Returns true if kept pages of [p, p + bytes) may be on their way to the system (stock.h, K3). [pool lock held] */
 static bool is_held(const TsiSpace* s, const uint8_t* p, size_t bytes) {
     uint32_t chunk = (uint32_t)((size_t)(p - s->base) >> TSI_CHUNK_SHIFT);
     uint32_t last = (uint32_t)((size_t)(p + bytes - 1 - s->base) >> TSI_CHUNK_SHIFT);

@@ -7,16 +7,17 @@
 
 #define EVEN 0x5555555555555555ull
 
+/* Returns true if the slab is in the pool, by the bits of its chunk. [pool lock held, or fork child] */
 static bool is_in(const TsiChunk* record, uint32_t slab_id) {
     return tsi_bit_is(record->parts, tsi_slab_number(slab_id));
 }
+/* Returns the address of the page that the slab shares. [any thread] */
 static uint8_t* page_of(const TsiSpace* s, uint32_t slab_id) {
     return tsi_slab_payload(s, &s->classes->c[TSI_CLASS_PART], slab_id & ~1u);
 }
 
 /* ---- taking ---- */
 
-/* Prefers a half whose page is in use already. */
 unsigned tsi_parts_next(const TsiChunk* chunk) {
     unsigned first = TSI_CHUNK_SLABS;
     for (unsigned n = 0; n < TSI_CHUNK_SLABS / 64; n++) {
@@ -36,11 +37,13 @@ size_t tsi_parts_take_locked(TsiSpace* s, uint32_t slab_id) {
 
 /* ---- giving ---- */
 
+/* Returns true if the slab is never used again. [pool lock held, or fork child] */
 static bool is_retired(const TsiSpace* s, uint32_t slab_id) {
     return tsi_tag_state(tsi_load_relaxed(&tsi_slab(s, slab_id)->tag)) == TSI_SLAB_RETIRED;
 }
 
-/* Claims the page for purging if its other half is unused (Q1, Q4). Returns whether it is. */
+/* Claims the slab's page for purging if its other half is unused (Q1, Q4): takes that half out of the pool. Returns
+ * true if the page is claimed. [pool lock held, holder of the slab] */
 static bool claim_locked(TsiSpace* s, uint32_t slab_id) {
     TSI_HOLDS(&s->lock);
     uint32_t other = slab_id ^ 1;
@@ -52,14 +55,16 @@ static bool claim_locked(TsiSpace* s, uint32_t slab_id) {
     return true;
 }
 
-/* Puts both halves of a claimed page, gone or kept, into the pool, except retired ones. */
+/* Puts both halves of a claimed page, which has gone, or was kept if `kept`, into the pool, except retired ones.
+ * [pool lock held, page claimed] */
 static void unclaim_locked(TsiSpace* s, uint32_t slab_id, bool kept) {
     TSI_HOLDS(&s->lock);
     if (!is_retired(s, slab_id ^ 1)) tsi_chunk_put_locked(s, slab_id ^ 1, kept);
     if (!is_retired(s, slab_id)) tsi_chunk_put_locked(s, slab_id, kept);
 }
 
-/* Purges the pages of n slabs, in order, adjoining pages in one call. */
+/* Gives the pages of n slabs, in ascending order, back to the system, adjoining pages in one call.
+ * [pages claimed, no pool lock] */
 static void purge_pages(TsiSpace* s, const uint32_t* slab_ids, unsigned n) {
     for (unsigned i = 0, j; i < n; i = j) {
         uint8_t *from = page_of(s, slab_ids[i]), *to = from + tsi_os.page_bytes;
@@ -68,8 +73,9 @@ static void purge_pages(TsiSpace* s, const uint32_t* slab_ids, unsigned n) {
     }
 }
 
-/* Puts the claimed page into the stock, and its halves into the pool, if *room allows. All of it counts as committed
- * there; before, only the half that is given did. Returns false, and changes nothing, if not. */
+/* Puts the claimed page into the stock, and its halves into the pool, if *room, the bytes of budget that the caller has
+ * taken, allows. All of it counts as committed there; before, only the half that is given did. Returns false, and
+ * changes nothing, if it does not fit or its other half is retired. [pool lock held, page claimed] */
 static bool keep_locked(TsiSpace* s, uint32_t slab_id, uint64_t* room) {
     TSI_HOLDS(&s->lock);
     if (*room < tsi_os.page_bytes || tsi_space_is_over(s, TSI_PART_BYTES)) return false;

@@ -27,25 +27,29 @@
 
 #include "mem/space.h"
 
-/* Returns true if phases may begin with a part: pages need not be committed one by one. */
+/* Returns true if phases may begin with a part: two regions share a page, and pages need not be committed one by one.
+ * [any thread] */
 TSI_INLINE bool tsi_parts_allowed(const TsiSpace* s) {
     return tsi_parts_share(s, TSI_CLASS_PART) && !tsi_os.strict_commit;
 }
 
 /* ---- pool lock ---- */
-/* Returns the number of the pool's slab in the chunk to take next; there is one. */
+/* Returns the number, in its chunk, of the slab to take next: one whose page is in use already, if there is any. At
+ * least one slab of the chunk is in the pool. [pool lock held] */
 unsigned tsi_parts_next(const TsiChunk* chunk);
-/* Takes the slab out of the pool. Returns how many bytes of its page were in the stock, if it is the first half
- * taken. */
+/* Takes the slab out of the pool. Returns the bytes of its page that were in the stock, if it is the page's first half
+ * taken; otherwise 0. [pool lock held] */
 size_t tsi_parts_take_locked(TsiSpace* s, uint32_t slab_id);
 
 /* ---- no pool lock ---- */
 /* Where pages with both halves unused go: to the system, or as far as there is room to the stock; LEARN as in
  * tsi_stock_choose. */
 typedef enum TsiPartsHow { TSI_PARTS_GO, TSI_PARTS_KEEP, TSI_PARTS_LEARN } TsiPartsHow;
-/* Gives slabs, in ascending order, to the pool. Overwrites the ids. Returns how many bytes have gone to the system. */
+/* Gives slabs that share pages, in ascending order, to the pool, and pages with both halves unused where `how` says.
+ * Overwrites the ids. Returns the bytes that have gone to the system. [holder of the slabs, no pool lock] */
 size_t tsi_parts_give(TsiSpace* s, uint32_t* slab_ids, unsigned n, TsiPartsHow how);
-/* Retires the slab, which is never used again. */
+/* Retires the slab, which is never used again, and gives its page back if the other half is unused.
+ * [holder of the slab, no pool lock] */
 void tsi_parts_retire(TsiSpace* s, uint32_t slab_id);
 /* Puts into the pool the slabs that are there by their tags, before others are given. [fork child] */
 void tsi_parts_child(TsiSpace* s);

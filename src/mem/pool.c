@@ -14,7 +14,7 @@
 #include <string.h>
 
 /* Returns the first free chunk, or chunk_count. If there is none, first takes back addresses that large objects were
- * given to grow into. [pool lock] */
+ * given to grow into. [pool lock held] */
 static uint32_t chunk_find(TsiSpace* s) {
     uint32_t chunk = tsi_chunk_find(s);
     return chunk == s->chunk_count && tsi_units_reclaim_locked(s) ? tsi_chunk_find(s) : chunk;
@@ -22,7 +22,7 @@ static uint32_t chunk_find(TsiSpace* s) {
 
 /* Finds the first free chunk whose regions can serve the class, and prepares it. Passes over chunks where a freer
  * sleeps in a region of another size: they count as used until the search is over. Returns chunk_count if there is
- * none, or no memory. [pool lock] */
+ * none, or no memory. [pool lock held] */
 static uint32_t region_chunk_find(TsiSpace* s, unsigned cls) {
     uint32_t chunk, passed = 0; /* passed chunks + 1, linked by `next`, which only chunks with a class need */
     for (;;) {
@@ -42,7 +42,7 @@ static uint32_t region_chunk_find(TsiSpace* s, unsigned cls) {
 }
 
 /* Returns a free chunk with kept pages, otherwise the first; chunk_count if there is none, or no memory for regions.
- * [pool lock] */
+ * [pool lock held] */
 static uint32_t chunk_choose(TsiSpace* s, unsigned cls, unsigned node) {
     bool region = tsi_class_is_region(cls);
     uint32_t chunk = tsi_stock_chunk_locked(s, cls, node);
@@ -50,6 +50,8 @@ static uint32_t chunk_choose(TsiSpace* s, unsigned cls, unsigned node) {
     return region ? region_chunk_find(s, cls) : chunk_find(s);
 }
 
+/* Opens a free chunk for the class, for threads of the node: makes its bookkeeping usable, puts all its slabs into the
+ * pool and lists it. Returns false if there is no free chunk or no memory. [pool lock held] */
 static bool chunk_open(TsiSpace* s, unsigned cls, unsigned node) {
     uint32_t chunk = chunk_choose(s, cls, node);
     if (chunk == s->chunk_count) return false;
@@ -67,6 +69,8 @@ static bool chunk_open(TsiSpace* s, unsigned cls, unsigned node) {
 
 /* ---- pool ---- */
 
+/* Makes a slab's payload usable, and fills its pages if the allocator prefaults. Returns false if the system refuses.
+ * [pool lock held] */
 static bool slab_commit(TsiSpace* s, const TsiClass* shape, uint32_t id) {
     /* Parts do not exist there. */
     if (tsi_os.strict_commit && tsi_os.commit(tsi_slab_payload(s, shape, id), shape->slab_bytes) != 0) return false;
@@ -78,7 +82,7 @@ static bool slab_commit(TsiSpace* s, const TsiClass* shape, uint32_t id) {
 }
 
 /* Returns a chunk with pool slabs, + 1: of the node, a new one, or of any node if there is no room; otherwise 0.
- * [pool lock] */
+ * [pool lock held] */
 static uint32_t chunk_with_free(TsiSpace* s, unsigned cls, unsigned node) {
     const uint32_t* own = &s->with_free[node % s->nodes][cls];
     if (*own != 0 || chunk_open(s, cls, node)) return *own;
@@ -125,6 +129,8 @@ TsiTaken tsi_space_take(TsiSpace* s, unsigned cls, unsigned column, uint32_t* sl
 
 /* ---- giving back ---- */
 
+/* Puts slabs into the pool: with `keep`, their pages into the stock, where the caller has taken room; otherwise their
+ * pages have gone, and their bytes count as committed no more. [holder of the slabs, no pool lock] */
 static void give(TsiSpace* s, const uint32_t* slab_ids, unsigned n, bool keep) {
     uint64_t bytes = 0;
     tsi_lock_take(&s->lock);
@@ -143,7 +149,8 @@ static void give(TsiSpace* s, const uint32_t* slab_ids, unsigned n, bool keep) {
 void tsi_space_give(TsiSpace* s, const uint32_t* slab_ids, unsigned n) { give(s, slab_ids, n, false); }
 void tsi_space_keep(TsiSpace* s, const uint32_t* slab_ids, unsigned n) { give(s, slab_ids, n, true); }
 
-/* Gives back slabs that share no pages. */
+/* Gives the pages of n slabs that share none, in ascending order, back to the system, and puts the slabs into the pool.
+ * [holder of the slabs, no pool lock] */
 static void purge_whole(TsiSpace* s, const uint32_t* slab_ids, unsigned n) {
     for (unsigned i = 0, j; i < n; i = j) {
         uint8_t *from = tsi_slab_payload(s, tsi_slab_class(s, slab_ids[i]), slab_ids[i]), *to = from;
@@ -158,6 +165,8 @@ static void purge_whole(TsiSpace* s, const uint32_t* slab_ids, unsigned n) {
     give(s, slab_ids, n, false);
 }
 
+/* Gives the pages of slabs back to the system, or, where slabs share pages, as `how` says, and puts the slabs into the
+ * pool. Sorts the ids. Returns the bytes that went of pages that slabs shared. [holder of the slabs, no pool lock] */
 static size_t leave(TsiSpace* s, uint32_t* slab_ids, unsigned n, TsiPartsHow how) {
     size_t bytes = 0;
     tsi_sort_ids(slab_ids, n);
@@ -175,7 +184,8 @@ size_t tsi_space_release(TsiSpace* s, uint32_t* slab_ids, unsigned n, bool learn
     return leave(s, slab_ids, n, learn ? TSI_PARTS_LEARN : TSI_PARTS_KEEP);
 }
 
-/* Returns the bytes of the chunk's slabs outside of the pool. *lost: slabs tagged POOL may be in no list. */
+/* Returns the bytes of the chunk's slabs outside of the pool. Sets *lost if slabs tagged POOL may be in no list, or if
+ * the chunk is held; never clears it. [fork child] */
 static uint64_t chunk_look(TsiSpace* s, uint32_t chunk, unsigned cls, bool* lost) {
     const TsiChunk* record = &s->chunks[chunk];
     uint32_t pooled = 0, used = 0;
@@ -189,6 +199,8 @@ static uint64_t chunk_look(TsiSpace* s, uint32_t chunk, unsigned cls, bool* lost
     return (uint64_t)used * s->classes->c[cls].slab_bytes;
 }
 
+/* Lists the chunk's slabs anew by their tags: those tagged POOL, and those never used, are in the pool. Closes the
+ * chunk if these are all. [fork child] */
 static void chunk_rebuild(TsiSpace* s, uint32_t chunk, unsigned cls) {
     TsiChunk* record = &s->chunks[chunk];
     unsigned slabs = tsi_chunk_slab_count(s, cls);
@@ -205,8 +217,12 @@ static void chunk_rebuild(TsiSpace* s, uint32_t chunk, unsigned cls) {
     tsi_chunk_settle(s, chunk, cls);
 }
 
+/* Returns true if a chunk of this class has slabs in the pool's lists: any class but none, LARGE and CONT.
+ * [any thread] */
 static bool serves_slabs(unsigned cls) { return cls != 0 && cls != TSI_CLASS_LARGE && cls != TSI_CLASS_CONT; }
 
+/* Makes all lists of the pool anew from the tags; chunks that vanished threads held are held no more, and count as
+ * dirty. [fork child] */
 static void lists_rebuild(TsiSpace* s) {
     memset(s->with_free, 0, sizeof s->with_free);
     for (uint32_t chunk = 0; chunk < tsi_load_relaxed(&s->chunk_high); chunk++) {

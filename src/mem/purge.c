@@ -9,10 +9,11 @@
 #include "base/probes.h"
 #include "base/sanitize.h"
 
+/* Returns the chunk of an address in the payload. [any thread] */
 static uint32_t chunk_of(const TsiSpace* s, const uint8_t* p) { return (uint32_t)((p - s->base) >> TSI_CHUNK_SHIFT); }
 
-/* Repeats requests for addresses that were mapped anew, which the kernel has forgotten. The caller holds their slabs,
- * so chunks keep their nodes. */
+/* Repeats requests for huge pages and nodes for addresses that were mapped anew, which the kernel has forgotten. The
+ * caller holds their slabs, so chunks keep their nodes. [holder of the slabs] */
 static void wish_again(TsiSpace* s, uint8_t* p, size_t bytes) {
     if (s->config.huge_pages) tsi_os.prefer_huge(p, bytes);
     for (uint8_t *end = p + bytes, *to; s->nodes != 1 && p < end; p = to) {
@@ -24,7 +25,7 @@ static void wish_again(TsiSpace* s, uint8_t* p, size_t bytes) {
 }
 
 /* Marks chunks of the range as dirty or, if wholly in it, as zero. Relaxed: a thread that takes a chunk after its last
- * slab went back has had the pool's lock in between. */
+ * slab went back has had the pool's lock in between. [any thread] */
 static void mark(TsiSpace* s, uint8_t* p, size_t bytes, bool zero) {
     uint32_t from = chunk_of(s, zero ? p + (1u << TSI_CHUNK_SHIFT) - 1 : p);
     uint32_t end = chunk_of(s, zero ? p + bytes : p + bytes - 1) + !zero;
@@ -33,7 +34,8 @@ static void mark(TsiSpace* s, uint8_t* p, size_t bytes, bool zero) {
         if (tsi_load_relaxed(&s->chunks[from].dirty) != to) tsi_store_relaxed(&s->chunks[from].dirty, to);
 }
 
-/* Changes `dirty` by compare-exchange: a thread that could not give pages back marks them without the lock. */
+/* Changes the chunk's `dirty` from one value to another, if it has that, by compare-exchange: a thread that could not
+ * give pages back marks them without the lock. [any thread] */
 static void change_dirty(TsiChunk* chunk, uint8_t from, uint8_t to) {
     if (tsi_load_relaxed(&chunk->dirty) == from)
         (void)atomic_compare_exchange_strong_explicit(&chunk->dirty, &from, to, memory_order_relaxed,
@@ -47,6 +49,8 @@ void tsi_space_avoid_huge(TsiSpace* s, uint32_t chunk) {
     if (!s->config.huge_pages) tsi_os.avoid_huge(tsi_chunk_base(s, chunk), (size_t)1 << TSI_CHUNK_SHIFT);
 }
 
+/* Gives [p, p + bytes) back to the system as `how` says, and counts that for class cls. Returns false if the system
+ * refuses. [no other user of the bytes] */
 static bool purge(TsiSpace* s, unsigned cls, void* p, size_t bytes, TsiPurgeHow how) {
     int error = tsi_os.purge(p, bytes, how);
     cls = tsi_class_row(cls);

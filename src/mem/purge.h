@@ -6,21 +6,24 @@
 
 #include "mem/space.h"
 
-/* Sorts ids in ascending order. */
+/* Sorts n ids in ascending order, in place. [any thread] */
 void tsi_sort_ids(uint32_t* ids, unsigned n);
-/* Gives back [p, p + bytes) of slabs that stay in use. [no other user] */
+/* Gives [p, p + bytes) of slabs that stay in use back to the system, under the purge policy. [no other user of the
+ * bytes] */
 void tsi_space_purge_pages(TsiSpace* s, void* p, size_t bytes);
-/* Gives back a range that begins in slabs of class cls, whose counters record it. With whole_slabs, which will be
- * committed anew, gives back their commitment too. [no other user] */
+/* Gives a range, which begins in slabs of class cls, whose counters record it, back to the system under the purge
+ * policy. With whole_slabs, which will be committed anew, gives back their commitment too.
+ * [no other user of the bytes] */
 void tsi_space_purge_range(TsiSpace* s, unsigned cls, void* p, size_t bytes, bool whole_slabs);
-/* Record that a chunk has pages in the stock, which are not zero, and that it has neither those nor slabs any more.
- * [pool lock] */
+/* Records that a chunk has pages in the stock, which are not zero. [pool lock held] */
 void tsi_space_mark_kept(TsiChunk* chunk);
+/* Records that a chunk has neither slabs nor pages in the stock any more, so that all of it is zero, unless memory of
+ * it went back dirty. [pool lock held, or fork child] */
 void tsi_space_mark_gone(TsiChunk* chunk);
-/* Zeroes a large object that was just taken; leaves pages alone that are zero already, because they are fresh or
- * purged. */
+/* Zeroes `bytes` at p, a large object that was just taken; leaves pages alone that are zero already, because they are
+ * fresh or purged. [its only holder, no pool lock] */
 void tsi_space_zero_large(TsiSpace* s, void* p, size_t bytes);
-/* Stops the system from making the chunk of huge pages. [pool lock, or holder of its only slab] */
+/* Stops the system from making the chunk of huge pages. [pool lock held, or holder of its only slab] */
 void tsi_space_avoid_huge(TsiSpace* s, uint32_t chunk);
 
 #endif

@@ -19,7 +19,7 @@ typedef struct Marks {
 
 typedef uint8_t Bytes __attribute__((vector_size(16)));
 
-/* Loads 16 map bytes, each once. */
+/* Returns 16 map bytes, each read once, in no order. [any thread] */
 TSI_UNORDERED static Bytes load16(const uint8_t* map) {
     Bytes bytes;
 #if defined(__SSE2__)
@@ -31,7 +31,7 @@ TSI_UNORDERED static Bytes load16(const uint8_t* map) {
     return bytes;
 }
 
-/* Returns a bit for each of 16 bytes, which are 0 or 0xff. */
+/* Returns a bit for each of 16 bytes, which are 0 or 0xff. [any thread] */
 static uint64_t bits16(Bytes same) {
 #if defined(__SSE2__)
     return (uint32_t)_mm_movemask_epi8((__m128i)same);
@@ -42,22 +42,24 @@ static uint64_t bits16(Bytes same) {
 #endif
 }
 
-/* Returns a bit for each of 16 bytes that equals `byte`. */
+/* Returns a bit for each of 16 bytes that equals `byte`. [any thread] */
 static uint64_t equal16(Bytes bytes, unsigned byte) { return bits16((Bytes)(bytes == (uint8_t)byte)); }
 
-/* Returns, of 64 granules, those whose byte under the mask is `byte`. */
+/* Returns a bit for each of 64 granules, from `map` on, whose byte under the mask is `byte`. [any thread] */
 static uint64_t equal64(const uint8_t* map, unsigned mask, unsigned byte) {
     uint64_t bits = 0;
     for (unsigned i = 0; i < TSI_MAP_READ; i += 16) bits |= equal16(load16(map + i) & (uint8_t)mask, byte) << i;
     return bits;
 }
 
+/* Returns the region's map as plain bytes, or zeros if its page has gone. [any thread] */
 static const uint8_t* map_of(const TsiRegion* r) { return (const uint8_t*)tsi_region_map(r); }
 
+/* Returns a word with the lowest n bits set; all of them from n = 64 on. [any thread] */
 static uint64_t below(uint32_t n) { return n >= 64 ? ~0ull : (1ull << n) - 1; }
 
 /* Returns the marks of the 64 granules from `at` on that lie below `end`. at < end. A byte that is marked at that
- * moment counts as live or as marked, never as both or neither. */
+ * moment counts as live or as marked, never as both or neither. [any thread] */
 static Marks marks_at(const uint8_t* map, unsigned gen, uint32_t at, uint32_t end) {
     Marks marks = {0, 0, 0};
     for (unsigned i = 0; i < TSI_MAP_READ; i += 16) {
@@ -76,20 +78,22 @@ typedef struct Count {
 
 /* Returns the granules, of 64, that the objects beginning at `from` cover, a bit each. starts: of all objects; each
  * reaches to the next one's start. open: an object that began before the 64 covers the first ones too. within: bits of
- * granules in use. */
+ * granules in use. [any thread] */
 static uint64_t covered(uint64_t starts, uint64_t from, bool open, uint64_t within) {
     uint64_t between = within & ~starts;            /* where no object begins: stretches of ones */
     uint64_t behind = (from << 1 | open) & between; /* the first of each stretch behind one of `from` */
     return from | (between & ~(between + behind));  /* the sum carries through these stretches, and clears them */
 }
 
-/* Returns true if the last object that begins in these granules is one of `from`; `open` if none begins. */
+/* Returns true if the last object that begins in these granules is one of `from`; `open` if none begins.
+ * [any thread] */
 static bool stays_open(uint64_t starts, uint64_t from, bool open) {
     return starts == 0 ? open : (from >> tsi_log2(starts) & 1) != 0;
 }
 
-/* Counts objects of the generation below granule `end`. Each reaches to the next start, or to the end. Costs time by
- * granules, 64 at a time, however many objects there are. */
+/* Returns the number of objects and gaps of the life `gen` below granule `end`, of those that live, and of those that
+ * another thread has freed, with the granules of the last two. Each reaches to the next start, or to the end. Costs
+ * time by granules, 64 at a time, however many objects there are. [any thread] */
 static Count count_map(const TsiRegion* r, unsigned gen, uint32_t end) {
     const uint8_t* map = map_of(r);
     Count count = {0, 0, 0, 0, 0};
@@ -109,7 +113,8 @@ static Count count_map(const TsiRegion* r, unsigned gen, uint32_t end) {
     return count;
 }
 
-/* Returns the granules of the n objects and gaps below granule `end` that the owner has freed, found one by one. */
+/* Returns the granules of the n objects and gaps below granule `end` that the owner has freed, found one by one.
+ * [any thread] */
 static TSI_NOINLINE uint32_t own_granules(const TsiRegion* r, unsigned gen, uint32_t end, uint32_t n) {
     const uint8_t* map = map_of(r);
     uint32_t granules = 0;
@@ -128,7 +133,8 @@ static TSI_NOINLINE uint32_t own_granules(const TsiRegion* r, unsigned gen, uint
     return granules;
 }
 
-/* Returns the first granule from `at` on whose byte under the mask is `byte`, or `end` if there is none below it. */
+/* Returns the first granule from `at` on whose byte under the mask is `byte`, or `end` if there is none below it.
+ * [any thread] */
 static uint32_t first_of(const TsiRegion* r, unsigned mask, unsigned byte, uint32_t at, uint32_t end) {
     const uint8_t* map = map_of(r);
     for (; at < end; at += 64) {
@@ -138,15 +144,17 @@ static uint32_t first_of(const TsiRegion* r, unsigned mask, unsigned byte, uint3
     return end;
 }
 
+/* Returns true if a live object of the life `gen` starts below granule `end`. [any thread] */
 static bool any_live(const TsiRegion* r, unsigned gen, uint32_t end) { return first_of(r, 0xff, gen, 0, end) < end; }
 
+/* Returns the number of granules in use, from the region's start on. [any thread] */
 static uint32_t used_granules(const TsiRegion* r) {
     return tsi_load_acquire(&r->rel) >> TSI_GRANULE_SHIFT; /* pairs with the bump: the starts below are visible */
 }
 
 /* ---- lives ---- */
 
-/* Adds the freers that were inside when a life ended with this word to those that sleep in it. */
+/* Adds the freers that were inside when a life ended with this word to those that sleep in it. [owner, or SEIZED] */
 static void note_inside(TsiRegion* r, uint64_t word) {
     if (tsi_region_entered(word) != 0) tsi_add_relaxed(&r->late, tsi_region_entered(word));
 }
@@ -161,13 +169,15 @@ static uint64_t take_word(TsiRegion* r) {
     return word;
 }
 
-/* Clears the map. A thread that looks up a pointer may read a byte at that moment; either value will do. */
+/* Zeroes the map of a region of `bytes`. A thread that looks up a pointer may read a byte at that moment; either value
+ * will do. [only holder, no freer asleep] */
 static void clear_map(TsiRegion* r, uint32_t bytes) {
     _Atomic uint64_t* words = (_Atomic uint64_t*)(void*)tsi_load_relaxed(&r->map);
     for (uint32_t n = 0; n < (bytes >> TSI_GRANULE_SHIFT) / sizeof *words; n++) tsi_store_relaxed(&words[n], 0);
 }
 
-/* Starts the next life of a region whose place is known. Returns false like tsi_region_open. */
+/* Starts the next life of a region whose place is known, for the heap at heap_at (0: none). Returns false like
+ * tsi_region_open. [owner, SEIZED, or only holder] */
 static bool begin_life(TsiRegion* r, uint32_t heap_at) {
     unsigned gen = tsi_region_gen(tsi_load_relaxed(&r->word));
     uint32_t bytes = 1u << r->size_log2;
@@ -197,10 +207,12 @@ bool tsi_region_open(TsiSpace* s, unsigned cls, uint32_t slab_id, uint32_t heap_
     return begin_life(r, heap_at);
 }
 
-/* Returns all - gaps, or 0: a reader beside the owner may see a gap counted whose bytes or start it does not see
- * yet. */
+/* Returns all - gaps, or 0: a reader beside the owner may see a gap counted whose bytes or start it does not see yet.
+ * [any thread] */
 static uint32_t less(uint32_t all, uint32_t gaps) { return all > gaps ? all - gaps : 0; }
 
+/* Returns a sum of what the life has issued, gaps left out, by the counts of its record; with nothing live.
+ * [any thread] */
 static TsiRegionSum issued_by(const TsiRegion* r) {
     uint32_t gap_bytes = (uint32_t)tsi_load_relaxed(&r->gap_granules) << TSI_GRANULE_SHIFT;
     return (TsiRegionSum){less(tsi_load_relaxed(&r->issued), tsi_load_relaxed(&r->gaps)),
@@ -267,7 +279,8 @@ static TSI_COLD void unclaim_by_map(TsiRegion* r, unsigned gen) {
     tsi_region_unclaim(r, first << TSI_GRANULE_SHIFT, last << TSI_GRANULE_SHIFT, starts - 1 - counted);
 }
 
-/* Returns what the life held that ended with this word. */
+/* Returns what the life `gen` held that ended with this word: issued, live, and freed twice. Gives a run's gap back
+ * first, so that its objects count. [owner, or SEIZED] */
 static TsiRegionSum sum_of_life(TsiRegion* r, unsigned gen, uint64_t word) {
     if (TSI_UNLIKELY(tsi_load_relaxed(&r->claimed)) && tsi_region_gen(word) != 0) unclaim_by_map(r, gen);
 
@@ -373,7 +386,8 @@ uint64_t tsi_region_live64(const TsiSpace* s, uint32_t slab_id, uint32_t granule
     return gen != 0 && granule < end ? equal64(map_of(r) + granule, 0xff, gen) & below(end - granule) : 0;
 }
 
-/* Sets the bits of the region's parts, of per_part granules each, that a live object touches. */
+/* Sets in `live` the bits of the region's parts, of per_part granules each, that a live object touches; clears none.
+ * [any thread] */
 static void find_live(const TsiRegion* r, uint32_t per_part, uint64_t* live) {
     uint32_t end = used_granules(r), from = 0;
     unsigned gen = tsi_region_gen(tsi_load_acquire(&r->word)); /* as above */
@@ -409,7 +423,7 @@ void tsi_region_live_pages(const TsiSpace* s, uint32_t slab_id, uint64_t live[TS
 
 /* Corrects the gaps. A vanished owner may have counted a gap before `rel` had it, or have stopped within a claim or its
  * end, which write `rel` last and first: then nothing says which gaps were the run's, and those of alignments count as
- * objects that were freed. freed: by the owner, below granule `end`. */
+ * objects that were freed. freed: by the owner, below granule `end`. [fork child] */
 static void recount_gaps(TsiRegion* r, unsigned gen, uint32_t end, uint32_t freed) {
     uint32_t gaps = tsi_load_relaxed(&r->gaps), granules = tsi_load_relaxed(&r->gap_granules);
     bool claimed = tsi_load_relaxed(&r->claimed);
@@ -446,6 +460,7 @@ void tsi_region_recount(TsiSpace* s, uint32_t slab_id, bool holds) {
 
 /* ---- chunks ---- */
 
+/* Returns true if a freer sleeps in an ended life of one of the chunk's regions. [pool lock held] */
 static bool freer_sleeps(const TsiSpace* s, uint32_t chunk) {
     for (uint32_t i = 0; i < TSI_CHUNK_SLABS; i++)
         if (tsi_load_acquire(&tsi_region(s, tsi_slab_id(chunk, i))->late) != 0) return true; /* as in tsi_region_open */

@@ -60,18 +60,25 @@ enum {
 #define TSI_REGION_ENTERED (1ull << 40)
 #define TSI_REGION_OBJECT (1ull << 20)
 
+/* Returns the generation in a region's word: 1..63, or 0 while no life is open. [any thread] */
 TSI_INLINE unsigned tsi_region_gen(uint64_t word) { return (unsigned)(word >> TSI_REGION_GEN_SHIFT); }
+/* Returns the number of freers inside of the region, from its word. [any thread] */
 TSI_INLINE uint32_t tsi_region_entered(uint64_t word) { return (uint32_t)(word >> 40) & 0xffff; }
+/* Returns the number of objects that other threads have freed in this life, from the region's word. [any thread] */
 TSI_INLINE uint32_t tsi_region_objects(uint64_t word) { return (uint32_t)(word >> 20) & 0xfffff; }
+/* Returns the granules of the objects that other threads have freed in this life, from the region's word.
+ * [any thread] */
 TSI_INLINE uint32_t tsi_region_granules(uint64_t word) { return (uint32_t)word & 0xfffff; }
 
+/* Returns the maps of a chunk's regions, and behind them their records. [any thread] */
 TSI_INLINE uint8_t* tsi_regions_of(const TsiSpace* s, uint32_t chunk) {
     return s->regions + ((size_t)chunk << TSI_REGIONS_SHIFT);
 }
+/* Returns the region record of a slab; readable once its chunk has served a class of regions. [any thread] */
 TSI_INLINE TsiRegion* tsi_region(const TsiSpace* s, uint32_t slab_id) {
     return (TsiRegion*)(void*)(tsi_regions_of(s, tsi_slab_chunk(slab_id)) + TSI_REGIONS_MAP) + tsi_slab_number(slab_id);
 }
-/* Returns the map byte of the granule at byte `offset` of the payload. */
+/* Returns the map byte of the granule at byte `offset` of the payload. [any thread] */
 TSI_INLINE _Atomic uint8_t* tsi_region_byte(const TsiSpace* s, uint64_t offset) {
     uint32_t in_chunk = (uint32_t)offset & ((1u << TSI_CHUNK_SHIFT) - 1);
     return (_Atomic uint8_t*)tsi_regions_of(s, (uint32_t)(offset >> TSI_CHUNK_SHIFT)) + (in_chunk >> TSI_GRANULE_SHIFT);
@@ -94,27 +101,27 @@ TSI_INLINE _Atomic uint8_t* tsi_region_map(const TsiRegion* r) {
     _Atomic uint8_t* map = tsi_load_relaxed(&r->map);
     return map != NULL ? map : tsi_no_map;
 }
-/* Returns the bytes that objects may use: all, in half of a huge page a granule less, so that counts have 16 bits
- * (heap/late_frees.c). */
+/* Returns the bytes of a region that objects may use: all, in half of a huge page a granule less, so that counts have
+ * 16 bits (heap/late_frees.c). [any thread] */
 TSI_INLINE uint32_t tsi_region_room(const TsiRegion* r) {
     uint32_t bytes = 1u << r->size_log2;
     return bytes < 1u << TSI_CHUNK_SHIFT ? bytes : bytes - TSI_GRANULE;
 }
-/* Returns the granule in its region that a place names. */
+/* Returns the granule, counted from its region's start, that a place of a region names. [any thread] */
 TSI_INLINE uint32_t tsi_region_granule(const TsiSpace* s, const TsiPlace* at) {
     uint32_t first = tsi_first_line(&s->classes->c[at->cls], at->slab_id);
     return (at->line_id - first) << 6 | at->slot;
 }
 
-/* Returns the slab whose record r is. */
+/* Returns the slab whose record r is. [any thread] */
 TSI_INLINE TsiSlab* tsi_region_slab(const TsiSpace* s, const TsiRegion* r) {
     size_t d = (size_t)((const uint8_t*)r - s->regions), chunk = d >> TSI_REGIONS_SHIFT << TSI_META_SHIFT,
            at = (d & ((1u << TSI_REGIONS_SHIFT) - 1)) - TSI_REGIONS_MAP;
     return (TsiSlab*)(void*)(s->meta + chunk + at / sizeof(TsiRegion) * sizeof(TsiSlab));
 }
 
-/* Starts a life for the heap at heap_at. Returns false if generations are used up and a freer sleeps in the region
- * (R2). [only holder] */
+/* Starts a life of a slab of the region class cls for the heap at heap_at (0: none), with no object. Returns false, and
+ * starts none, if generations are used up and a freer sleeps in the region (R2). [only holder] */
 bool tsi_region_open(TsiSpace* s, unsigned cls, uint32_t slab_id, uint32_t heap_at);
 
 typedef struct TsiRegionSum {
@@ -124,7 +131,7 @@ typedef struct TsiRegionSum {
 /* Ends the life: frees that have not left fail from here on. Returns what the region held at that instant. Issued
  * counts stay until it is opened again. [owner, or SEIZED] */
 TsiRegionSum tsi_region_end(TsiSpace* s, uint32_t slab_id);
-/* Counts nothing as issued. [owner, or SEIZED] */
+/* Sets the region's counts of issued and freed objects and its bytes used to 0. [owner, or SEIZED] */
 TSI_INLINE void tsi_region_count_nothing(TsiRegion* r) {
     tsi_store_release(&r->issued, 0); /* first: a reader of it sees an empty region */
     tsi_store_relaxed(&r->freed, 0);
@@ -132,7 +139,8 @@ TSI_INLINE void tsi_region_count_nothing(TsiRegion* r) {
     tsi_store_relaxed(&r->gap_granules, 0);
     tsi_store_release(&r->rel, 0); /* pairs with used_granules: after issued */
 }
-/* Starts the next life. [owner, or only holder] */
+/* Starts the next life, of generation gen, which the region's word has already, for the heap at heap_at (0: none), with
+ * no object. [owner, or only holder] */
 TSI_INLINE void tsi_region_start(TsiRegion* r, unsigned gen, uint32_t heap_at) {
     r->gen = (uint8_t)gen;
     r->in_empties = r->solo = false;
@@ -142,9 +150,11 @@ TSI_INLINE void tsi_region_start(TsiRegion* r, unsigned gen, uint32_t heap_at) {
     tsi_store_relaxed(&r->lim, tsi_region_room(r));
     tsi_store_relaxed(&r->heap_at, heap_at);
 }
-/* Ends the life like tsi_region_end, and starts the next at once, for a heap that is not known yet. Returns false like
- * tsi_region_open. [owner, or SEIZED] */
+/* Finishes tsi_region_turn where objects were freed, freers are inside, or generations are used up. gen, word: of the
+ * life that has just ended. Sets *sum to what it held. Returns false like tsi_region_open. [owner, or SEIZED] */
 bool tsi_region_turn_slow(TsiRegion* r, unsigned gen, uint64_t word, TsiRegionSum* sum);
+/* Ends the life like tsi_region_end, with *sum as what that returns, and starts the next at once, for a heap that is
+ * not known yet. Returns false like tsi_region_open: the old life has ended all the same. [owner, or SEIZED] */
 TSI_INLINE bool tsi_region_turn(TsiRegion* r, TsiRegionSum* sum) {
     unsigned gen = r->gen;
     uint64_t next = gen == TSI_GEN_BYTE ? 0 : gen + 1u;
@@ -159,8 +169,9 @@ TSI_INLINE bool tsi_region_turn(TsiRegion* r, TsiRegionSum* sum) {
     tsi_region_start(r, (unsigned)next, 0);
     return true;
 }
-/* Ends the life of a region that its owner has just seen empty, by counts and map, and starts the next. *ended: what
- * had been issued. Returns false like tsi_region_open; the old life has ended all the same. [owner] */
+/* Ends the life of a region that its owner has just seen empty, by counts and map, and starts the next for the heap at
+ * heap_at (0: none). *ended: what had been issued. Returns false like tsi_region_open; the old life has ended all the
+ * same. [owner, in bracket] */
 bool tsi_region_renew(TsiSpace* s, uint32_t slab_id, uint32_t heap_at, TsiRegionSum* ended);
 /* Returns the issued counts alone, as the owner has written them. [any thread] */
 TsiRegionSum tsi_region_issued(const TsiSpace* s, uint32_t slab_id);
@@ -181,8 +192,11 @@ void tsi_region_unclaim(TsiRegion* r, uint32_t from, uint32_t at, uint32_t objec
 /* Returns the usable bytes of the object, live or freed, that starts at a granule, which the caller knows.
  * [any thread] */
 size_t tsi_region_size_at(const TsiSpace* s, uint32_t slab_id, uint32_t granule);
-/* Returns its granules in the life `gen`, whose used granules end at `end`. [any thread] */
+/* Returns the granules of the object or gap that starts at a granule in the life `gen`: up to the next start, or to
+ * `end`, where the used granules end; 0 if that lies before. [any thread] */
 uint32_t tsi_region_granules_far(const TsiRegion* r, uint32_t granule, uint32_t end, unsigned gen);
+/* Returns what tsi_region_granules_far does, after a look at the next 16 granules, where the next start normally is.
+ * [any thread] */
 TSI_INLINE uint32_t tsi_region_granules_in(const TsiRegion* r, uint32_t granule, uint32_t end, unsigned gen) {
 #if defined(__SSE2__) && !TSI_WATCHED_THREADS
     /* The next start is normally near. */
@@ -196,7 +210,8 @@ TSI_INLINE uint32_t tsi_region_granules_in(const TsiRegion* r, uint32_t granule,
 #endif
     return tsi_region_granules_far(r, granule, end, gen);
 }
-/* Returns true if no object of the life `gen` starts among the n granules whose bytes begin at `from`. n <= 16 */
+/* Returns true if no object of the life `gen` starts among the n granules, at most 16, whose map bytes begin at `from`;
+ * 16 bytes there are readable. [any thread] */
 TSI_INLINE bool tsi_starts_none(const _Atomic uint8_t* from, unsigned n, uint8_t gen) {
 #if defined(__SSE2__) && !TSI_WATCHED_THREADS
     __m128i bytes = _mm_loadu_si128((const __m128i*)(const void*)from);
@@ -211,7 +226,7 @@ TSI_INLINE bool tsi_starts_none(const _Atomic uint8_t* from, unsigned n, uint8_t
 /* Returns the live starts of the 64 granules from `granule` on, a bit each. [any thread] */
 uint64_t tsi_region_live64(const TsiSpace* s, uint32_t slab_id, uint32_t granule);
 /* Returns, a bit each, the equal parts of *part_bytes that no live object touches and that have not gone back: at most
- * 64, at least a page each. [any thread] */
+ * 64, at least a page each. Sets *part_bytes. cls: the slab's class. [any thread] */
 uint64_t tsi_region_dead_parts(const TsiSpace* s, unsigned cls, uint32_t slab_id, size_t* part_bytes);
 enum { TSI_REGION_PAGES = (1 << TSI_CHUNK_SHIFT) / TSI_REGION_MIN };
 /* Sets the bits of the region's pages that a live object touches. [any thread] */
@@ -219,7 +234,7 @@ void tsi_region_live_pages(const TsiSpace* s, uint32_t slab_id, uint64_t live[TS
 /* Removes traces of freers, which have vanished; with `holds`, counts objects anew from the map. [fork child] */
 void tsi_region_recount(TsiSpace* s, uint32_t slab_id, bool holds);
 /* Prepares the regions of a chunk for class cls. Returns false without memory, or while a freer sleeps in one of
- * another class. [pool lock] */
+ * another class. [pool lock held] */
 bool tsi_regions_prepare(TsiSpace* s, uint32_t chunk, unsigned cls);
 
 /* Returns the slab whose record r is. [any thread] */

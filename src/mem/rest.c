@@ -16,7 +16,7 @@ void tsi_rest(TsiSpace* s, uint32_t slab_id) {
     tsi_lock_give(&s->lock);
 }
 
-/* Takes up to BATCH regions whose freers have left off the list. Returns how many. */
+/* Takes up to BATCH regions whose freers have left off the list, into ids. Returns their number. [pool lock held] */
 static unsigned wake_locked(TsiSpace* s, uint32_t ids[BATCH]) {
     TSI_HOLDS(&s->lock);
     unsigned n = 0;

@@ -18,6 +18,7 @@ enum { PAGE_AND_SOME = 4096 + 512, PAGE_AND_SOME_CLASS = TSI_SMALL_CLASSES, AFTE
 static const uint16_t last_sizes[TSI_SMALL_CLASSES - TSI_CLASS_BIGGEST] = {80,  112, 160, 224,          320,
                                                                            448, 640, 288, PAGE_AND_SOME};
 
+/* Returns the bytes of a slot of the class, which is in 1..TSI_SMALL_CLASSES. [any thread] */
 static uint32_t class_size(unsigned cls) {
     if (cls <= 11) return first_sizes[cls - 1];
     if (cls > TSI_CLASS_BIGGEST) return last_sizes[cls - TSI_CLASS_BIGGEST - 1];
@@ -34,8 +35,10 @@ unsigned tsi_class_of_big(size_t size) {
 
 enum { BATCH_BYTES = 8 << 10 };
 
+/* Returns the bytes at the end of a cell that no slot of the size uses. [any thread] */
 static unsigned waste_of(uint32_t size, unsigned cell_shift) { return (1u << cell_shift) % size; }
 
+/* Returns the log2 of the bytes of the cell for slots of the size, as the head of this file says. [any thread] */
 static unsigned choose_cell(uint32_t size) {
     if (size > 8192) {
         unsigned shift = tsi_log2(tsi_ceil_pow2(size));
@@ -61,6 +64,8 @@ static unsigned choose_cell(uint32_t size) {
     return s;
 }
 
+/* Fills the record of a class: slots, lines and slabs for objects of `size` bytes in cells of 1 << cell_shift bytes.
+ * page: bytes that go back as a whole; slab_min: least bytes of a slab; both powers of two. [no other user] */
 static void class_init(TsiClass* shape, uint32_t size, unsigned cell_shift, size_t page, size_t slab_min) {
     unsigned per_cell = (1u << cell_shift) / size, unit_shift = tsi_ctz64(size);
     unsigned line_shift = unit_shift + 6;

@@ -30,7 +30,8 @@ bool tsi_space_cover(TsiSpace* s, uint32_t end) {
     return true;
 }
 
-/* Commits whole pages around the range: large pages hold pieces of several chunks. */
+/* Makes whole pages around [p, p + bytes) usable: large pages hold pieces of several chunks. Returns false if the
+ * system refuses. [pool lock held, or space not shared yet] */
 static bool commit(uint8_t* p, size_t bytes) {
     uintptr_t page = tsi_os.page_bytes, from = (uintptr_t)p & ~(page - 1);
     return tsi_os.commit((void*)from, tsi_align_up((uintptr_t)p + bytes, page) - from) == 0;
@@ -59,7 +60,8 @@ bool tsi_space_extend(TsiSpace* s, TsiStrip strip, uint32_t first, uint32_t n) {
     return true;
 }
 
-/* Sets where everything is if the payload begins at `at`. Returns the end. */
+/* Sets where everything of the space is if the payload begins at `at`. Returns the end of the last table.
+ * [no other user] */
 static uintptr_t lay_out(TsiSpace* s, uintptr_t at) {
     size_t page = tsi_os.page_bytes, chunks = s->chunk_count;
     s->base = (uint8_t*)at;
@@ -75,7 +77,7 @@ static uintptr_t lay_out(TsiSpace* s, uintptr_t at) {
 }
 
 /* Makes a small allocator usable as one mapping: the system counts mappings, and a program may have thousands of
- * allocators. Returns false where writable memory is charged, limited or refused. */
+ * allocators. Returns false where writable memory is charged, limited or refused. [no other user] */
 static bool commit_whole(TsiSpace* s) {
     if (s->payload_bytes > WHOLE_BYTES || s->limited) return false;
     if (tsi_os.commit(s->mapping, tsi_align_up(s->mapping_bytes, tsi_os.page_bytes)) != 0) return false;

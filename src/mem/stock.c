@@ -14,16 +14,19 @@ enum {
     LOOK = 64                  /* chunks that are compared for the coldest */
 };
 
+/* Marks the chunk as one with pages in the stock or without, by its bits. [pool lock held] */
 static void mark(TsiSpace* s, uint32_t chunk) {
     tsi_word_set(&s->bits[chunk / 64].stocked, chunk % 64, tsi_chunk_has_stock(&s->chunks[chunk]));
 }
 
-/* Returns the units below `end` in one word of a chunk's bits. */
+/* Returns the pages below page `end` of a chunk, a bit each, of those that word `word` of its bits stands for.
+ * [any thread] */
 static uint64_t units_below(unsigned word, unsigned end) {
     unsigned low = word * 64;
     return end >= low + 64 ? ~0ull : end > low ? (1ull << (end - low)) - 1 : 0;
 }
 
+/* Returns the tick, of 17 ms, that a time in nanoseconds lies in; modulo 2^32. [any thread] */
 static uint32_t tick_of(uint64_t ns) { return (uint32_t)(ns >> SLOT_SHIFT); }
 
 /* ---- the budget ---- */
@@ -38,7 +41,8 @@ uint64_t tsi_stock_reserve(TsiSpace* s, uint64_t bytes, uint64_t step) {
     return got;
 }
 
-/* Changes the budget, and `left` with it. */
+/* Sets the budget to `to` bytes, and changes `left` by the difference. Lent room beyond it is lent no more.
+ * [pool lock held] */
 static void set_budget_locked(TsiSpace* s, uint64_t to) {
     TSI_HOLDS(&s->lock);
     TsiStock* stock = &s->stock;
@@ -48,7 +52,7 @@ static void set_budget_locked(TsiSpace* s, uint64_t to) {
     (void)tsi_add_relaxed(&stock->left, (int64_t)to - (int64_t)was);
 }
 
-/* Takes back up to `bytes` of lent room. */
+/* Takes back up to `bytes` of lent room: the budget falls by it. [pool lock held] */
 static void take_back_locked(TsiSpace* s, uint64_t bytes) {
     TSI_HOLDS(&s->lock);
     if (bytes > s->stock.lent) bytes = s->stock.lent;
@@ -56,7 +60,8 @@ static void take_back_locked(TsiSpace* s, uint64_t bytes) {
     set_budget_locked(s, tsi_load_relaxed(&s->stock.budget) - bytes);
 }
 
-/* Forgets bytes that went back too long ago. */
+/* Moves the record of bytes that went back, and of those regretted, on to `tick`, and forgets what lies TSI_STOCK_SLOTS
+ * ticks before. [pool lock held] */
 static void age_locked(TsiSpace* s, uint32_t tick) {
     TSI_HOLDS(&s->lock);
     TsiStock* stock = &s->stock;
@@ -69,6 +74,7 @@ static void age_locked(TsiSpace* s, uint32_t tick) {
     stock->gone_tick = tick;
 }
 
+/* Records that `bytes` went back at `ns` for want of budget. [pool lock held] */
 static void note_gone_locked(TsiSpace* s, uint64_t bytes, uint64_t ns) {
     TSI_HOLDS(&s->lock);
     TsiStock* stock = &s->stock;
@@ -77,7 +83,8 @@ static void note_gone_locked(TsiSpace* s, uint64_t bytes, uint64_t ns) {
     stock->gone_sum += bytes;
 }
 
-/* Counts as regret as many of the `bytes` taken from the system as went back a moment ago, and raises the budget. */
+/* Counts as regret as many of the `bytes` taken from the system as went back a moment ago, and raises the budget by
+ * them, within its bounds. large: for a large object. [pool lock held] */
 static void regret_locked(TsiSpace* s, uint64_t bytes, bool large) {
     TSI_HOLDS(&s->lock);
     TsiStock* stock = &s->stock;
@@ -107,7 +114,8 @@ static void regret_locked(TsiSpace* s, uint64_t bytes, bool large) {
 
 /* ---- pages ---- */
 
-/* Sets or clears the bits of a range. Returns the bytes whose bit has changed. */
+/* Sets or clears the bits of a range of pages, and marks its chunks as changed at `tick`. Returns the bytes whose bit
+ * has changed. [pool lock held] */
 static size_t change_locked(TsiSpace* s, const uint8_t* p, size_t bytes, bool set, uint32_t tick) {
     TSI_HOLDS(&s->lock);
     size_t at = (size_t)(p - s->base), end = at + bytes, changed = 0;
@@ -174,7 +182,7 @@ uint32_t tsi_stock_chunk_locked(const TsiSpace* s, unsigned cls, unsigned node) 
 /* ---- giving back ---- */
 
 /* Returns a chunk with pages in the stock that nobody is giving back, of those compared the one left alone for longest;
- * with `cold`, at least for COLD_TICKS. */
+ * with `cold`, for COLD_TICKS at least. Returns TSI_STOCK_NONE if there is none. tick: now. [pool lock held] */
 static uint32_t coldest_locked(TsiSpace* s, bool cold, uint32_t tick) {
     TSI_HOLDS(&s->lock);
     uint32_t words = (tsi_load_relaxed(&s->chunk_high) + 63) / 64, found = TSI_STOCK_NONE, looked = 0, most = 0;
@@ -193,6 +201,8 @@ static uint32_t coldest_locked(TsiSpace* s, bool cold, uint32_t tick) {
     return found;
 }
 
+/* Gives the pages of a chunk whose bits are set back to the system, counted for class cls.
+ * [chunk held, no pool lock] */
 static void purge_bits(TsiSpace* s, unsigned cls, uint32_t chunk, const uint64_t* bits) {
     uint8_t* base = tsi_chunk_base(s, chunk);
     for (unsigned at = 0; at < TSI_STOCK_UNITS;) {
@@ -210,7 +220,7 @@ static void purge_bits(TsiSpace* s, unsigned cls, uint32_t chunk, const uint64_t
 }
 
 /* Gives pages of a chunk back, the last ones first, until `most` bytes are reached. Returns the bytes. Drops the lock
- * meanwhile. */
+ * meanwhile, with the chunk held (K3). [pool lock held] */
 static uint64_t evict_locked(TsiSpace* s, uint32_t chunk, uint64_t most) {
     TSI_HOLDS(&s->lock);
     TsiChunk* record = &s->chunks[chunk];
@@ -242,8 +252,8 @@ static uint64_t evict_locked(TsiSpace* s, uint32_t chunk, uint64_t most) {
     return bytes;
 }
 
-/* Gives back whole chunks' pages, of the last one fewer, until `most` bytes have gone. Returns how many did. Drops the
- * lock meanwhile. */
+/* Gives pages of the coldest chunks back, of the last one only as many as needed, until `most` bytes have gone or there
+ * are no more. Returns the bytes that went. Drops the lock meanwhile. [pool lock held] */
 static uint64_t evict_coldest_locked(TsiSpace* s, uint64_t most) {
     TSI_HOLDS(&s->lock);
     uint64_t freed = 0;
@@ -254,7 +264,7 @@ static uint64_t evict_coldest_locked(TsiSpace* s, uint64_t most) {
 }
 
 /* Evicts pages for `need` bytes: cold ones first; otherwise, for a small need, TOGETHER_BYTES of a chunk at once, to
- * save system calls of many small phases. */
+ * save system calls of many small phases. Records them as gone for want of budget. [any thread, no pool lock] */
 static void make_room(TsiSpace* s, uint64_t need) {
     uint64_t freed = 0, ns = tsi_os.coarse_ns();
     tsi_lock_take(&s->lock);
@@ -276,8 +286,8 @@ uint64_t tsi_stock_room(TsiSpace* s, uint64_t bytes, bool learn) {
     return got + tsi_stock_reserve(s, bytes - got, tsi_os.page_bytes);
 }
 
-/* Moves slabs that share pages, which parts.h decides on, behind the others, which keep their order. Returns how many
- * others there are. */
+/* Moves slabs that share pages, which parts.h decides on, behind the others, which keep their order. Returns the number
+ * of the others. [holder of the slabs] */
 static unsigned without_parts(const TsiSpace* s, uint32_t* slab_ids, unsigned n) {
     unsigned whole = 0;
     for (unsigned i = 0; i < n; i++) {
@@ -349,7 +359,8 @@ void tsi_stock_lend(TsiSpace* s, uint64_t bytes) {
     tsi_lock_give(&s->lock);
 }
 
-/* Returns true if growth gave back more than `committed` bytes within a tenth of a second: pages are missed at once. */
+/* Returns true if growth gave back more than `committed` bytes within a tenth of a second: pages are missed at once.
+ * [pool lock held] */
 static bool turns_over_locked(TsiSpace* s, uint64_t committed) {
     TSI_HOLDS(&s->lock);
     TsiStock* stock = &s->stock;

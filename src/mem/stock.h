@@ -34,49 +34,58 @@
 enum { TSI_STOCK_SECOND = 1000000000 };
 #define TSI_STOCK_NONE UINT32_MAX
 
+/* Returns true if the allocator keeps pages in the stock at all: its budget may rise. [any thread] */
 TSI_INLINE bool tsi_stock_learns(const TsiSpace* s) { return s->stock.limit > s->stock.start; }
 
 /* ---- pool lock held ---- */
-/* Takes a range out of the stock for a slab or a large object. Returns how many of its bytes were kept; the system
- * fills the rest. */
+/* Takes a range that becomes part of a slab or, with `large`, of a large object out of the stock. Returns the bytes of
+ * it that were kept; the system fills the rest, which counts as regret if as much went back a moment ago.
+ * [pool lock held] */
 size_t tsi_stock_take_locked(TsiSpace* s, const uint8_t* p, size_t bytes, bool large);
-/* Adds a range to the stock; its room was taken from `left`. */
+/* Adds a range to the stock, none of which is in it; its room was taken from `left`. [pool lock held] */
 void tsi_stock_put_locked(TsiSpace* s, const uint8_t* p, size_t bytes);
-/* Returns a free chunk with pages in the stock that a class may open, or TSI_STOCK_NONE. */
+/* Returns a free chunk with pages in the stock that the class may open for threads of the node, or TSI_STOCK_NONE.
+ * [pool lock held] */
 uint32_t tsi_stock_chunk_locked(const TsiSpace* s, unsigned cls, unsigned node);
 /* ---- any thread, no pool lock ---- */
-/* Takes room from the budget. Returns how many bytes it got: all of `bytes`, or less in steps of `step`. */
+/* Takes room from the budget. Returns how many bytes it got: all of `bytes`, or less in steps of `step`.
+ * [any thread] */
 uint64_t tsi_stock_reserve(TsiSpace* s, uint64_t bytes, uint64_t step);
-/* Gives `bytes` of room back to the budget. */
+/* Gives `bytes` of room back to the budget. [any thread] */
 TSI_INLINE void tsi_stock_unreserve(TsiSpace* s, uint64_t bytes) {
     (void)tsi_add_relaxed(&s->stock.left, (int64_t)bytes);
 }
-/* Sorts the slabs and takes room for those that may stay, the first ones. Returns how many; the others must go, with
- * `learn` for want of budget, except those that share pages, which tsi_space_release decides on. */
+/* Sorts the ids and takes room for those slabs that may stay, which then come first; slabs that share pages come last,
+ * for tsi_space_release to decide on. Returns the number that may stay. The others must go; with `learn` that counts as
+ * for want of budget. [holder of the slabs, no pool lock] */
 unsigned tsi_stock_choose(TsiSpace* s, uint32_t* slab_ids, unsigned n, bool learn);
-/* Takes room for `bytes`, or for less, in pages; with `learn`, first evicts pages that were not used for long. Returns
- * how many bytes it got. */
+/* Takes room for `bytes`, or for fewer, in pages; with `learn`, first evicts pages that were not used for long. Returns
+ * the bytes of room that it got; 0 if the allocator keeps no pages. [any thread, no pool lock] */
 uint64_t tsi_stock_room(TsiSpace* s, uint64_t bytes, bool learn);
-/* Records that ends give `bytes` back for want of budget. */
+/* Records that ends give `bytes` back for want of budget. [any thread, no pool lock] */
 void tsi_stock_note_gone(TsiSpace* s, uint64_t bytes);
-/* Lets the budget fall for each second it was not used, and gives back pages beyond it. */
+/* Halves the budget for each second in which less than half of it was needed, and gives back pages beyond it. now_ns:
+ * coarse clock. [any thread, no pool lock] */
 void tsi_stock_poll(TsiSpace* s, uint64_t now_ns);
-/* Lends room, up to the limit of the budget, for `bytes` that phases which go on have emptied. O(1) */
+/* Lends room, up to the limit of the budget, for `bytes` that phases which go on have emptied. O(1)
+ * [any thread, no pool lock] */
 void tsi_stock_lend(TsiSpace* s, uint64_t bytes);
-/* Gives kept pages back if more is committed than when room was last lent. Called after pages were taken from the
- * system. */
+/* Gives kept pages back, at least 64 KiB at once, if more is committed than when room was last lent; unless pages that
+ * go so are missed at once. Then the mark rises to what is committed. [any thread, no pool lock] */
 void tsi_stock_grown_now(TsiSpace* s);
+/* Calls tsi_stock_grown_now if room was lent and more is committed than then. Called after pages were taken from the
+ * system. [any thread, no pool lock] */
 TSI_INLINE void tsi_stock_grown(TsiSpace* s) {
     uint64_t high = tsi_load_relaxed(&s->stock.high);
     if (TSI_UNLIKELY(high != 0) && tsi_load_relaxed(&s->committed_bytes) > high) tsi_stock_grown_now(s);
 }
 /* Takes back lent room, with pages of chunks where nothing has joined or left the stock since the last
- * tsi_stock_looked. O(chunks) */
+ * tsi_stock_looked. O(chunks) [any thread, no pool lock] */
 void tsi_stock_settle(TsiSpace* s);
-/* Records the time, for the next tsi_stock_settle. */
+/* Records the time, for the next tsi_stock_settle. [any thread, no pool lock] */
 void tsi_stock_looked(TsiSpace* s);
-/* Gives `bytes` of the stock back, or all there is, because the caller asked: never regretted. Returns how many bytes
- * went. */
+/* Gives `bytes` of the stock back, or all there is, because the caller asked: never regretted. Returns the bytes that
+ * went. [any thread, no pool lock] */
 uint64_t tsi_stock_give_back(TsiSpace* s, uint64_t bytes);
 
 #endif

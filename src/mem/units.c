@@ -15,6 +15,7 @@ enum {
 
 unsigned tsi_unit_shift(const TsiSpace* s) { return s->classes->c[TSI_CLASS_LARGE].line_shift; }
 unsigned tsi_units_log2(const TsiSpace* s) { return TSI_CHUNK_SHIFT - tsi_unit_shift(s); }
+/* Returns the units of a chunk, a bit each. [any thread] */
 static uint32_t all_units(const TsiSpace* s) { return (1u << (1u << tsi_units_log2(s))) - 1; }
 uint32_t tsi_large_units(const TsiSpace* s, size_t bytes) {
     return (uint32_t)((bytes + ((size_t)1 << tsi_unit_shift(s)) - 1) >> tsi_unit_shift(s));
@@ -28,7 +29,8 @@ uint32_t tsi_unit_slab(const TsiSpace* s, uint32_t position) {
     return tsi_slab_id(position >> log2, position & ((1u << log2) - 1));
 }
 
-/* Returns the units of a chunk that lie in [from, end), a bit each. */
+/* Returns the units of a chunk that lie in [from, end), which are positions and touch the chunk, a bit each. [any
+ * thread] */
 static uint32_t units_in(const TsiSpace* s, uint32_t chunk, uint32_t from, uint32_t end) {
     unsigned log2 = tsi_units_log2(s);
     uint32_t low = chunk << log2, high = low + (1u << log2);
@@ -38,7 +40,7 @@ static uint32_t units_in(const TsiSpace* s, uint32_t chunk, uint32_t from, uint3
     return ((1u << n) - 1) << (low - (chunk << log2));
 }
 
-/* Returns the units of a chunk that a large object may take. */
+/* Returns the units of a chunk that a large object may take, a bit each. [pool lock held] */
 static uint32_t free_units(const TsiSpace* s, uint32_t chunk) {
     if (!tsi_chunk_is_used(s, chunk)) return all_units(s);
     return tsi_chunk_is_open(s, chunk) && !s->chunks[chunk].held ? all_units(s) & ~s->chunks[chunk].units : 0;
@@ -82,14 +84,14 @@ uint32_t tsi_units_find(const TsiSpace* s, uint32_t n, size_t align, bool anywhe
     return TSI_NOWHERE;
 }
 
-/* Starts the words of a unit that gets used above the chunk's floors. [pool lock] */
+/* Starts the words of a unit that gets used above the chunk's floors. [pool lock held] */
 static void unit_begin(TsiSpace* s, uint32_t slab_id, bool inside) {
     _Atomic uint64_t* tag = &tsi_slab(s, slab_id)->tag;
     tsi_floors_apply(s, TSI_CLASS_LARGE, slab_id);
     if (inside) tsi_store_relaxed(tag, tsi_tag(tsi_tag_seq(tsi_load_relaxed(tag)), 0, TSI_SLAB_INSIDE));
 }
 
-/* Sets which units of a chunk objects have, and whether it is open. [pool lock] */
+/* Sets which units of a chunk objects have, and whether it is open. [pool lock held] */
 static void set_units(TsiSpace* s, uint32_t chunk, uint32_t units) {
     s->chunks[chunk].units = (uint16_t)units;
     tsi_word_set(&s->bits[chunk / 64].open, chunk % 64, units != 0 && units != all_units(s));
@@ -121,7 +123,7 @@ void tsi_units_place(TsiSpace* s, uint32_t from, uint32_t end, bool starts) {
     }
 }
 
-/* Frees a chunk that no large object uses any more. [pool lock] */
+/* Frees a chunk that no large object uses any more. [pool lock held] */
 static void close(TsiSpace* s, uint32_t chunk) {
     TsiChunk* record = &s->chunks[chunk];
     if (tsi_chunk_class(s, chunk) == TSI_CLASS_LARGE) tsi_floors_raise(s, chunk, 1u << tsi_units_log2(s));

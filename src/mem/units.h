@@ -30,51 +30,57 @@
 
 #define TSI_NOWHERE UINT32_MAX /* no position */
 
-unsigned tsi_unit_shift(const TsiSpace* s); /* log2 of the bytes of a unit */
-unsigned tsi_units_log2(const TsiSpace* s); /* log2 of the units of a chunk */
-/* Convert between slab ids and positions. */
+/* Returns the log2 of the bytes of a unit. [any thread] */
+unsigned tsi_unit_shift(const TsiSpace* s);
+/* Returns the log2 of the units of a chunk. [any thread] */
+unsigned tsi_units_log2(const TsiSpace* s);
+/* Returns the position of a large object's first unit, or of any unit by its slab id. [any thread] */
 uint32_t tsi_unit_position(const TsiSpace* s, uint32_t slab_id);
+/* Returns the slab id of the unit at a position. [any thread] */
 uint32_t tsi_unit_slab(const TsiSpace* s, uint32_t position);
-/* Returns the units that `bytes` need. */
+/* Returns the number of units that `bytes` need. [any thread] */
 uint32_t tsi_large_units(const TsiSpace* s, size_t bytes);
-/* Returns the units that an object has, those to grow into included. */
+/* Returns the number of units that an object has, those to grow into included. [any thread] */
 TSI_INLINE uint32_t tsi_large_span(const TsiSpace* s, uint32_t slab_id) {
     return tsi_load_relaxed(&tsi_slab(s, slab_id)->gone) >> TSI_LARGE_UNITS_SHIFT;
 }
-/* Returns the place of a large object. */
+/* Returns the place of a large object. [any thread] */
 TSI_INLINE TsiPlace tsi_large_place(uint32_t slab_id) {
     return (TsiPlace){tsi_line_at(tsi_slab_chunk(slab_id), tsi_slab_number(slab_id)), slab_id, TSI_CLASS_LARGE, 0};
 }
 
 /* ---- pool lock, or in a fork child ---- */
 
-/* Returns true if an object has the unit, by its bit. */
+/* Returns true if an object has the unit, by its bit in a LARGE chunk. [pool lock held, or fork child] */
 TSI_INLINE bool tsi_large_is_used(const TsiSpace* s, uint32_t slab_id) {
     return s->chunks[tsi_slab_chunk(slab_id)].units >> tsi_slab_number(slab_id) & 1;
 }
-/* Returns the bytes of the objects that begin in a LARGE chunk. */
+/* Returns the payload bytes of the objects that begin in a LARGE chunk. [pool lock held, or fork child] */
 uint64_t tsi_large_bytes(const TsiSpace* s, uint32_t chunk);
-/* Finds the first n free units in a row whose address is aligned; `anywhere`: also on the side of huge pages. Returns
- * the position, or TSI_NOWHERE. O(chunks / 64), and O(units) of the open chunks. */
+/* Finds the first n free units in a row whose address is aligned to `align`; `anywhere`: also on the side of huge
+ * pages. Returns their position, or TSI_NOWHERE. O(chunks / 64), and O(units) of the open chunks. [pool lock held] */
 uint32_t tsi_units_find(const TsiSpace* s, uint32_t n, size_t align, bool anywhere);
-/* Returns how many units are free from `position` on, at most `most`. */
+/* Returns the number of free units in a row from `position` on, at most `most`. [pool lock held] */
 uint32_t tsi_units_free_from(const TsiSpace* s, uint32_t position, uint32_t most);
-/* Returns the units that an object of n gets as it grows: n where writable memory is charged. */
+/* Returns the number of units that an object of n gets as it grows: n where writable memory is charged.
+ * [pool lock held] */
 uint32_t tsi_units_room(const TsiSpace* s, uint32_t n);
-/* Returns the units that can be taken back from an object of n units at `from` with `span` (V3). */
+/* Returns the number of units that can be taken back from an object of n units at `from` which has `span` (V3).
+ * [any thread] */
 TSI_INLINE uint32_t tsi_units_aside(const TsiSpace* s, uint32_t from, uint32_t n, uint32_t span) {
     uint32_t to = (uint32_t)tsi_align_up(from + n, 1u << tsi_units_log2(s)), end = from + span;
     return end > to ? end - to : 0;
 }
-/* Sets the units that an object has. */
+/* Sets the number of units that an object has. [pool lock held] */
 void tsi_units_set_span(TsiSpace* s, uint32_t slab_id, uint32_t units);
-/* Gives units [from, end) to an object, which begins at `from` if `starts`. Chunks that it fills become CONT, which
- * need no writes, except the one where it begins. */
+/* Gives free units [from, end) to an object, which begins at `from` if `starts`. Chunks that it fills become CONT,
+ * which need no writes, except the one where it begins. Its words are committed. [pool lock held] */
 void tsi_units_place(TsiSpace* s, uint32_t from, uint32_t end, bool starts);
-/* Frees units [from, end). */
+/* Frees units [from, end) of an object: their tags become POOL, and chunks without an object lose their class. [pool
+ * lock held] */
 void tsi_units_leave(TsiSpace* s, uint32_t from, uint32_t end);
 /* Takes back addresses that objects were given to grow into, where they fill chunks. Returns false if there were none.
- * O(chunks ever used) at worst. */
+ * O(chunks ever used) at worst. [pool lock held] */
 bool tsi_units_reclaim_locked(TsiSpace* s);
 
 #endif
