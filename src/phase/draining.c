@@ -12,6 +12,8 @@ TsiExpected tsi_draining_expected(TsiLabel* label) {
     return expected;
 }
 
+/* Returns true if a phase of the label that holds `held` has more than the label expects to escape.
+ * [any thread, no drain_lock] */
 static bool holds_more(TsiLabel* label, const TsiHolding* held) {
     TsiExpected expected = tsi_draining_expected(label);
     return tsi_is_unexpected(&expected, held->objects, held->live_bytes);
@@ -58,15 +60,18 @@ void tsi_draining_judge(TsiLabel* label, TsiTotals escaped) {
 
 /* ---- sums ---- */
 
+/* Returns the nanoseconds from since_ns to now_ns; 0 if since_ns is later. [any thread] */
 static uint64_t age(uint64_t since_ns, uint64_t now_ns) { return now_ns > since_ns ? now_ns - since_ns : 0; }
 
-/* Returns true if `row` holds more bytes than `than`, which may be none, or as many and for longer. */
+/* Returns true if `row` holds more bytes than `than`, which may be none, or as many and for longer. [any thread] */
 static bool is_worse(const TsiDrainRow* row, const TsiDrainRow* than) {
     if (than->era == 0) return true;
     if (row->held.slab_bytes != than->held.slab_bytes) return row->held.slab_bytes > than->held.slab_bytes;
     return row->since_ns < than->since_ns;
 }
 
+/* Puts the row into the list, largest first, if it is among the TSI_DRAIN_WORST worst; the last row then falls out.
+ * [no other user] */
 static void put_worst(TsiDrainRow worst[TSI_DRAIN_WORST], const TsiDrainRow* row) {
     unsigned at = TSI_DRAIN_WORST;
     while (at > 0 && is_worse(row, &worst[at - 1])) at--;
@@ -74,7 +79,7 @@ static void put_worst(TsiDrainRow worst[TSI_DRAIN_WORST], const TsiDrainRow* row
     if (at < TSI_DRAIN_WORST) worst[at] = *row;
 }
 
-/* Counts a phase of the sum as over. */
+/* Counts a phase in the sum as one that has held more than its label expects. age_ns: since its end. [no other user] */
 static void put_over(TsiDrainSum* sum, TsiHolding held, uint64_t age_ns) {
     sum->over_phases++;
     tsi_holding_add(&sum->over_held, held);

@@ -35,18 +35,22 @@ typedef struct TsiDrainSum {
     TsiHolding over_held;
 } TsiDrainSum;
 
-/* Sets what the incarnation holds that counts as draining under its label; objects 0: nothing. [stripe] */
+/* Sets what the incarnation holds that counts as draining under its label since since_ns; held.objects 0: nothing.
+ * Marks the phase as `over` if that is more than the label expects. [stripe held] */
 void tsi_draining_set_locked(TsiPhases* phases, TsiInc* inc, uint64_t since_ns, TsiHolding held);
 /* Sets what phases of the label may let escape. Judges phases that drain anew, by their current holding. O(records of
- * incarnations). [no stripe, no labels lock] */
+ * incarnations). [any thread, no stripe, no labels lock] */
 void tsi_draining_expect(TsiPhases* phases, uint32_t label_at, TsiExpected expected);
-/* Returns what phases of the label may let escape. [no drain_lock] */
+/* Returns what phases of the label may let escape; 0 objects and bytes if nothing was set. Takes the label's
+ * drain_lock, a leaf. [any thread, no drain_lock] */
 TsiExpected tsi_draining_expected(TsiLabel* label);
-/* Counts the phase under its label if more escaped from it than the label expects. [any thread] */
+/* Adds 1 to the label's `unexpected` if `escaped`, of one phase, is more than the label expects.
+ * [any thread, no drain_lock] */
 void tsi_draining_judge(TsiLabel* label, TsiTotals escaped);
-/* Adds a phase to the sum. */
+/* Adds a draining phase to the sum of its label. now_ns: when the sum is taken, on the clock of row->since_ns.
+ * [no other user of sum] */
 void tsi_draining_add(TsiDrainSum* sum, const TsiDrainRow* row, uint64_t now_ns);
-/* Adds `more` to a phase that the sum has as `row`. */
+/* Adds `more` to a phase that the sum already has as `row`. [no other user of sum] */
 void tsi_draining_more(TsiDrainSum* sum, TsiDrainRow row, TsiHolding more, uint64_t now_ns);
 
 #endif

@@ -34,8 +34,11 @@ _Static_assert(TSI_LABELS_MAX + 2 <= 1 << (64 - TSI_CHARGE_BITS), "a charge name
 typedef struct TsiPhases TsiPhases;
 typedef uint64_t TsiRef; /* era << 18 | index; 0 = none */
 
+/* Returns the reference to the incarnation with this era in record `index`. [any thread] */
 TSI_INLINE TsiRef tsi_ref(uint64_t era, uint32_t index) { return era << TSI_INC_BITS | index; }
+/* Returns the index of the record in a reference. [any thread] */
 TSI_INLINE uint32_t tsi_ref_index(TsiRef ref) { return (uint32_t)ref & ((1u << TSI_INC_BITS) - 1); }
+/* Returns the era in a reference; 0 for no reference. [any thread] */
 TSI_INLINE uint64_t tsi_ref_era(TsiRef ref) { return ref >> TSI_INC_BITS; }
 
 /* An ended phase's settled objects and slabs, see draining.h; all 0 while it does not drain. */
@@ -141,6 +144,7 @@ extern struct TsiStripe {
     _Alignas(64) TsiLock lock; /* threads that end phases of their own normally share no cache line */
 } tsi_stripes[TSI_STRIPES];
 
+/* Returns the record with an index that was handed out; record 0 is nobody's. Records stay readable. [any thread] */
 TSI_INLINE TsiInc* tsi_inc(const TsiPhases* phases, uint32_t index) {
     return (TsiInc*)(void*)(phases->incs.base + (size_t)index * TSI_INC_STRIDE);
 }
@@ -148,7 +152,7 @@ TSI_INLINE TsiInc* tsi_inc(const TsiPhases* phases, uint32_t index) {
 TSI_INLINE TsiLock* tsi_inc_lock(const TsiInc* inc) {
     return &tsi_stripes[(uintptr_t)inc / TSI_INC_STRIDE % TSI_STRIPES].lock;
 }
-/* Returns the record of its label. */
+/* Returns the record index of the incarnation's label. [any thread] */
 TSI_INLINE uint32_t tsi_inc_label(TsiInc* inc) { return (uint32_t)(tsi_load_relaxed(&inc->charge) >> TSI_CHARGE_BITS); }
 /* Returns the most committed bytes so far. Charge first: bytes leave it after `peak` has them, or while nobody else
  * reads. [any thread] */
@@ -157,11 +161,14 @@ TSI_INLINE uint64_t tsi_inc_peak(TsiInc* inc) {
     uint64_t peak = tsi_load_relaxed(&inc->peak);
     return now > peak ? now : peak;
 }
+/* Gives the record's stripe back, and ends its sample if waits for locks are sampled.
+ * [stripe held, by tsi_phase_lock] */
 TSI_INLINE void tsi_phase_unlock(TsiInc* inc) { tsi_lock_give_probed(tsi_inc_lock(inc)); }
-/* Returns the record's era, 0 if nobody has it. */
+/* Returns the record's era, or 0 if no incarnation has it. [any thread] */
 TSI_INLINE uint64_t tsi_inc_era(TsiInc* inc) { return tsi_load_acquire(&inc->word) >> 2; }
-/* Takes the stripe, and counts that in the record unless it is not open: then it belongs to the thread that opens it
- * next, which sets the counts without the lock. Returns true if the lock was free at once. */
+/* Takes the record's stripe, waiting for it, and counts that in the record unless no incarnation has it: then the
+ * record belongs to the thread that opens it next, which sets the counts without the lock. Returns true if the lock was
+ * free at once. [any thread, no stripe or later lock] */
 TSI_INLINE bool tsi_phase_lock(TsiInc* inc) {
     bool fast = tsi_lock_take_probed(tsi_inc_lock(inc));
     if (tsi_inc_era(inc) == 0) return fast;
@@ -169,6 +176,7 @@ TSI_INLINE bool tsi_phase_lock(TsiInc* inc) {
     else inc->lock_contended++;
     return fast;
 }
+/* Returns the record's state, TSI_INC_*; stays as it is only under the stripe. [any thread] */
 TSI_INLINE unsigned tsi_inc_state(TsiInc* inc) { return (unsigned)tsi_load_seq(&inc->word) & TSI_INC_STATE; }
 /* Returns true if the reference still names this record and it accepts allocations. [any thread] */
 TSI_INLINE bool tsi_ref_is_active(const TsiPhases* phases, TsiRef ref) {
@@ -186,12 +194,13 @@ TSI_INLINE bool tsi_ref_is_current(const TsiPhases* phases, TsiRef ref) {
     return ref != 0 && tsi_inc_era(tsi_inc(phases, tsi_ref_index(ref))) == tsi_ref_era(ref);
 }
 
-/* Makes the tables and a ring of open epochs. Returns false if the system refuses. */
+/* Makes the tables in `ground`, which has tsi_phases_room for them, and a ring of ring_size open, unlabelled epochs.
+ * Returns false if the system refuses; then tsi_phases_destroy is still due. [no other user] */
 bool tsi_phases_init(TsiPhases* phases, TsiGround* ground, uint32_t ring_size, uint32_t inc_capacity,
                      uint32_t label_capacity);
-/* Returns the bytes of the ground that the tables take. */
+/* Returns the bytes of a ground that tsi_phases_init takes for these capacities. [any thread] */
 size_t tsi_phases_room(uint32_t inc_capacity, uint32_t label_capacity);
-/* Destroys the tables. */
+/* Unmaps the table of eras, and the tables that are in no ground. [no other user] */
 void tsi_phases_destroy(TsiPhases* phases);
 /* Resets a record to its state before use. [only holder] */
 void tsi_inc_reset(TsiInc* inc);
@@ -224,7 +233,7 @@ TSI_INLINE void tsi_inc_open(TsiPhases* phases, uint32_t index, uint64_t era, Ep
     tsi_store_release(&inc->word, era << 2 | TSI_INC_ACTIVE);
 }
 extern const char tsi_no_label[TSI_LABEL_BYTES];
-/* Returns the id of a domain's own epoch in this record, at its next opening. */
+/* Returns the id that a domain's own epoch gets when record `index` is opened next. [only holder] */
 TSI_INLINE EpochId tsi_domain_id(const TsiPhases* phases, uint32_t index) {
     uint32_t reuse = (tsi_load_relaxed(&tsi_inc(phases, index)->reuse) + 1) & TSI_REUSE_MASK;
     return TSI_DOMAIN_ID_BIT | reuse << TSI_INC_BITS | index;

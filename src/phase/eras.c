@@ -3,12 +3,13 @@
 
 enum { LEAST = 1024 /* slots: a page of them */, MOST = 2 << TSI_INC_BITS };
 
+/* Returns the slot, of `size`, a power of two, where the search for an era begins. [any thread] */
 static uint32_t first_slot(uint64_t era, uint32_t size) {
     return (uint32_t)(era * 0x9e3779b97f4a7c15u >> 32) & (size - 1);
 }
 
-/* Puts the record into the slots, which have room. Returns false if it was there, or took the place of a record that is
- * not in use. */
+/* Puts record `index`, which has the era, into the slots, of which one at least is free. Returns true if it fills an
+ * empty slot; false if it was there, or took the place of a record that no incarnation has. [eras' lock held] */
 static bool put(const TsiPhases* phases, uint32_t* slots, uint32_t size, uint32_t index, uint64_t era) {
     for (uint32_t at = first_slot(era, size);; at = (at + 1) & (size - 1)) {
         uint32_t there = slots[at];
@@ -19,24 +20,29 @@ static bool put(const TsiPhases* phases, uint32_t* slots, uint32_t size, uint32_
     }
 }
 
+/* Returns the number of slots of a table for `records` records, a power of two: four for each, LEAST at least, MOST at
+ * most. [any thread] */
 static uint32_t room_for(uint32_t records) {
     uint32_t size = LEAST;
     while (size < MOST && size / 4 < records) size *= 2;
     return size;
 }
 
-/* Returns how many records a rebuild must look at: the table's, or all if the table lacks some. */
+/* Returns how many places source_locked has for a rebuild: the table's slots, or all records if the table lacks some.
+ * [eras' lock held] */
 static uint32_t sources_locked(const TsiPhases* phases, const TsiEras* eras) {
     TSI_HOLDS(&eras->lock);
     return eras->partial ? tsi_table_used(&phases->incs) : eras->size;
 }
 
+/* Returns the record in place `at` of sources_locked, or 0 if there is none. [eras' lock held] */
 static uint32_t source_locked(const TsiEras* eras, uint32_t at) {
     TSI_HOLDS(&eras->lock);
     return eras->partial ? at : eras->slots[at];
 }
 
-/* Counts the entries whose record is in use. An entry whose record has a new era stays: it is found by that. */
+/* Returns the number of entries whose record is in use. An entry whose record has a new era stays: it is found by that.
+ * [eras' lock held] */
 static uint32_t count_used_locked(const TsiPhases* phases, const TsiEras* eras) {
     TSI_HOLDS(&eras->lock);
     uint32_t used = 0;
@@ -47,7 +53,8 @@ static uint32_t count_used_locked(const TsiPhases* phases, const TsiEras* eras) 
     return used;
 }
 
-/* Moves the entries whose record is in use to a new table. Returns false, and changes nothing, without memory. */
+/* Moves the entries whose record is in use to a new table of `size` slots, which then lacks none. Returns false, and
+ * changes nothing, without memory. [eras' lock held] */
 static bool rebuild_locked(const TsiPhases* phases, TsiEras* eras, uint32_t size) {
     TSI_HOLDS(&eras->lock);
     uint32_t* slots = tsi_os_map(size * sizeof *slots);
@@ -79,6 +86,7 @@ void tsi_eras_add(TsiPhases* phases, uint32_t index) {
     tsi_lock_give(&eras->lock);
 }
 
+/* Returns the record in the table that has the era, or 0. [eras' lock held] */
 static uint32_t find_locked(const TsiPhases* phases, const TsiEras* eras, uint64_t era) {
     TSI_HOLDS(&eras->lock);
     if (eras->size == 0) return 0;

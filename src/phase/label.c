@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+/* Gives a record, which no other thread knows yet, its name. [only holder] */
 static void name_it(TsiLabel* label, const char* name) { tsi_label_copy(label->name, name); }
 
 bool tsi_labels_init(TsiLabels* labels, TsiGround* ground, uint32_t capacity) {
@@ -31,7 +32,7 @@ void tsi_label_copy(char out[TSI_LABEL_BYTES], const char* label) {
     memcpy(out, label, n);
 }
 
-/* Hashes all 32 bytes, so that a look-up has no loop over the text. */
+/* Returns a hash of all 32 bytes, 24 bits, so that a look-up has no loop over the text. [any thread] */
 static uint32_t hash_of(const char name[TSI_LABEL_BYTES]) {
     uint64_t w[4];
     memcpy(w, name, sizeof w);
@@ -40,7 +41,8 @@ static uint32_t hash_of(const char name[TSI_LABEL_BYTES]) {
     return (uint32_t)(h >> 40);
 }
 
-/* Finds the name's record, *at. Returns false if there is none; *slot is where it goes. */
+/* Finds the name's record, *at. Returns false if there is none; *slot is then the free slot where it goes.
+ * [any thread] */
 static bool probe(TsiLabels* labels, const char name[TSI_LABEL_BYTES], uint32_t* slot, uint32_t* at) {
     for (*slot = hash_of(name) % TSI_LABEL_INDEX;; *slot = (*slot + 1) % TSI_LABEL_INDEX) {
         uint32_t found = tsi_load_acquire(&labels->slots[*slot]); /* pairs with the release below */

@@ -35,7 +35,8 @@ void tsi_bank_note(TsiArena* a, uint64_t allocations, uint64_t waits) {
     tsi_store_release(&scan->looking, 0); /* pairs with the swap above */
 }
 
-/* Counts an allocation that has found its bank held. */
+/* Counts an allocation of the class in the phase `target` that has found its bank held. b: the bank's binding.
+ * [bank held] */
 static void count_wait(TsiBinding* b, TsiBank* bank, unsigned cls, TsiRef target) {
     TsiArena* a = b->arena;
     uint32_t label = tsi_inc_label(tsi_inc(&a->phases, tsi_ref_index(target)));
@@ -44,7 +45,7 @@ static void count_wait(TsiBinding* b, TsiBank* bank, unsigned cls, TsiRef target
     tsi_add_relaxed(&a->alloc_retries_by_label[cls][tsi_label_column(&a->phases.labels, label)], 1);
 }
 
-/* Tries a lock for `turns` turns without sleeping. Returns true if it was taken. */
+/* Tries a lock for `turns` turns without sleeping. Returns true if it was taken. [any thread] */
 static bool look_for(TsiLock* lock, unsigned turns) {
     for (unsigned turn = 0; turn < turns; tsi_os_yield(&turn))
         for (unsigned look = 0; look < LOOKS; look++)
@@ -53,7 +54,7 @@ static bool look_for(TsiLock* lock, unsigned turns) {
 }
 
 /* Puts the thread's own binding at hand again: a function of the program may have used another allocator, and no
- * other's calls may find it. */
+ * other's calls may find it. [own thread] */
 static void take_up(TsiBinding* own) {
     tsi_tls_forget();
     tsi_tls.binding = own;
@@ -85,6 +86,7 @@ TsiBank* tsi_bank_enter(TsiBinding* own, unsigned cls, TsiRef target) {
     return bank;
 }
 
+/* Returns the number of full lines that were ever freed in, of one bank's binding. [any thread] */
 static uint64_t opened_in(const TsiBinding* b) {
     uint64_t opened = 0;
     for (unsigned cls = 1; cls <= TSI_SMALL_CLASSES; cls++) opened += tsi_load_relaxed(&b->counters[cls].unparked);

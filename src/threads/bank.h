@@ -46,8 +46,8 @@ TSI_INLINE void tsi_bank_begin(TsiBank* bank) {
     tsi_tls.binding = tsi_bank_binding(bank);
     tsi_tls.bank = bank;
 }
-/* Enters the thread's bank, *out, if it is free and was used before. Returns false if not, or if the thread holds one.
- * [own thread] */
+/* Enters the thread's bank, *out, if it is free and was used before; never waits. Returns false if not, or if the
+ * thread holds a bank already. [own thread] */
 TSI_INLINE bool tsi_bank_try(const TsiBinding* own, TsiBank** out) {
     TsiBank* bank = *out = tsi_bank_chosen(own);
     if (tsi_tls.bank != NULL || tsi_load_relaxed(&bank->binding) == NULL || !tsi_lock_try(&bank->lock)) return false;
@@ -63,12 +63,16 @@ TSI_INLINE void tsi_bank_leave(TsiBank* bank) {
     tsi_tls.bank = NULL;
     tsi_lock_give(&bank->lock);
 }
-/* Frees the bank that the thread holds, if any, while a function of the program runs. [own thread] */
+/* The bank that a thread has left while a function of the program runs, and its own binding; NULL, both: none. */
 typedef struct TsiBankPause {
     TsiBank* bank;
     TsiBinding* own;
 } TsiBankPause;
+/* Leaves the bank that the thread holds, if any, so that a function of the program can run. Returns what
+ * tsi_bank_resume needs afterwards. [own thread] */
 TsiBankPause tsi_bank_pause(void);
+/* Ends a pause: waits for the bank that tsi_bank_pause has left, if it left one, and enters it again.
+ * [own thread, no lock] */
 void tsi_bank_resume(TsiBankPause p);
 
 /* Returns true if, since it last did, enough full lines of the bank were freed in that half of its `slabs` may be
@@ -89,10 +93,10 @@ TSI_INLINE void tsi_bank_count(TsiBinding* b, TsiBank* bank, unsigned cls) {
     bank->allocations = bank->waits = 0;
 }
 
-/* Takes the banks that can be had in time, for a sweep. Returns a bit for each; 0 outside of shared mode or if the
- * thread holds one. */
+/* Takes the banks that can be had in time, for a sweep. Returns a bit for each bank taken; 0 outside of shared mode or
+ * if the thread holds one. [own thread, no stripe, no bracket] */
 unsigned tsi_banks_take(TsiArena* a);
-/* Gives the locks of these banks back. */
+/* Gives the locks of the banks in `banks`, a bit each, back. [banks held] */
 void tsi_banks_give(TsiArena* a, unsigned banks);
 /* Returns true if the binding is one of these banks'. [banks held] */
 TSI_INLINE bool tsi_banks_have(const TsiArena* a, unsigned banks, uint32_t binding) {

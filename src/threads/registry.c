@@ -34,6 +34,7 @@ typedef struct TsiArenaSlot {
 
 enum { THREAD_STRIDE = (sizeof(TsiThread) + 63) & ~(size_t)63 };
 
+/* Returns the arena with this serial, or NULL if it has gone. [registry lock held] */
 static TsiArena* arena_by_serial_locked(uint64_t serial) {
     TSI_HOLDS(&tsi_registry_lock);
     uint32_t slot = (uint32_t)serial % ARENAS_MAX;
@@ -41,7 +42,7 @@ static TsiArena* arena_by_serial_locked(uint64_t serial) {
     return entry != NULL && entry->serial == serial ? entry->arena : NULL;
 }
 
-/* Returns true if there is address space for a small allocator beside the present reservations. */
+/* Returns true if there is address space for a small allocator beside the present reservations. [any thread] */
 static bool room_for_one(void) {
     const size_t bytes = TSI_MIB(56);
     if (tsi_os.sparse || tsi_os.space_limit == UINT64_MAX) return true;
@@ -159,6 +160,8 @@ void tsi_tls_forget(void) {
 
 void tsi_registry_at_exit(void (*fn)(void*)) { key_ok = pthread_key_create(&key, fn) == 0; }
 
+/* Returns the calling thread's record, made, and set to be left as the thread exits, if there is none; NULL without
+ * memory. [own thread, no registry lock] */
 static TsiThread* thread_get(void) {
     if (tsi_tls.thread != NULL) return tsi_tls.thread;
 
@@ -189,8 +192,11 @@ static TsiThread* thread_get(void) {
     return thread;
 }
 
+/* Returns the bytes, in whole pages, of an array of n elements of `size` bytes. [any thread] */
 static size_t array_bytes(size_t n, size_t size) { return tsi_align_up(n * size, tsi_os.page_bytes); }
 
+/* Returns the entry of the table that has the serial, or the free one where it goes. The table has a free entry.
+ * [own thread] */
 static TsiBindingRef* ref_find(TsiBindingRef* refs, uint32_t capacity, uint64_t serial) {
     /* the low bits are the slot, used again */
     uint32_t i = (uint32_t)(serial * 0x9e3779b97f4a7c15u >> 32) & (capacity - 1);
@@ -198,8 +204,8 @@ static TsiBindingRef* ref_find(TsiBindingRef* refs, uint32_t capacity, uint64_t 
     return &refs[i];
 }
 
-/* Rebuilds the table at twice the size, or at its size if dropping dead arenas is enough. Returns false without
- * memory. */
+/* Rebuilds the thread's table of bindings at twice the size, or at its size if dropping dead arenas is enough. Returns
+ * false, with the table as useful as before, without memory. [own thread, no registry lock] */
 static bool refs_grow(TsiThread* thread) {
     uint32_t live = 0;
     tsi_lock_take(&tsi_registry_lock);
@@ -258,6 +264,9 @@ void tsi_scopes_refresh_slow(TsiThread* thread, uint64_t removals) {
 
 /* ---- bindings ---- */
 
+/* Takes a record of a binding and makes it the thread's in the arena, with no heap and no bracket. period: slow paths
+ * between samples; mean: bytes between profile samples; 0: none. Returns NULL without memory.
+ * [own thread, or bank held] */
 static TsiBinding* binding_open(TsiArena* a, TsiThread* thread, uint32_t period, uint64_t mean) {
     uint32_t index = 0;
     if (!tsi_table_take(&a->bindings, &index, 0)) return NULL;
@@ -315,6 +324,8 @@ static TsiBinding* binding_open(TsiArena* a, TsiThread* thread, uint32_t period,
     return b;
 }
 
+/* Returns a new binding of the calling thread in the arena, which its table then has; NULL without memory.
+ * [own thread, no registry lock] */
 static TsiBinding* binding_make(TsiArena* a) {
     TsiThread* thread = thread_get();
     if (thread == NULL) return NULL;
@@ -342,6 +353,8 @@ TsiBinding* tsi_binding_find(TsiArena* a, bool make) {
     return b;
 }
 
+/* Adds `words` counters to those at `to`, or with `less` takes them off; words that are 0 are not written.
+ * [registry lock held] */
 static void add_all(_Atomic uint64_t* to, _Atomic uint64_t* from, size_t words, bool less) {
     for (size_t n = 0; n < words; n++) {
         uint64_t count = tsi_load_relaxed(&from[n]);
@@ -349,8 +362,8 @@ static void add_all(_Atomic uint64_t* to, _Atomic uint64_t* from, size_t words, 
     }
 }
 
-/* Moves the counters of a binding whose page goes to the arena, or back. [registry lock], under which they are
- * summed. */
+/* Moves the counters of a binding whose page goes to the arena, or, with `back`, takes them off there again. They are
+ * summed under the same lock. [registry lock held] */
 static void counters_move(TsiTable* table, uint32_t index, bool back) {
     TsiArena* a = (TsiArena*)(void*)((uint8_t*)table - offsetof(TsiArena, bindings));
     TsiBinding* b = tsi_table_at(table, index);
@@ -360,7 +373,7 @@ static void counters_move(TsiTable* table, uint32_t index, bool back) {
 }
 
 /* Prepares a free record for its page to go. Returns false if its store is locked. The lock is kept, so no flush is
- * inside, and the zeros that come are an unlocked store. */
+ * inside, and the zeros that come are an unlocked store. [registry lock and the table's held] */
 static bool binding_leaves(TsiTable* table, uint32_t index) {
     TsiBinding* b = tsi_table_at(table, index);
     if (!tsi_warm_lock(&b->warm)) return false;
@@ -368,6 +381,7 @@ static bool binding_leaves(TsiTable* table, uint32_t index) {
     return true;
 }
 
+/* Undoes binding_leaves: the record's page has not gone. [registry lock and the table's held] */
 static void binding_stays(TsiTable* table, uint32_t index) {
     TsiBinding* b = tsi_table_at(table, index);
     counters_move(table, index, true);
@@ -395,7 +409,8 @@ void tsi_registry_tidy(TsiArena* a, bool all) {
     tsi_lock_give(&tsi_registry_lock);
 }
 
-/* Gives back the record of a thread that has gone or is about to. */
+/* Gives back the record of a thread that has gone or is about to. Arrays outside of it are the caller's to unmap.
+ * [registry lock held, or fork child] */
 static void thread_drop(TsiThread* thread) {
     memset(thread->first_refs, 0, sizeof thread->first_refs);
     thread->refs = NULL;

@@ -89,53 +89,58 @@ extern TsiThread tsi_no_thread;
 extern _Thread_local TsiTls tsi_tls TSI_TLS_MODEL;
 extern TsiLock tsi_registry_lock;
 
-/* Reserves the process's tables, before anything of an arena. Returns false if the system refuses. [any thread] */
+/* Reserves the process's tables, before anything of an arena, unless an earlier call has. Returns false if the system
+ * refuses. [any thread, no registry lock] */
 bool tsi_registry_open(void);
-/* Registers an arena and sets its serial. Returns false without a slot or memory. [any thread] */
+/* Registers an arena and sets its serial. Returns false without a slot or memory. [any thread, no registry lock] */
 bool tsi_registry_add(TsiArena* a);
-/* Removes an arena and waits for threads that are leaving it. [any thread] */
+/* Removes an arena and waits for threads that are leaving it, or hold it. [any thread, no lock] */
 void tsi_registry_remove(TsiArena* a);
 /* Returns the number of living allocators. [any thread] */
 uint32_t tsi_registry_count(void);
-/* Keeps the arena with this serial from being destroyed until tsi_registry_unhold. Returns NULL if it has gone.
- * [any thread] */
+/* Keeps the arena with this serial from being destroyed until tsi_registry_unhold. Returns the arena, or NULL if it has
+ * gone. [any thread, no registry lock] */
 TsiArena* tsi_registry_hold(uint64_t serial);
-/* Ends a hold. [any thread] */
+/* Ends a hold of the arena: it may be destroyed at once. [any thread] */
 void tsi_registry_unhold(TsiArena* a);
-/* Like tsi_registry_hold, for the allocator with the next higher serial. O(allocators) */
+/* Keeps the allocator with the next higher serial than this from being destroyed until tsi_registry_unhold. Returns its
+ * arena, or NULL if there is none. O(allocators) [any thread, no registry lock] */
 TsiArena* tsi_registry_hold_after(uint64_t serial);
-/* Like tsi_registry_hold, for the allocator whose domains' records include the address. */
+/* Keeps the allocator whose domains' records include the address from being destroyed until tsi_registry_unhold.
+ * Returns its arena, or NULL if there is none. O(allocators) [any thread, no registry lock] */
 TsiArena* tsi_registry_hold_domain(const void* record);
-/* Returns the arenas one after the other, from *at = 0 on, then NULL. [registry lock] */
+/* Returns the arenas one after the other, from *at = 0 on, then NULL. [registry lock held] */
 TsiArena* tsi_registry_next(uint32_t* at);
 
-/* Does the work of tsi_binding_get, and puts the binding at hand. */
+/* Finds the calling thread's binding in the arena, makes it if `make` and there is none, and puts it at hand. Returns
+ * NULL if there is none, or without memory. [own thread, no registry lock] */
 TsiBinding* tsi_binding_find(TsiArena* a, bool make);
-/* Makes a binding of no thread, for a bank (bank.h). Returns NULL without memory. */
+/* Returns a new binding of no thread, for a bank (bank.h), or NULL without memory. [bank held] */
 TsiBinding* tsi_binding_of_nobody(TsiArena* a);
 /* Returns this thread's binding in the arena, made if `make`; NULL if it has none or without memory. [own thread] */
 TSI_INLINE TsiBinding* tsi_binding_get(TsiArena* a, bool make) {
     return TSI_LIKELY(tsi_tls.serial == a->serial) ? tsi_tls.binding : tsi_binding_find(a, make);
 }
-/* Sets the function that is called with a thread's record as the thread exits. Once per process. */
+/* Sets the function that is called with a thread's record as the thread exits. [once per process] */
 void tsi_registry_at_exit(void (*fn)(void*));
-/* Gives back the record of the calling thread, which has left every arena. [own thread] */
+/* Gives back the record of the calling thread, which has left every arena. [own thread, no registry lock] */
 void tsi_thread_give(TsiThread* thread);
 /* Drops the records of all other threads. [fork child] */
 void tsi_registry_child(void);
-/* Gives back pages of records of exited threads, and of an arena's bindings: all, or those above what is worth keeping.
- * Counters of bindings move to the arena. [no lock] */
+/* Gives back pages of records of exited threads, and of an arena's bindings: with `all`, all of both; otherwise those
+ * of bindings above what is worth keeping. Counters of bindings move to the arena. [any thread, no lock] */
 void tsi_registry_tidy(TsiArena* a, bool all);
-/* Sets up an arena's table of bindings. */
+/* Makes an arena's table of bindings in the ground, which has room for it. [no other user] */
 void tsi_bindings_init(TsiTable* table, TsiGround* ground, uint32_t capacity);
-/* Returns the bytes of ground that it needs. */
+/* Returns the bytes of a ground that an arena's table of bindings takes. [any thread] */
 size_t tsi_bindings_room(uint32_t capacity);
 /* Allocators destroyed so far: their scopes may be on any thread's stack. */
 extern _Atomic uint64_t tsi_registry_removals;
 /* Drops scopes of destroyed allocators from the top of the stack; those under a living one go when they reach the top.
- * [own thread] */
+ * removals: tsi_registry_removals as just read. [own thread, no registry lock] */
 void tsi_scopes_refresh_slow(TsiThread* thread, uint64_t removals);
-/* Does that if an allocator was destroyed since. [own thread] */
+/* Drops scopes of destroyed allocators from the top of the stack, if an allocator was destroyed since the last call.
+ * [own thread, no registry lock] */
 TSI_INLINE void tsi_scopes_refresh(TsiThread* thread) {
     uint64_t now = tsi_load_relaxed(&tsi_registry_removals);
     if (TSI_UNLIKELY(thread->seen_removals != now)) tsi_scopes_refresh_slow(thread, now);
