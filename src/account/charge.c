@@ -8,9 +8,12 @@
 
 enum { FAR_BYTES = 4 * TSI_PENDING_BYTES };
 
+/* Returns the label, a record index, in a phase's word `charge`. [any thread] */
 static uint32_t label_in(uint64_t charge) { return (uint32_t)(charge >> TSI_CHARGE_BITS); }
+/* Returns the committed bytes in a phase's word `charge`. [any thread] */
 static uint64_t bytes_in(uint64_t charge) { return charge & TSI_CHARGE_MASK; }
 
+/* Raises a peak to `to` if it is lower. [any thread] */
 static void rise(_Atomic uint64_t* peak, uint64_t to) {
     uint64_t seen = tsi_load_relaxed(peak);
     while (to > seen && !tsi_cas_seq(peak, &seen, to)) {} /* a maximum: it orders nothing */
@@ -18,7 +21,8 @@ static void rise(_Atomic uint64_t* peak, uint64_t to) {
 
 /* ---- labels ---- */
 
-/* Adds bytes, which may be negative, to a label, and returns its committed bytes. */
+/* Adds bytes, which may be negative, to a label, and raises its peak. Returns its committed bytes, without those that
+ * threads have pending; 0 if that is negative. [any thread] */
 static uint64_t label_now(TsiLabel* label, int64_t bytes) {
     uint64_t now = tsi_add_relaxed(&label->committed, (uint64_t)bytes) + (uint64_t)bytes;
     if ((int64_t)now < 0) return 0; /* others' pending bytes are missing */
@@ -32,7 +36,7 @@ void tsi_pending_push(TsiArena* a, TsiPending* pending) {
 }
 
 /* Moves a sum from a thread's record to its label. release, both: pair with the acquires in report_labels.c. A reader
- * that sees either sees that a move was begun, and one that sees the second sees the first. */
+ * that sees either sees that a move was begun, and one that sees the second sees the first. [own thread] */
 static void move_sum(_Atomic uint64_t* from, _Atomic uint64_t* to) {
     uint64_t n = tsi_load_relaxed(from);
     if (n == 0) return;
@@ -40,6 +44,7 @@ static void move_sum(_Atomic uint64_t* from, _Atomic uint64_t* to) {
     tsi_add_release(to, n);
 }
 
+/* Moves the buckets of a histogram from a thread's record to its label. [own thread] */
 static void move_histogram(_Atomic uint32_t* from, _Atomic uint64_t* to) {
     for (unsigned n = 0; n < TSI_LABEL_BUCKETS; n++) {
         uint32_t count = tsi_load_relaxed(&from[n]);
@@ -49,12 +54,13 @@ static void move_histogram(_Atomic uint32_t* from, _Atomic uint64_t* to) {
     }
 }
 
-/* Returns the bytes of a grant if it is from the label's budget. */
+/* Returns the bytes of a grant if it is from the label's budget, otherwise 0. [any thread] */
 static uint64_t granted(uint64_t grant, uint32_t label) {
     return grant >> TSI_BUDGET_SHIFT == label + 1 ? grant & TSI_BUDGET_BYTES : 0;
 }
 
-/* Gives a thread's grant back to the label. */
+/* Gives the grant in a thread's record back to the label, if it is from its budget. account: the label's record.
+ * [any thread] */
 static void grant_back(TsiLabel* account, TsiPending* pending, uint32_t label) {
     uint64_t now = tsi_load_relaxed(&pending->grant);
     do {
@@ -87,12 +93,14 @@ void tsi_pending_turn(TsiBinding* b, TsiPending* pending, uint32_t label) {
 
 /* ---- budgets of labels ---- */
 
+/* Returns true if a charge that takes committed bytes from `was` to `now` passes the soft budget; soft 0: none.
+ * [any thread] */
 static bool passes(uint64_t soft, uint64_t was, uint64_t now) {
     return soft != 0 && (int64_t)now > 0 && now > soft && (int64_t)was <= (int64_t)soft;
 }
 
 /* Returns true if a grant may be given: the label, with `committed` bytes, is far below both limits, some threads'
- * grants included, and nobody charges it exactly. */
+ * grants included, and nobody charges it exactly. [any thread] */
 static bool is_far(TsiLabel* label, uint64_t committed) {
     uint64_t soft = tsi_load_relaxed(&label->budget.soft), hard = tsi_load_relaxed(&label->budget.hard);
     uint64_t most = soft != 0 && (hard == 0 || soft < hard) ? soft : hard;
@@ -100,7 +108,7 @@ static bool is_far(TsiLabel* label, uint64_t committed) {
     return (int64_t)committed >= 0 && committed + FAR_BYTES <= most && tsi_load_seq(&label->exact) == 0;
 }
 
-/* Gives the grants of all threads back to the label (C2). */
+/* Gives the grants of all threads back to the label (C2). [labels' lock held] */
 static void grants_back_locked(TsiArena* a, TsiLabel* account, uint32_t label) {
     TSI_HOLDS(&a->phases.labels.lock);
     for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
@@ -109,7 +117,7 @@ static void grants_back_locked(TsiArena* a, TsiLabel* account, uint32_t label) {
     }
 }
 
-/* Returns the bytes granted to all threads. */
+/* Returns the bytes granted to all threads from the label's budget. [labels' lock held] */
 static uint64_t granted_locked(TsiArena* a, uint32_t label) {
     TSI_HOLDS(&a->phases.labels.lock);
     uint64_t sum = 0;
@@ -129,8 +137,8 @@ void tsi_budget_change_locked(TsiArena* a, uint32_t label, uint64_t soft, uint64
     (void)tsi_sub_relaxed(&account->exact, 1);
 }
 
-/* Charges the label itself, and takes a grant if it is far from its limits. Returns false if the hard budget forbids
- * it. */
+/* Charges the label itself, which has a budget, and takes a grant if it is far from its limits. Sets charge->of_label.
+ * Returns false, with nothing charged, if the hard budget forbids it. [own thread, no labels lock] */
 static bool budget_charge(TsiArena* a, TsiLabel* label, TsiPending* pending, TsiCharge* charge) {
     uint64_t soft = tsi_load_relaxed(&label->budget.soft), hard = tsi_load_relaxed(&label->budget.hard), now, more;
     bool exact = false, over;
@@ -182,8 +190,8 @@ void tsi_budget_give(TsiArena* a, TsiPending* pending, uint32_t label, uint64_t 
         !tsi_cas_seq(&pending->grant, &now, (uint64_t)(label + 1) << TSI_BUDGET_SHIFT | to)); /* as in tsi_budget_use */
 }
 
-/* Charges the label, from the thread's store, its grant or the label itself. Returns false if its hard budget forbids
- * it. */
+/* Charges the label, from the thread's store, its grant or the label itself. Sets charge->pending. Returns false, with
+ * nothing charged, if its hard budget forbids it. [own thread, no labels lock] */
 static bool label_charge(TsiArena* a, TsiBinding* b, TsiCharge* charge) {
     TsiLabel* label = tsi_label(&a->phases.labels, charge->label);
     TsiPending* pending = tsi_pending_of(b, charge->label);
@@ -197,6 +205,7 @@ static bool label_charge(TsiArena* a, TsiBinding* b, TsiCharge* charge) {
     return charge->pending || budget_charge(a, label, pending, charge);
 }
 
+/* Takes committed bytes off a label: with b, the calling thread's binding, through its store or grant. [any thread] */
 static void label_uncharge(TsiArena* a, TsiBinding* b, uint32_t at, uint64_t bytes) {
     if (b != NULL) tsi_label_less(b, tsi_pending_of(b, at), at, bytes);
     else (void)label_now(tsi_label(&a->phases.labels, at), -(int64_t)bytes);
@@ -224,7 +233,7 @@ void tsi_uncharge_all_locked(TsiArena* a, TsiBinding* b, TsiInc* inc) {
     tsi_store_relaxed(&inc->charge, (uint64_t)label_in(was) << TSI_CHARGE_BITS);
 }
 
-/* Takes a charge that the label refused off the phase; `was` is the phase's charge before it. */
+/* Takes a charge that the label refused off the phase; `was` is the phase's charge before it. [any thread] */
 static void charge_back(TsiArena* a, TsiInc* inc, uint64_t was, uint64_t bytes) {
     uint64_t undone = tsi_sub_relaxed(&inc->charge, bytes);
     if (label_in(undone) == label_in(was)) return;
@@ -303,12 +312,14 @@ void tsi_charge_again(TsiArena* a, TsiInc* inc, uint64_t bytes) {
     (void)label_now(tsi_label(&a->phases.labels, label_in(tsi_add_relaxed(&inc->charge, bytes))), (int64_t)bytes);
 }
 
-/* Returns the sums that posts for a phase's label go to: the thread's own, by plain stores, if it has a binding. */
+/* Returns the sums that posts for the phase's label go to: the thread's own, by plain stores, if b, its binding, is not
+ * NULL. [stripe held] */
 static TsiLabelSums* books_of(TsiArena* a, TsiBinding* b, TsiInc* inc) {
     return b != NULL ? &tsi_pending_of(b, tsi_inc_label(inc))->sums : &tsi_label_of(a, inc)->shard[0].sums;
 }
 
-/* Adds to `account` the part of `now` that was not posted yet. */
+/* Adds to a sum `account` the part of `now` that *posted lacks, and sets *posted to `now`. b: as in tsi_sum_add.
+ * [stripe held] */
 static void post(const TsiBinding* b, _Atomic uint64_t* account, uint64_t* posted, uint64_t now) {
     uint64_t more = now - *posted;
     if ((int64_t)more <= 0) return; /* negative: posted ahead, by a relabelling */
@@ -316,7 +327,8 @@ static void post(const TsiBinding* b, _Atomic uint64_t* account, uint64_t* poste
     tsi_sum_add(b, account, more);
 }
 
-/* Posts the individually freed objects: those neither live nor released. */
+/* Posts the individually freed objects: those neither live nor released. held: of slabs that are not settled.
+ * [stripe held] */
 static void post_freed_locked(TsiArena* a, TsiBinding* b, TsiInc* inc, const TsiHeld* held) {
     TSI_HOLDS(tsi_inc_lock(inc));
     TsiLabelSums* sums = books_of(a, b, inc);
@@ -326,7 +338,7 @@ static void post_freed_locked(TsiArena* a, TsiBinding* b, TsiInc* inc, const Tsi
          inc->allocated.bytes + held->issued.bytes - inc->released.bytes - held->live.bytes);
 }
 
-/* Posts the sums of slabs and heaps before they are settled. */
+/* Posts the sums of slabs and heaps before they are settled. [stripe held] */
 static void post_held_locked(TsiArena* a, TsiBinding* b, TsiInc* inc, const TsiHeld* held) {
     TSI_HOLDS(tsi_inc_lock(inc));
     TsiLabelSums* sums = books_of(a, b, inc);
@@ -437,8 +449,8 @@ void tsi_post_escapes(TsiArena* a, TsiInc* inc, TsiTotals live) {
 
 /* ---- telling ---- */
 
-/* Reads the budget of the phase or its label: sets *ctx and *now, its committed bytes, and returns its function; NULL
- * if there is none or the phase has gone. */
+/* Reads the budget, of the phase or its label, that *events names: sets *ctx and *now, its committed bytes without
+ * grants, and returns its function; NULL if there is none or the phase has gone. [any thread, no lock] */
 static SlabBudgetFn budget_read(TsiArena* a, const TsiBudgetEvents* events, unsigned whose, void** ctx, uint64_t* now) {
     TsiInc* inc = tsi_inc(&a->phases, tsi_ref_index(events->ref));
     TsiLabel* label = tsi_label(&a->phases.labels, events->label);
@@ -458,8 +470,8 @@ static SlabBudgetFn budget_read(TsiArena* a, const TsiBudgetEvents* events, unsi
     return fn;
 }
 
-/* Calls a budget's function. Each call reads the budget again: the function called before may have replaced it, and
- * freed its ctx. */
+/* Calls a budget's function, if it has one, with the bytes that passed it. Each call reads the budget again: the
+ * function called before may have replaced it, and freed its ctx. [own thread, no lock, no bracket] */
 static void tell(TsiArena* a, const TsiBudgetEvents* events, unsigned whose, bool hard) {
     void* ctx;
     uint64_t now;

@@ -46,8 +46,8 @@ typedef struct TsiCharge {
     bool pending; /* or from a grant: the label has the bytes later, or had them before */
 } TsiCharge;
 
-/* Charges a slab that is about to be taken to the phase and its label. Returns false if a hard budget forbids it: then
- * nothing has changed, and b->budget says whose it was. [own thread] */
+/* Charges a slab of `bytes` that is about to be taken to the phase and its label, into *charge. Returns false if a hard
+ * budget forbids it: then nothing has changed, and b->budget says whose it was. [own thread, no labels lock] */
 bool tsi_charge(TsiBinding* b, TsiInc* inc, uint64_t bytes, TsiCharge* charge);
 /* Keeps a charge whose slab was taken: raises the label's peak and notes the soft budgets passed in b->budget.
  * [own thread] */
@@ -70,8 +70,8 @@ void tsi_charge_again(TsiArena* a, TsiInc* inc, uint64_t bytes);
 typedef struct TsiHeld {
     TsiTotals issued, live;
 } TsiHeld;
-/* Gives the phase another label; all that is past stays with the old one. Returns true if the label changed: then
- * tsi_late_note_locked is due. [stripe held] */
+/* Gives the phase another label; all that is past stays with the old one. held: its counts now. Returns true if the
+ * label changed: then tsi_late_note_locked is due. [stripe held] */
 bool tsi_relabel_locked(TsiArena* a, TsiBinding* b, TsiInc* inc, const char name[TSI_LABEL_BYTES], const TsiHeld* held);
 /* Posts the phase's sums since the last post. [stripe held] */
 void tsi_post_locked(TsiArena* a, TsiBinding* b, TsiInc* inc);
@@ -81,13 +81,14 @@ void tsi_post_settled_locked(TsiArena* a, TsiBinding* b, TsiInc* inc);
 /* Counts the phase, which leaves ACTIVE, as ended. now_ns may be 0 if it never held anything. [stripe held] */
 void tsi_post_end_locked(TsiArena* a, TsiBinding* b, TsiInc* inc, uint64_t now_ns);
 
-/* Counts the objects `live` at a close that drains as escaped. [stripe held] */
+/* Counts the objects `live`, at a close of the phase that drains, as escaped. [stripe held] */
 void tsi_post_escapes(TsiArena* a, TsiInc* inc, TsiTotals live);
 
-/* Calls the functions of the budgets in *e; for hard ones only those in the bits `hard`. [no lock, no bracket] */
+/* Calls the functions of the budgets that *events has; for hard ones only those in the bits `hard`. Does nothing inside
+ * of such a function. [own thread, no lock, no bracket] */
 void tsi_budget_notify(TsiArena* a, const TsiBudgetEvents* events, unsigned hard);
 
-/* Returns the index of the label that pending is for; it must be for one. */
+/* Returns the index of the label that pending is for; it must be for one. [any thread] */
 TSI_INLINE uint32_t tsi_pending_label(const TsiPending* pending) {
     return (uint32_t)tsi_load_relaxed(&pending->whose) - 1;
 }
@@ -125,7 +126,7 @@ TSI_INLINE bool tsi_label_has_budget(TsiLabel* label) {
     return (tsi_load_relaxed(&label->budget.soft) | tsi_load_relaxed(&label->budget.hard)) != 0;
 }
 
-/* Writes a budget, under the lock that guards it: the labels' or the phase's stripe. */
+/* Writes the limits of a budget, in bytes, and its function. [labels' lock held, or for a phase's budget the stripe] */
 TSI_INLINE void tsi_budget_write(TsiBudget* budget, uint64_t soft, uint64_t hard, SlabBudgetFn fn, void* ctx) {
     budget->fn = (void (*)(void))fn;
     budget->ctx = ctx;

@@ -23,6 +23,7 @@ TSI_INLINE bool tsi_closes_are_watched(void) {
     return (tsi_listen_epoch_close | tsi_listen_close_objects | tsi_listen_close_bytes | tsi_listen_close_slabs) != 0;
 }
 #else
+/* Returns false: this build has no probes. [any thread] */
 TSI_INLINE bool tsi_closes_are_watched(void) { return false; }
 #endif
 

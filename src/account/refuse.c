@@ -22,6 +22,8 @@ const char* tsi_misuse_name(SlabMisuse what) {
     return (unsigned)what < SLAB_MISUSE_COUNT ? names[what] : "unknown";
 }
 
+/* Counts a refusal for a cause, SlabMisuse or TSI_REFUSED_*, and fires its probe. where: the pointer, or NULL.
+ * [any thread] */
 static void count(TsiArena* a, unsigned what, const void* where) {
     TsiBinding* b = tsi_tls.serial == a->serial ? tsi_tls.binding : NULL;
     tsi_sum_add(b, b != NULL ? &b->refused[what] : &a->refused[what], 1);
@@ -31,7 +33,7 @@ static void count(TsiArena* a, unsigned what, const void* where) {
 void tsi_refuse_count(TsiArena* a, unsigned what) { count(a, what, NULL); }
 
 /* Returns the label that a misuse counts for: the phase's, or that of a slab which is still in one; NULL if there is
- * none. */
+ * none. [any thread] */
 static TsiLabel* label_of(TsiArena* a, const TsiMisuse* misuse) {
     TsiPlace at;
     TsiRef ref = misuse->ref;
@@ -51,15 +53,18 @@ typedef struct Line {
     char text[256];
 } Line;
 
+/* Adds a character to the line, if there is room for it and the line's end. [no other user] */
 static void add_char(Line* line, char c) {
     if (line->used < sizeof line->text - 1) line->text[line->used++] = c;
 }
 
+/* Adds at most `most` bytes of a text to the line, control characters as "?". [no other user] */
 static void add_text(Line* line, const char* text, size_t most) {
     for (; most != 0 && *text != 0; text++, most--)
         add_char(line, (unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text);
 }
 
+/* Adds the text `before` and a number, hexadecimal, to the line. [no other user] */
 static void add_hex(Line* line, const char* before, uint64_t v) {
     add_text(line, before, 32);
     for (unsigned shift = v != 0 ? tsi_log2(v) & ~3u : 0;; shift -= 4) {
@@ -68,6 +73,8 @@ static void add_hex(Line* line, const char* before, uint64_t v) {
     }
 }
 
+/* Prints one line that names the misuse and its label, and ends the process by abort. label: NULL for misuse->label.
+ * [any thread] */
 static _Noreturn void die(const TsiMisuse* misuse, const TsiLabel* label) {
     if (label == NULL) label = misuse->label;
 
@@ -88,6 +95,7 @@ static _Noreturn void die(const TsiMisuse* misuse, const TsiLabel* label) {
     abort();
 }
 
+/* Calls the program's function for misuse. [own thread, no lock but a bank's, no bracket] */
 static TSI_NOINLINE void tell(TsiArena* a, const TsiMisuse* misuse) {
     TsiBankPause pause = tsi_bank_pause();
     tsi_tls.telling |= TSI_TELLS_MISUSE;
@@ -96,6 +104,7 @@ static TSI_NOINLINE void tell(TsiArena* a, const TsiMisuse* misuse) {
     tsi_bank_resume(pause);
 }
 
+/* Returns the error, for slab_error, that a misuse is. [any thread] */
 static SlabError error_of(SlabMisuse what) {
     static const uint8_t errors[] = {
         [SLAB_MISUSE_STALE_HANDLE] = SLAB_ERROR_OBJECT,     [SLAB_MISUSE_BAD_HANDLE] = SLAB_ERROR_OBJECT,
