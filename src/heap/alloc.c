@@ -56,6 +56,7 @@ typedef struct TsiAllocResult {
 
 /* ---- lines: [owner, in bracket] ---- */
 
+/* Takes the lowest ready slot of the line, which has one. Returns its address. [owner, in bracket] */
 static void* line_pop(TsiBinding* b, TsiLine* l, unsigned cls) {
     uint64_t avail = tsi_load_relaxed(&l->avail);
     unsigned slot = tsi_ctz64(avail);
@@ -63,8 +64,8 @@ static void* line_pop(TsiBinding* b, TsiLine* l, unsigned cls) {
     return l->base + tsi_class_offset(&b->classes->c[cls], slot);
 }
 
-/* Issues the handle of the line's next slot. Returns false if there is none: the slot stays ready, and a line without
- * generations is set aside. */
+/* Issues the handle of the line's next slot, which is ready, into *issue. Returns false if there is none: the slot
+ * stays ready, and a line without generations is set aside. [owner, in bracket] */
 static bool issue_next(TsiBinding* b, TsiHeap* h, TsiLine* l, unsigned cls, TsiIssue* issue) {
     TsiPlace at = {.line_id = tsi_line_id(&b->arena->space, l), .cls = cls};
     at.slab_id = tsi_slab_at(&b->classes->c[cls], at.line_id);
@@ -74,15 +75,15 @@ static bool issue_next(TsiBinding* b, TsiHeap* h, TsiLine* l, unsigned cls, TsiI
     return false;
 }
 
-/* Refills a line that is used up because the profile has cut its refill; returns true then. Such an allocation does not
- * count as slow. */
+/* Refills a line that is used up because the profile has cut its refill. Returns true if it did; such an allocation
+ * does not count as slow. [owner, in bracket] */
 static TSI_COLD bool cut_refill(TsiBinding* b, TsiLine* l, unsigned cls) {
     bool cut = (tsi_load_relaxed(&l->flags) & TSI_LINE_CUT) != 0 && tsi_load_relaxed(&l->avail) == 0;
     return cut && tsi_line_refill(b, l, &b->classes->c[cls], 1) != 0;
 }
 
 /* Counts a line that should not be in the room's queue and mends the queue: leaves the line where adoption or the next
- * free finds it. Reached by fault injection only. */
+ * free finds it. Reached by fault injection only. [owner, in bracket] */
 static TSI_COLD void line_mend(TsiBinding* b, const TsiHeap* h, TsiLine* l, unsigned cls) {
     bool ours = tsi_line_heap(b, l)->primary == h->index;
     TsiStopwatch watch = b->period != 0 ? tsi_sample_start() : (TsiStopwatch){0, 0, 0};
@@ -90,17 +91,19 @@ static TSI_COLD void line_mend(TsiBinding* b, const TsiHeap* h, TsiLine* l, unsi
     tsi_sample_repair(b, ours ? 0 : 1, watch);
 }
 
+/* Returns the class that a request counts under: its own, or LARGE. [any thread] */
 static unsigned counted_as(const TsiRequest* request) { return request->cls != 0 ? request->cls : TSI_CLASS_LARGE; }
 
-/* Counts a refused allocation, which no heap has, as a slow path. */
+/* Counts a refused allocation of the class, which no heap has, as a slow path. [own thread] */
 static void count_closed(TsiBinding* b, unsigned cls) {
     tsi_count(&b->counters[cls].slow);
     tsi_count(&b->counters[cls].slow_by[TSI_SLOW_CLOSED]);
     tsi_probe_slow_path(b->arena->owner, cls - 1, b->classes->c[cls].size, TSI_SLOW_CLOSED);
 }
 
-/* Refills a used-up line from its owner's frees alone, the common case: hands out its n free slots. Returns false if
- * others have freed here or there is a profile: call tsi_line_refill then. */
+/* Refills a used-up line from its owner's frees alone, the common case: hands out its free slots, n of them. Returns
+ * false, changing nothing, if others have freed here, n is above the line's batch, or there is a profile: call
+ * tsi_line_refill then. [owner, in bracket] */
 TSI_INLINE bool refill_plain(TsiBinding* b, TsiLine* l, const TsiClass* shape, unsigned n) {
     TsiSpace* s = &b->arena->space;
     uint64_t out = tsi_load_relaxed(&l->freed) & shape->full;
@@ -111,7 +114,8 @@ TSI_INLINE bool refill_plain(TsiBinding* b, TsiLine* l, const TsiClass* shape, u
     return true;
 }
 
-/* Makes a line of the queue current that has `least` free slots; returns false if the next few lines have fewer. */
+/* Makes a line of the heap's queue current that has `least` free slots, or half as many late in the search of a large
+ * heap. Returns false if the next few lines have fewer. [owner, in bracket] */
 TSI_INLINE bool next_listed(TsiBinding* b, TsiHeap* h, unsigned cls, unsigned least) {
     const TsiClass* shape = &b->classes->c[cls];
     bool large = tsi_load_relaxed(&h->slab_bytes) >= LARGE_HEAP;
@@ -130,7 +134,8 @@ TSI_INLINE bool next_listed(TsiBinding* b, TsiHeap* h, unsigned cls, unsigned le
     }
 }
 
-/* Takes a slab and makes its first line current. Returns false without memory. */
+/* Takes a slab for the heap, which has a room, makes its first line current and files its others. Returns false without
+ * memory or against a budget. [owner, in bracket] */
 static bool next_slab(TsiBinding* b, TsiHeap* h, unsigned cls) {
     TsiSpace* s = &b->arena->space;
     uint32_t slab_id;
@@ -145,7 +150,8 @@ static bool next_slab(TsiBinding* b, TsiHeap* h, unsigned cls) {
 }
 
 /* Finds or makes a line with a free slot and pops it, with its handle where `issue` asks for one. Returns NULL,
- * uncounted, without memory or a handle. `looked`: the queue was already searched without success. */
+ * uncounted, without memory or a handle. cause: TSI_SLOW_* that it counts as, unless a slab is looked for; `looked`:
+ * the queue was already searched without success. [owner, in bracket] */
 static TSI_NOINLINE void* class_search(TsiBinding* b, TsiHeap* h, unsigned cls, unsigned cause, bool looked,
                                        TsiIssue* issue) {
     const TsiClass* shape = &b->classes->c[cls];
@@ -171,6 +177,8 @@ static TSI_NOINLINE void* class_search(TsiBinding* b, TsiHeap* h, unsigned cls, 
     }
 }
 
+/* Allocates a slot of the class in the heap, in a line or a new slab, with its handle where `issue` asks for one.
+ * Returns its address, or NULL without memory, against a budget or without a handle. [owner, in bracket] */
 static TSI_NOINLINE void* class_alloc(TsiBinding* b, TsiHeap* h, unsigned cls, TsiIssue* issue) {
     if (!tsi_heap_ensure_room(b, h)) return NULL;
     TsiLine* l = h->room->cur[cls];
@@ -180,7 +188,8 @@ static TSI_NOINLINE void* class_alloc(TsiBinding* b, TsiHeap* h, unsigned cls, T
 }
 
 /* Allocates like class_alloc in the common case: parks the current line l, which has nothing free and whose token is
- * out, and pops from the queue's next. The heap does not bump, and nothing is cut. */
+ * out, and pops from the queue's next. Returns the slot's address, or NULL without memory. The heap does not bump, and
+ * nothing is cut. [owner, in bracket] */
 static TSI_NOINLINE void* class_next(TsiBinding* b, TsiHeap* h, unsigned cls, TsiLine* l) {
     tsi_line_park(b, cls, l);
     h->room->cur[cls] = tsi_no_cur[0];
@@ -197,14 +206,15 @@ TsiRef tsi_ambient_ref(const TsiBinding* b) {
     return tsi_phases_current(&b->arena->phases);
 }
 
-/* Returns the phase in which an allocation goes now; see TsiRequest. */
+/* Returns the phase in which an allocation with this `ref` (see TsiRequest) goes now; 0: none. [own thread] */
 static TsiRef target_of(TsiBinding* b, TsiRef ref) {
     if (ref == TSI_REF_CURRENT) return tsi_phases_current(&b->arena->phases);
     return ref != 0 ? ref : tsi_ambient_ref(b);
 }
 
 /* Allocates in the line that busy names, if it is used up and its owner has freed enough slots there: the commonest
- * miss. Otherwise returns NULL, and the bracket stays open. [in the open bracket] */
+ * miss. With *handle unless NULL. Returns the object, with the bracket closed; otherwise NULL, and the bracket stays
+ * open. [own thread, in the open bracket] */
 TSI_INLINE void* alloc_again(TsiBinding* b, TsiHeap* h, unsigned cls, SlabHandle* handle) {
     TsiLine* l = (TsiLine*)(uintptr_t)tsi_load_relaxed(&b->busy);
     const TsiClass* shape = &b->classes->c[cls];
@@ -222,7 +232,8 @@ TSI_INLINE void* alloc_again(TsiBinding* b, TsiHeap* h, unsigned cls, SlabHandle
     return TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word) ? p : tsi_alloc_left(b, h, p);
 }
 
-/* Allocates in a region or a line. Returns NULL without memory, or without the handle that `issue` asks for. */
+/* Allocates an object of the size class in a region or a line. Returns its address, or NULL without memory, against a
+ * budget (b->budget.hard says which), or without the handle that `issue` asks for. [owner, in bracket] */
 static void* slab_alloc(TsiBinding* b, TsiHeap* h, size_t size, unsigned cls, size_t align, TsiIssue* issue) {
     void* p = tsi_bump_alloc(b, h, size, align, issue != NULL);
     if (p != NULL && issue != NULL) {
@@ -239,8 +250,8 @@ static void* slab_alloc(TsiBinding* b, TsiHeap* h, size_t size, unsigned cls, si
     return p;
 }
 
-/* Returns true if the heap has grown by a part and full lines as large were freed in: an empty slab has no full line.
- * After a look that found little, the next waits for twice as much growth. */
+/* Returns true if the heap of `slabs` slabs has grown by a part and full lines as large were freed in: an empty slab
+ * has no full line. After a look that found little, the next waits for twice as much growth. [owner, in bracket] */
 static bool is_emptied(TsiBinding* b, const TsiHeap* h, uint32_t slabs) {
     uint32_t takes = tsi_load_relaxed(&h->takes);
     if (takes % EMPTIED_LOOKS != 0 || takes >> b->patience <= slabs / EMPTIED_PART) return false;
@@ -254,7 +265,7 @@ static bool is_emptied(TsiBinding* b, const TsiHeap* h, uint32_t slabs) {
 }
 
 /* Returns true if a look for empty slabs is due: slabs of one class that stay empty while another grows must go back,
- * and those that the thread has emptied in adopted heaps. O(1) per slab taken or emptied. */
+ * and those that the thread has emptied in adopted heaps. O(1) per slab taken or emptied. [owner, in bracket] */
 static TSI_NOINLINE bool scavenges(TsiBinding* b, TsiHeap* h) {
     uint32_t slabs = tsi_load_relaxed(&h->slab_count) + h->adopted;
     bool large = slabs > SCAVENGE_LEAST && tsi_load_relaxed(&h->slab_bytes) >= LARGE_HEAP;
@@ -265,22 +276,25 @@ static TSI_NOINLINE bool scavenges(TsiBinding* b, TsiHeap* h) {
     return many && slabs > SCAVENGE_LEAST;
 }
 
-/* Returns the heap's empty slabs; notes whether it pays. [no bracket] */
+/* Gives the heap's empty slabs back; notes whether it pays. [own thread, no lock, no bracket] */
 static TSI_NOINLINE void look_for_empty(TsiBinding* b, TsiHeap* h) {
     uint64_t before = tsi_load_relaxed(&h->slab_bytes);
     tsi_heap_scavenge(b, h);
     if (before - tsi_load_relaxed(&h->slab_bytes) >= before / (2 * EMPTIED_PART)) b->patience = 0; /* a hint */
 }
 
-/* Ends a bracket of the whole heap in which something was allocated. [owner] */
+/* Ends a bracket of the whole heap in which something was allocated, and gives empty slabs back if a look is due.
+ * [owner, in bracket] */
 static void leave(TsiBinding* b, TsiHeap* h) {
     bool scavenge = TSI_UNLIKELY(tsi_load_relaxed(&h->takes) > 64) && scavenges(b, h);
     tsi_bracket_leave(b, h);
     if (scavenge) look_for_empty(b, h);
 }
 
-/* Allocates in h in one bracket. A cleanup in a handover may have freed h and reused its record for another phase:
- * hence the test of `ref`. [no bracket] */
+/* Allocates in h, a heap of the phase `ref`, in one bracket. Returns TSI_GOT with the object in got->p; TSI_AGAIN if h
+ * is no longer the phase's or the thread's, or another line has handles left; TSI_OVER_BUDGET; or TSI_NO_MEMORY.
+ * got->budgets: those passed or in the way. A cleanup in a handover may have freed h and reused its record for another
+ * phase: hence the test of `ref`. [own thread, no bracket] */
 static TsiOutcome alloc_in_heap(TsiBinding* b, TsiHeap* h, TsiRef ref, const TsiRequest* request, TsiAllocResult* got) {
     unsigned cls = request->cls;
     TsiIssue* issue = request->handle != NULL ? &got->issue : NULL;
@@ -316,7 +330,7 @@ static TsiOutcome alloc_in_heap(TsiBinding* b, TsiHeap* h, TsiRef ref, const Tsi
 }
 
 /* Returns true if a budget's function, called by this thread, has released the phase of the allocation, and so the
- * object. */
+ * object. [own thread] */
 static bool is_released(TsiArena* a, TsiRef ref) {
     TsiInc* inc = tsi_inc(&a->phases, tsi_ref_index(ref));
     uint64_t word = tsi_load_relaxed(&inc->word); /* written by this thread, in that function */
@@ -325,7 +339,7 @@ static bool is_released(TsiArena* a, TsiRef ref) {
 
 /* Allocates in other lines of the heap, a region or a slab: the next most common misses. Binding and heap are right for
  * the call: the bracket goes over from the line to all of the heap. Returns NULL if it could not; the bracket may then
- * be open. [in the open bracket] */
+ * be open. [own thread, in the open bracket] */
 static void* alloc_more(TsiBinding* b, TsiHeap* h, size_t size, unsigned cls) {
     TsiLine* l = (TsiLine*)(uintptr_t)tsi_load_relaxed(&b->busy);
     TsiHeap* of = l == tsi_no_cur[0] ? h : tsi_line_heap(b, l);
@@ -364,8 +378,8 @@ void* tsi_alloc_nearby(TsiBinding* b, TsiHeap* h, size_t size, SlabHandle* handl
 
 /* ---- one try ---- */
 
-/* Allocates in the binding's heap of the phase `target`; `ambient`: the thread's next allocations go there. [no
- * bracket] */
+/* Allocates in the binding's heap of the phase `target`, made if it has none; `ambient`: the thread's next allocations
+ * go there. Returns the outcome like alloc_in_heap; TSI_STALE if the phase accepts no more. [own thread, no bracket] */
 TSI_INLINE TsiOutcome alloc_owned(TsiBinding* b, TsiRef target, bool ambient, const TsiRequest* request,
                                   TsiAllocResult* got) {
     TsiHeap* h;
@@ -381,7 +395,8 @@ TSI_INLINE TsiOutcome alloc_owned(TsiBinding* b, TsiRef target, bool ambient, co
 
 /* ---- shared mode ---- */
 
-/* Takes what is ready in the heap. Otherwise returns NULL, with no bracket open. [no bracket] */
+/* Allocates `bytes` of the heap's region, or a slot of the class, with *handle unless NULL, if that is ready. Otherwise
+ * returns NULL, with no bracket open. [own thread, no bracket] */
 TSI_INLINE void* take_ready(TsiBinding* b, TsiHeap* h, uint32_t bytes, unsigned cls, SlabHandle* handle) {
     TsiRegion* r = tsi_load_relaxed(&h->region);
     uint32_t rel;
@@ -417,7 +432,8 @@ void* tsi_alloc_ready(TsiBinding* own, size_t size, TsiRef ref, SlabHandle* hand
     return p;
 }
 
-/* Allocates in a bank, as the thread whose bank it is. [no bracket] */
+/* Allocates in a bank, which it waits for, as the thread whose bank it is. Returns the outcome like alloc_owned. own:
+ * the thread's own binding. [own thread, no lock, no bracket] */
 static TsiOutcome alloc_in_bank(TsiBinding* own, TsiRef target, const TsiRequest* request, TsiAllocResult* got) {
     TsiArena* a = own->arena;
     TsiBank* bank = tsi_bank_enter(own, tsi_class_row(counted_as(request)), target);
@@ -438,8 +454,9 @@ static TsiOutcome alloc_in_bank(TsiBinding* own, TsiRef target, const TsiRequest
 
 /* ---- any mode ---- */
 
-/* Decides what becomes of a request whose phase accepts no more. Returns true if it goes elsewhere: with the ring, or
- * from a phase that was only preferred. Otherwise refuses it. */
+/* Decides what becomes of a request whose phase `target` accepts no more. Returns true if it goes elsewhere: with the
+ * ring, or from a phase that was only preferred, by a change of request->ref. Otherwise refuses it, with errno, and
+ * returns false. [own thread, no lock, no bracket] */
 static bool stale_goes_on(TsiBinding* b, TsiRequest* request, TsiRef target) {
     bool follows = request->ref == TSI_REF_CURRENT || (request->ref == 0 && b->scope == 0);
     if (follows && target_of(b, request->ref) != target) return true;
@@ -453,21 +470,24 @@ static bool stale_goes_on(TsiBinding* b, TsiRequest* request, TsiRef target) {
     return false;
 }
 
-/* Refuses for want of memory, or because of a budget. Returns NULL. */
+/* Refuses an allocation for want of memory (error: ENOMEM) or because of a budget (EDQUOT): counts it and sets errno.
+ * Returns NULL. [any thread] */
 static void* refused(TsiArena* a, int error) {
     tsi_refuse_count(a, error == EDQUOT ? TSI_REFUSED_BUDGET : TSI_REFUSED_MEMORY);
     tsi_error_set(error);
     return NULL;
 }
 
-/* Refuses, since the phase is another thread's alone. Returns NULL. */
+/* Refuses an allocation, since the phase is another thread's alone: reports the misuse and sets errno. Returns NULL.
+ * [any thread, no lock, no bracket] */
 static TSI_COLD void* refused_to_others(TsiArena* a) {
     tsi_refuse(a, SLAB_MISUSE_DOMAIN_ORDER, NULL);
     tsi_error_set(EBUSY);
     return NULL;
 }
 
-/* Allocates: each turn tries once, and removes what is in the way between two. [any thread, no bracket] */
+/* Allocates: each turn tries once, and removes what is in the way between two. Returns like tsi_alloc_slow.
+ * [any thread, no lock, no bracket] */
 static void* alloc_untimed(TsiArena* a, TsiRequest* request) {
     TsiSearch search = {.looked = false};
     bool lost = false;
@@ -508,6 +528,8 @@ static void* alloc_untimed(TsiArena* a, TsiRequest* request) {
     }
 }
 
+/* Allocates like alloc_untimed, as a call that a thread may make past its destructor. Returns like tsi_alloc_slow.
+ * [any thread, no lock, no bracket] */
 static void* alloc_whole(TsiArena* a, TsiRequest* request) {
     tsi_thread_late_enter();
     void* p = alloc_untimed(a, request);
@@ -515,6 +537,8 @@ static void* alloc_whole(TsiArena* a, TsiRequest* request) {
     return p;
 }
 
+/* Allocates like alloc_whole, timed if a sample is due; the locks that it waits for are sampled. Returns like
+ * tsi_alloc_slow. [own thread, no lock, no bracket] */
 static TSI_NOINLINE void* alloc_sampled(TsiBinding* b, TsiRequest* request) {
     TsiRef ref = request->ref;            /* as asked for */
     TsiLockStats* outer = tsi_lock_stats; /* a cleanup may allocate inside */
@@ -530,6 +554,8 @@ static TSI_NOINLINE void* alloc_sampled(TsiBinding* b, TsiRequest* request) {
     return p;
 }
 
+/* Allocates like alloc_whole, with samples, and records the object in the profile if that is its turn. Returns like
+ * tsi_alloc_slow. [own thread, no lock, no bracket] */
 static TSI_NOINLINE void* alloc_watched(TsiBinding* b, TsiRequest* request) {
     TsiRef ref = request->ref;       /* as in alloc_sampled */
     TsiCaller from = tsi_tls.caller; /* a cleanup may allocate inside, as in alloc_sampled */
@@ -546,6 +572,8 @@ static TSI_NOINLINE void* alloc_watched(TsiBinding* b, TsiRequest* request) {
     return p;
 }
 
+/* Notes the callers of an allocation, from the frame `from` on, with the sheet that the stand-in `block` lies on.
+ * [own thread] */
 static TSI_COLD void note_callers(TsiBinding* b, struct TsiSheets* sheets, const void* block, TsiCaller from) {
     uintptr_t frames[TSI_SHEET_FRAMES];
     tsi_sheet_note(sheets, block, frames, tsi_profile_frames(b, from, frames, TSI_SHEET_FRAMES));

@@ -19,16 +19,17 @@ typedef struct TsiRequest {
 } TsiRequest;
 
 /* Allocates by the whole slow path: gets binding, heap and in that a region, a line or a slab, after what waits for the
- * thread; removes what is in the way. Returns NULL with errno. Changes *q; request->ref is the object's incarnation
- * then. [no lock, no bracket] */
+ * thread; removes what is in the way. Returns the object, with its incarnation in request->ref and its handle in
+ * *request->handle; or NULL with errno, refused and counted. Changes *request. [any thread, no lock, no bracket] */
 void* tsi_alloc_slow(TsiArena* a, TsiRequest* request);
 
 /* Allocates what is ready in the thread's bank, in shared mode. Returns NULL if nothing is, or the bank is not free.
- * size <= TSI_LUT_MAX; `ref` as above. [own thread, no bracket] */
+ * size <= TSI_LUT_MAX; ref and handle as in TsiRequest. [own thread, no lock, no bracket] */
 void* tsi_alloc_ready(TsiBinding* own, size_t size, TsiRef ref, SlabHandle* handle);
 
-/* Takes a ready slot of the current line into *out, or returns MISSED with the bracket open. [owner, opens the
- * bracket] */
+/* Takes a ready slot of the class's line in cur, the heap's current lines, into *out. Returns DONE; HANDOVER: done,
+ * too, and the caller hands the heap over; MISSED: nothing done and the bracket open, since no slot is ready or the
+ * heap was asked for. [owner, opens the bracket] */
 TSI_INLINE TsiFast tsi_alloc_fast(TsiBinding* b, TsiHeap* h, TsiLine* const* cur, unsigned cls, void** out) {
     uint64_t live = b->live_word;
     TsiLine* l = cur[cls];
@@ -45,13 +46,13 @@ TSI_INLINE TsiFast tsi_alloc_fast(TsiBinding* b, TsiHeap* h, TsiLine* const* cur
 /* Returns the heap's current lines, by class. [owner] */
 TSI_INLINE TsiLine* const* tsi_cur_of(const TsiHeap* h) { return h->room != NULL ? h->room->cur : tsi_no_cur; }
 
-/* Returns the phase of the thread's plain allocations: its innermost scope's, or the current epoch; 0: none. [own
- * thread] */
+/* Returns the phase of the thread's plain allocations: its innermost scope's in this arena, or the current epoch; 0:
+ * none. [own thread] */
 TsiRef tsi_ambient_ref(const TsiBinding* b);
 
 /* Allocates by the short slow path after tsi_alloc_fast has missed: in that line, another, a region or a slab of the
- * heap. size <= TSI_SMALL_MAX. Returns NULL if it could not; the bracket may then be open: the caller must call
- * tsi_fast_leave. [owner, in the open bracket] */
+ * heap, with *handle unless NULL. size <= TSI_SMALL_MAX. Returns NULL if it could not; the bracket may then be open:
+ * the caller must call tsi_fast_leave. [owner, in the open bracket] */
 void* tsi_alloc_nearby(TsiBinding* b, TsiHeap* h, size_t size, SlabHandle* handle);
 
 #endif

@@ -29,18 +29,20 @@ enum {
 
 /* ---- regions of a heap: [owner, in bracket] ---- */
 
+/* Makes the region, if it was one of a single growing object, like others. [owner, in bracket] */
 static void not_solo(TsiHeap* h, TsiRegion* r) {
     if (r->solo && h->solo != 0) h->solo--; /* a trim has forgotten how many there are */
     r->solo = false;
 }
 
-/* Returns true if the region has used up its generations of handles: it issues no more. */
+/* Returns true if the region has used up its generations of handles: it issues no more. [any thread] */
 static bool is_spent(const TsiSpace* s, const TsiRegion* r) {
     return tsi_load_relaxed(&tsi_region_slab(s, r)->gen_base) >= TSI_GEN_LIMIT;
 }
 
-/* Begins the next life of an empty region, if it can; the incarnation's totals get the sums of the last. Takes the
- * stripe. */
+/* Begins the next life of an empty region; the incarnation's totals get the sums of the last. Takes the stripe. Returns
+ * false if the region is not empty, its generations of handles are used up, or a freer sleeps in it: then the heap
+ * bumps there no more. [owner, in bracket] */
 static bool begin_again(TsiBinding* b, TsiHeap* h, uint32_t slab_id) {
     TsiArena* a = b->arena;
     TsiSpace* s = &a->space;
@@ -94,8 +96,9 @@ static bool use_empty_region(TsiBinding* b, TsiHeap* h) {
     return false;
 }
 
-/* Makes a region current that others have emptied, among those that follow where the last look ended; or returns false,
- * with *stop: so large a part of the objects is free that bumping does not pay. */
+/* Makes a region current that others have emptied, among those that follow where the last look ended. Takes the stripe.
+ * Returns false if there is none, with *stop: so large a part of the objects is free that bumping does not pay.
+ * [owner, in bracket] */
 static bool use_emptied(TsiBinding* b, TsiHeap* h, bool* stop) {
     TsiSpace* s = &b->arena->space;
     uint64_t issued = 0, freed = 0;
@@ -119,7 +122,8 @@ static bool use_emptied(TsiBinding* b, TsiHeap* h, bool* stop) {
     return false;
 }
 
-/* Returns what the last phases of the heap's label have taught. */
+/* Returns a copy of what the last phases of the heap's label have taught this thread; nothing, but for APART, if none
+ * has. [own thread] */
 static TsiLearned learned_of(TsiBinding* b, TsiHeap* h) {
     uint32_t label = tsi_inc_label(tsi_heap_inc(b->arena, h));
     TsiLearned learned = b->learned[label % TSI_LEARNED];
@@ -127,22 +131,22 @@ static TsiLearned learned_of(TsiBinding* b, TsiHeap* h) {
 }
 
 /* Returns true if the classes must take over, whatever is empty; false under a limit, which their slabs may reach where
- * regions that are used again would not. */
+ * regions that are used again would not. [owner, in bracket] */
 static bool goes_over(TsiBinding* b, TsiHeap* h) {
     if (h->bumped < SETTLED_BYTES) return false;
     bool often = h->again >= AGAIN_BYTES && tsi_load_relaxed(&h->slab_bytes) <= AGAIN_MOST;
     return h->ring || ((often || learned_of(b, h).general > 0) && !tsi_is_limited(b->arena, tsi_heap_inc(b->arena, h)));
 }
 
-/* Returns how far phases of the label count as general work, above 0, once this one of `bytes` is over. A phase that
- * was short, or has bumped to its end, teaches nothing. */
+/* Returns how far phases of the label count as general work, above 0, once this one of `bytes` is over; `before`: until
+ * now. A phase that was short, or has bumped to its end, teaches nothing. [own thread] */
 static int general_after(const TsiHeap* h, int before, uint64_t bytes) {
     if (h->bumps || bytes < SETTLED_BYTES) return before;
     bool often = tsi_load_relaxed(&h->slow) >= OFTEN * (uint64_t)tsi_load_relaxed(&h->slab_count);
     return !often ? (before > 0 ? -LESSONS : before) : before < 1 ? before + 1 : before;
 }
 
-/* Returns the first rank of a phase that objects are likely to outlive. */
+/* Returns the first rank of a phase that objects are likely to outlive. [any thread] */
 static unsigned small_rank(TsiBinding* b) {
     return tsi_parts_allowed(&b->arena->space) ? TSI_RANK_PART : TSI_RANK_PAGE;
 }
@@ -179,8 +183,9 @@ void tsi_bump_outlived(TsiBinding* b, uint32_t label) {
     learned->rank = (uint8_t)(small_rank(b) + 1);
 }
 
-/* Returns the rank for a phase that takes its first region now. Where no phase of its label has ended, the one that
- * began before it tells by its needs so far: a thread may have many open before it ends one. */
+/* Returns the rank for a phase that takes its first region now, and notes that it has begun. Where no phase of its
+ * label has ended, the one that began before it tells by its needs so far: a thread may have many open before it ends
+ * one. [owner, in bracket] */
 static unsigned first_rank(TsiBinding* b, TsiHeap* h) {
     uint32_t label = tsi_inc_label(tsi_heap_inc(b->arena, h));
     TsiLearned* learned = &b->learned[label % TSI_LEARNED];
@@ -199,7 +204,8 @@ static unsigned first_rank(TsiBinding* b, TsiHeap* h) {
 }
 
 /* Takes two regions that fill a huge page, if the phase is known to need them: it has bumped much, or the last one of
- * its label has. The second is an empty region until the first is used up. Both go back together. */
+ * its label has. The first becomes current; the second is an empty region until that is used up. Both go back together.
+ * Returns false if it took none. [owner, in bracket] */
 static bool take_huge(TsiBinding* b, TsiHeap* h) {
     TsiSpace* s = &b->arena->space;
     uint32_t ids[2];
@@ -215,7 +221,7 @@ static bool take_huge(TsiBinding* b, TsiHeap* h) {
     return true;
 }
 
-/* Returns the rank of the region that the heap takes next. */
+/* Returns the rank of the region that the heap takes next, for an object of `bytes`. [owner, in bracket] */
 static unsigned next_rank(TsiBinding* b, TsiHeap* h, size_t bytes) {
     if (h->ring) return TSI_RANK_PAGE;
     unsigned traits = learned_of(b, h).traits;
@@ -228,8 +234,9 @@ static unsigned next_rank(TsiBinding* b, TsiHeap* h, size_t bytes) {
     return h->bumped < SMALL_PAGES || !h->ranked ? TSI_RANK_PAGE : h->rank;
 }
 
-/* Takes a region where `bytes` fit. The next one is larger, unless memory or a budget allows only a smaller one, or
- * survivors of the phase should hold little. */
+/* Takes a region where `bytes` fit and makes it current. The next one is larger, unless memory or a budget allows only
+ * a smaller one, or survivors of the phase should hold little. Returns false without memory or against a budget.
+ * [owner, in bracket] */
 static bool take_region(TsiBinding* b, TsiHeap* h, size_t bytes) {
     TsiSpace* s = &b->arena->space;
     unsigned rank = next_rank(b, h, bytes);
@@ -253,7 +260,8 @@ static bool take_region(TsiBinding* b, TsiHeap* h, size_t bytes) {
 }
 
 /* Uses an empty region again: the current one, one kept empty, or one that others have emptied. A phase that allocates
- * and frees in a small region takes a new one instead: changing regions would be most of the cost. */
+ * and frees in a small region takes a new one instead: changing regions would be most of the cost. Returns false if
+ * there is none; *stop: as in use_emptied. [owner, in bracket] */
 static bool use_again(TsiBinding* b, TsiHeap* h, size_t bytes, bool* stop) {
     TsiSpace* s = &b->arena->space;
     TsiRegion* r = tsi_load_relaxed(&h->region);
@@ -267,19 +275,19 @@ static bool use_again(TsiBinding* b, TsiHeap* h, size_t bytes, bool* stop) {
     return use_empty_region(b, h) || use_emptied(b, h, stop);
 }
 
-/* Returns true if a heap of an epoch of the ring has as many regions as it may. */
+/* Returns true if a heap of an epoch of the ring has as many regions as it may. [owner, in bracket] */
 static bool is_full(const TsiSpace* s, const TsiHeap* h) {
     return h->regions != 0 && (h->regions + 1) * s->classes->c[TSI_CLASS_REGION].slab_bytes > TSI_RING_BYTES;
 }
 
 /* Returns true if objects of the current region would have been as fast by class: no handle was issued there, and
- * nothing grew where it was. */
+ * nothing grew where it was. [owner, in bracket] */
 static bool suits_classes(const TsiHeap* h, const TsiRegion* r) {
     return tsi_load_relaxed(&r->heap_at) != 0 && tsi_load_relaxed(&h->last) == NULL;
 }
 
-/* Makes another region current. Returns false if the classes take over, or without memory: then smaller objects go on
- * in the region that was current. */
+/* Makes another region current, where `bytes` fit. Returns false if the classes take over, or without memory: then
+ * smaller objects go on in the region that was current. [owner, in bracket] */
 static bool next_region(TsiBinding* b, TsiHeap* h, size_t bytes) {
     TsiRegion* r = tsi_load_relaxed(&h->region);
     uint32_t rel = tsi_load_relaxed(&r->rel);
@@ -305,7 +313,8 @@ static bool next_region(TsiBinding* b, TsiHeap* h, size_t bytes) {
     return true;
 }
 
-/* Returns true if few objects live in the region, by counts, so that some pages are likely to have none. */
+/* Returns true if few objects live in the region, by counts, so that some pages are likely to have none.
+ * [owner, in bracket] */
 static bool is_sparse(const TsiRegion* r) {
     uint32_t gone = tsi_load_relaxed(&r->freed) + tsi_region_objects(tsi_load_relaxed(&r->word));
     uint32_t live = tsi_load_relaxed(&r->issued) - gone, pages = tsi_load_relaxed(&r->rel) / TSI_REGION_MIN;
@@ -335,7 +344,8 @@ void tsi_bump_thin(TsiBinding* b, TsiHeap* h) {
 
 /* ---- objects: [owner, in bracket] unless stated ---- */
 
-/* Takes the next bytes at an alignment, or returns NULL. */
+/* Takes the region's next `bytes` at an alignment; a gap before them is a start that is freed at once. Returns their
+ * address, or NULL if they do not fit. [owner, in bracket] */
 static void* take_aligned(TsiRegion* r, uint32_t bytes, size_t align) {
     uint32_t rel = tsi_load_relaxed(&r->rel), start = (uint32_t)tsi_align_up(rel, align);
     if (r == &tsi_no_region || start + bytes > tsi_region_room(r)) return NULL;
@@ -351,7 +361,8 @@ static void* take_aligned(TsiRegion* r, uint32_t bytes, size_t align) {
     return tsi_bump_take(r, start, bytes);
 }
 
-/* Takes bytes likewise, at the profile's mark or the end of the region. */
+/* Takes bytes like take_aligned, at the profile's mark or the end of the region, and lets the profile count them.
+ * Returns like that. [owner, in bracket] */
 static TSI_COLD void* take_marked(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32_t bytes, size_t align) {
     bool first = tsi_load_relaxed(&r->rel) == 0; /* of a heap that has waited for the phase */
     void* p = take_aligned(r, bytes, align);
@@ -359,7 +370,8 @@ static TSI_COLD void* take_marked(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint3
     return p;
 }
 
-/* Begins an empty region of at least `bytes` again and returns it, or NULL. */
+/* Begins an empty region of at least `bytes` again, and takes it off the heap's list. Returns it, or NULL if the first
+ * LOOK have none. [owner, in bracket] */
 static TsiRegion* empty_region_of(TsiBinding* b, TsiHeap* h, size_t bytes) {
     TsiSpace* s = &b->arena->space;
     uint32_t* at = &h->empty_regions;
@@ -378,7 +390,8 @@ static TsiRegion* empty_region_of(TsiBinding* b, TsiHeap* h, size_t bytes) {
 }
 
 /* Gives a large object that grows a region alone, which does not become current. So it stays the last object there,
- * whatever else is bumped, even where the heap allocates by size class by now. */
+ * whatever else is bumped, even where the heap allocates by size class by now. Returns the object, or NULL if the heap
+ * gives none or has enough of such regions, or without memory. [owner, in bracket] */
 static void* alloc_solo(TsiBinding* b, TsiHeap* h, size_t size) {
     TsiSpace* s = &b->arena->space;
     size_t want = size + size / 4;

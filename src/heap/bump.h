@@ -40,14 +40,15 @@
 
 /* ---- the region in which a heap bumps ---- */
 
-/* Makes the heap bump in r; tsi_no_region: in none. b as in tsi_bump_drop. [owner, or heap seized] */
+/* Makes the heap bump in r; tsi_no_region: in none. b: the owner, or NULL if that is not the caller.
+ * [owner, or heap seized] */
 TSI_INLINE void tsi_heap_set_region(TsiBinding* b, TsiHeap* h, TsiRegion* r) {
     tsi_store_relaxed(&h->region, r);
     tsi_store_relaxed(&h->last, NULL);
     if (b != NULL && b->heap == h) b->region = r != &tsi_no_region ? r : NULL;
 }
-/* Makes the heap bump in no region, until it takes one. b: the owner, or NULL if that is not the caller. [owner, or
- * heap seized] */
+/* Makes the heap bump in no region, until it takes one, and forgets its empty regions. b: the owner, or NULL if that is
+ * not the caller. [owner, or heap seized] */
 void tsi_bump_drop(TsiBinding* b, TsiHeap* h);
 
 enum {
@@ -63,15 +64,16 @@ TSI_INLINE uint64_t tsi_busy_region(const TsiRegion* r) { return (uint64_t)(uint
 
 /* ---- below: [owner]; functions that return a TsiFast open the bracket, others need it, unless stated ---- */
 
-/* Returns how many bytes of a region an object of `size` takes. size <= TSI_BUMP_MAX. [any thread] */
+/* Returns the bytes of a region that an object of `size` takes. size <= TSI_BUMP_MAX. [any thread] */
 TSI_INLINE uint32_t tsi_bump_bytes(size_t size) { return ((uint32_t)size + TSI_GRANULE - 1) & ~(TSI_GRANULE - 1u); }
 /* Sets *rel to where the region's next object would begin. Returns true if `bytes` fit there. Both hold as long as the
- * heap is the thread's and the thread does nothing else in it. [in or out of the bracket] */
+ * heap is the thread's and the thread does nothing else in it. [owner, in or out of the bracket] */
 TSI_INLINE bool tsi_bump_fits(const TsiRegion* r, uint32_t bytes, uint32_t* rel) {
     *rel = tsi_load_relaxed(&r->rel);
     return tsi_half_reaches(&r->lim, *rel + bytes);
 }
-/* Takes the region's next `bytes`, which begin at `rel` and fit, and returns their address. */
+/* Takes the region's next `bytes`, which begin at `rel` and fit: marks their start, and counts them. Returns their
+ * address. [owner, in bracket] */
 TSI_INLINE void* tsi_bump_take(TsiRegion* r, uint32_t rel, uint32_t bytes) {
     tsi_store_relaxed(&tsi_load_relaxed(&r->map)[rel >> TSI_GRANULE_SHIFT], r->gen);
     tsi_store_release(&r->rel, rel + bytes); /* pairs with used_granules in region.c */
@@ -79,7 +81,8 @@ TSI_INLINE void* tsi_bump_take(TsiRegion* r, uint32_t rel, uint32_t bytes) {
     return tsi_load_relaxed(&r->base) + rel;
 }
 
-/* Allocates `bytes`, which fit at `rel`, in *out. Returns MISSED with the bracket open, as tsi_alloc_fast does. */
+/* Allocates `bytes`, which fit at `rel` in r, h's current region, in *out. Returns DONE; HANDOVER: done, too, and the
+ * caller hands h over; MISSED: nothing done, and the bracket open, since h was asked for. [owner, opens the bracket] */
 TSI_INLINE TsiFast tsi_bump_fast(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32_t rel, uint32_t bytes, void** out) {
     uint64_t live = b->live_word;
     tsi_bracket_name(b, tsi_busy_region(r));
@@ -89,18 +92,21 @@ TSI_INLINE TsiFast tsi_bump_fast(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32
     return TSI_LIKELY(tsi_word_is(&h->word, live)) ? TSI_FAST_DONE : TSI_FAST_HANDOVER;
 }
 
+enum { TSI_SIZED_MAX = 17 << TSI_GRANULE_SHIFT }; /* largest size that tsi_bump_holds takes */
 /* Returns true if the object at byte `at` of its region, which starts at *byte of the map, has at least `size` bytes;
- * size <= TSI_SIZED_MAX. tsi_bump_holds_any takes any size. */
-enum { TSI_SIZED_MAX = 17 << TSI_GRANULE_SHIFT };
+ * 1 <= size <= TSI_SIZED_MAX. gen: the region's life. [owner, in bracket] */
 TSI_INLINE bool tsi_bump_holds(const TsiRegion* r, const _Atomic uint8_t* byte, uint64_t at, size_t size, uint8_t gen) {
     return at + size <= tsi_load_relaxed(&r->rel) &&
            tsi_starts_none(byte + 1, (unsigned)(size - 1) >> TSI_GRANULE_SHIFT, gen);
 }
+/* Returns true if the object at byte `at` of its region has at least `size` bytes, whatever the size. gen: the region's
+ * life. [owner, in bracket] */
 bool tsi_bump_holds_any(const TsiRegion* r, uint64_t at, size_t size, uint8_t gen);
 /* Frees an object in a region; `entry` is the one that tsi_free_fast has read, and heap_at is read as there. Returns
  * MISSED if nothing was done, with the bracket open; with `sized` also if the object has fewer than `least` bytes or
- * least > TSI_SIZED_MAX. Returns HANDOVER or REGION_EMPTY, with the heap in *out, if the object is freed and the
- * bracket closed; REGION_EMPTY: its region *of, which is not the current one, looks empty. */
+ * least > TSI_SIZED_MAX. Otherwise the object is freed and the bracket closed, with the heap in *out and its region in
+ * *of: DONE; HANDOVER, where the caller hands the heap over; REGION_EMPTY, if the region, which is not the current one,
+ * looks empty. [own thread, opens the bracket] */
 TSI_INLINE TsiFast tsi_bump_free(TsiBinding* b, const void* p, uint32_t entry, bool sized, size_t least, TsiHeap** out,
                                  TsiRegion** of) {
     uint64_t live = b->live_word;
@@ -128,7 +134,7 @@ TSI_INLINE TsiFast tsi_bump_free(TsiBinding* b, const void* p, uint32_t entry, b
 }
 
 /* Makes the last object of region r, from `start` to `rel`, `size` bytes long, up to *end. Returns false, changing
- * nothing, if it does not live, there is no room, or it would shrink to less than half. */
+ * nothing, if it does not live, there is no room, or it would shrink to less than half. [owner, in bracket] */
 TSI_INLINE bool tsi_bump_extend(TsiRegion* r, uint32_t start, uint32_t rel, size_t size, uint32_t* end) {
     const _Atomic uint8_t* byte = &tsi_load_relaxed(&r->map)[start >> TSI_GRANULE_SHIFT];
     if (TSI_UNLIKELY(tsi_load_relaxed(byte) != r->gen)) return false;
@@ -139,8 +145,9 @@ TSI_INLINE bool tsi_bump_extend(TsiRegion* r, uint32_t start, uint32_t rel, size
     tsi_region_grow(r, rel, *end = to);
     return true;
 }
-/* Grows, in place, the object that has grown last in the ambient heap h, to `size` bytes. 1 <= size <= TSI_SMALL_MAX.
- * Returns DONE; HANDOVER: done, and the caller hands over; MISSED: nothing done, the bracket is open. */
+/* Grows, in place, the object p, if it has grown last in the ambient heap h, to `size` bytes. 1 <= size <=
+ * TSI_SMALL_MAX. Returns DONE; HANDOVER: done, and the caller hands over; MISSED: nothing done, the bracket is open.
+ * [own thread, opens the bracket] */
 TSI_INLINE TsiFast tsi_bump_grow_last(TsiBinding* b, TsiHeap* h, const void* p, size_t size) {
     uint64_t live = b->live_word;
     TsiRegion* r = tsi_load_relaxed(&h->region);
@@ -155,7 +162,7 @@ TSI_INLINE TsiFast tsi_bump_grow_last(TsiBinding* b, TsiHeap* h, const void* p, 
     return TSI_LIKELY(tsi_word_is(&h->word, live)) ? TSI_FAST_DONE : TSI_FAST_HANDOVER;
 }
 /* Grows like tsi_bump_grow_last, but in any heap *out of the thread's, and also an object that has a region alone.
- * Returns NOT_FOUND if no bracket was entered. */
+ * Returns NOT_FOUND if no bracket was entered. [own thread, opens the bracket] */
 TSI_INLINE TsiFast tsi_bump_grow_fast(TsiBinding* b, const void* p, size_t size, TsiHeap** out) {
     uint64_t off = (uint64_t)((uintptr_t)p - (uintptr_t)b->base), live = b->live_word;
     if (TSI_UNLIKELY(off >= b->covered || size - 1 >= TSI_SMALL_MAX)) return TSI_FAST_NOT_FOUND;
@@ -179,8 +186,8 @@ TSI_INLINE TsiFast tsi_bump_grow_fast(TsiBinding* b, const void* p, size_t size,
     return TSI_LIKELY(tsi_word_is(&h->word, live)) ? TSI_FAST_DONE : TSI_FAST_HANDOVER;
 }
 
-/* Allocates like tsi_bump_fast, with *handle. Returns MISSED also if the region has issued none in this life, or can
- * issue no more. */
+/* Allocates like tsi_bump_fast, with *handle. Returns MISSED also if the region has issued no handle in this life, or
+ * can issue no more. [owner, opens the bracket] */
 TSI_INLINE TsiFast tsi_bump_handle_fast(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32_t rel, uint32_t bytes,
                                         void** out, SlabHandle* handle) {
     uint64_t live = b->live_word;
@@ -206,8 +213,7 @@ TSI_INLINE bool tsi_handle_is_bumped(const TsiBinding* b, SlabHandle handle) {
     if (TSI_UNLIKELY((uint64_t)chunk << TSI_CHUNK_SHIFT >= b->covered)) return false;
     return (tsi_load_relaxed(&b->keys[chunk]) & TSI_KEY_REGION) != 0;
 }
-/*
- * Frees an object in a region by its handle. Like tsi_bump_free, but a compare-exchange decides among racing frees, and
+/* Frees an object in a region by its handle. Like tsi_bump_free, but a compare-exchange decides among racing frees, and
  * the slab's tag says whose the region is, since handles clear heap_at.
  *
  * The argument is that of tsi_free_fast: a slab that leaves heap h gets another tag before h's word leaves SEIZED or
@@ -215,8 +221,9 @@ TSI_INLINE bool tsi_handle_is_bumped(const TsiBinding* b, SlabHandle handle) {
  * call. Its generation and its life stand still then: this thread alone renews them. The generation is compared first,
  * since the byte of a renewed life may be the start of another object.
  *
- * A region that it empties is found when the heap looks for its next. Returns IS_REGION if the region is in no heap of
- * the thread's; NOT_FOUND if it may be no region at all. Both enter no bracket.
+ * A region that it empties is found when the heap looks for its next. Returns DONE, HANDOVER and MISSED like
+ * tsi_bump_free; IS_REGION if the region is in no heap of the thread's; NOT_FOUND if it may be no region at all. The
+ * last two enter no bracket. [own thread, opens the bracket]
  */
 TSI_INLINE TsiFast tsi_bump_handle_free(TsiBinding* b, SlabHandle handle, TsiHeap** out) {
     uint64_t live = b->live_word;
@@ -252,14 +259,16 @@ TSI_INLINE TsiFast tsi_bump_handle_free(TsiBinding* b, SlabHandle handle, TsiHea
     return TSI_LIKELY(tsi_word_is(&h->word, live)) ? TSI_FAST_DONE : TSI_FAST_HANDOVER;
 }
 
-/* Allocates in the current region, or another where that is used up. Returns NULL if the heap does not bump, the object
- * is too large or there is no memory. `align` may be TSI_ALIGN_GROWS. `named`: the region must have generations of
- * handles left. */
+/* Allocates in the current region, or another where that is used up. Returns the object, or NULL if the heap does not
+ * bump, the object is too large or there is no memory. `align` may be TSI_ALIGN_GROWS. `named`: the region must have
+ * generations of handles left. [owner, in bracket of the whole heap] */
 void* tsi_bump_alloc(TsiBinding* b, TsiHeap* h, size_t size, size_t align, bool named);
 /* Gives back, as a class takes a slab, pages without an object of the next region with few objects that the classes
- * have taken over from. Looks at O(1) regions; at all again once the heap has grown by a quarter. */
+ * have taken over from. Looks at O(1) regions; at all again once the heap has grown by a quarter.
+ * [owner, in bracket] */
 void tsi_bump_thin(TsiBinding* b, TsiHeap* h);
-/* Keeps an empty region that tsi_bump_free has reported (TSI_FAST_REGION_EMPTY). Returns true. [no bracket] */
+/* Keeps an empty region that tsi_bump_free has reported (TSI_FAST_REGION_EMPTY) for the heap to use again. Returns
+ * true. [own thread, no lock, no bracket] */
 bool tsi_bump_keep_empty(TsiBinding* b, TsiHeap* h, TsiRegion* r);
 /* Returns the rank of the region that a phase of this label begins with on this thread. [own thread] */
 TSI_INLINE unsigned tsi_bump_first_rank(const TsiBinding* b, uint32_t label) {
@@ -269,26 +278,27 @@ TSI_INLINE unsigned tsi_bump_first_rank(const TsiBinding* b, uint32_t label) {
 /* Learns from heap h how the thread's next phase of this label begins. [own thread] */
 void tsi_bump_learn(TsiBinding* b, const TsiHeap* h, uint32_t label);
 /* Returns true if the phase has needed more so far than the thread knows of its label: a thread that begins phases and
- * hands them on learns while it has them. A phase that ends on the thread teaches in any case. */
+ * hands them on learns while it has them. A phase that ends on the thread teaches in any case. [owner, in bracket] */
 TSI_INLINE bool tsi_bump_teaches(const TsiBinding* b, const TsiHeap* h, uint32_t label) {
     const TsiLearned* learned = &b->learned[label % TSI_LEARNED];
     bool known = learned->label == label && learned->rank != 0;
     return h->ranked && (!known || (h->bumped != 0 && h->rank > learned->rank));
 }
-/* Notes, after tsi_bump_learn, that objects outlive phases of the label: the next ones take small regions. [own
- * thread] */
+/* Notes, after tsi_bump_learn, that objects outlive phases of the label: the next ones take small regions.
+ * [own thread] */
 void tsi_bump_outlived(TsiBinding* b, uint32_t label);
 /* Grows an object that tsi_bump_grow_fast has missed, normally because it has not grown before or is large enough.
  * Returns like that, but never NOT_FOUND. [in the open bracket] */
 TsiFast tsi_bump_grow_missed(TsiBinding* b, const void* p, size_t size, TsiHeap** out);
 /* Makes the last object of one of the thread's regions larger where it is. Returns false, changing nothing, if it is
- * not the last or there is no room. Sets b->profile_hit if the growth must be recorded. [no bracket] */
+ * not the last, the region is not the thread's, or there is no room. Sets b->profile_hit if the growth must be
+ * recorded. [own thread, no lock, no bracket] */
 bool tsi_bump_grow(TsiBinding* b, const TsiPlace* at, size_t size);
 
 /* ---- frees of others ---- */
 
-/* Enters the region's present life as a freer; *gen is its generation. Returns false if the life has ended. [any
- * thread] */
+/* Enters the region's present life as a freer; *gen is its generation. Returns false if the life has ended.
+ * [any thread] */
 TSI_INLINE bool tsi_bump_enter(TsiRegion* r, unsigned* gen) {
     uint64_t word = tsi_load_acquire(&r->word); /* pairs with tsi_region_open */
     do {
@@ -299,8 +309,8 @@ TSI_INLINE bool tsi_bump_enter(TsiRegion* r, unsigned* gen) {
     return true;
 }
 
-/* Leaves the life entered and adds `counted` to its word. Returns false, uncounted, if the life has ended. [any
- * thread] */
+/* Leaves the life entered and adds `counted` to its word. Returns false, uncounted, if the life has ended.
+ * [any thread] */
 TSI_INLINE bool tsi_bump_leave(TsiRegion* r, unsigned gen, uint64_t counted) {
     uint64_t word = tsi_load_relaxed(&r->word);
     do {
@@ -314,8 +324,9 @@ TSI_INLINE bool tsi_bump_leave(TsiRegion* r, unsigned gen, uint64_t counted) {
     return true;
 }
 
-/* Frees like tsi_bump_free_shared; `was`: the slab's tag before. While a freer is inside, the region's place and map
- * stay (R2), so they are read there. [any thread] */
+/* Frees an object of a region by compare-exchange, like tsi_bump_free_shared, at address p of the slab whose tag was
+ * `was` before. Returns TSI_FREE_OK, or the SlabMisuse as which it is refused. *tag: the slab's tag afterwards. While a
+ * freer is inside, the region's place and map stay (R2), so they are read there. [any thread] */
 TSI_INLINE int tsi_bump_free_in_life(TsiSlab* slab, TsiRegion* r, const void* p, uint64_t was, uint32_t generation,
                                      uint64_t* tag) {
     unsigned gen;

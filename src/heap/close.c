@@ -27,6 +27,7 @@
 
 /* ---- ends: [no lock, no bracket] unless stated ---- */
 
+/* Adds what lives in the incarnation's orphans to *live. [stripe held] */
 static void sum_orphans_locked(TsiArena* a, TsiInc* inc, TsiTotals* live) {
     TSI_HOLDS(tsi_inc_lock(inc));
     for (uint32_t at = inc->orphans; at != 0; at = tsi_slab(&a->space, at - 1)->next) {
@@ -38,7 +39,7 @@ static void sum_orphans_locked(TsiArena* a, TsiInc* inc, TsiTotals* live) {
 }
 
 /* Adds what has escaped to the label, and with escape_stacks to the stacks that made it. live: what the label counts,
- * without objects in deferred slabs, which the profile has. */
+ * without objects in deferred slabs, which the profile has. [stripe held] */
 static void post_escapes_locked(TsiSweep* sweep, TsiTotals live) {
     TSI_HOLDS(tsi_inc_lock(sweep->inc));
     if (live.objects != 0) tsi_post_escapes(sweep->arena, sweep->inc, live);
@@ -46,7 +47,8 @@ static void post_escapes_locked(TsiSweep* sweep, TsiTotals live) {
         tsi_profile_escaped(sweep->arena, tsi_ref(tsi_inc_era(sweep->inc), sweep->inc->index));
 }
 
-/* Sets `state`, sweeps and fills the receipt. now_ns: 0 where no clock was read. [stripe held, and given] */
+/* Sets `state`, sweeps and fills the receipt, and gives back what the sweep has taken. now_ns: 0 where no clock was
+ * read. Gives the stripe and the sweep's banks. [stripe held, and given] */
 static void end_swept(TsiSweep* sweep, unsigned state, EpochReceipt* out, uint64_t now_ns) {
     TsiInc* inc = sweep->inc;
     unsigned was = tsi_inc_state(inc);
@@ -74,7 +76,7 @@ static void end_swept(TsiSweep* sweep, unsigned state, EpochReceipt* out, uint64
     tsi_sweep_finish(sweep);
 }
 
-/* Adds the close's time to its classes, by the slabs that it looked at. */
+/* Adds the close's time, `ns`, to its classes, by the slabs that it looked at. [own thread] */
 static void count_close(TsiSweep* sweep, const TsiCloseTally* tally, uint64_t ns) {
     uint64_t all = 0;
     for (unsigned cls = 1; cls < TSI_CLASSES; cls++) all += tally->c[cls].scanned;
@@ -85,7 +87,7 @@ static void count_close(TsiSweep* sweep, const TsiCloseTally* tally, uint64_t ns
     }
 }
 
-/* Logs an end, but not an ordinary one of a domain: those come too often. */
+/* Logs an end, but not an ordinary one of a domain: those come too often. [own thread, no lock] */
 static void log_end(TsiSweep* sweep, const EpochReceipt* receipt) {
     if (receipt->rss_before == 0 && sweep->escaped.objects == 0) return;
     TsiCloseRow row = {tsi_os.now_ns(),          receipt->epoch_id,
@@ -101,7 +103,8 @@ static void log_end(TsiSweep* sweep, const EpochReceipt* receipt) {
     tsi_closelog_end(&sweep->arena->closed_log, &row);
 }
 
-/* Logs what a measured end, begun at start_ns, has given back. */
+/* Logs what a measured end, begun at start_ns, has given back, and sets the resident bytes in the receipt and the
+ * incarnation. [own thread, no lock] */
 static void log_measured(TsiSweep* sweep, EpochReceipt* receipt, uint64_t rss_before, uint64_t start_ns) {
     TsiInc* inc = sweep->inc;
     uint64_t rss_after = tsi_os.rss_bytes();
@@ -159,7 +162,7 @@ bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, TsiEnding how, 
 }
 
 /* Returns true if the record is as tsi_inc_open makes it. Changes of fields not tested here take the stripe and are
- * counted. */
+ * counted. [stripe held] */
 static bool is_clean_locked(TsiInc* inc) {
     TSI_HOLDS(tsi_inc_lock(inc));
     return (inc->lock_fast | inc->lock_contended | tsi_load_relaxed(&inc->user_refs) | tsi_inc_peak(inc) |
@@ -205,7 +208,8 @@ static bool end_straight(TsiBinding* b, TsiRef ref, EpochReceipt* out) {
     return true;
 }
 
-/* Tries end_straight, in shared mode as the thread's bank if that is free. */
+/* Tries end_straight, in shared mode as the thread's bank if that is free. Returns true if the phase was ended so.
+ * [own thread, no lock, no bracket] */
 static bool end_alone(TsiBinding* b, TsiRef ref, EpochReceipt* out) {
     TsiBank* bank;
     if (TSI_LIKELY(!b->arena->none_at_hand)) return end_straight(b, ref, out);
@@ -237,7 +241,7 @@ bool tsi_inc_end_common(TsiArena* a, TsiBinding* b, TsiRef ref, EpochCloseMode m
 
 /* ---- advance ---- */
 
-/* Asks owners to let go when they next come by. */
+/* Asks owners of the incarnation's heaps to let go when they next come by: LIVE becomes RETIRE. [stripe held] */
 static void ask_locked(TsiArena* a, TsiInc* inc) {
     TSI_HOLDS(tsi_inc_lock(inc));
     for (uint32_t at = inc->heaps; at != 0; at = tsi_heap(a, at - 1)->inc_next) {
@@ -248,7 +252,8 @@ static void ask_locked(TsiArena* a, TsiInc* inc) {
     }
 }
 
-/* Moves a passed incarnation to `state` and asks its owners. */
+/* Moves an incarnation that the ring has passed to `state`, counts its end, and asks its owners to let go.
+ * [stripe held] */
 static void retire_locked(TsiArena* a, TsiInc* inc, unsigned state) {
     TSI_HOLDS(tsi_inc_lock(inc));
     uint64_t now_ns = tsi_inc_peak(inc) != 0 ? tsi_os.now_ns() : 0;

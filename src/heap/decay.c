@@ -19,7 +19,8 @@ enum {
 #define NS_PER_MS 1000000ull
 #define LOOKING UINT64_MAX /* in place of the time of the next look */
 
-/* Notes which threads have counted since the last look. The others do not mind whose their heaps are. */
+/* Notes which threads have made no call that counts since the last look: a look may take empty slabs of their heaps.
+ * [any thread] */
 static void note_idle(TsiArena* a) {
     for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
         TsiBinding* other = tsi_table_at(&a->bindings, n);
@@ -31,7 +32,7 @@ static void note_idle(TsiArena* a) {
 }
 
 /* Returns true if a look trims the phase. Phases of the ring begin small and never end; small ones of domains end soon,
- * and their threads have heaps ready that a look would take apart. */
+ * and their threads have heaps ready that a look would take apart. [any thread] */
 static bool is_worth(TsiInc* inc) {
     if (tsi_inc_era(inc) == 0 || tsi_inc_state(inc) != TSI_INC_ACTIVE || tsi_load_relaxed(&inc->heap_count) == 0)
         return false;
@@ -39,12 +40,15 @@ static bool is_worth(TsiInc* inc) {
     return ring || (tsi_load_relaxed(&inc->charge) & TSI_CHARGE_MASK) >= LEAST_BYTES;
 }
 
+/* Makes the next look due decay_ms and more_ns nanoseconds from now. [any thread] */
 static void set_due(TsiArena* a, uint64_t more_ns) {
     tsi_store_relaxed(&a->decay_due_ns, tsi_os.coarse_ns() + a->options.decay_ms * NS_PER_MS + more_ns);
 }
 
 void tsi_decay_begin(TsiArena* a) { set_due(a, 0); }
 
+/* Trims each phase that is worth it, and gives back pages that nobody has touched since the last look. b: the thread's
+ * binding, or NULL. [any thread, no lock, no bracket] */
 static void look(TsiArena* a, TsiBinding* b) {
     note_idle(a);
     if (b != NULL) tsi_put_off_no_more(b);

@@ -24,14 +24,15 @@
 
 #include "state/arena.h"
 
-/* Returns true if there are looks: decay_ms is set, and pages go back at all. */
+/* Returns true if there are looks: decay_ms is set, and pages go back at all. [any thread] */
 TSI_INLINE bool tsi_decay_is_on(const TsiArena* a) {
     return a->options.decay_ms != 0 && tsi_space_gives_back(&a->space);
 }
-/* Makes the first look due decay_ms from now; in a fork child, too, where a look may have been under way. */
+/* Makes the first look due decay_ms from now; in a fork child, too, where a look may have been under way.
+ * [any thread] */
 void tsi_decay_begin(TsiArena* a);
-/* Asks for the time, as the thread has counted down to 0, and looks if that is due. [own thread, no bracket, no
- * lock] */
+/* Asks for the time, as the thread has counted down to 0, and looks if that is due.
+ * [own thread, no bracket, no lock] */
 void tsi_decay_now(TsiBinding* b);
 /* Counts a call, or some of the thread's slow paths. [own thread, no bracket, no lock] */
 TSI_INLINE void tsi_decay_step(TsiBinding* b) {

@@ -19,10 +19,11 @@ typedef enum TsiFast {
     TSI_FAST_IS_REGION     /* nothing was entered; it is a region's, see bump.h */
 } TsiFast;
 
-/* Hands over h after a successful allocation. Returns p. [own thread, no bracket] */
+/* Hands over h, which was asked for, after an allocation in it has succeeded. Returns p, the object.
+ * [own thread, no lock, no bracket] */
 TSI_COLD void* tsi_alloc_left(TsiBinding* b, TsiHeap* h, void* p);
-/* Leaves the bracket of a fast path that has missed in h, whatever it names, and hands over. [own thread, in the open
- * bracket] */
+/* Leaves the bracket of a fast path that has missed in h, whatever it names, and hands over what was asked for.
+ * [own thread, in the open bracket] */
 void tsi_fast_leave(TsiBinding* b, TsiHeap* h);
 
 #endif

@@ -23,12 +23,14 @@
 
 enum { BATCH = 256 };
 
+/* Counts bytes of a slab of the class that go to the system, for the close log and the incarnation. [own thread] */
 static void count_bytes(TsiSweep* sweep, unsigned cls, size_t bytes) {
     tsi_sweep_purged(sweep, cls, bytes);
     sweep->purged += bytes;
 }
 
-/* Counts a slab whose pages are about to go to the system; a page that it shares is counted when it goes. */
+/* Counts a slab whose pages are about to go to the system; a page that it shares is counted when it goes.
+ * [own thread] */
 static void count_gone(TsiSweep* sweep, uint32_t slab_id) {
     TsiSpace* s = &sweep->arena->space;
     unsigned cls = tsi_class_of_slab(s, slab_id);
@@ -37,7 +39,8 @@ static void count_gone(TsiSweep* sweep, uint32_t slab_id) {
     count_bytes(sweep, cls, s->classes->c[cls].slab_bytes);
 }
 
-/* Gives slabs to the stock as far as the budget allows, the others to the system. */
+/* Gives the n slabs to the stock as far as the budget allows, the others to the system. Changes the order of the ids.
+ * [holder of the slabs, no lock] */
 static void give_slabs(TsiSweep* sweep, uint32_t* ids, unsigned n) {
     TsiSpace* s = &sweep->arena->space;
     if (sweep->lends) {
@@ -56,8 +59,8 @@ static void give_slabs(TsiSweep* sweep, uint32_t* ids, unsigned n) {
     if (kept != 0) tsi_space_keep(s, ids, kept);
 }
 
-/* Gives halves of huge pages back; they are never kept. A half that goes without the other breaks its page, and the
- * system must not join it again. */
+/* Gives n halves of huge pages back to the system; they are never kept. A half that goes without the other breaks its
+ * page, and the system must not join it again. Sorts the ids. [holder of the slabs, no lock] */
 static void give_huge(TsiSweep* sweep, uint32_t* ids, unsigned n) {
     TsiSpace* s = &sweep->arena->space;
     tsi_sort_ids(ids, n);
@@ -71,7 +74,8 @@ static void give_huge(TsiSweep* sweep, uint32_t* ids, unsigned n) {
     (void)tsi_space_purge(s, ids, n);
 }
 
-/* Gives back the first n slabs of ids, and halves of huge pages from `halves` to the end. */
+/* Gives back the first n slabs of ids, and halves of huge pages from `halves` to the end of the batch.
+ * [holder of the slabs, no lock] */
 static void give_all(TsiSweep* sweep, uint32_t* ids, unsigned n, unsigned halves) {
     if (n != 0) give_slabs(sweep, ids, n);
     if (halves != BATCH) give_huge(sweep, ids + halves, BATCH - halves);
@@ -79,7 +83,8 @@ static void give_all(TsiSweep* sweep, uint32_t* ids, unsigned n, unsigned halves
 
 /* ---- pages that drains have left: put_off.h ---- */
 
-/* Thins the oldest remembered phase, which may have ended since, and its record be another's. */
+/* Gives back the pages of the phase that the thread remembers longest, and forgets it. The phase may have ended since,
+ * and its record be another's: then nothing goes. [own thread, no lock, no bracket] */
 static void thin_oldest(TsiBinding* b) {
     TsiPutOff put_off = b->put_off[b->put_off_first];
     b->put_off_first = (uint8_t)((b->put_off_first + 1) % TSI_PUT_OFF_PHASES);
@@ -88,7 +93,8 @@ static void thin_oldest(TsiBinding* b) {
     tsi_inc_thin(b->arena, b, tsi_inc(&b->arena->phases, put_off.index), put_off.era, 0);
 }
 
-/* Remembers the phase of a sweep that has put pages off. [own thread, no bracket, no lock] */
+/* Remembers the phase of a sweep that has put pages off; gives back those of older ones beyond the bounds.
+ * [own thread, no lock, no bracket] */
 static void remember(TsiSweep* sweep) {
     TsiBinding* b = sweep->b;
     uint32_t bytes = sweep->put_off;
@@ -105,7 +111,8 @@ void tsi_put_off_no_more(TsiBinding* b) {
 
 /* ---- the end of a sweep ---- */
 
-/* Returns a slab that others have completed or released while its pages went. */
+/* Returns a slab, an orphan again with `tag`, that others have completed or released while its pages went.
+ * [any thread, no lock, no bracket] */
 static void look_again(TsiSweep* sweep, uint32_t slab_id, uint64_t tag) {
     TsiSpace* s = &sweep->arena->space;
     bool released = tsi_inc_state(sweep->inc) == TSI_INC_RELEASED;
@@ -243,7 +250,7 @@ void tsi_sweep_later(TsiArena* a, TsiBinding* b, TsiInc* inc) {
     if (!put) tsi_inc_unpin(a, b, inc);
 }
 
-/* Takes an incarnation off the list, with its pin; NULL if there is none. */
+/* Takes an incarnation off the list, with its pin. Returns it, or NULL if there is none. [any thread, no ring lock] */
 static TsiInc* unswept_take(TsiArena* a) {
     if (TSI_LIKELY(!tsi_load_relaxed(&a->has_unswept))) return NULL;
     tsi_lock_take(&a->phases.ring_lock);
@@ -257,7 +264,8 @@ static TsiInc* unswept_take(TsiArena* a) {
     return inc;
 }
 
-/* Sweeps one from the list, or `most` bytes of it. Returns how many membarriers that took. */
+/* Sweeps an incarnation taken from the list, or `most` bytes of it (0: all), and drops the list's pin. Returns the
+ * number of membarriers that took. [any thread, no lock, no bracket] */
 static unsigned sweep_unswept(TsiArena* a, TsiBinding* b, TsiInc* inc, uint64_t most) {
     unsigned interrupts = tsi_inc_sweep(a, b, inc, tsi_inc_era(inc), most);
     tsi_inc_unpin(a, NULL, inc); /* the list's pin; to the table, where the ring takes the next one */

@@ -56,6 +56,7 @@ void (*tsi_fork_drop_scopes)(void);
 void (*tsi_fork_drop_segment)(void);
 TsiLock tsi_segment_lock = TSI_LOCK_OF(SEGMENT);
 
+/* Calls op with each lock of the arena that comes after the stripes, in lock order. [all locks before these held] */
 static void inner_locks(TsiArena* a, void (*op)(TsiLock*)) {
     op(&a->space.lock);
     op(&a->phases.labels.lock);
@@ -73,6 +74,8 @@ static void inner_locks(TsiArena* a, void (*op)(TsiLock*)) {
 
 static bool alone; /* the process that forks has one thread; written under all locks */
 
+/* Takes every lock of the process, in lock order, and notes whether the process has one thread.
+ * [thread that forks, no lock] */
 static void prepare(void) {
     TsiArena* a;
     tsi_lock_all(true);
@@ -85,7 +88,8 @@ static void prepare(void) {
     alone = tsi_os_is_alone();
 }
 
-/* Releases all locks by `op`: give in the parent, reset in the child, where the waiters are gone. */
+/* Releases all locks by `op`: give in the parent, reset in the child, where the waiters are gone.
+ * [all locks of the process held] */
 static void release_all(void (*op)(TsiLock*)) {
     TsiArena* a;
     op(&tsi_stand_in_lock);
@@ -96,14 +100,16 @@ static void release_all(void (*op)(TsiLock*)) {
     op(&tsi_segment_lock);
 }
 
-/* Empties the heap's chain: child_slabs finds its slabs by their tags. */
+/* Empties the heap's chain: child_slabs finds its slabs by their tags. [fork child] */
 static void forget_slabs(TsiHeap* h) {
     tsi_store_relaxed(&h->slabs, 0);
     tsi_store_relaxed(&h->slab_count, 0);
     tsi_store_relaxed(&h->slab_bytes, 0);
 }
 
-/* Makes heaps of vanished threads DETACHED; a sweep that vanished between its two holds is void. */
+/* Makes heaps of vanished threads DETACHED, without a room and without slabs until child_slabs finds these; heaps of
+ * the forking thread that were asked for become RETIRE. A sweep that vanished between its two holds is void.
+ * [fork child] */
 static void child_heaps(TsiArena* a) {
     for (uint32_t n = 0; n < tsi_table_used(&a->heaps); n++) {
         TsiHeap* h = tsi_heap(a, n);
@@ -139,6 +145,8 @@ static void child_heaps(TsiArena* a) {
     }
 }
 
+/* Empties stores and inboxes, and closes the inboxes of vanished threads, whose brackets and chains of heaps are
+ * dropped. [fork child] */
 static void child_bindings(TsiArena* a) {
     for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
         TsiBinding* b = tsi_table_at(&a->bindings, n);
@@ -153,13 +161,14 @@ static void child_bindings(TsiArena* a) {
     }
 }
 
-/* Returns true if the heap is LIVE and the forking thread's. */
+/* Returns true if the heap is LIVE and the forking thread's. [fork child] */
 static bool is_kept(const TsiArena* a, TsiHeap* h) {
     uint64_t word = tsi_load_relaxed(&h->word);
     return tsi_heap_state(word) == TSI_HEAP_LIVE && tsi_binding_at(a, word)->thread == tsi_tls.thread;
 }
 
-/* Repairs the slab's lines: between two stores of a refill slots are in both words, before they are counted. */
+/* Repairs the lines of an OWNED slab, of the class cls, in heap h: between two stores of a refill slots are in both
+ * words, before they are counted; a token that was on its way is with the owner again (F2). [fork child] */
 static void child_lines(TsiArena* a, TsiHeap* h, uint32_t id, unsigned cls) {
     TsiSpace* s = &a->space;
     const TsiClass* shape = &s->classes->c[cls];
@@ -176,8 +185,8 @@ static void child_lines(TsiArena* a, TsiHeap* h, uint32_t id, unsigned cls) {
     }
 }
 
-/* Puts a slab of a heap without its thread back into the heap's chain, or, if a sweep had left it to the thread (the
- * heap is DEAD), among the orphans of its incarnation. */
+/* Puts an OWNED slab, with `tag`, of a heap without its thread back into the heap's chain, or, if a sweep had left it
+ * to the thread (the heap is DEAD), among the orphans of its incarnation. [fork child] */
 static void child_owned(TsiArena* a, uint32_t id, unsigned cls, uint64_t tag) {
     TsiSpace* s = &a->space;
     TsiHeap* h = tsi_heap(a, tsi_tag_index(tag));
@@ -194,7 +203,8 @@ static void child_owned(TsiArena* a, uint32_t id, unsigned cls, uint64_t tag) {
     }
 }
 
-/* Repairs all slabs by their tags: those claimed for return, in a vanished thread's hands or in its chains. */
+/* Repairs all slabs by their tags: those claimed for return, in a vanished thread's hands or in its chains.
+ * [fork child] */
 static void child_slabs(TsiArena* a) {
     TsiSpace* s = &a->space;
     for (uint32_t n = 1; n < tsi_table_used(&a->phases.incs); n++) tsi_unlink_claimed(a, tsi_inc(&a->phases, n));
@@ -225,7 +235,7 @@ static void child_slabs(TsiArena* a) {
     tsi_space_rebuild(s);
 }
 
-/* Charges phases and labels anew, by the tags. */
+/* Charges phases and labels anew, by the tags. [fork child] */
 static void child_charges(TsiArena* a) {
     TsiSpace* s = &a->space;
     tsi_charges_forget(a);
@@ -242,6 +252,8 @@ static void child_charges(TsiArena* a) {
     }
 }
 
+/* Sweeps incarnations that are closed or released, whose end may have been under way, and ends those whose domain no
+ * thread has any more. Runs cleanups of the program. [fork child, locks free again] */
 static void child_sweep(TsiArena* a) {
     TsiBinding* b = tsi_binding_get(a, false);
     for (uint32_t n = 1; n < tsi_table_used(&a->phases.incs); n++) {
@@ -260,7 +272,7 @@ static void child_sweep(TsiArena* a) {
     }
 }
 
-/* Repairs all that other threads had, or were in the middle of. */
+/* Repairs all that other threads had, or were in the middle of, in every allocator. [fork child, locks free again] */
 static void child_repair(void) {
     TsiArena* a;
     for (uint32_t at = 0; (a = tsi_registry_next(&at)) != NULL;) {
@@ -283,6 +295,7 @@ static void child_repair(void) {
     for (uint32_t at = 0; (a = tsi_registry_next(&at)) != NULL;) child_sweep(a);
 }
 
+/* Frees all locks and repairs what vanished threads left, unless there were none. [fork child] */
 static void in_child(void) {
     TsiArena* a;
     release_all(tsi_lock_reset);
@@ -294,6 +307,7 @@ static void in_child(void) {
     tsi_lock_all(false);
 }
 
+/* Gives all locks back. [thread that has forked, all locks of the process held] */
 static void in_parent(void) {
     release_all(tsi_lock_give);
     tsi_lock_all(false);

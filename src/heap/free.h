@@ -8,27 +8,31 @@
 #include "state/liveness.h"
 
 /* Frees the object at *at. `seq` is the slab incarnation it must belong to, 0 for the present one. `handled`: the
- * caller has won the slot's count. Returns TSI_FREE_OK or a SlabMisuse. b may be NULL. [no lock, no bracket] */
+ * caller has won the slot's count. Returns TSI_FREE_OK or the SlabMisuse as which it is refused, which the caller
+ * reports. b may be NULL. [any thread, no lock, no bracket] */
 int tsi_free_place(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_t seq, bool handled);
-/* Frees likewise in a region. `generation` is the handle's, or UINT32_MAX for a pointer. [no lock, no bracket] */
+/* Frees the object at *at in a region, by another thread's way: `seq` is the slab incarnation it must belong to,
+ * `generation` the handle's, or UINT32_MAX for a pointer. Returns TSI_FREE_OK or the SlabMisuse as which it is refused.
+ * b may be NULL. [any thread, no lock, no bracket] */
 int tsi_free_in_region(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_t seq, uint32_t generation);
-/* Frees a pointer into a region that tsi_bump_free missed. Returns false if refused. [own thread, in the open
- * bracket] */
+/* Frees a pointer into a region that tsi_bump_free missed. Returns true if it is freed, false if refused, which is
+ * counted and told. [own thread, in the open bracket] */
 bool tsi_free_bumped(TsiBinding* b, void* p);
-/* Frees a pointer whose object must have `least` usable bytes. Returns false if refused, which is counted and told. [no
- * lock, no bracket] */
+/* Frees a pointer whose object must have `least` usable bytes; 0: any. Returns true if it is freed, false if refused,
+ * which is counted and told. [any thread, no lock, no bracket] */
 bool tsi_free_pointer(TsiArena* a, void* p, size_t least);
 /* Returns the misuse as which a free is refused whose object tsi_space_locate did not find: `r` is its answer, *at the
  * place. [any thread] */
 SlabMisuse tsi_misuse_of(const TsiArena* a, TsiPlaceResult r, const TsiPlace* at);
 /*
- * Frees a slot of an ordinary line of the owner's. Returns HANDOVER: *out is the heap; IS_REGION: p is in a region,
- * *at the entry; MISSED: the bracket is open; NOT_FOUND: p is not in the payload. [owner, opens the bracket]
+ * Frees a slot of an ordinary line of the thread's. Returns DONE; HANDOVER: done, and the caller hands over *out, the
+ * heap. Nothing is done otherwise: MISSED: the bracket is open; IS_REGION: p is in a region, *at its entry; NOT_FOUND:
+ * p is not in the payload.
  *
  * heap_at is read inside the bracket, before the heap's word. A slab that has left heap h has its heap_at cleared
  * before h's word leaves SEIZED or DEAD, and only this thread makes the word LIVE for itself again. So "heap_at names
  * h, and h is LIVE and mine" means that the slab is in h. Then it has been there since before this call, its chunk has
- * had its class as long, and the entry that led here is the chunk's: the line holds p.
+ * had its class as long, and the entry that led here is the chunk's: the line holds p. [own thread, opens the bracket]
  */
 TSI_INLINE TsiFast tsi_free_fast(TsiBinding* b, const void* p, TsiHeap** out, unsigned* at) {
     uint64_t off = (uint64_t)((uintptr_t)p - (uintptr_t)b->base);
@@ -56,14 +60,14 @@ TSI_INLINE TsiFast tsi_free_fast(TsiBinding* b, const void* p, TsiHeap** out, un
 }
 
 /* Frees a pointer that tsi_free_fast missed: the line is the thread's, and this is its first free since it was parked,
- * or it has issued handles; or the slab is another thread's, or nobody's. Returns false if refused. [own thread, in the
- * open bracket] */
+ * or it has issued handles; or the slab is another thread's, or nobody's. Returns true if it is freed, false if
+ * refused, which is counted and told. [own thread, in the open bracket] */
 bool tsi_free_missed(TsiBinding* b, void* p);
-/* Hands over h after a free in it that ended with HANDOVER. Returns true. [own thread, no bracket] */
+/* Hands over h after a free in it that ended with HANDOVER. Returns true. [own thread, no lock, no bracket] */
 bool tsi_free_left(TsiBinding* b, TsiHeap* h);
 
-/* Frees like tsi_free_pointer, for a thread without a binding, which has no heap and only frees. [no lock, no
- * bracket] */
+/* Frees a pointer for a thread without a binding, which has no heap and only frees. Returns true if it is freed, false
+ * if refused, which is counted and told. [any thread, no lock, no bracket] */
 bool tsi_free_unbound(TsiArena* a, void* p);
 
 #endif

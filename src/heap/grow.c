@@ -17,7 +17,8 @@
 #include "mem/large.h"
 #include "mem/stock.h"
 
-/* Claims a live object, so that others do not return it: its tag says PARTIAL then. */
+/* Claims a live object of the incarnation, which must be ACTIVE, so that others do not return it: its tag says PARTIAL
+ * then. Returns false if it is not one, or another thread was first. [stripe held] */
 static bool large_claim_locked(TsiArena* a, TsiInc* inc, const TsiPlace* at) {
     TSI_HOLDS(tsi_inc_lock(inc));
     uint64_t tag;
@@ -29,7 +30,8 @@ static bool large_claim_locked(TsiArena* a, TsiInc* inc, const TsiPlace* at) {
                        (tag & ~(uint64_t)TSI_SLAB_STATE) | TSI_SLAB_PARTIAL);
 }
 
-/* Grows a claimed object; returns false if there is no room. [own thread] */
+/* Grows a claimed object to `bytes`, whole pages, and charges that. Returns false, changing nothing, if there is no
+ * room or a budget forbids it. [own thread, stripe held] */
 static bool large_grow_locked(TsiBinding* b, TsiInc* inc, uint32_t slab_id, size_t bytes) {
     TSI_HOLDS(tsi_inc_lock(inc));
     TsiArena* a = b->arena;
@@ -51,7 +53,8 @@ static bool large_grow_locked(TsiBinding* b, TsiInc* inc, uint32_t slab_id, size
     return true;
 }
 
-/* Lets go of a claimed object; returns it if it was freed meanwhile. [stripe held, and given before that] */
+/* Lets go of a claimed object; returns it if it was freed meanwhile.
+ * [own thread, stripe held, and given before that] */
 static void large_let_go(TsiBinding* b, TsiInc* inc, uint32_t slab_id) {
     TsiArena* a = b->arena;
     /* before the stripe is given: a sweep that met the claim would pass the object by */

@@ -6,8 +6,8 @@
 #include "threads/registry.h"
 #include "observe/stand_in.h"
 
-/* Frees a live object in a region, the commonest case of other threads; returns false, and does nothing, if it is
- * none. */
+/* Frees the object that the handle names if it lives in a region, the commonest case of other threads. Returns false,
+ * and does nothing, if there is none. b may be NULL. [any thread, no lock, no bracket] */
 static bool free_bumped(TsiArena* a, TsiBinding* b, SlabHandle handle) {
     TsiSpace* s = &a->space;
     uint32_t place = tsi_handle_place_of(handle);
@@ -24,7 +24,8 @@ static bool free_bumped(TsiArena* a, TsiBinding* b, SlabHandle handle) {
     return tsi_free_in_region(a, b, &at, tsi_tag_seq(tag), generation) == TSI_FREE_OK;
 }
 
-/* Frees the object that a handle names: TSI_FREE_OK or a SlabMisuse. */
+/* Frees the object that a handle names. Returns TSI_FREE_OK or the SlabMisuse as which it is refused, which is not
+ * counted yet. [any thread, no lock, no bracket] */
 static int free_named(TsiArena* a, SlabHandle handle) {
     TsiBinding* b = tsi_binding_get(a, false);
     TsiPlace at;

@@ -19,11 +19,12 @@
 #include "heap/fast.h"
 #include "state/names.h"
 
-/* Frees by handle; false if refused, which is counted and told. [no lock, no bracket] */
+/* Frees an object by its handle. Returns true if it is freed, false if refused, which is counted and told.
+ * [any thread, no lock, no bracket] */
 bool tsi_free_handle(TsiArena* a, SlabHandle handle);
 
-/* Returns the handle that a slot of the owner's line has now; 0 if the line has issued none yet, or no more. [owner, in
- * bracket] */
+/* Returns the handle that a slot of the owner's line has now; 0 if the line has issued none yet, or can issue no more.
+ * [owner, in bracket] */
 TSI_INLINE SlabHandle tsi_handle_here(const TsiBinding* b, const TsiClass* shape, const TsiLine* l, unsigned slot) {
     if (TSI_UNLIKELY(!tsi_line_is_handled(l))) return 0;
     uint64_t off = (uint64_t)(l->base - b->base);
@@ -37,8 +38,8 @@ TSI_INLINE SlabHandle tsi_handle_here(const TsiBinding* b, const TsiClass* shape
     return tsi_handle_make(b->secret, place, generation);
 }
 
-/* Allocates like tsi_alloc_fast, with *handle, which stays 0 unless DONE or HANDOVER. A line that has not issued
- * handles yet is a miss. [owner, opens the bracket] */
+/* Allocates like tsi_alloc_fast, with *handle, which stays as it is unless the result is DONE or HANDOVER. Returns like
+ * that; MISSED also for a line that has not issued handles yet. [owner, opens the bracket] */
 TSI_INLINE TsiFast tsi_obj_fast(TsiBinding* b, TsiHeap* h, TsiLine* const* cur, unsigned cls, void** out,
                                 SlabHandle* handle) {
     TsiLine* l = cur[cls];
@@ -57,8 +58,9 @@ TSI_INLINE TsiFast tsi_obj_fast(TsiBinding* b, TsiHeap* h, TsiLine* const* cur, 
     return TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word) ? TSI_FAST_DONE : TSI_FAST_HANDOVER;
 }
 
-/* Frees by handle in the owner's line, like tsi_free_fast: looks at the same places in the same order. [owner, opens
- * the bracket] */
+/* Frees by handle in the owner's line, like tsi_free_fast: looks at the same places in the same order. Returns DONE;
+ * HANDOVER, with the heap in *out: done, and the caller hands it over; MISSED: nothing done, the bracket is open;
+ * NOT_FOUND: no bracket was entered. [own thread, opens the bracket] */
 TSI_INLINE TsiFast tsi_free_handle_fast(TsiBinding* b, SlabHandle handle, TsiHeap** out) {
     uint32_t place = tsi_handle_place_of(handle), id = tsi_place_line(place);
     uint32_t chunk = tsi_line_chunk(id), line = tsi_line_number(id);

@@ -68,6 +68,7 @@ void tsi_heap_rebuild_room(TsiBinding* b, TsiHeap* h) {
 
 /* ---- birth, look-up, adoption ---- */
 
+/* Puts the heap at the head of the incarnation's list. [stripe held] */
 static void heap_join_locked(TsiArena* a, TsiInc* inc, TsiHeap* h) {
     TSI_HOLDS(tsi_inc_lock(inc));
     h->inc_prev = 0;
@@ -78,7 +79,7 @@ static void heap_join_locked(TsiArena* a, TsiInc* inc, TsiHeap* h) {
 }
 
 /* Adopts an ownerless heap of the incarnation that has room for the class; with cls 0 any heap, also a lent one, which
- * has room for none. Returns NULL if there is none. */
+ * has room for none. Returns it, LIVE for b, or NULL if there is none. [own thread, stripe held] */
 static TsiHeap* adopt_locked(TsiBinding* b, TsiInc* inc, unsigned cls) {
     TSI_HOLDS(tsi_inc_lock(inc));
     for (uint32_t at = inc->heaps; at != 0 && (cls == 0 || tsi_load_relaxed(&inc->detached) != 0);) {
@@ -130,7 +131,8 @@ TsiHeap* tsi_heap_birth_locked(TsiArena* a, TsiInc* inc, TsiRef ref, uint32_t in
     return h;
 }
 
-/* Returns the binding's own heap that nothing has led to, or sets *asked to one that it was asked for. */
+/* Returns the binding's own heap that nothing has led to, LIVE or just taken back, or NULL; then sets *asked to a heap
+ * of its own that it was asked for, or NULL. [own thread, stripe held] */
 static TsiHeap* find_own_locked(TsiBinding* b, TsiInc* inc, TsiHeap** asked) {
     TSI_HOLDS(tsi_inc_lock(inc));
     *asked = NULL;

@@ -12,6 +12,8 @@
 enum { GRANULES_SHIFT = 16 };
 _Static_assert((TSI_REGION_MAX - TSI_GRANULE) >> TSI_GRANULE_SHIFT < 1 << GRANULES_SHIFT, "a region's counts fit");
 
+/* Returns where the count of an orphan's live objects stands: the link of its first line. cls: a class with lines.
+ * [stripe held] */
 static uint32_t* link_of(TsiArena* a, unsigned cls, uint32_t slab_id) {
     return &tsi_line(&a->space, tsi_first_line(&a->space.classes->c[cls], slab_id))->link;
 }
@@ -56,7 +58,8 @@ void tsi_late_post_locked(TsiArena* a, TsiInc* inc) {
     tsi_draining_set_locked(&a->phases, inc, tsi_inc_since(a, inc), drains ? inc->holding : (TsiHolding){0, 0, 0});
 }
 
-/* Returns true if the slab is an orphan, with its incarnation in *i. */
+/* Returns true if the slab is an orphan, with its incarnation in *inc. Final only under that one's stripe.
+ * [any thread] */
 static bool is_orphan(TsiArena* a, uint32_t slab_id, TsiInc** inc) {
     uint64_t tag = tsi_load_seq(&tsi_slab(&a->space, slab_id)->tag);
     unsigned state = tsi_tag_state(tag);
@@ -65,6 +68,7 @@ static bool is_orphan(TsiArena* a, uint32_t slab_id, TsiInc** inc) {
     return true;
 }
 
+/* Counts anew what lives in the slab, if it is an orphan of class cls. [any thread, no stripe] */
 static void count_slab(TsiArena* a, uint32_t slab_id, unsigned cls) {
     TsiInc *inc, *now;
     if (!is_orphan(a, slab_id, &inc)) return;

@@ -27,24 +27,28 @@ TSI_INLINE void tsi_late_mark_in(TsiArena* a, uint32_t chunk, uint32_t number) {
     /* seq_cst, after the bit in the remote word: pairs with the exchange in tsi_late_count */
     if ((tsi_load_seq(marks) & bit) == 0) (void)tsi_or_seq(marks, bit);
 }
-/* Marks likewise, by the slab's id. [any thread] */
+/* Marks a slab of no heap after a free in it, by the slab's id. [any thread] */
 TSI_INLINE void tsi_late_mark(TsiArena* a, uint32_t slab_id) {
     tsi_late_mark_in(a, tsi_slab_chunk(slab_id), tsi_slab_number(slab_id));
 }
-/* Counts anew where something was freed late. [any thread, no lock] */
+/* Counts anew what lives in orphans where something was freed late since the last count. O(chunks), and O(slabs) of
+ * those marked. [any thread, no lock] */
 void tsi_late_count(TsiArena* a);
 
-/* Adds a slab to the orphans of its incarnation with what lives in it, or takes it away. [stripe held] */
+/* Adds a slab to the figures of its incarnation's orphans with what lives in it. [stripe held] */
 void tsi_late_join_locked(TsiArena* a, TsiInc* inc, uint32_t slab_id, TsiTotals live);
+/* Takes a slab away from the figures of its incarnation's orphans, with what it was counted with. [stripe held] */
 void tsi_late_leave_locked(TsiArena* a, TsiInc* inc, uint32_t slab_id);
 /* Tells the label what the incarnation holds, once its state, label or orphans have changed. [stripe held] */
 void tsi_late_post_locked(TsiArena* a, TsiInc* inc);
-/* Does so only if the label may have to be told. [stripe held] */
+/* Tells the label what the incarnation holds, like tsi_late_post_locked, if the label may have to be told.
+ * [stripe held] */
 TSI_INLINE void tsi_late_note_locked(TsiArena* a, TsiInc* inc) {
     TSI_HOLDS(tsi_inc_lock(inc));
     if (TSI_UNLIKELY((inc->holding.objects | inc->draining.label) != 0)) tsi_late_post_locked(a, inc);
 }
-/* Returns the time since which the incarnation is open. The first one of id 0 is as old as its allocator. */
+/* Returns the time, in nanoseconds, since which the incarnation is open. The first one of id 0 is as old as its
+ * allocator. [any thread] */
 TSI_INLINE uint64_t tsi_inc_since(const TsiArena* a, TsiInc* inc) {
     uint64_t since = tsi_load_relaxed(&inc->open_since_ns);
     return since < a->born_ns ? a->born_ns : since;

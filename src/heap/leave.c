@@ -17,8 +17,8 @@
 
 void (*tsi_thread_end_scopes)(TsiThread*);
 
-/* Ends a thread's part in an arena: heaps detached, inbox closed, records and warm slabs returned. [own thread, no
- * lock] */
+/* Ends the thread's part in an arena: heaps detached, inbox closed, records and warm slabs returned. The binding is
+ * nobody's then. [own thread, no lock, no bracket] */
 static void binding_release(TsiBinding* b) {
     TsiArena* a = b->arena;
     tsi_ready_close(b); /* before the heaps that phases have */
@@ -40,7 +40,8 @@ static void binding_release(TsiBinding* b) {
     tsi_records_tidy(a);
 }
 
-/* Leaves, in one pass, the arenas that the thread has used; returns false if there was none. */
+/* Leaves, in one pass, the arenas that the thread has used. Returns false if there was none.
+ * [own thread, no lock, no bracket] */
 static bool leave_arenas(TsiThread* thread) {
     bool any = false;
     for (uint32_t i = 0; i < thread->ref_capacity; i++) {
@@ -62,8 +63,8 @@ static bool leave_arenas(TsiThread* thread) {
     return any;
 }
 
-/* Leaves every living arena the thread has used, until there is none: cleanups may use this or other arenas
- * meanwhile. */
+/* Leaves every living arena the thread has used, until there is none, and gives its record back: cleanups may use this
+ * or other arenas meanwhile. [own thread, no lock, no bracket] */
 static void thread_leave(TsiThread* thread) {
     tsi_tls.late++; /* calls of cleanups below are not the outermost */
     do {
@@ -73,6 +74,7 @@ static void thread_leave(TsiThread* thread) {
     tsi_thread_give(thread);
 }
 
+/* Leaves all arenas as the thread exits: its destructor. arg: its record. [own thread, no lock, no bracket] */
 static void thread_exit(void* arg) {
     tsi_tls.exiting = true;
     tsi_tls.number = 0; /* its lanes call from here on */
@@ -85,9 +87,11 @@ void tsi_thread_late_leave_slow(void) {
     if (--tsi_tls.late == 0 && thread != NULL && thread->scope_count == 0) thread_leave(thread);
 }
 
-/* Here, because no program has the library without this file: thread_exit is what threads run late. */
+/* Keeps the loader from unloading a plugin with this library. Here, because no program has the library without this
+ * file: thread_exit is what threads run late. [once per process, as the library is loaded] */
 __attribute__((constructor)) static void stay_loaded(void) { tsi_stay(); }
 
+/* Does tsi_process_init, by pthread_once. [once per process] */
 static void process_init_once(void) {
     tsi_os_init();
     tsi_space_process_init();

@@ -6,19 +6,21 @@
 
 #include "threads/registry.h"
 
-/* Stand around calls that a thread may make past its destructor: the outermost _leave lets go of everything, unless a
- * scope is open. [own thread] */
+/* Does tsi_thread_late_leave for a thread past its destructor. [own thread, no lock, no bracket] */
 void tsi_thread_late_leave_slow(void);
+/* Begins a call that a thread may make past its destructor. [own thread] */
 TSI_INLINE void tsi_thread_late_enter(void) {
     if (TSI_UNLIKELY(tsi_tls.exiting)) tsi_tls.late++;
 }
+/* Ends a call begun by tsi_thread_late_enter: past the destructor the outermost one lets go of all that the thread has,
+ * unless a scope is open. [own thread, no lock, no bracket] */
 TSI_INLINE void tsi_thread_late_leave(void) {
     if (TSI_UNLIKELY(tsi_tls.exiting)) tsi_thread_late_leave_slow();
 }
 /* set by the domain layer: ends the scopes of an exiting thread, innermost first */
 extern void (*tsi_thread_end_scopes)(TsiThread*);
 
-/* Prepares system table, key and fork handlers. [any thread; acts once per process] */
+/* Prepares system table, key and fork handlers, once per process. [any thread, no lock] */
 void tsi_process_init(void);
 
 #endif

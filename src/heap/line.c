@@ -61,7 +61,8 @@ void tsi_line_counts_even(TsiSpace* s, TsiLine* l, const TsiClass* shape, uint64
     if ((tag & TSI_SLAB_HANDLED) != 0) tsi_counts_even(s, l, id, tsi_tag_seq(tag), slots);
 }
 
-/* Moves slots that others have freed into the line's freed word and returns that. [owner, in bracket] */
+/* Moves slots that others have freed, by the remote words r, into the line's freed word. Returns that.
+ * [owner, in bracket] */
 static uint64_t take_remote(TsiBinding* b, TsiLine* l, _Atomic uint64_t* r) {
     uint64_t freed = tsi_load_relaxed(&l->freed);
     for (unsigned half = 0; half < 2; half++) {
@@ -132,6 +133,8 @@ bool tsi_line_leave(TsiBinding* b, unsigned cls, TsiLine* l) {
 
 typedef enum Push { PUSHED, PUSH_CLOSED, PUSH_LINKED } Push;
 
+/* Links a slab into b's inbox. Returns PUSHED; PUSH_LINKED: it is in an inbox already, or about to be; PUSH_CLOSED: the
+ * thread has left. [any thread] */
 static Push inbox_push(TsiSpace* s, TsiBinding* b, uint32_t slab_id) {
     TsiSlab* slab = tsi_slab(s, slab_id);
     uint32_t none = 0;
@@ -148,14 +151,15 @@ static Push inbox_push(TsiSpace* s, TsiBinding* b, uint32_t slab_id) {
 }
 
 /* Returns true if the heap has no owner, or one that is leaving: the next owner looks at all its lines. The word alone
- * would not do: a binding may have left and come back meanwhile. */
+ * would not do: a binding may have left and come back meanwhile. [any thread] */
 static bool nobody_to_tell(TsiArena* a, uint64_t word) {
     unsigned state = tsi_heap_state(word);
     bool owned = state == TSI_HEAP_LIVE || state == TSI_HEAP_RETIRE || state == TSI_HEAP_REVOKED;
     return !owned || tsi_load_seq(&tsi_binding_at(a, word)->inbox) == TSI_INBOX_CLOSED;
 }
 
-/* Returns how many lines a slab of a size class has, and the first in *first; 0 where it is none any more. */
+/* Returns the number of lines of a slab of a size class, with its class in *cls and its first line in *first; 0 if the
+ * slab is none any more. [any thread] */
 static uint32_t lines_of(const TsiSpace* s, uint32_t slab_id, unsigned* cls, uint32_t* first) {
     *cls = tsi_class_of_slab(s, slab_id);
     if (*cls == 0 || *cls > TSI_SMALL_CLASSES || tsi_slab_number(slab_id) >= tsi_chunk_slab_count(s, *cls)) return 0;
@@ -163,8 +167,9 @@ static uint32_t lines_of(const TsiSpace* s, uint32_t slab_id, unsigned* cls, uin
     return 1u << s->classes->c[*cls].lines_log2;
 }
 
-/* Delivers the line's token if there is something to tell. Returns true if the slab's link was claimed for nothing
- * meanwhile. */
+/* Delivers the line's token to the owner if `threshold` slots are free, in the slab incarnation `seq`. Returns true if
+ * the slab's link was claimed for nothing meanwhile: then the slab's other lines must be looked at.
+ * [any thread, no bracket] */
 static bool line_deliver(TsiArena* a, uint32_t line_id, uint32_t slab_id, uint32_t seq) {
     TsiSpace* s = &a->space;
     unsigned threshold = tsi_slab_class(s, slab_id)->threshold;
@@ -223,6 +228,8 @@ void tsi_line_take_in(TsiBinding* b, const TsiHeap* h, unsigned cls, uint32_t li
     tsi_count(&b->counters[cls].unparked);
 }
 
+/* Takes in the tokens of a slab that was in the inbox, or sends them on if it is not the thread's any more.
+ * [own thread, no lock, no bracket] */
 static void inbox_take_in(TsiBinding* b, uint32_t slab_id) {
     TsiArena* a = b->arena;
     TsiSpace* s = &a->space;
@@ -257,6 +264,7 @@ static void inbox_take_in(TsiBinding* b, uint32_t slab_id) {
     tsi_bracket_leave(b, h);
 }
 
+/* Takes in each slab of a chain that was the inbox: its head, slab id + 2. [own thread, no lock, no bracket] */
 static void inbox_empty(TsiBinding* b, uint32_t at) {
     while (at >= 2 && at != TSI_INBOX_EMPTY) {
         uint32_t slab_id = at - 2;

@@ -11,7 +11,7 @@
 #include "mem/region.h"
 
 /* Returns a bit for each page of a slab that no live slot touches and that could go back to the system; of a region,
- * for each part of *page_bytes, which may be more than a page. */
+ * for each part of *page_bytes, which may be more than a page. Returns 0 where pages never go alone. [any thread] */
 static uint64_t dead_pages(const TsiSpace* s, unsigned cls, uint32_t slab_id, size_t* page_bytes) {
     const TsiClass* shape = &s->classes->c[cls];
     size_t page = tsi_os.page_bytes, pages = shape->slab_bytes / page;
@@ -36,7 +36,7 @@ static uint64_t dead_pages(const TsiSpace* s, unsigned cls, uint32_t slab_id, si
     return all & ~live_pages & ~tsi_load_relaxed(&tsi_slab(s, slab_id)->gone);
 }
 
-/* Notes pages as gone. The slab is claimed, or the caller's own: nobody else writes this. */
+/* Notes pages, bits as from dead_pages, as gone. Nobody else writes this. [slab claimed, or owner, in bracket] */
 static void note_gone(TsiSpace* s, unsigned cls, uint32_t slab_id, uint64_t pages) {
     TsiSlab* slab = tsi_slab(s, slab_id);
     if (tsi_class_is_region(cls)) {
@@ -69,10 +69,13 @@ typedef struct Run {
     uint8_t *from, *to;
 } Run;
 
+/* Gives the run's pages back to the system, if it has any. [no other user of the pages] */
 static void run_end(TsiSpace* s, const Run* run) {
     if (run->to != run->from) tsi_space_purge_pages(s, run->from, (size_t)(run->to - run->from));
 }
 
+/* Adds `bytes` at p to the run; if they do not adjoin it, first gives its pages back and begins another.
+ * [no other user of the pages] */
 static void run_add(TsiSpace* s, Run* run, uint8_t* p, size_t bytes) {
     if (p != run->to) {
         run_end(s, run);
@@ -82,7 +85,7 @@ static void run_add(TsiSpace* s, Run* run, uint8_t* p, size_t bytes) {
 }
 
 /* Gives back the pages of a slab that no object touches; the last of them stay in the run for the next slab's. Returns
- * how many bytes. The caller has claimed the slab, or owns it. */
+ * their bytes. [slab claimed] */
 static size_t give_dead(TsiSpace* s, unsigned cls, uint32_t slab_id, Run* run) {
     size_t page, bytes = 0;
     uint8_t* payload = tsi_slab_payload(s, &s->classes->c[cls], slab_id);
@@ -141,8 +144,8 @@ uint64_t tsi_partial_let_go(TsiSpace* s, uint32_t slab_id) {
     return now;
 }
 
-/* Returns true if no live object may be in the page of one that was freed, also where only dead_pages can tell. Each
- * late free asks this; the answer is normally no. */
+/* Returns true if no live object may be in the page of one that was freed, of `bytes`, also where only dead_pages can
+ * tell. Each late free asks this; the answer is normally no. [any thread] */
 static bool page_may_be_dead(const TsiSpace* s, const TsiPlace* at, size_t bytes) {
     const TsiClass* shape = &s->classes->c[at->cls];
     uint32_t page = (uint32_t)tsi_os.page_bytes;

@@ -6,16 +6,19 @@
 
 #include "heap/sweep_totals.h"
 
-/* Claims an orphan for the sweep if it has such pages; otherwise does nothing. [stripe held] */
+/* Claims an orphan for the sweep, which then gives its pages without an object back, if it has such pages; otherwise
+ * does nothing. [stripe held] */
 void tsi_partial_claim(TsiSweep* sweep, unsigned cls, uint32_t slab_id);
-/* Returns the slab's bytes of such pages, whoever has claimed it. [stripe held] */
+/* Returns the bytes of the slab's pages without an object that have not gone back, whether it is claimed or not.
+ * [stripe held] */
 size_t tsi_partial_dead_bytes(const TsiSpace* s, unsigned cls, uint32_t slab_id);
-/* Gives back such pages of the n claimed slabs, whose ids ascend. [no lock] */
+/* Gives back the pages without an object of the n claimed slabs, whose ids ascend. [slabs claimed, no lock] */
 void tsi_partial_give(TsiSweep* sweep, uint32_t* ids, unsigned n);
-/* Gives back such pages of a region in which its owner allocates nothing any more. [owner, in bracket] */
+/* Gives back the pages without an object of a region in which its owner allocates nothing any more.
+ * [owner, in bracket] */
 void tsi_partial_thin(TsiSpace* s, unsigned cls, uint32_t slab_id);
-/* Makes a claimed slab an ORPHAN again and returns its tag. While it was PARTIAL nobody else could return it: the
- * caller must look whether it was completed or released. */
+/* Makes a claimed slab an ORPHAN again. Returns its tag. While it was PARTIAL nobody else could return it: the caller
+ * must look whether it was completed or released. [slab claimed] */
 uint64_t tsi_partial_let_go(TsiSpace* s, uint32_t slab_id);
 /* bytes of pages that late frees have left without a live object, until the phase's next orphans are looked at, eight
  * times as many bytes: an eighth of them at most has such pages, and no free looks at more */
@@ -25,7 +28,7 @@ enum { TSI_LATE_PAGES_BYTES = 64 << 10, TSI_LATE_LOOK_BYTES = 8 * TSI_LATE_PAGES
 bool tsi_partial_page_freed(TsiArena* a, const TsiPlace* at, uint64_t tag, TsiInc** inc, uint64_t* era);
 
 /* Returns the slots of a line that begin in the same page as `slot`: all of them where a page has several lines; 0
- * where objects lie in two pages. */
+ * where objects lie in two pages. [any thread] */
 TSI_INLINE uint64_t tsi_partial_slots(const TsiClass* shape, unsigned slot) {
     return shape->in_page << (slot & shape->page_first);
 }

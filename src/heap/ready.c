@@ -17,19 +17,21 @@
 
 #include <string.h>
 
+/* Returns the word of a heap of the binding that waits with the region that is slab slab_id. [any thread] */
 static uint64_t ready_word(const TsiBinding* b, uint32_t slab_id) {
     return (uint64_t)slab_id << TSI_STANDBY_SLAB_SHIFT | tsi_heap_word(b->index, TSI_HEAP_STANDBY);
 }
 
 /* ---- a phase begins ---- */
 
-/* Frees a heap that has lost its region. [own thread] */
+/* Frees a heap that has lost its region, and was in the list of `rank`. [own thread] */
 static void drop_bare(TsiBinding* b, TsiHeap* h, unsigned rank) {
     tsi_heap_drop_own(b, h);
     b->ready_bytes -= b->ready_size[rank];
 }
 
-/* Enters h, the thread's, into a phase without a heap. */
+/* Enters h, the thread's, into an incarnation without a heap, which `ref` names: both have each other, and the region's
+ * slab is OWNED. [own thread, stripe held] */
 TSI_INLINE void enter_locked(TsiBinding* b, TsiInc* inc, TsiHeap* h, TsiRef ref) {
     TSI_HOLDS(tsi_inc_lock(inc));
     TsiRegion* r = tsi_load_relaxed(&h->region);
@@ -59,7 +61,8 @@ TSI_INLINE void count_begun(TsiBinding* b) {
     tsi_probe_slow_path(b->arena->owner, TSI_CLASS_REGION - 1, b->classes->c[TSI_CLASS_REGION].size, TSI_SLOW_MISS);
 }
 
-/* Undoes a take, as the heap could not be had. Returns NULL. */
+/* Undoes a take, as the heap could not be had: `seen` is its word, `rank` its list; `charged`: the phase has been.
+ * Frees a heap that has lost its region, and gives the stripe. Returns NULL. [own thread, stripe held, and given] */
 static TSI_NOINLINE TsiHeap* not_taken(TsiBinding* b, TsiInc* inc, TsiHeap* h, unsigned rank, uint64_t seen,
                                        bool charged) {
     if (charged) tsi_uncharge_all_locked(b->arena, b, inc);
@@ -70,17 +73,19 @@ static TSI_NOINLINE TsiHeap* not_taken(TsiBinding* b, TsiInc* inc, TsiHeap* h, u
     return NULL;
 }
 
+/* Returns true if the incarnation, which has an only owner, is not the calling thread's. [stripe held] */
 static TSI_NOINLINE bool owner_is_another(TsiInc* inc) {
     return tsi_load_relaxed(&inc->owner) != tsi_tls.thread->index + 1;
 }
 
-/* Returns true if the incarnation, which is open, is another thread's alone. */
+/* Returns true if the incarnation, which is open, is another thread's alone. [stripe held] */
 TSI_INLINE bool is_anothers_locked(TsiInc* inc) {
     TSI_HOLDS(tsi_inc_lock(inc));
     return TSI_UNLIKELY(inc->owned) && owner_is_another(inc);
 }
 
-/* Takes a waiting heap into a phase that has none; or returns NULL. */
+/* Takes a waiting heap into the phase, which has had none. Returns it, LIVE, or NULL if none waits, the heap was
+ * flushed, or the phase was touched, closed or cannot be charged. [own thread, no lock, no bracket] */
 TSI_INLINE TsiHeap* take(TsiBinding* b, TsiRef ref) {
     TsiInc* inc = tsi_inc(&b->arena->phases, tsi_ref_index(ref));
     unsigned rank = tsi_bump_first_rank(b, tsi_inc_label(inc));
@@ -140,12 +145,15 @@ void* tsi_ready_first(TsiBinding* b, TsiRef ref, uint32_t bytes) {
 
 /* ---- a phase ends: [own thread, no bracket] ---- */
 
+/* Returns true if the binding may keep `bytes` more with heaps that wait; borrows from its share if it must.
+ * [own thread] */
 static bool has_budget(TsiBinding* b, size_t bytes) {
     if (TSI_LIKELY(b->ready_bytes + bytes <= tsi_load_relaxed(&b->warm.lent))) return true;
     return tsi_warm_lend(b, bytes) && b->ready_bytes + bytes <= tsi_load_relaxed(&b->warm.lent);
 }
 
-/* Ends the region's life, with *sum, and begins the next. Returns false if that cannot be now. */
+/* Ends the life of the region, which is slab's, with *sum, and begins the next: the tag is WARM under the next seq.
+ * Returns false if none can begin now. [owner, stripe held] */
 TSI_INLINE bool renew_region(TsiArena* a, TsiRegion* r, TsiSlab* slab, TsiRegionSum* sum) {
     bool turned = tsi_region_turn(r, sum);
     for (; TSI_UNLIKELY(sum->twice != 0); sum->twice--) tsi_refuse_count(a, TSI_REFUSED_LATE);
@@ -159,7 +167,8 @@ TSI_INLINE bool renew_region(TsiArena* a, TsiRegion* r, TsiSlab* slab, TsiRegion
     return true;
 }
 
-/* Lets the heap wait, with its region, whose next life has begun. */
+/* Lets the heap wait, with its region, whose next life has begun, as number `count` of the list of `rank`. bytes: the
+ * region's. [own thread, stripe held] */
 TSI_INLINE void put(TsiBinding* b, TsiHeap* h, unsigned rank, uint32_t count, size_t bytes) {
     tsi_store_relaxed(&h->ref, 0);
     if (b->heap == h) tsi_binding_set_ambient(b, &tsi_no_heap);
@@ -173,7 +182,7 @@ TSI_INLINE void put(TsiBinding* b, TsiHeap* h, unsigned rank, uint32_t count, si
 
 /* Returns true if the thread has taken the stripe to begin the phase and to end it, and nobody else has taken it. So
  * nobody has closed the phase or its heap, has a heap or a slab in it, registered a cleanup, pinned or relabelled it,
- * or posted anything of it. Other words can be changed without the stripe. */
+ * or posted anything of it. Other words can be changed without the stripe. [own thread, stripe held] */
 TSI_INLINE bool is_untouched_locked(TsiBinding* b, TsiInc* inc, TsiRef ref, const TsiHeap* h) {
     TSI_HOLDS(tsi_inc_lock(inc));
     bool here = tsi_load_relaxed(&inc->word) == (tsi_ref_era(ref) << 2 | TSI_INC_ACTIVE) &&
@@ -189,7 +198,8 @@ TSI_INLINE bool is_untouched_locked(TsiBinding* b, TsiInc* inc, TsiRef ref, cons
     return true;
 }
 
-/* Resets the record to the state that tsi_inc_open leaves, but for its label and times. */
+/* Resets the record of a phase that has ended straight to the state that tsi_inc_open leaves, but for its label and
+ * times. [stripe held] */
 TSI_INLINE void clean_locked(TsiInc* inc, uint32_t label) {
     TSI_HOLDS(tsi_inc_lock(inc));
     inc->heaps = 0;
@@ -206,7 +216,7 @@ typedef struct TsiEnded {
     uint64_t slow, slabs, now_ns;
 } TsiEnded;
 
-/* Posts the phase to its label's account. */
+/* Posts a phase that ends straight to its label's account, and takes its bytes off. [own thread, stripe held] */
 TSI_INLINE void post_locked(TsiBinding* b, TsiInc* inc, const TsiEnded* ended) {
     TSI_HOLDS(tsi_inc_lock(inc));
     uint64_t charge = tsi_load_relaxed(&inc->charge), since = tsi_load_relaxed(&inc->open_since_ns);
@@ -224,7 +234,7 @@ TSI_INLINE void post_locked(TsiBinding* b, TsiInc* inc, const TsiEnded* ended) {
     tsi_label_less(b, pending, label, bytes);
 }
 
-/* Learns like tsi_bump_learn, from a phase that has had one region. */
+/* Learns like tsi_bump_learn, from a phase that has had one region, r. [own thread, stripe held] */
 TSI_INLINE void learn(TsiBinding* b, const TsiHeap* h, const TsiRegion* r, uint32_t label) {
     TsiLearned* learned = &b->learned[label % TSI_LEARNED];
     uint32_t rel = tsi_load_relaxed(&r->rel);
@@ -236,7 +246,7 @@ TSI_INLINE void learn(TsiBinding* b, const TsiHeap* h, const TsiRegion* r, uint3
 }
 
 /* Returns the rank of the heap's region if the heap may wait: the region is all that it has taken, it still bumps
- * there, and there is room for one more. Otherwise returns TSI_READY_RANKS. */
+ * there, and there is room for one more. Otherwise returns TSI_READY_RANKS. [own thread, stripe held] */
 TSI_INLINE unsigned waits_at(TsiBinding* b, const TsiHeap* h) {
     unsigned rank = h->rank - 1u;
     if (tsi_load_relaxed(&h->slab_count) != 1 || h->room != NULL || !h->ranked || !h->bumps) return TSI_READY_RANKS;
@@ -245,7 +255,7 @@ TSI_INLINE unsigned waits_at(TsiBinding* b, const TsiHeap* h) {
     return TSI_UNLIKELY(b->profile_mean != 0) || !has_budget(b, b->ready_size[rank]) ? TSI_READY_RANKS : rank;
 }
 
-/* Fills in the receipt, except the time and the memory that has gone back. */
+/* Fills in the receipt of a phase that held *sum, except the time and the memory that has gone back. [stripe held] */
 TSI_INLINE void fill_locked(TsiInc* inc, const TsiRegionSum* sum, EpochReceipt* out) {
     TSI_HOLDS(tsi_inc_lock(inc));
     *out = (EpochReceipt){.version = TSI_RECEIPT_VERSION,
@@ -260,20 +270,22 @@ TSI_INLINE void fill_locked(TsiInc* inc, const TsiRegionSum* sum, EpochReceipt* 
     memcpy(out->label, inc->label, sizeof out->label);
 }
 
+/* Sets the receipt's close_ns to the time since since_ns, of the quick clock. [any thread] */
 static void tell_time(uint64_t since_ns, EpochReceipt* out) {
     uint64_t end = tsi_os.quick_ns();
     out->close_ns = end > since_ns ? end - since_ns : 0;
 }
 
-/* Returns the time, if anybody asks for it. */
+/* Returns the time, nanoseconds of the quick clock, if the receipt or the phase's age needs it; otherwise 0.
+ * [stripe held] */
 TSI_INLINE uint64_t end_ns(TsiInc* inc, const EpochReceipt* out) {
     bool asked = out != NULL || tsi_load_relaxed(&inc->open_since_ns) != TSI_UNTIMED;
     return TSI_LIKELY(asked) ? tsi_os.quick_ns() : 0;
 }
 
-/* Ends a phase straight whose heap does not wait: its slabs go, as from a sweep. Gives the stripe. Returns false, and
- * ends nothing, if the phase never held a slab: an allocation that found no room was charged to nobody, and the account
- * has neither its size nor its age. */
+/* Ends a phase straight whose heap does not wait: its slabs go, as from a sweep. Fills *out, unless NULL. Gives the
+ * stripe. Returns false, and ends nothing, if the phase never held a slab: an allocation that found no room was charged
+ * to nobody, and the account has neither its size nor its age. [own thread, stripe held, and given] */
 static TSI_NOINLINE bool end_without_heap(TsiBinding* b, TsiInc* inc, TsiHeap* h, EpochReceipt* out) {
     TSI_HOLDS(tsi_inc_lock(inc));
     if (tsi_load_relaxed(&h->slab_count) == 0) { /* and none has gone: peak is 0 (is_untouched_locked) */
@@ -308,7 +320,7 @@ static TSI_NOINLINE bool end_without_heap(TsiBinding* b, TsiInc* inc, TsiHeap* h
 /* Ends an untouched phase straight and lets its heap wait with its region, at `rank` of waits_at: posts the phase to
  * its label, cleans the record for the caller to free, and gives the stripe. Fills *out, unless NULL. Returns false if
  * the region cannot be used again now: its objects have ended and are counted all the same, *out is not touched, and
- * the common way must end the phase. [stripe held, and given] */
+ * the common way must end the phase. [own thread, stripe held, and given] */
 TSI_INLINE bool end_with_heap(TsiBinding* b, TsiInc* inc, TsiHeap* h, unsigned rank, EpochReceipt* out) {
     TSI_HOLDS(tsi_inc_lock(inc));
     TsiArena* a = b->arena;

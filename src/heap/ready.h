@@ -30,11 +30,12 @@
 #include "heap/heap.h"
 
 /* Finds, adopts or makes the binding's heap in an incarnation, in *out. With `bumps`, for an object of a region, a
- * domain's phase without a heap gets a waiting one, with a region of the size that the phase's label needed last. [own
- * thread, no bracket] */
+ * domain's phase without a heap gets a waiting one, with a region of the size that the phase's label needed last.
+ * Returns like tsi_heap_make. [own thread, no lock, no bracket] */
 TsiBirth tsi_ready_heap(TsiBinding* b, TsiRef ref, bool bumps, TsiHeap** out);
-/* Allocates the first object of a phase, `bytes` of a waiting heap's region, by the shortest way. Returns NULL if no
- * heap waits or anything else must be done first: the slow path does all of it then. [own thread, no bracket] */
+/* Allocates the first object of a phase, `bytes` of a waiting heap's region, by the shortest way. Returns the object,
+ * or NULL if no heap waits or anything else must be done first: the slow path does all of it then.
+ * [own thread, no lock, no bracket] */
 void* tsi_ready_first(TsiBinding* b, TsiRef ref, uint32_t bytes);
 /* Ends a phase straight, if its one heap is the caller's and nobody else has touched it: frees the record, posts the
  * account, and keeps the heap waiting, if one region is all that it has and there is room; otherwise its slabs go as

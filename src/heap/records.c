@@ -23,8 +23,8 @@ void tsi_records_tidy_slow(TsiArena* a, bool all) {
     tsi_eras_tidy(&a->phases);
 }
 
-/* Returns true if few slabs are kept warm, spread out: they keep the bookkeeping of as many chunks, twenty times as
- * much. */
+/* Returns true if little memory is committed, spread over many chunks: kept slabs then keep the bookkeeping of as many
+ * chunks, twenty times as much. [any thread] */
 static bool is_sparse(TsiArena* a) {
     uint64_t chunks = tsi_load_relaxed(&a->space.open_chunks);
     return chunks > SPARSE_CHUNKS && tsi_load_relaxed(&a->space.committed_bytes) < chunks * SPARSE_BYTES;
@@ -69,7 +69,8 @@ void tsi_binding_flush_records(TsiBinding* b) {
 }
 
 /* Notes that a table got a phase's record: more phases were open at once than threads keep records for. After many
- * phases, gives kept memory back each time that the open ones have become a quarter: it may lie anywhere. */
+ * phases, gives kept memory back each time that the open ones have become a quarter: it may lie anywhere.
+ * [any thread, no lock] */
 static void phase_given(TsiArena* a) {
     uint32_t learned = tsi_load_relaxed(&a->phases.incs.learned) | tsi_load_relaxed(&a->heaps.learned) |
                        tsi_load_relaxed(&a->domains.learned);
@@ -121,6 +122,7 @@ void tsi_eras_block(TsiBinding* b) {
     tsi_store_release(&b->era_block, b->era); /* as in tsi_eras_leave */
 }
 
+/* Returns the incarnation that has the era, of those in the threads' present blocks of eras, or 0. [any thread] */
 static TsiRef find_begun(TsiArena* a, uint64_t era) {
     for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
         const TsiBinding* b = tsi_table_at(&a->bindings, n);
@@ -155,6 +157,8 @@ bool tsi_record_take_inc_slow(TsiArena* a, TsiBinding* b, uint32_t* index) {
     return true;
 }
 
+/* Marks the incarnation as drained if it is over, holds neither heaps nor slabs, and was not marked before. Returns its
+ * cleanups then, the first one's record index + 1, which the caller must run; otherwise 0. [stripe held] */
 static uint32_t take_ends_if_drained_locked(TsiInc* inc) {
     TSI_HOLDS(tsi_inc_lock(inc));
     unsigned state = tsi_inc_state(inc);
@@ -165,8 +169,8 @@ static uint32_t take_ends_if_drained_locked(TsiInc* inc) {
     return ends;
 }
 
-/* Runs the cleanups, which are the program's: no bank is held meanwhile, and the binding may have been anywhere when
- * this returns, as after allocations. */
+/* Runs the cleanups of a chain, `at` as above, which are the program's: no bank is held meanwhile, and the binding may
+ * have been anywhere when this returns, as after allocations. [any thread, no lock but a bank's, no bracket] */
 static void run_ends(TsiArena* a, uint32_t at) {
     TsiBankPause pause = tsi_bank_pause();
     while (at != 0) {

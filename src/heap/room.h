@@ -13,18 +13,21 @@
 enum { TSI_ROOM_LOOKS = 8, TSI_ROOM_SETTLED = 4096 };
 enum { TSI_LINE_YOUNG = 64 /* slots handed out */ };
 
-/* Returns the free slots that the owner could have, as far as it sees. */
+/* Returns the slots, a bit each, that a refill could hand out, as far as the owner sees: freed by itself or by others.
+ * [owner, in bracket] */
 TSI_INLINE uint64_t tsi_line_ready(const TsiLine* l, const TsiClass* shape) {
     return (tsi_load_relaxed(&l->freed) | tsi_remote_seen(l)) & shape->full;
 }
 
-/* Returns how many slots a refill hands out at most. A line that has handed out few may be of large objects that live
- * one at a time: then a freed slot is used again before pages that nobody has touched. */
+/* Returns the number of slots that a refill hands out at most. A line that has handed out few may be of large objects
+ * that live one at a time: then a freed slot is used again before pages that nobody has touched. [owner, in bracket] */
 TSI_INLINE unsigned tsi_line_batch(const TsiLine* l, const TsiClass* shape) {
     return tsi_load_relaxed(&l->issued) < TSI_LINE_YOUNG ? shape->batch : TSI_LINE_SLOTS;
 }
 
-/* Files a line with room; `front`: as the next one. */
+/* Files a line that has room, and is in no queue, in the room's queue of its class: as the next one if `front`,
+ * otherwise at the back. Frees without further tests may end there again, unless it has issued handles.
+ * [owner, in bracket] */
 TSI_INLINE void tsi_room_push(TsiArena* a, TsiRoom* room, unsigned cls, TsiLine* l, bool front) {
     uint32_t* stack = front ? &room->head[cls] : &room->back[cls];
     tsi_store_relaxed(&l->flags, (uint8_t)((tsi_load_relaxed(&l->flags) & ~TSI_LINE_PARKED) | TSI_LINE_LISTED));
@@ -33,7 +36,8 @@ TSI_INLINE void tsi_room_push(TsiArena* a, TsiRoom* room, unsigned cls, TsiLine*
     *stack = tsi_line_id(&a->space, l) + 1;
 }
 
-/* Frees a slot like tsi_line_freed, with the line's heap h. */
+/* Frees a slot, which the caller has checked, in a line of h: sets its bit in `freed`. Files a parked line in the room
+ * of the heap's primary. [owner, in bracket] */
 TSI_INLINE void tsi_line_freed_in(TsiBinding* b, const TsiHeap* h, TsiLine* l, unsigned slot) {
     /* release: pairs with the acquire in tsi_slot_check */
     tsi_store_release(&l->freed, tsi_load_relaxed(&l->freed) | 1ull << slot);
@@ -53,18 +57,20 @@ TSI_INLINE void tsi_line_freed_in(TsiBinding* b, const TsiHeap* h, TsiLine* l, u
 }
 
 /* Parks a used-up line without a free slot, whose token is not with the owner. From here on a freer sees the token, or
- * a heap_at of 0. */
+ * a heap_at of 0. [owner, in bracket] */
 TSI_INLINE void tsi_line_park(TsiBinding* b, unsigned cls, TsiLine* l) {
     tsi_store_relaxed(&l->flags, tsi_load_relaxed(&l->flags) | TSI_LINE_PARKED);
     tsi_store_relaxed(&l->heap_at, 0);
     tsi_count(&b->counters[cls].parked);
 }
 
-/* Moves the back of the queue to its front, in the order in which its lines came. */
+/* Moves the back of the class's queue to its front, which is empty, in the order in which its lines came.
+ * [owner, in bracket] */
 void tsi_room_turn(const TsiSpace* s, TsiRoom* room, unsigned cls);
 
-/* Takes out the line that has waited longest of those with slots ready, or with `least` free, later `lower`. Looks at a
- * few; those with less go on waiting. Returns NULL if none has enough. *n: how many are free. */
+/* Takes out the line of the class's queue that has waited longest of those with slots ready, or with `least` free,
+ * later `lower`. Looks at TSI_ROOM_LOOKS at most; those with less go on waiting. Returns NULL if none has enough. Sets
+ * *n to the number of free slots of the last line looked at. [owner, in bracket] */
 TSI_INLINE TsiLine* tsi_room_pop(const TsiSpace* s, TsiRoom* room, const TsiClass* shape, unsigned cls, unsigned least,
                                  unsigned lower, unsigned* n) {
     for (unsigned looks = 0; looks < TSI_ROOM_LOOKS; looks++) {

@@ -30,8 +30,8 @@ typedef struct TsiSearch {
 } TsiSearch;
 
 /* Looks for room after outcome `outcome`: no memory, or over the budgets in events->hard. Calls the functions of the
- * budgets in `events`, of a hard one once in a search. Returns true if the request should be tried again. [no lock, no
- * bracket] */
+ * budgets in `events`, of a hard one once in a search. Returns true if the request should be tried again.
+ * [own thread, no lock, no bracket] */
 bool tsi_search(TsiBinding* b, TsiOutcome outcome, const TsiBudgetEvents* events, TsiSearch* search);
 
 #endif

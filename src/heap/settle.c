@@ -26,8 +26,8 @@
 
 /* ---- claims: [stripe held] unless stated ---- */
 
-/* Raises the slab's base of generations above every count used, so that handles of the ended incarnation never match
- * again. */
+/* Raises the slab's base of generations above every count used under old_seq, so that handles of that incarnation never
+ * match again. [slab claimed] */
 static void raise_generations(TsiArena* a, unsigned cls, uint32_t slab_id, uint32_t old_seq) {
     TsiSpace* s = &a->space;
     const TsiClass* shape = &s->classes->c[cls];
@@ -51,14 +51,14 @@ static void raise_generations(TsiArena* a, unsigned cls, uint32_t slab_id, uint3
 }
 
 /* Returns the tag of a slab that has left the incarnation of tag `old` and is being returned. The tag keeps the flag of
- * handles until their generations are raised (names.h, N1). */
+ * handles until their generations are raised (names.h, N1). [any thread] */
 static uint64_t purging(uint64_t old) {
     uint64_t handled = old & TSI_SLAB_HANDLED;
     return tsi_tag(tsi_seq_next(tsi_tag_seq(old)), tsi_tag_index(old), TSI_SLAB_PURGING) | handled;
 }
 
-/* Claims a slab in `state`: moves its tag to PURGING under the next seq. Returns false if it is not. *old: its tag
- * before. */
+/* Claims a slab in `state`: moves its tag to PURGING under the next seq. Sets *old to its tag before. Returns false if
+ * it is in another state. [stripe held] */
 static bool claim(TsiSpace* s, uint32_t slab_id, unsigned state, uint64_t* old) {
     _Atomic uint64_t* tag = &tsi_slab(s, slab_id)->tag;
     *old = tsi_load_seq(tag);
@@ -67,8 +67,8 @@ static bool claim(TsiSpace* s, uint32_t slab_id, unsigned state, uint64_t* old) 
     return false;
 }
 
-/* Takes the slab from its heap: from now on the owner's frees look at the tag. The heap is SEIZED, or DEAD and
- * skipped. */
+/* Takes the slab from its heap: from now on the owner's frees look at the tag. The heap is SEIZED, or DEAD and the slab
+ * skipped. [stripe held, or fork child] */
 static void end_plain_frees(TsiSpace* s, unsigned cls, uint32_t slab_id) {
     const TsiClass* shape = &s->classes->c[cls];
     bool region = tsi_class_is_region(cls);
@@ -79,7 +79,8 @@ static void end_plain_frees(TsiSpace* s, unsigned cls, uint32_t slab_id) {
     }
 }
 
-/* Gives a claimed slab's remote words the new seq. Returns the sum of what was live at that instant. */
+/* Gives a claimed slab's remote words the new seq, or ends its region's life, and raises its generations if it has
+ * issued handles. old: its tag before. Returns the sum of what it held at that instant. [slab claimed] */
 static TsiSlabSum renew_words(TsiSweep* sweep, unsigned cls, uint32_t slab_id, uint64_t old) {
     TsiSpace* s = &sweep->arena->space;
     const TsiClass* shape = &s->classes->c[cls];
@@ -101,6 +102,8 @@ static TsiSlabSum renew_words(TsiSweep* sweep, unsigned cls, uint32_t slab_id, u
     return sum;
 }
 
+/* Puts a claimed slab into the hands of the sweep, which counts it and gives it back in tsi_sweep_finish.
+ * [stripe held, slab claimed] */
 static void take_out(TsiSweep* sweep, unsigned cls, uint32_t slab_id) {
     if (!sweep->gives) tsi_space_give_begin(&sweep->arena->space);
     sweep->gives = true;
@@ -142,7 +145,8 @@ bool tsi_settle_if_empty(TsiSweep* sweep, uint32_t slab_id) {
 
 /* ---- orphans ---- */
 
-/* Makes an OWNED slab an ORPHAN of the incarnation; *sum is what it holds after that. Returns its tag before. */
+/* Makes an OWNED slab an ORPHAN of the incarnation, which is on no list yet; *sum is what it holds after that. Returns
+ * its tag before. [stripe held, or fork child] */
 static uint64_t make_orphan(TsiArena* a, TsiInc* inc, unsigned cls, uint32_t slab_id, TsiSlabSum* sum) {
     TsiSpace* s = &a->space;
     _Atomic uint64_t* tag = &tsi_slab(s, slab_id)->tag;
@@ -184,8 +188,8 @@ void tsi_settle_drain(TsiSweep* sweep, uint32_t slab_id) {
     if (!sweep->puts_off) tsi_partial_claim(sweep, cls, slab_id); /* else with all orphans: tsi_settle_orphan_pages */
 }
 
-/* Counts a large object, an orphan from birth, as looked at; returns true the first time. Other slabs are looked at in
- * their heaps, and once. */
+/* Counts a large object, an orphan from birth, as looked at. Returns true the first time, false for it later and for
+ * other slabs, which are looked at in their heaps, and once. [stripe held] */
 static bool look_at_large(TsiSweep* sweep, unsigned cls, uint32_t slab_id) {
     _Atomic uint32_t* looked = &tsi_slab(&sweep->arena->space, slab_id)->gone;
     if (cls != TSI_CLASS_LARGE || (tsi_load_relaxed(looked) & TSI_LARGE_LOOKED) != 0) return false;
@@ -195,7 +199,8 @@ static bool look_at_large(TsiSweep* sweep, unsigned cls, uint32_t slab_id) {
     return true;
 }
 
-/* Returns true if the orphans have few bytes of pages without an object, and counts them. */
+/* Returns true if the orphans have fewer than TSI_PUT_OFF_PHASE_BYTES of pages without an object, and notes these in
+ * sweep->put_off. [stripe held] */
 static bool puts_off(TsiSweep* sweep) {
     TsiSpace* s = &sweep->arena->space;
     size_t bytes = 0;

@@ -50,17 +50,20 @@ bool tsi_barrier(void) {
     return false;
 }
 
+/* Returns true if a heap with this word is the sweeping thread's, or a bank's that it holds. [own thread] */
 static bool is_mine(TsiSweep* sweep, uint64_t word) {
     uint32_t binding = tsi_heap_binding(word);
     return (sweep->b != NULL && binding == sweep->b->index) || tsi_banks_have(sweep->arena, sweep->banks, binding);
 }
 
+/* Returns true if a thread owns a heap with this word: it is LIVE, RETIRE or REVOKED. [any thread] */
 static bool has_owner(uint64_t word) {
     unsigned state = tsi_heap_state(word);
     return state == TSI_HEAP_LIVE || state == TSI_HEAP_RETIRE || state == TSI_HEAP_REVOKED;
 }
 
-/* Does the first hold: revokes heaps of others, recalls lent ones. */
+/* Does the first hold: makes heaps of others REVOKED, with this sweep's ticket, and lent ones DETACHED. Sets
+ * sweep->others if a membarrier must follow. only: NULL, or the binding whose heaps alone are meant. [stripe held] */
 static void revoke_locked(TsiSweep* sweep, TsiBinding* only) {
     TSI_HOLDS(tsi_inc_lock(sweep->inc));
     TsiArena* a = sweep->arena;
@@ -84,6 +87,7 @@ static void revoke_locked(TsiSweep* sweep, TsiBinding* only) {
     }
 }
 
+/* Takes the heap out of its incarnation's list, which gets its count of slow paths. [stripe held] */
 static void heap_leave_inc_locked(TsiArena* a, TsiInc* inc, TsiHeap* h) {
     TSI_HOLDS(tsi_inc_lock(inc));
     if (h->inc_prev != 0) tsi_heap(a, h->inc_prev - 1)->inc_next = h->inc_next;
@@ -93,8 +97,8 @@ static void heap_leave_inc_locked(TsiArena* a, TsiInc* inc, TsiHeap* h) {
     inc->slow += tsi_load_relaxed(&h->slow);
 }
 
-/* Settles every slab but `skip` of a SEIZED heap, or of one that the caller is letting go of, as `state` asks;
- * TSI_INC_ACTIVE: only the empty ones go. */
+/* Settles every slab but `skip` (id + 1; 0: none) of a SEIZED heap, or of one that the caller is letting go of, as
+ * `state` asks; TSI_INC_ACTIVE: only the empty ones go. Leaves the heap the others. [stripe held] */
 static void walk_locked(TsiSweep* sweep, TsiHeap* h, unsigned state, uint32_t skip) {
     TSI_HOLDS(tsi_inc_lock(sweep->inc));
     TsiSpace* s = &sweep->arena->space;
@@ -178,8 +182,8 @@ void tsi_sweep_ownerless_locked(TsiSweep* sweep, TsiHeap* h) {
  * the incarnation's state asks. In a phase that goes on, or after a piece (S5), puts the heap back: DETACHED if it was
  * nobody's or the caller's own, else RETIRE. Otherwise takes the heap out of the incarnation and frees it, or leaves it
  * DEAD to its owner, who settles `skip`: h may be gone then. An end also teaches what the label's phases need. Does
- * nothing if the heap's word is no longer `word`: REVOKED or DETACHED, or the caller's own LIVE or RETIRE. [stripe
- * held] */
+ * nothing if the heap's word is no longer `word`: REVOKED or DETACHED, or the caller's own LIVE or RETIRE.
+ * [stripe held] */
 static void seize_locked(TsiSweep* sweep, TsiHeap* h, uint64_t word, uint32_t skip) {
     TSI_HOLDS(tsi_inc_lock(sweep->inc));
     TsiArena* a = sweep->arena;
@@ -252,7 +256,7 @@ void tsi_bracket_missed(TsiBinding* b) {
 }
 
 /* Returns 0 if the owner of a heap with our ticket is inside nothing of it, id + 1 if inside a slab of it, or
- * UINT32_MAX if inside all of it. */
+ * UINT32_MAX if inside all of it. [stripe held, after a membarrier] */
 static uint32_t busy_in(TsiArena* a, TsiHeap* h, TsiBinding* owner) {
     /* acquire: pairs with the releases in bracket.h; after our membarrier it names what the owner is in.
      * seq_cst for the fenced form. */
@@ -266,7 +270,8 @@ static uint32_t busy_in(TsiArena* a, TsiHeap* h, TsiBinding* owner) {
     return tsi_busy_heap(a, busy, &slab_id) == h ? slab_id + 1 : 0;
 }
 
-/* Does the second hold: seizes heaps that are ours to take. */
+/* Does the second hold: seizes the heaps that are this sweep's to take, and counts as deferred what it leaves to
+ * others. [stripe held] */
 static void seize_all_locked(TsiSweep* sweep) {
     TSI_HOLDS(tsi_inc_lock(sweep->inc));
     TsiArena* a = sweep->arena;
@@ -330,7 +335,8 @@ void tsi_sweep_own_locked(TsiSweep* sweep, TsiHeap* h) {
 }
 
 /* Returns true if a heap's empty slabs must go as its thread lets go of it: where the thread leaves, and where it has
- * had little there, since the next owner does not use its regions, so they might stay for as long as the epoch. */
+ * had little there, since the next owner does not use its regions, so they might stay for as long as the epoch.
+ * [own thread, stripe held] */
 static bool is_walked(const TsiSweep* sweep, const TsiHeap* h) {
     bool little = h->bumps && h->ring && tsi_load_relaxed(&h->slab_count) <= LITTLE;
     return sweep->leaves || (little && tsi_inc_state(sweep->inc) == TSI_INC_ACTIVE);

@@ -13,7 +13,9 @@
 
 /* ---- slabs ---- */
 
-/* Makes the words of a line. In an owned slab of a class it comes with its first refill, unless there is a profile. */
+/* Makes the words of a line of a slab that is being opened: of incarnation `seq`, in the heap at heap_at (0: none),
+ * with the slots `ready` handed out. In an owned slab of a class it comes with its first refill, unless there is a
+ * profile. [only holder] */
 static void line_init(TsiSpace* s, const TsiClass* shape, uint32_t line_id, uint32_t seq, uint32_t heap_at,
                       uint64_t ready) {
     TsiLine* l = tsi_line(s, line_id);
@@ -32,8 +34,9 @@ static void line_init(TsiSpace* s, const TsiClass* shape, uint32_t line_id, uint
     tsi_store_relaxed(&tsi_remote(s, line_id)[1], tsi_remote_fresh(1, seq));
 }
 
-/* Opens a slab that only the caller holds: its words, and its new tag. Returns false for a region that cannot be used
- * yet (region.h, R2): the caller lets it rest. */
+/* Opens a slab: makes its words, and its new tag, `state` in heap or incarnation `index`. ready: its lines come with a
+ * first refill. Returns false for a region that cannot be used yet (region.h, R2): the caller lets it rest.
+ * [only holder] */
 static bool slab_open(TsiSpace* s, unsigned cls, uint32_t slab_id, uint32_t index, unsigned state, bool ready) {
     const TsiClass* shape = &s->classes->c[cls];
     uint32_t heap_at = state == TSI_SLAB_OWNED ? index * (uint32_t)sizeof(TsiHeap) : 0;
@@ -51,12 +54,12 @@ static bool slab_open(TsiSpace* s, unsigned cls, uint32_t slab_id, uint32_t inde
 
 unsigned tsi_column_of(TsiArena* a, TsiInc* inc) { return tsi_label_column(&a->phases.labels, tsi_inc_label(inc)); }
 
-/* Notes that max_bytes is in the way, if that is why. */
+/* Notes that max_bytes is in the way, if `why`, an id that a take has left, says so. [own thread] */
 static void note_over(TsiBinding* b, uint32_t why) {
     if (why == TSI_SPACE_OVER) b->budget.hard = TSI_BUDGET_SPACE;
 }
 
-/* Adds an open slab to the heap. [owner, in bracket] */
+/* Adds an open slab to the heap, at the head of its chain. [owner, in bracket] */
 static void join(TsiBinding* b, TsiHeap* h, unsigned cls, uint32_t slab_id) {
     TsiSpace* s = &b->arena->space;
     tsi_count(&b->counters[tsi_class_row(cls)].new_slab);

@@ -25,17 +25,20 @@ typedef struct TsiIssue {
 
 /* Takes a slab of the class for the heap, opens it, charges it to the incarnation and puts it at the head of the heap's
  * chain: *slab_id. Returns false, charging nothing, if there is no memory or a budget forbids it; b->budget names the
- * budget, TSI_BUDGET_SPACE for max_bytes. *slab_id is undefined then. */
+ * budget, TSI_BUDGET_SPACE for max_bytes. *slab_id is undefined then. [owner, in bracket] */
 bool tsi_slab_take(TsiBinding* b, TsiHeap* h, unsigned cls, uint32_t* slab_id);
-/* Takes two regions likewise that are the halves of a huge page. */
+/* Takes two regions that are the halves of a huge page, like tsi_slab_take: slab_ids; one of them twice if the other
+ * cannot be used yet. Returns false, charging nothing and with b->budget as it was, if there is no such page, no
+ * memory, or a budget in the way. [owner, in bracket] */
 bool tsi_huge_take(TsiBinding* b, TsiHeap* h, uint32_t slab_ids[2]);
-/* Allocates a large object in an incarnation. Returns NULL without memory, against a budget, or if ref is not ACTIVE
- * any more. The caller keeps the record from being reused. [own thread, no stripe] */
+/* Allocates a large object of `size` bytes in an incarnation, with its handle where `issue` asks for one. Returns NULL
+ * without memory, against a budget (b->budget says), without a handle, or if ref is not ACTIVE any more. The caller
+ * keeps the record from being reused. [own thread, no stripe] */
 void* tsi_large_alloc(TsiBinding* b, TsiRef ref, size_t size, size_t align, TsiIssue* issue);
-/* Returns which of a class's counters by label the incarnation counts in. */
+/* Returns which of a class's counters by label the incarnation counts in. [any thread] */
 unsigned tsi_column_of(TsiArena* a, TsiInc* inc);
 
-/* Counts an allocation that left the fast path, by its cause. */
+/* Counts an allocation of the class that left the fast path in heap h, by its cause TSI_SLOW_*. [owner] */
 TSI_INLINE void tsi_count_slow(TsiBinding* b, TsiHeap* h, unsigned cls, unsigned cause) {
     TsiClassCounters* counters = &b->counters[cls];
     tsi_count(&counters->slow);
@@ -44,8 +47,9 @@ TSI_INLINE void tsi_count_slow(TsiBinding* b, TsiHeap* h, unsigned cls, unsigned
     tsi_probe_slow_path(b->arena->owner, cls - 1, b->classes->c[cls].size, cause);
 }
 
-/* Issues the handle of the object at *at, which is being made, or of a slot that is ready and about to be taken. Nobody
- * can end it meanwhile. Returns false if there is none. [owner, in bracket, or stripe held] */
+/* Issues the handle of the object at *at, which is being made, or of a slot that is ready and about to be taken, into
+ * *out. Nobody can end it meanwhile. Returns false if there is none: *out says why.
+ * [owner, in bracket, or stripe held] */
 bool tsi_handle_issue_held(TsiArena* a, const TsiPlace* at, TsiIssue* out);
 /* Sets aside a line whose generations are used up: it hands out no more slots. [owner, in bracket] */
 void tsi_line_retire(TsiArena* a, TsiHeap* h, TsiLine* l, unsigned cls);

@@ -22,7 +22,7 @@ void tsi_binding_set_ambient(TsiBinding* b, TsiHeap* h) {
     b->region = r != &tsi_no_region ? r : NULL;
 }
 
-/* Returns true if the heap is the primary of the incarnation that it is in, and its owner's to use. */
+/* Returns true if the heap is the primary of the incarnation `ref`, and its owner's to use. [any thread] */
 static bool is_used(TsiHeap* h, TsiRef ref) {
     return tsi_word_is(&h->key, ref) && tsi_heap_state(tsi_load_relaxed(&h->word)) == TSI_HEAP_LIVE;
 }

@@ -29,20 +29,21 @@
 
 /* ---- below: [own thread] unless stated ---- */
 
-/* Returns the record of the incarnation that `ref` names. */
+/* Returns the record of the incarnation that `ref` names. [any thread] */
 TSI_INLINE TsiInc* tsi_binding_inc(const TsiBinding* b, TsiRef ref) {
     return (TsiInc*)(void*)(b->incs_base + (size_t)tsi_ref_index(ref) * TSI_INC_STRIDE);
 }
-/* Returns the heap that the incarnation leads to: a hint (H1). */
+/* Returns the heap that the incarnation leads to: a hint (H1). [any thread] */
 TSI_INLINE TsiHeap* tsi_binding_led(const TsiBinding* b, TsiInc* inc) {
     return (TsiHeap*)(void*)((uint8_t*)b->heaps_base + tsi_load_relaxed(&inc->heap_at));
 }
 /* Returns true if h is the binding's primary in the incarnation, LIVE, and its brackets are not fenced (H1). ref: not
- * 0. If h is not the thread's, its record's page may have gone. */
+ * 0. If h is not the thread's, its record's page may have gone. [own thread] */
 TSI_INLINE bool tsi_heap_is_at(const TsiBinding* b, TsiHeap* h, TsiRef ref) {
     return TSI_LIKELY(tsi_word_is(&h->key, ref) && tsi_word_is(&h->word, b->live_word));
 }
-/* Returns the binding's primary in an incarnation, with fenced brackets, too, or NULL if nothing leads to it. */
+/* Returns the binding's primary in an incarnation, with fenced brackets, too, or NULL if nothing leads to it.
+ * [own thread] */
 TSI_INLINE TsiHeap* tsi_heap_cached(const TsiBinding* b, TsiRef ref) {
     uint64_t live = tsi_heap_word(b->index, TSI_HEAP_LIVE);
     uint32_t at = tsi_load_relaxed(&tsi_binding_inc(b, ref)->heap_at);
@@ -52,18 +53,20 @@ TSI_INLINE TsiHeap* tsi_heap_cached(const TsiBinding* b, TsiRef ref) {
     h = b->by_inc[tsi_ref_index(ref) % TSI_HEAP_CACHE];
     return tsi_word_is(&h->key, ref) && tsi_word_is(&h->word, live) ? h : NULL;
 }
-/* Makes the incarnation, or else the binding's table, lead to the binding's primary h. */
+/* Makes the incarnation, or else the binding's table, lead to the binding's primary h. [own thread] */
 void tsi_heap_found(TsiBinding* b, TsiHeap* h, TsiRef ref);
-/* Makes the domain lead to h in the incarnation, unless a heap that it leads to is in use there. */
+/* Makes the domain lead to h in the incarnation, unless a heap that it leads to is in use there. [own thread] */
 void tsi_phase_leads_on(TsiPhaseWords* words, TsiHeap* h, TsiRef ref);
-/* Makes it lead to h likewise, unless it does already. */
+/* Makes the domain lead to h in the incarnation, like tsi_phase_leads_on, if it does not already. [own thread] */
 TSI_INLINE void tsi_phase_leads_to(TsiPhaseWords* words, TsiHeap* h, TsiRef ref) {
     if (TSI_UNLIKELY(tsi_load_relaxed(&words->heap) != h)) tsi_phase_leads_on(words, h, ref);
 }
-/* Puts a heap into its owner's chain, or takes it out. */
+/* Puts a heap at the head of its owner's chain. [own thread] */
 void tsi_own_link(TsiBinding* b, TsiHeap* h);
+/* Takes a heap out of its owner's chain; the owner's ambient heap is none then, if it was this one. [own thread] */
 void tsi_own_unlink(TsiBinding* b, TsiHeap* h);
-/* Takes the heap back if the binding has lent it and it is in the incarnation; returns true then. [no bracket] */
+/* Takes the heap back if the binding has lent it and it is in the incarnation: LIVE, in the owner's chain. Returns true
+ * if it did. [own thread, no bracket] */
 TSI_INLINE bool tsi_heap_take_back(TsiBinding* b, TsiHeap* h, TsiRef ref) {
     uint64_t lent = tsi_lent_word(b->index);
     if (!tsi_word_is(&h->key, ref) || !tsi_word_is(&h->word, lent)) return false; /* H1 holds of its own LENT, too */
@@ -74,33 +77,36 @@ TSI_INLINE bool tsi_heap_take_back(TsiBinding* b, TsiHeap* h, TsiRef ref) {
 }
 /* Makes a lent heap DETACHED. Returns true if it was lent. [stripe held] */
 bool tsi_heap_recall_locked(TsiArena* a, TsiHeap* h);
-/* Returns the binding's primary, found by the incarnation, and makes the domain lead to it; or NULL. */
+/* Returns the binding's primary, found by the incarnation, and makes the domain lead to it; NULL if nothing leads to
+ * one. [own thread] */
 TsiHeap* tsi_phase_heap_slow(TsiBinding* b, TsiPhaseWords* words, TsiRef ref);
-/* Returns the binding's primary, found by the domain, and taken back if lent, or by the incarnation; or NULL. [no
- * bracket] */
+/* Returns the binding's primary, found by the domain, and taken back if lent, or by the incarnation; NULL if nothing
+ * leads to one. [own thread, no bracket] */
 TSI_INLINE TsiHeap* tsi_phase_heap(TsiBinding* b, TsiPhaseWords* words, TsiRef ref) {
     TsiHeap* h = tsi_load_relaxed(&words->heap);
     if (tsi_heap_is_at(b, h, ref) || tsi_heap_take_back(b, h, ref)) return h;
     return tsi_phase_heap_slow(b, words, ref);
 }
 
-/* Takes a record, from the thread's small store first. Returns false if there is none. */
+/* Takes a record, from the thread's small store first: *index. Returns false if there is none.
+ * [own thread, no table lock] */
 TSI_INLINE bool tsi_record_take(TsiTable* table, uint32_t* cache, uint32_t* count, uint32_t* index) {
     if (TSI_UNLIKELY(*count == 0)) return tsi_table_take(table, index, 0);
     *index = cache[--*count];
     return true;
 }
-/* Frees a record, to the thread's small store first. */
+/* Frees a record, to the thread's small store if that has room. [own thread, no table lock] */
 void tsi_record_give(TsiTable* table, uint32_t* cache, uint32_t* count, uint32_t index);
-/* Frees the heap's room, if it has one. b may be NULL. [h is the caller's] */
+/* Frees the heap's room, if it has one. b: the calling thread's binding, or NULL. [holder of the heap] */
 void tsi_room_give(TsiArena* a, TsiBinding* b, TsiHeap* h);
-/* Unlinks the heap from its owner's chain and frees its record. */
+/* Unlinks the heap from its owner's chain and frees its record and room. [own thread] */
 void tsi_heap_drop_own(TsiBinding* b, TsiHeap* h);
-/* Frees the record and room of a heap that is in nobody's chain. b may be NULL. */
+/* Frees the record and room of a heap that is in nobody's chain. b: the calling thread's binding, or NULL.
+ * [holder of the heap] */
 void tsi_heap_free(TsiArena* a, TsiBinding* b, TsiHeap* h);
-/* Frees the records of heaps that others have swept. */
+/* Frees the records of the thread's heaps that others have swept. [own thread, no bracket] */
 void tsi_heaps_prune(TsiBinding* b);
-/* Makes h the heap of the binding's ambient allocations. */
+/* Makes h, which may be tsi_no_heap, the heap of the binding's ambient allocations. [own thread] */
 void tsi_binding_set_ambient(TsiBinding* b, TsiHeap* h);
 
 #endif

@@ -13,7 +13,8 @@ enum { BANKS_LEAST = 16 /* lines that were freed in: fewer are not worth a trim 
 
 /* ---- handover ---- */
 
-/* Hands over heaps of h's incarnation; `leaves`: for long. [own thread, no bracket] */
+/* Hands over the thread's heaps of h's incarnation that were asked for; `leaves`: it lets go of them for long, with
+ * their empty slabs. Does nothing if h is in none. [own thread, no lock, no bracket] */
 static void hand_over(TsiBinding* b, TsiHeap* h, bool leaves) {
     TsiArena* a = b->arena;
     TsiRef ref = tsi_load_relaxed(&h->ref);
@@ -40,7 +41,7 @@ static void hand_over(TsiBinding* b, TsiHeap* h, bool leaves) {
 void tsi_handover(TsiBinding* b, TsiHeap* h) { hand_over(b, h, false); }
 void tsi_handover_last(TsiBinding* b, TsiHeap* h) { hand_over(b, h, true); }
 
-/* Returns a heap of the thread that somebody has asked for, or NULL. */
+/* Returns a heap of the thread that somebody has asked for, or NULL. [own thread] */
 static TsiHeap* asked_for(TsiBinding* b) {
     for (uint32_t at = b->own_heaps; at != 0; at = tsi_heap(b->arena, at - 1)->own_next) {
         unsigned state = tsi_heap_state(tsi_load_seq(&tsi_heap(b->arena, at - 1)->word));
@@ -62,7 +63,7 @@ void tsi_binding_fence(TsiBinding* b) {
 /* ---- trim ---- */
 
 /* Returns true if the phase is another thread's alone, and so left to that. Asked under its stripe, since the record
- * may be about to be opened. */
+ * may be about to be opened. [stripe held] */
 static bool is_anothers_locked(TsiInc* inc) {
     TSI_HOLDS(tsi_inc_lock(inc));
     if (tsi_inc_state(inc) != TSI_INC_ACTIVE) return false; /* first: a thread that sees it open sees its owner */
@@ -70,12 +71,16 @@ static bool is_anothers_locked(TsiInc* inc) {
     return TSI_UNLIKELY(owner != 0) && (tsi_tls.thread == NULL || owner != tsi_tls.thread->index + 1);
 }
 
+/* Gives the stripe and the banks of a trim that passes the incarnation by. Returns false: nothing is left to others.
+ * [stripe held, and given] */
 static bool pass_by(TsiArena* a, TsiInc* inc, unsigned banks) {
     tsi_phase_unlock(inc);
     tsi_banks_give(a, banks);
     return false;
 }
 
+/* Gives the empty slabs of one incarnation back, or of the heaps of one binding there if `only` is not NULL; passes
+ * over another thread's own. at_once: nothing is kept. Returns like tsi_trim_inc. [any thread, no lock, no bracket] */
 static bool trim_inc(TsiArena* a, TsiBinding* b, TsiInc* inc, TsiBinding* only, bool at_once) {
     TsiSweep sweep = {.arena = a, .b = b, .inc = inc, .at_once = at_once};
     sweep.banks = only == NULL ? tsi_banks_take(a) : 0;

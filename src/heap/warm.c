@@ -15,7 +15,8 @@ enum {
     LOOK = 4 * FLUSH_BATCH
 };
 
-/* Reserves `need` more bytes of the budget; returns false if there is no room. [store locked] */
+/* Takes `need` more bytes of the budget, or a block, for the store. Returns false if there is no room.
+ * [store locked] */
 static bool grant(TsiArena* a, TsiWarm* warm, size_t need) {
     /* At most half of the initial budget to one thread, so that the next one finds some; what the budget has learned on
      * top is no thread's to take. */
@@ -29,8 +30,8 @@ static bool grant(TsiArena* a, TsiWarm* warm, size_t need) {
     return true;
 }
 
-/* Keeps the slabs of a chain that fit. Returns the others, chained, and in *rest_bytes the bytes that lacked room.
- * [store locked] */
+/* Keeps the slabs of a chain that fit in the store. Returns the others, chained, and in *rest_bytes the bytes that
+ * lacked room. [store locked] */
 static uint32_t keep(TsiArena* a, TsiWarm* warm, uint32_t chain, size_t* rest_bytes) {
     TsiSpace* s = &a->space;
     uint32_t rest = 0;
@@ -60,8 +61,9 @@ static uint32_t keep(TsiArena* a, TsiWarm* warm, uint32_t chain, size_t* rest_by
     return rest;
 }
 
-/* Takes up to `max` slabs from the far half of a list, where the oldest are, into `ids`; returns how many. Only the
- * list's first LOOK slabs count: a large store must not be walked through for each phase that ends. [store locked] */
+/* Takes up to `max` slabs from the far half of a class's list, where the oldest are, into `ids`. Returns their number.
+ * Only the list's first LOOK slabs count: a large store must not be walked through for each phase that ends.
+ * [store locked] */
 static unsigned cut(TsiSpace* s, TsiWarm* warm, unsigned cls, uint32_t* ids, unsigned max) {
     unsigned length = 0, n = 0;
     for (uint32_t at = warm->head[cls]; at != 0 && length < LOOK; at = tsi_slab(s, at - 1)->next) length++;
@@ -75,7 +77,8 @@ static unsigned cut(TsiSpace* s, TsiWarm* warm, unsigned cls, uint32_t* ids, uns
     return n;
 }
 
-/* Moves slabs of a store to the system, or with `keep` to the stock if there is room. */
+/* Moves slabs of a store to the system, or with `keep` to the stock if there is room. learn: as in TsiSweep.
+ * [holder of the slabs, no pool lock] */
 static void move_out(TsiArena* a, uint32_t* ids, unsigned n, bool keep, bool learn) {
     TsiSpace* s = &a->space;
     if (!keep) {
@@ -92,7 +95,8 @@ static void move_out(TsiArena* a, uint32_t* ids, unsigned n, bool keep, bool lea
     if (kept != 0) tsi_space_keep(s, ids, kept);
 }
 
-/* Moves some of the coldest slabs out; returns false if there are none. [store locked] */
+/* Moves some of the store's oldest slabs out, EVICT_BYTES of them. Returns false if there are none.
+ * [store locked, no pool lock] */
 static bool evict(TsiArena* a, TsiWarm* warm, bool learn) {
     uint32_t ids[FLUSH_BATCH];
     unsigned n = 0;
@@ -162,6 +166,7 @@ void tsi_warm_call_in(TsiArena* a, TsiBinding* b) {
     if (lent != 0) tsi_stock_unreserve(&a->space, lent);
 }
 
+/* Returns true if a heap with this word waits with a region, for the binding with this index. [any thread] */
 static bool waits(uint32_t binding, uint64_t word) {
     return tsi_heap_binding(word) == binding && tsi_heap_state(word) == TSI_HEAP_STANDBY;
 }
@@ -206,9 +211,9 @@ void tsi_ready_flush(TsiArena* a, TsiBinding* b) {
 
 /* ---- giving back ---- */
 
-/* Empties a store, into the stock with `keep`; returns false if it is busy. The binding's thread may have gone
- * meanwhile, and its record's page: then all of it reads as 0. While the store is locked the page stays
- * (registry.c). */
+/* Empties a store, into the stock with `keep`, and gives back regions that wait. Returns false if it is busy. The
+ * binding's thread may have gone meanwhile, and its record's page: then all of it reads as 0. While the store is locked
+ * the page stays (registry.c). [any thread, no lock] */
 static bool empty_store(TsiArena* a, TsiBinding* b, bool keep) {
     TsiWarm* warm = &b->warm;
     uint32_t ids[FLUSH_BATCH];
@@ -251,7 +256,7 @@ void tsi_warm_leave(TsiBinding* b) {
 }
 
 /* Empties all stores; or those not used since the last look, and all of them while more is kept than the budget allows.
- * Returns false if one was busy. */
+ * Returns false if one was busy. [any thread, no lock] */
 static bool flush_stores(TsiArena* a, bool all) {
     bool whole = true;
     for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
@@ -271,7 +276,8 @@ bool tsi_warm_give_up(TsiArena* a) {
     return whole;
 }
 
-/* Lowers what tables of records have learned. */
+/* Lowers what tables of records have learned, and gives pages back that are no longer worth keeping. ns: coarse clock.
+ * [any thread, no lock] */
 static void look_at_records(TsiArena* a, uint64_t ns) {
     TsiTable* const tables[] = {&a->phases.incs, &a->heaps, &a->domains};
     bool learned = false;
@@ -283,6 +289,8 @@ static void look_at_records(TsiArena* a, uint64_t ns) {
     if (!learned) tsi_store_relaxed(&a->records_learned, false); /* the next record given sets it again */
 }
 
+/* Lets the budget fall and, once a second, what tables have learned; gives back stores that nobody has used if the
+ * budget has risen, or with `stores`. [any thread, no lock, no bracket] */
 static void look_now(TsiArena* a, bool stores) {
     TsiStock* stock = &a->space.stock;
     bool risen = tsi_load_relaxed(&stock->budget) > stock->start;

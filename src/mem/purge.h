@@ -8,8 +8,8 @@
 
 /* Sorts n ids in ascending order, in place. [any thread] */
 void tsi_sort_ids(uint32_t* ids, unsigned n);
-/* Gives [p, p + bytes) of slabs that stay in use back to the system, under the purge policy. [no other user of the
- * bytes] */
+/* Gives [p, p + bytes) of slabs that stay in use back to the system, under the purge policy.
+ * [no other user of the bytes] */
 void tsi_space_purge_pages(TsiSpace* s, void* p, size_t bytes);
 /* Gives a range, which begins in slabs of class cls, whose counters record it, back to the system under the purge
  * policy. With whole_slabs, which will be committed anew, gives back their commitment too.

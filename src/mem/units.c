@@ -29,8 +29,8 @@ uint32_t tsi_unit_slab(const TsiSpace* s, uint32_t position) {
     return tsi_slab_id(position >> log2, position & ((1u << log2) - 1));
 }
 
-/* Returns the units of a chunk that lie in [from, end), which are positions and touch the chunk, a bit each. [any
- * thread] */
+/* Returns the units of a chunk that lie in [from, end), which are positions and touch the chunk, a bit each.
+ * [any thread] */
 static uint32_t units_in(const TsiSpace* s, uint32_t chunk, uint32_t from, uint32_t end) {
     unsigned log2 = tsi_units_log2(s);
     uint32_t low = chunk << log2, high = low + (1u << log2);

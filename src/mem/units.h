@@ -76,8 +76,8 @@ void tsi_units_set_span(TsiSpace* s, uint32_t slab_id, uint32_t units);
 /* Gives free units [from, end) to an object, which begins at `from` if `starts`. Chunks that it fills become CONT,
  * which need no writes, except the one where it begins. Its words are committed. [pool lock held] */
 void tsi_units_place(TsiSpace* s, uint32_t from, uint32_t end, bool starts);
-/* Frees units [from, end) of an object: their tags become POOL, and chunks without an object lose their class. [pool
- * lock held] */
+/* Frees units [from, end) of an object: their tags become POOL, and chunks without an object lose their class.
+ * [pool lock held] */
 void tsi_units_leave(TsiSpace* s, uint32_t from, uint32_t end);
 /* Takes back addresses that objects were given to grow into, where they fill chunks. Returns false if there were none.
  * O(chunks ever used) at worst. [pool lock held] */

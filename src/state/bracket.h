@@ -44,11 +44,13 @@ void tsi_handover(TsiBinding* b, TsiHeap* h);
 /* Like tsi_handover, but gives the heap's empty slabs back, too: the thread lets go of it for long. In trim.c.
  * [own thread, no lock, no bracket] */
 void tsi_handover_last(TsiBinding* b, TsiHeap* h);
-/* Returns the heap that owns the slab of the line in `busy`, by the slab's tag, or NULL if none does. The line may be
- * any of the arena: a stale pointer's, or one that a room still names though its slab has gone elsewhere. Its owner and
- * a sweeper may both ask, and get one answer for as long as that heap owns the slab. In sweep.c. */
+/* Returns the heap that owns the slab of the line or region in `busy`, by the slab's tag, or NULL if none does; sets
+ * *slab_id to that slab. The line may be any of the arena: a stale pointer's, or one that a room still names though its
+ * slab has gone elsewhere. Its owner and a sweeper may both ask, and get one answer for as long as that heap owns the
+ * slab. In sweep.c. [any thread] */
 TsiHeap* tsi_busy_heap(TsiArena* a, uint64_t busy, uint32_t* slab_id);
-/* Leaves a bracket whose first check failed: hands over the heap that the named line belongs to (B3). [own thread] */
+/* Leaves a bracket whose first check failed: hands over the heap that the named line belongs to (B3). In sweep.c.
+ * [own thread, in the open bracket] */
 void tsi_bracket_missed(TsiBinding* b);
 
 /* A membarrier has failed in this process. */
