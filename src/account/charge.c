@@ -108,7 +108,7 @@ static bool is_far(TsiLabel* label, uint64_t committed) {
     return (int64_t)committed >= 0 && committed + FAR_BYTES <= most && tsi_load_seq(&label->exact) == 0;
 }
 
-/* Gives the grants of all threads back to the label (C2). [labels' lock held] */
+/* Gives the grants of all threads back to the label (C2). [labels lock held] */
 static void grants_back_locked(TsiArena* a, TsiLabel* account, uint32_t label) {
     TSI_HOLDS(&a->phases.labels.lock);
     for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
@@ -117,7 +117,7 @@ static void grants_back_locked(TsiArena* a, TsiLabel* account, uint32_t label) {
     }
 }
 
-/* Returns the bytes granted to all threads from the label's budget. [labels' lock held] */
+/* Returns the bytes granted to all threads from the label's budget. [labels lock held] */
 static uint64_t granted_locked(TsiArena* a, uint32_t label) {
     TSI_HOLDS(&a->phases.labels.lock);
     uint64_t sum = 0;
@@ -450,7 +450,7 @@ void tsi_post_escapes(TsiArena* a, TsiInc* inc, TsiTotals live) {
 /* ---- telling ---- */
 
 /* Reads the budget, of the phase or its label, that *events names: sets *ctx and *now, its committed bytes without
- * grants, and returns its function; NULL if there is none or the phase has gone. [any thread, no lock] */
+ * grants. Returns its function; NULL if there is none or the phase has gone. [any thread, no lock] */
 static SlabBudgetFn budget_read(TsiArena* a, const TsiBudgetEvents* events, unsigned whose, void** ctx, uint64_t* now) {
     TsiInc* inc = tsi_inc(&a->phases, tsi_ref_index(events->ref));
     TsiLabel* label = tsi_label(&a->phases.labels, events->label);

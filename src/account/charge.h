@@ -126,14 +126,14 @@ TSI_INLINE bool tsi_label_has_budget(TsiLabel* label) {
     return (tsi_load_relaxed(&label->budget.soft) | tsi_load_relaxed(&label->budget.hard)) != 0;
 }
 
-/* Writes the limits of a budget, in bytes, and its function. [labels' lock held, or for a phase's budget the stripe] */
+/* Writes the limits of a budget, in bytes, and its function. [labels lock held, or for a phase's budget the stripe] */
 TSI_INLINE void tsi_budget_write(TsiBudget* budget, uint64_t soft, uint64_t hard, SlabBudgetFn fn, void* ctx) {
     budget->fn = (void (*)(void))fn;
     budget->ctx = ctx;
     tsi_store_relaxed(&budget->soft, soft);
     tsi_store_relaxed(&budget->hard, hard);
 }
-/* Changes a label's budget; everything granted under the old limits goes back. [labels' lock held] */
+/* Changes a label's budget; everything granted under the old limits goes back. [labels lock held] */
 void tsi_budget_change_locked(TsiArena* a, uint32_t label, uint64_t soft, uint64_t hard, SlabBudgetFn fn, void* ctx);
 
 enum { TSI_BUDGET_SHIFT = 40 }; /* label's record + 1 in TsiPending.grant */

@@ -16,9 +16,10 @@ typedef struct TsiMisuse {
 } TsiMisuse;
 
 /* Counts the misuse, calls the callback, and sets the thread's error (slab_error). Preserves errno.
- * [no lock, no bracket] */
+ * [any thread, no lock, no bracket] */
 void tsi_refuse_as(TsiArena* a, const TsiMisuse* misuse);
-/* Refuses like tsi_refuse_as a misuse with a pointer, or NULL, and nothing else known of it. [no lock, no bracket] */
+/* Refuses like tsi_refuse_as a misuse with a pointer, or NULL, and nothing else known of it.
+ * [any thread, no lock, no bracket] */
 TSI_INLINE void tsi_refuse(TsiArena* a, SlabMisuse what, const void* where) {
     tsi_refuse_as(a, &(TsiMisuse){.what = what, .where = where});
 }

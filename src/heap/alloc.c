@@ -54,7 +54,7 @@ typedef struct TsiAllocResult {
     TsiBudgetEvents budgets; /* those passed or in the way */
 } TsiAllocResult;
 
-/* ---- lines: [owner, in bracket] ---- */
+/* ---- lines ---- */
 
 /* Takes the lowest ready slot of the line, which has one. Returns its address. [owner, in bracket] */
 static void* line_pop(TsiBinding* b, TsiLine* l, unsigned cls) {
@@ -199,7 +199,7 @@ static TSI_NOINLINE void* class_next(TsiBinding* b, TsiHeap* h, unsigned cls, Ts
     return line_pop(b, h->room->cur[cls], cls);
 }
 
-/* ---- the slow path: [owner, in bracket] unless stated ---- */
+/* ---- the slow path ---- */
 
 TsiRef tsi_ambient_ref(const TsiBinding* b) {
     if (b->scope != 0) return tsi_load_relaxed(&b->thread->scopes[b->scope - 1].phase->ref);
@@ -395,8 +395,8 @@ TSI_INLINE TsiOutcome alloc_owned(TsiBinding* b, TsiRef target, bool ambient, co
 
 /* ---- shared mode ---- */
 
-/* Allocates `bytes` of the heap's region, or a slot of the class, with *handle unless NULL, if that is ready. Otherwise
- * returns NULL, with no bracket open. [own thread, no bracket] */
+/* Allocates `bytes` of the heap's region, or a slot of the class, with *handle unless NULL, if that is ready. Returns
+ * the object, or NULL; no bracket is open then. [own thread, no lock, no bracket] */
 TSI_INLINE void* take_ready(TsiBinding* b, TsiHeap* h, uint32_t bytes, unsigned cls, SlabHandle* handle) {
     TsiRegion* r = tsi_load_relaxed(&h->region);
     uint32_t rel;

@@ -27,7 +27,7 @@ enum {
     ALONE = 16                /* objects of a heap that grow in regions of their own, at a time */
 };
 
-/* ---- regions of a heap: [owner, in bracket] ---- */
+/* ---- regions of a heap ---- */
 
 /* Makes the region, if it was one of a single growing object, like others. [owner, in bracket] */
 static void not_solo(TsiHeap* h, TsiRegion* r) {
@@ -342,7 +342,7 @@ void tsi_bump_thin(TsiBinding* b, TsiHeap* h) {
     if (at == 0) h->thin_at = bytes + bytes / 4;
 }
 
-/* ---- objects: [owner, in bracket] unless stated ---- */
+/* ---- objects ---- */
 
 /* Takes the region's next `bytes` at an alignment; a gap before them is a start that is freed at once. Returns their
  * address, or NULL if they do not fit. [owner, in bracket] */

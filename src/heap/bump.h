@@ -62,7 +62,7 @@ enum {
 /* Returns the region's name for `busy`. [any thread] */
 TSI_INLINE uint64_t tsi_busy_region(const TsiRegion* r) { return (uint64_t)(uintptr_t)r; }
 
-/* ---- below: [owner]; functions that return a TsiFast open the bracket, others need it, unless stated ---- */
+/* ---- objects ---- */
 
 /* Returns the bytes of a region that an object of `size` takes. size <= TSI_BUMP_MAX. [any thread] */
 TSI_INLINE uint32_t tsi_bump_bytes(size_t size) { return ((uint32_t)size + TSI_GRANULE - 1) & ~(TSI_GRANULE - 1u); }
@@ -288,7 +288,7 @@ TSI_INLINE bool tsi_bump_teaches(const TsiBinding* b, const TsiHeap* h, uint32_t
  * [own thread] */
 void tsi_bump_outlived(TsiBinding* b, uint32_t label);
 /* Grows an object that tsi_bump_grow_fast has missed, normally because it has not grown before or is large enough.
- * Returns like that, but never NOT_FOUND. [in the open bracket] */
+ * Returns like that, but never NOT_FOUND. [own thread, in the open bracket] */
 TsiFast tsi_bump_grow_missed(TsiBinding* b, const void* p, size_t size, TsiHeap** out);
 /* Makes the last object of one of the thread's regions larger where it is. Returns false, changing nothing, if it is
  * not the last, the region is not the thread's, or there is no room. Sets b->profile_hit if the growth must be

@@ -25,7 +25,7 @@
 
 #include <string.h>
 
-/* ---- ends: [no lock, no bracket] unless stated ---- */
+/* ---- ends ---- */
 
 /* Adds what lives in the incarnation's orphans to *live. [stripe held] */
 static void sum_orphans_locked(TsiArena* a, TsiInc* inc, TsiTotals* live) {

@@ -11,7 +11,6 @@
  * id; then everything goes back at once, and resident size and time are measured, where the incarnation holds
  * something: both cost more than an empty close. */
 typedef enum TsiEnding { TSI_END_SCOPE, TSI_END_OWN, TSI_END_ASKED } TsiEnding;
-/* ---- below: [no lock, no bracket] ---- */
 
 /* Ends an incarnation and fills *out, unless NULL. Returns false, and does nothing, if the reference is stale.
  * [any thread, no lock, no bracket] */

@@ -32,13 +32,13 @@ TSI_INLINE bool tsi_decay_is_on(const TsiArena* a) {
  * [any thread] */
 void tsi_decay_begin(TsiArena* a);
 /* Asks for the time, as the thread has counted down to 0, and looks if that is due.
- * [own thread, no bracket, no lock] */
+ * [own thread, no lock, no bracket] */
 void tsi_decay_now(TsiBinding* b);
-/* Counts a call, or some of the thread's slow paths. [own thread, no bracket, no lock] */
+/* Counts a call, or some of the thread's slow paths. [own thread, no lock, no bracket] */
 TSI_INLINE void tsi_decay_step(TsiBinding* b) {
     if (TSI_UNLIKELY(tsi_count_down(&b->look_in))) tsi_decay_now(b);
 }
-/* Looks if that is due. b may be NULL. [any thread, no bracket, no lock] */
+/* Looks if that is due. b may be NULL. [any thread, no lock, no bracket] */
 void tsi_decay_poll(TsiArena* a, TsiBinding* b);
 
 #endif

@@ -6,8 +6,6 @@
 
 #include "heap/sweep_totals.h"
 
-/* ---- below: [no lock, no bracket] unless stated ---- */
-
 /* Sweeps the incarnation of *sweep by tsi_sweep_locked, with `only` as there, and does all that follows; nothing if the
  * record is not open or holds nothing. Gives the stripe and the sweep's banks. [stripe held, and given] */
 void tsi_sweep_whole(TsiSweep* sweep, TsiBinding* only);
@@ -34,7 +32,7 @@ unsigned tsi_sweep_unswept(TsiArena* a, TsiBinding* b);
 /* Sweeps a piece, TSI_PIECE_BYTES of slabs, of the first incarnation on the list, if there is one.
  * [any thread, no lock, no bracket] */
 void tsi_sweep_piece(TsiArena* a, TsiBinding* b);
-/* Gives back what the sweep has taken: to stores, to the stock, or to the system. [no lock, no bracket] */
+/* Gives back what the sweep has taken: to stores, to the stock, or to the system. [any thread, no lock, no bracket] */
 void tsi_sweep_finish(TsiSweep* sweep);
 /* Returns an ORPHAN slab, seen with `tag`, that a freer found complete or whose incarnation was released meanwhile;
  * does nothing if another thread does. [any thread, no lock, no bracket] */

@@ -82,7 +82,7 @@ static TSI_NOINLINE bool free_own(TsiBinding* b, TsiHeap* h, TsiLine* l, void* p
     return true;
 }
 
-/* ---- other threads: [no lock, no bracket] unless stated ---- */
+/* ---- other threads ---- */
 
 /* Completes a free in a slab of no heap, with `tag`: returns the slab if nothing lives there; otherwise marks it, and
  * gives back pages of the phase if enough of them are dead. [any thread, no lock, no bracket] */

@@ -129,7 +129,7 @@ bool tsi_line_leave(TsiBinding* b, unsigned cls, TsiLine* l) {
     return true;
 }
 
-/* ---- inbox: [any thread, no bracket] unless stated ---- */
+/* ---- inbox ---- */
 
 typedef enum Push { PUSHED, PUSH_CLOSED, PUSH_LINKED } Push;
 

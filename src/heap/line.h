@@ -6,7 +6,7 @@
 
 #include "state/arena.h"
 
-/* ---- lines; all inside the owner's bracket unless stated ---- */
+/* ---- lines ---- */
 
 /* Hands out the n free slots `out`, a bit each, of a used-up line; `rest` stays freed. All refills end here.
  * [owner, in bracket] */

@@ -143,7 +143,7 @@ void* tsi_ready_first(TsiBinding* b, TsiRef ref, uint32_t bytes) {
     return NULL;
 }
 
-/* ---- a phase ends: [own thread, no bracket] ---- */
+/* ---- a phase ends ---- */
 
 /* Returns true if the binding may keep `bytes` more with heaps that wait; borrows from its share if it must.
  * [own thread] */

@@ -9,8 +9,6 @@
 
 #include "state/arena.h"
 
-/* ---- below: [no lock], and with b [own thread] ---- */
-
 /* Gives back pages of free records: `all` of them, or only those that are not worth keeping. [any thread, no lock] */
 void tsi_records_tidy_slow(TsiArena* a, bool all);
 /* Gives back pages of free records if a table has too many. Called after giving records. [any thread, no lock] */

@@ -24,7 +24,7 @@
 #include "mem/region.h"
 #include "mem/stock.h"
 
-/* ---- claims: [stripe held] unless stated ---- */
+/* ---- claims ---- */
 
 /* Raises the slab's base of generations above every count used under old_seq, so that handles of that incarnation never
  * match again. [slab claimed] */

@@ -6,8 +6,6 @@
 
 #include "heap/sweep_totals.h"
 
-/* ---- below: [stripe of w->inc held] ---- */
-
 /* Takes the pinned incarnation's heaps, or only those of the binding `only`, in two holds of the stripe, and settles
  * their slabs, and the orphans; what it takes waits for tsi_sweep_finish. [stripe held, and given in between] */
 void tsi_sweep_locked(TsiSweep* sweep, TsiBinding* only);

@@ -21,8 +21,6 @@ typedef struct TsiIssue {
     bool tried; /* the object was there, or about to be: only its handle was lacking */
 } TsiIssue;
 
-/* ---- below: [owner, in bracket] unless stated ---- */
-
 /* Takes a slab of the class for the heap, opens it, charges it to the incarnation and puts it at the head of the heap's
  * chain: *slab_id. Returns false, charging nothing, if there is no memory or a budget forbids it; b->budget names the
  * budget, TSI_BUDGET_SPACE for max_bytes. *slab_id is undefined then. [owner, in bracket] */

@@ -27,8 +27,6 @@
 
 #include "state/arena.h"
 
-/* ---- below: [own thread] unless stated ---- */
-
 /* Returns the record of the incarnation that `ref` names. [any thread] */
 TSI_INLINE TsiInc* tsi_binding_inc(const TsiBinding* b, TsiRef ref) {
     return (TsiInc*)(void*)(b->incs_base + (size_t)tsi_ref_index(ref) * TSI_INC_STRIDE);

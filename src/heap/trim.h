@@ -6,8 +6,6 @@
 
 #include "state/arena.h"
 
-/* A bool is true if slabs were left to threads that were inside of them, or to another sweep. [no lock, no bracket] */
-
 /* Gives the empty slabs of one incarnation back. Returns true if slabs were left to threads that were inside of them,
  * or to another sweep. b: the thread's binding, or NULL. [any thread, no lock, no bracket] */
 bool tsi_trim_inc(TsiArena* a, TsiBinding* b, TsiInc* inc);

@@ -16,7 +16,7 @@ enum {
 };
 
 /* Takes `need` more bytes of the budget, or a block, for the store. Returns false if there is no room.
- * [store locked] */
+ * [store lock held] */
 static bool grant(TsiArena* a, TsiWarm* warm, size_t need) {
     /* At most half of the initial budget to one thread, so that the next one finds some; what the budget has learned on
      * top is no thread's to take. */
@@ -31,7 +31,7 @@ static bool grant(TsiArena* a, TsiWarm* warm, size_t need) {
 }
 
 /* Keeps the slabs of a chain that fit in the store. Returns the others, chained, and in *rest_bytes the bytes that
- * lacked room. [store locked] */
+ * lacked room. [store lock held] */
 static uint32_t keep(TsiArena* a, TsiWarm* warm, uint32_t chain, size_t* rest_bytes) {
     TsiSpace* s = &a->space;
     uint32_t rest = 0;
@@ -63,7 +63,7 @@ static uint32_t keep(TsiArena* a, TsiWarm* warm, uint32_t chain, size_t* rest_by
 
 /* Takes up to `max` slabs from the far half of a class's list, where the oldest are, into `ids`. Returns their number.
  * Only the list's first LOOK slabs count: a large store must not be walked through for each phase that ends.
- * [store locked] */
+ * [store lock held] */
 static unsigned cut(TsiSpace* s, TsiWarm* warm, unsigned cls, uint32_t* ids, unsigned max) {
     unsigned length = 0, n = 0;
     for (uint32_t at = warm->head[cls]; at != 0 && length < LOOK; at = tsi_slab(s, at - 1)->next) length++;
@@ -96,7 +96,7 @@ static void move_out(TsiArena* a, uint32_t* ids, unsigned n, bool keep, bool lea
 }
 
 /* Moves some of the store's oldest slabs out, EVICT_BYTES of them. Returns false if there are none.
- * [store locked, no pool lock] */
+ * [store lock held, no pool lock] */
 static bool evict(TsiArena* a, TsiWarm* warm, bool learn) {
     uint32_t ids[FLUSH_BATCH];
     unsigned n = 0;

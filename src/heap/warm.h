@@ -18,8 +18,6 @@ enum { TSI_STANDBY_SLAB_SHIFT = 40 }; /* of a STANDBY word: its region's slab, w
 _Static_assert((uint64_t)TSI_BINDINGS_MAX << 8 <= 1ull << TSI_STANDBY_SLAB_SHIFT, "the binding lies below the slab");
 _Static_assert((uint64_t)TSI_CHUNKS_MAX* TSI_CHUNK_SLABS <= 1ull << (64 - TSI_STANDBY_SLAB_SHIFT), "every slab fits");
 
-/* ---- below: [any thread] unless stated ---- */
-
 /* Puts a chain of returned slabs (by `next`) into the binding's store, in shared mode into the first bank's. Returns
  * the chain of those it did not keep; all of them if b is NULL or the store is busy. learn: as in TsiSweep.
  * [holder of the slabs, no pool lock] */

@@ -33,7 +33,7 @@ TSI_INLINE bool tsi_parts_allowed(const TsiSpace* s) {
     return tsi_parts_share(s, TSI_CLASS_PART) && !tsi_os.strict_commit;
 }
 
-/* ---- pool lock ---- */
+/* ---- taking ---- */
 /* Returns the number, in its chunk, of the slab to take next: one whose page is in use already, if there is any. At
  * least one slab of the chunk is in the pool. [pool lock held] */
 unsigned tsi_parts_next(const TsiChunk* chunk);
@@ -41,7 +41,7 @@ unsigned tsi_parts_next(const TsiChunk* chunk);
  * taken; otherwise 0. [pool lock held] */
 size_t tsi_parts_take_locked(TsiSpace* s, uint32_t slab_id);
 
-/* ---- no pool lock ---- */
+/* ---- giving ---- */
 /* Where pages with both halves unused go: to the system, or as far as there is room to the stock; LEARN as in
  * tsi_stock_choose. */
 typedef enum TsiPartsHow { TSI_PARTS_GO, TSI_PARTS_KEEP, TSI_PARTS_LEARN } TsiPartsHow;

@@ -338,7 +338,7 @@ bool tsi_space_cover(TsiSpace* s, uint32_t end);
  * before them and some behind become usable too, so that a strip is one mapping and takes few calls. Returns false when
  * the system refuses, and leaves the strip unchanged. [pool lock held] */
 bool tsi_space_extend(TsiSpace* s, TsiStrip strip, uint32_t first, uint32_t n);
-/* Makes the handle counts of a chunk usable. Returns false without memory. [no pool lock] */
+/* Makes the handle counts of a chunk usable. Returns false without memory. [any thread, no pool lock] */
 bool tsi_space_commit_counts(TsiSpace* s, uint32_t chunk);
 /* Returns the number of slabs, used or not, of a chunk of the class. [any thread] */
 unsigned tsi_chunk_slab_count(const TsiSpace* s, unsigned cls);

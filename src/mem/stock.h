@@ -37,7 +37,7 @@ enum { TSI_STOCK_SECOND = 1000000000 };
 /* Returns true if the allocator keeps pages in the stock at all: its budget may rise. [any thread] */
 TSI_INLINE bool tsi_stock_learns(const TsiSpace* s) { return s->stock.limit > s->stock.start; }
 
-/* ---- pool lock held ---- */
+/* ---- taking and keeping ---- */
 /* Takes a range that becomes part of a slab or, with `large`, of a large object out of the stock. Returns the bytes of
  * it that were kept; the system fills the rest, which counts as regret if as much went back a moment ago.
  * [pool lock held] */
@@ -47,7 +47,7 @@ void tsi_stock_put_locked(TsiSpace* s, const uint8_t* p, size_t bytes);
 /* Returns a free chunk with pages in the stock that the class may open for threads of the node, or TSI_STOCK_NONE.
  * [pool lock held] */
 uint32_t tsi_stock_chunk_locked(const TsiSpace* s, unsigned cls, unsigned node);
-/* ---- any thread, no pool lock ---- */
+/* ---- the budget ---- */
 /* Takes room from the budget. Returns how many bytes it got: all of `bytes`, or less in steps of `step`.
  * [any thread] */
 uint64_t tsi_stock_reserve(TsiSpace* s, uint64_t bytes, uint64_t step);

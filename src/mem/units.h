@@ -49,7 +49,7 @@ TSI_INLINE TsiPlace tsi_large_place(uint32_t slab_id) {
     return (TsiPlace){tsi_line_at(tsi_slab_chunk(slab_id), tsi_slab_number(slab_id)), slab_id, TSI_CLASS_LARGE, 0};
 }
 
-/* ---- pool lock, or in a fork child ---- */
+/* ---- the units of objects ---- */
 
 /* Returns true if an object has the unit, by its bit in a LARGE chunk. [pool lock held, or fork child] */
 TSI_INLINE bool tsi_large_is_used(const TsiSpace* s, uint32_t slab_id) {

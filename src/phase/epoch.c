@@ -16,7 +16,7 @@ struct TsiStripe tsi_stripes[TSI_STRIPES];
 const char tsi_no_label[TSI_LABEL_BYTES];
 
 /* Puts the count of openings aside before the record's page leaves. The bit above those of ids means that all of them
- * were used. Returns true: the page may go. [lock of the table held] */
+ * were used. Returns true: the page may go. [table lock held] */
 static bool put_reuse_aside(TsiTable* table, uint32_t index) {
     uint32_t reuse = tsi_load_relaxed(&((TsiInc*)tsi_table_at(table, index))->reuse);
     uint32_t kept = reuse <= TSI_REUSE_MASK ? reuse : (reuse & TSI_REUSE_MASK) | (TSI_REUSE_MASK + 1);
@@ -24,7 +24,7 @@ static bool put_reuse_aside(TsiTable* table, uint32_t index) {
     return true;
 }
 
-/* Puts the count of openings back into a record that reads as 0 and is just being taken. [lock of the table held] */
+/* Puts the count of openings back into a record that reads as 0 and is just being taken. [table lock held] */
 static void take_reuse_back(TsiTable* table, uint32_t index) {
     tsi_store_relaxed(&((TsiInc*)tsi_table_at(table, index))->reuse, tsi_load_relaxed(tsi_table_aside(table, index)));
 }

@@ -168,7 +168,7 @@ TSI_INLINE void tsi_phase_unlock(TsiInc* inc) { tsi_lock_give_probed(tsi_inc_loc
 TSI_INLINE uint64_t tsi_inc_era(TsiInc* inc) { return tsi_load_acquire(&inc->word) >> 2; }
 /* Takes the record's stripe, waiting for it, and counts that in the record unless no incarnation has it: then the
  * record belongs to the thread that opens it next, which sets the counts without the lock. Returns true if the lock was
- * free at once. [any thread, no stripe or later lock] */
+ * free at once. [any thread, no stripe] */
 TSI_INLINE bool tsi_phase_lock(TsiInc* inc) {
     bool fast = tsi_lock_take_probed(tsi_inc_lock(inc));
     if (tsi_inc_era(inc) == 0) return fast;
@@ -204,7 +204,7 @@ size_t tsi_phases_room(uint32_t inc_capacity, uint32_t label_capacity);
 void tsi_phases_destroy(TsiPhases* phases);
 /* Resets a record to its state before use. [only holder] */
 void tsi_inc_reset(TsiInc* inc);
-/* Ends the record's tie to a thread. [only holder, or stripe] */
+/* Ends the record's tie to a thread. [only holder, or stripe held] */
 TSI_INLINE void tsi_inc_disown(TsiInc* inc) {
     tsi_store_relaxed(&inc->owner, 0);
     inc->owned = false;
@@ -248,6 +248,6 @@ TSI_INLINE TsiRef tsi_phases_current(const TsiPhases* phases) {
     return tsi_load_acquire(&phases->ring[tsi_load_acquire(&phases->current)]);
 }
 /* Moves the ring on by one. *displaced: the incarnation that lost its id. Returns false, without moving, if no record
- * is left. [ring lock] */
+ * is left. [ring lock held] */
 bool tsi_phases_step_locked(TsiPhases* phases, TsiRef* was_current, TsiRef* displaced);
 #endif

@@ -9,7 +9,7 @@ static uint32_t first_slot(uint64_t era, uint32_t size) {
 }
 
 /* Puts record `index`, which has the era, into the slots, of which one at least is free. Returns true if it fills an
- * empty slot; false if it was there, or took the place of a record that no incarnation has. [eras' lock held] */
+ * empty slot; false if it was there, or took the place of a record that no incarnation has. [eras lock held] */
 static bool put(const TsiPhases* phases, uint32_t* slots, uint32_t size, uint32_t index, uint64_t era) {
     for (uint32_t at = first_slot(era, size);; at = (at + 1) & (size - 1)) {
         uint32_t there = slots[at];
@@ -29,20 +29,20 @@ static uint32_t room_for(uint32_t records) {
 }
 
 /* Returns how many places source_locked has for a rebuild: the table's slots, or all records if the table lacks some.
- * [eras' lock held] */
+ * [eras lock held] */
 static uint32_t sources_locked(const TsiPhases* phases, const TsiEras* eras) {
     TSI_HOLDS(&eras->lock);
     return eras->partial ? tsi_table_used(&phases->incs) : eras->size;
 }
 
-/* Returns the record in place `at` of sources_locked, or 0 if there is none. [eras' lock held] */
+/* Returns the record in place `at` of sources_locked, or 0 if there is none. [eras lock held] */
 static uint32_t source_locked(const TsiEras* eras, uint32_t at) {
     TSI_HOLDS(&eras->lock);
     return eras->partial ? at : eras->slots[at];
 }
 
 /* Returns the number of entries whose record is in use. An entry whose record has a new era stays: it is found by that.
- * [eras' lock held] */
+ * [eras lock held] */
 static uint32_t count_used_locked(const TsiPhases* phases, const TsiEras* eras) {
     TSI_HOLDS(&eras->lock);
     uint32_t used = 0;
@@ -54,7 +54,7 @@ static uint32_t count_used_locked(const TsiPhases* phases, const TsiEras* eras) 
 }
 
 /* Moves the entries whose record is in use to a new table of `size` slots, which then lacks none. Returns false, and
- * changes nothing, without memory. [eras' lock held] */
+ * changes nothing, without memory. [eras lock held] */
 static bool rebuild_locked(const TsiPhases* phases, TsiEras* eras, uint32_t size) {
     TSI_HOLDS(&eras->lock);
     uint32_t* slots = tsi_os_map(size * sizeof *slots);
@@ -86,7 +86,7 @@ void tsi_eras_add(TsiPhases* phases, uint32_t index) {
     tsi_lock_give(&eras->lock);
 }
 
-/* Returns the record in the table that has the era, or 0. [eras' lock held] */
+/* Returns the record in the table that has the era, or 0. [eras lock held] */
 static uint32_t find_locked(const TsiPhases* phases, const TsiEras* eras, uint64_t era) {
     TSI_HOLDS(&eras->lock);
     if (eras->size == 0) return 0;

@@ -46,7 +46,7 @@ bool tsi_generation_of(TsiArena* a, const TsiPlace* at, uint64_t tag, uint64_t* 
  * [any thread] */
 bool tsi_handle_flag_slab(TsiSpace* s, uint32_t slab_id, uint32_t seq);
 /* Returns the handle of an object; 0 if it does not live, its generations ran out, or memory is short. b may be NULL.
- * [any thread, no bracket] */
+ * [any thread, no lock, no bracket] */
 SlabHandle tsi_handle_of(TsiArena* a, TsiBinding* b, const TsiPlace* at);
 /* Sets *at to the place of the object that a handle names. Returns false if the object has ended or the handle was
  * never issued. [any thread] */

@@ -373,7 +373,7 @@ static void counters_move(TsiTable* table, uint32_t index, bool back) {
 }
 
 /* Prepares a free record for its page to go. Returns false if its store is locked. The lock is kept, so no flush is
- * inside, and the zeros that come are an unlocked store. [registry lock and the table's held] */
+ * inside, and the zeros that come are an unlocked store. [registry and table lock held] */
 static bool binding_leaves(TsiTable* table, uint32_t index) {
     TsiBinding* b = tsi_table_at(table, index);
     if (!tsi_warm_lock(&b->warm)) return false;
@@ -381,7 +381,7 @@ static bool binding_leaves(TsiTable* table, uint32_t index) {
     return true;
 }
 
-/* Undoes binding_leaves: the record's page has not gone. [registry lock and the table's held] */
+/* Undoes binding_leaves: the record's page has not gone. [registry and table lock held] */
 static void binding_stays(TsiTable* table, uint32_t index) {
     TsiBinding* b = tsi_table_at(table, index);
     counters_move(table, index, true);
