@@ -26,16 +26,19 @@ static void binding_release(TsiBinding* b) {
     tsi_put_off_no_more(b);
     tsi_sweep_piece(a, b); /* in shared mode no heap goes with its thread */
     if (a->options.shared) tsi_trim_banks(a, b);
+
     tsi_inbox_close(b);
     tsi_binding_flush_records(b);
     tsi_eras_leave(b);
     tsi_warm_leave(b);
     tsi_charges_flush(b);
+
     tsi_lock_take(&tsi_registry_lock);
     tsi_samples_fold(&a->samples, &b->samples); /* the next thread's are its own; counters go on */
     tsi_clear(&b->samples, sizeof b->samples);
     tsi_store_release(&b->in_use, false); /* pairs with the acquire in flush_stores of warm.c */
     tsi_lock_give(&tsi_registry_lock);
+
     tsi_table_give(&a->bindings, b->index);
     tsi_records_tidy(a);
 }

@@ -39,6 +39,7 @@ TSI_INLINE void enter_locked(TsiBinding* b, TsiInc* inc, TsiHeap* h, TsiRef ref)
     TSI_ASSERT(!h->ring); /* heaps wait for domains, and come from them */
     TSI_ASSERT(h->bumps && h->ranked && tsi_load_relaxed(&h->takes) == 1 && h->revoker == 0);
     TSI_ASSERT((h->empty_regions | h->looked | h->skip | h->solo | h->inc_next | h->inc_prev) == 0);
+
     h->bumped = h->again = 0; /* thin_at is 0: it bumps */
     h->born = ++b->begun;
     tsi_store_relaxed(&h->last, NULL); /* it grew in another life */
@@ -46,8 +47,10 @@ TSI_INLINE void enter_locked(TsiBinding* b, TsiInc* inc, TsiHeap* h, TsiRef ref)
     tsi_store_relaxed(&h->key, ref);
     tsi_store_relaxed(&h->ref, ref);
     tsi_store_relaxed(&inc->heap_at, tsi_heap_at(h)); /* as in tsi_heap_found */
+
     inc->heaps = h->index + 1;
     tsi_store_relaxed(&inc->heap_count, 1);
+
     if (TSI_UNLIKELY(b->profile_mean != 0)) tsi_store_relaxed(&r->lim, 0); /* what is bumped first draws a mark */
     tsi_store_relaxed(&r->heap_at, tsi_heap_at(h));
     tsi_store_relaxed(&slab->gone, 0);

@@ -230,12 +230,14 @@ void tsi_settle_release_orphans(TsiSweep* sweep) {
         uint32_t slab_id = at - 1;
         unsigned cls = tsi_class_of_slab(s, slab_id);
         uint64_t old;
+
         next = tsi_slab(s, slab_id)->next;
         if (!claim(s, slab_id, TSI_SLAB_ORPHAN, &old)) {
             sweep->deferred++; /* a freer returns it, or a drain that is giving pages back looks again */
             sweep->deferred_bytes += tsi_slab_bytes(s, cls, slab_id);
             continue;
         }
+
         sweep->closing = look_at_large(sweep, cls, slab_id); /* others were counted when a heap was swept */
         TsiSlabSum sum = renew_words(sweep, cls, slab_id, old);
         tsi_orphan_unlink_locked(sweep->arena, sweep->inc, slab_id, sum.issued);

@@ -98,6 +98,7 @@ static Count count_map(const TsiRegion* r, unsigned gen, uint32_t end) {
     const uint8_t* map = map_of(r);
     Count count = {0, 0, 0, 0, 0};
     bool live = false, other = false; /* kind of the last object before */
+
     for (uint32_t at = 0; at < end; at += 64) {
         Marks marks = marks_at(map, gen, at, end);
         uint64_t within = below(end - at);
@@ -105,6 +106,7 @@ static Count count_map(const TsiRegion* r, unsigned gen, uint32_t end) {
         count.live += tsi_popcount(marks.live);
         count.live_granules += tsi_popcount(covered(marks.starts, marks.live, live, within));
         live = stays_open(marks.starts, marks.live, live);
+
         if (TSI_LIKELY(marks.other == 0 && !other)) continue;
         count.other += tsi_popcount(marks.other);
         count.other_granules += tsi_popcount(covered(marks.starts, marks.other, other, within));
@@ -181,6 +183,7 @@ static void clear_map(TsiRegion* r, uint32_t bytes) {
 static bool begin_life(TsiRegion* r, uint32_t heap_at) {
     unsigned gen = tsi_region_gen(tsi_load_relaxed(&r->word));
     uint32_t bytes = 1u << r->size_log2;
+
     if (gen == 0) {
         /* acquire: pairs with the release of the last freer, after which it writes no byte (R2) */
         if (tsi_load_acquire(&r->late) != 0) {
@@ -193,6 +196,7 @@ static bool begin_life(TsiRegion* r, uint32_t heap_at) {
          * map is clear */
         tsi_store_release(&r->word, 1ull << TSI_REGION_GEN_SHIFT);
     }
+
     tsi_region_start(r, gen, heap_at);
     return true;
 }
@@ -336,11 +340,13 @@ TsiRegionSum tsi_region_sum(const TsiSpace* s, uint32_t slab_id) {
         uint32_t again = used_granules(r); /* the smaller of the two has a run's gap if gap_granules has it */
         if (again < end) end = again;
         unsigned gen = tsi_region_gen(word);
+
         sum.issued = less(issued, gaps);
         sum.issued_bytes = less(end << TSI_GRANULE_SHIFT, gap_bytes);
         sum.live = sum.issued;
         sum.live_bytes = sum.issued_bytes;
         if (gen == 0 || issued == 0) return (TsiRegionSum){0, 0, 0, 0, 0};
+
         bool claimed = tsi_load_relaxed(&r->claimed); /* objects of its run are in the map alone */
         if (freed != gaps || tsi_region_objects(word) != 0 || claimed) {
             Count count = count_map(r, gen, end);
@@ -350,6 +356,7 @@ TsiRegionSum tsi_region_sum(const TsiSpace* s, uint32_t slab_id) {
             if (claimed && sum.issued_bytes < sum.live_bytes) sum.issued_bytes = sum.live_bytes;
             if (sum.live_bytes > sum.issued_bytes) sum.live_bytes = sum.issued_bytes;
         }
+
         /* acquire: pairs with take_word and begin_life; after the counts and the map */
         if (tsi_region_gen(tsi_load_acquire(&r->word)) == gen)
             break; /* otherwise it ended since, and may be another's */

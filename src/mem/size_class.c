@@ -44,6 +44,7 @@ static unsigned choose_cell(uint32_t size) {
         unsigned shift = tsi_log2(tsi_ceil_pow2(size));
         return shift < 16 ? 16 : shift;
     }
+
     if (size <= 1024) {
         unsigned best = 10;
         for (unsigned s = 11; s <= 12; s++) {
@@ -53,14 +54,17 @@ static unsigned choose_cell(uint32_t size) {
         }
         return best;
     }
+
     unsigned s = 12;
     while ((1u << s) < size || waste_of(size, s) * 15 > (1u << s)) s++;
+
     /* A larger cell does too if it has as many objects to the byte, and a tail of whole pages, which are never
      * touched. */
     for (unsigned larger = s + 1; larger <= TSI_UNIT_SHIFT && (1u << larger) >> tsi_ctz64(size) <= TSI_LINE_SLOTS;
          larger++)
         if ((1u << larger) / size >= (1u << s) / size << (larger - s) && waste_of(size, larger) % TSI_KIB(4) == 0)
             return larger;
+
     return s;
 }
 

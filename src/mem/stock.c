@@ -124,12 +124,14 @@ static size_t change_locked(TsiSpace* s, const uint8_t* p, size_t bytes, bool se
         size_t low = (size_t)chunk << TSI_CHUNK_SHIFT, high = low + (1u << TSI_CHUNK_SHIFT);
         if (high > end) high = end;
         TsiChunk* record = &s->chunks[chunk];
+
         unsigned from = (unsigned)((at - low) >> TSI_STOCK_SHIFT), to = (unsigned)((high - low) >> TSI_STOCK_SHIFT);
         for (unsigned n = 0; n < WORDS && (set || tsi_chunk_is_stocked(s, chunk)); n++) {
             uint64_t m = units_below(n, to) & ~units_below(n, from) & (set ? ~record->stock[n] : record->stock[n]);
             record->stock[n] ^= m;
             changed += (size_t)tsi_popcount(m) << TSI_STOCK_SHIFT;
         }
+
         record->stock_tick = tick;
         if (set) tsi_space_mark_kept(record);
         mark(s, chunk);
@@ -378,15 +380,18 @@ void tsi_stock_grown_now(TsiSpace* s) {
         tsi_store_relaxed(&stock->high, tsi_load_relaxed(&s->committed_bytes));
         return;
     }
+
     tsi_lock_take(&s->lock);
     uint64_t committed = tsi_load_relaxed(&s->committed_bytes), high = tsi_load_relaxed(&stock->high),
              kept = tsi_load_relaxed(&stock->bytes);
+
     if (committed > high && kept > TOGETHER_BYTES && !turns_over_locked(s, high)) {
         uint64_t need = committed - high < TOGETHER_BYTES ? TOGETHER_BYTES : committed - high,
                  freed = evict_coldest_locked(s, need < kept ? need : kept);
         stock->grown_bytes += freed;
         take_back_locked(s, freed);
     }
+
     committed = tsi_load_relaxed(&s->committed_bytes);
     if (committed > high) tsi_store_relaxed(&stock->high, committed);
     tsi_lock_give(&s->lock);

@@ -175,10 +175,12 @@ bool tsi_units_reclaim_locked(TsiSpace* s) {
         for (uint32_t left = s->chunks[chunk].units; left != 0; left &= left - 1) {
             uint32_t id = tsi_slab_id(chunk, tsi_ctz64(left)), from = tsi_unit_position(s, id);
             if (tsi_tag_state(tsi_load_relaxed(&tsi_slab(s, id)->tag)) == TSI_SLAB_INSIDE) continue;
+
             uint32_t n = tsi_large_units(s, tsi_slab_bytes(s, TSI_CLASS_LARGE, id)), span = tsi_large_span(s, id);
             /* From a chunk's beginning on: a chunk that the object fills has no words for its units. */
             uint32_t aside = tsi_units_aside(s, from, n, span);
             if (aside == 0) continue;
+
             tsi_units_set_span(s, id, span - aside);
             s->set_aside -= aside;
             tsi_units_leave(s, from + span - aside, from + span);

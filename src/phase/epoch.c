@@ -74,13 +74,16 @@ void tsi_inc_reset(TsiInc* inc) {
     inc->heaps = inc->orphans = inc->ends = inc->thin_next = 0;
     inc->drained = inc->escapes_posted = false;
     tsi_store_relaxed(&inc->told, false);
+
     tsi_store_relaxed(&inc->heap_count, 0);
     tsi_store_relaxed(&inc->detached, 0);
     tsi_store_relaxed(&inc->roomy, 0);
     tsi_store_relaxed(&inc->slab_count, 0);
+
     inc->allocated = inc->released = (TsiTotals){0, 0};
     inc->holding = (TsiHolding){0, 0, 0};
     inc->rss_before = inc->rss_after = 0;
+
     tsi_store_relaxed(&inc->open_since_ns, 0);
     tsi_store_relaxed(&inc->user_refs, 0);
     tsi_store_relaxed(&inc->scopes, 0);
@@ -89,6 +92,7 @@ void tsi_inc_reset(TsiInc* inc) {
     tsi_store_relaxed(&inc->purged, 0);
     tsi_store_relaxed(&inc->budget.soft, 0);
     tsi_store_relaxed(&inc->budget.hard, 0);
+
     inc->closed_slabs = inc->pinned_slabs = inc->slow = 0;
     memset(&inc->posted, 0, sizeof inc->posted);
 }

@@ -215,18 +215,22 @@ TSI_INLINE void tsi_inc_open(TsiPhases* phases, uint32_t index, uint64_t era, Ep
                              const char text[TSI_LABEL_BYTES], uint32_t owner) {
     TsiInc* inc = tsi_inc(phases, index);
     inc->index = index;
+
     tsi_store_relaxed(&inc->id, id);
     tsi_store_relaxed(&inc->reuse, tsi_load_relaxed(&inc->reuse) + 1);
     tsi_store_relaxed(&inc->charge, (uint64_t)label_at << TSI_CHARGE_BITS);
     memcpy(inc->label, text, sizeof inc->label);
+
     inc->pins = 1;
     if (TSI_UNLIKELY(!inc->clean)) tsi_inc_reset(inc);
+
     /* Threads with an old reference add to these before they see that it is old. */
     inc->lock_fast = inc->lock_contended = 0;
     if (TSI_UNLIKELY(owner != 0)) {
         tsi_store_relaxed(&inc->owner, owner);
         inc->owned = true;
     }
+
     tsi_store_relaxed(&inc->late_bytes, 0);
     inc->clean = false;
     /* release: pairs with the acquire loads of word: a thread that sees the era sees the fields */
