@@ -96,7 +96,8 @@ void tsi_pending_turn(TsiBinding* b, TsiPending* pending, uint32_t label) {
 /* Returns true if a charge that takes committed bytes from `was` to `now` passes the soft budget; soft 0: none.
  * [any thread] */
 static bool passes(uint64_t soft, uint64_t was, uint64_t now) {
-    return soft != 0 && (int64_t)now > 0 && now > soft && (int64_t)was <= (int64_t)soft;
+    bool above = (int64_t)now > 0 && now > soft;
+    return soft != 0 && above && (int64_t)was <= (int64_t)soft;
 }
 
 /* Returns true if a grant may be given: the label, with `committed` bytes, is far below both limits, some threads'

@@ -114,6 +114,13 @@ TSI_INLINE bool refill_plain(TsiBinding* b, TsiLine* l, const TsiClass* shape, u
     return true;
 }
 
+/* Gives a line of the queue, with n slots ready, ready slots if it has none. Returns true if it has some.
+ * [owner, in bracket] */
+TSI_INLINE bool hands_out(TsiBinding* b, TsiLine* l, const TsiClass* shape, unsigned n) {
+    if (tsi_load_relaxed(&l->avail) != 0) return true;
+    return refill_plain(b, l, shape, n) || tsi_line_refill(b, l, shape, 1) != 0;
+}
+
 /* Makes a line of the heap's queue current that has `least` free slots, or half as many late in the search of a large
  * heap. Returns false if the next few lines have fewer. [owner, in bracket] */
 TSI_INLINE bool next_listed(TsiBinding* b, TsiHeap* h, unsigned cls, unsigned least) {
@@ -124,8 +131,7 @@ TSI_INLINE bool next_listed(TsiBinding* b, TsiHeap* h, unsigned cls, unsigned le
         TsiLine* l = tsi_room_pop(&b->arena->space, h->room, shape, cls, least, large ? (least + 1) / 2u : least, &n);
         if (l == NULL) return false;
         bool ours = tsi_line_heap(b, l)->primary == h->index;
-        if (TSI_LIKELY(ours && (tsi_load_relaxed(&l->avail) != 0 || refill_plain(b, l, shape, n) ||
-                                tsi_line_refill(b, l, shape, 1) != 0))) {
+        if (TSI_LIKELY(ours && hands_out(b, l, shape, n))) {
             h->room->cur[cls] = l;
             h->room->served[cls]++;
             return true;
@@ -221,10 +227,12 @@ TSI_INLINE void* alloc_again(TsiBinding* b, TsiHeap* h, unsigned cls, SlabHandle
     uint64_t freed = tsi_load_relaxed(&l->freed) & shape->full;
     if (freed == 0) return NULL; /* the commonest case */
     unsigned n = tsi_popcount(freed);
-    bool plain = tsi_load_relaxed(&h->word) == b->live_word && tsi_load_relaxed(&l->avail) == 0 && !b->watched &&
-                 n >= shape->threshold;
+    bool plain = tsi_load_relaxed(&h->word) == b->live_word && tsi_load_relaxed(&l->avail) == 0 && !b->watched;
+    plain = plain && n >= shape->threshold;
     bool waiting = tsi_load_relaxed(&b->inbox) != TSI_INBOX_EMPTY || tsi_load_relaxed(&b->arena->has_unswept);
-    if (!plain || waiting || (handle != NULL && !tsi_line_is_handled(l)) || !refill_plain(b, l, shape, n)) return NULL;
+    if (!plain || waiting) return NULL;
+    if (handle != NULL && !tsi_line_is_handled(l)) return NULL;
+    if (!refill_plain(b, l, shape, n)) return NULL;
     if (handle != NULL && (*handle = tsi_handle_here(b, shape, l, tsi_ctz64(freed))) == 0) return NULL;
     tsi_count_slow(b, h, cls, TSI_SLOW_FULL);
     void* p = line_pop(b, l, cls);
@@ -270,7 +278,8 @@ static TSI_NOINLINE bool scavenges(TsiBinding* b, TsiHeap* h) {
     uint32_t slabs = tsi_load_relaxed(&h->slab_count) + h->adopted;
     bool large = slabs > SCAVENGE_LEAST && tsi_load_relaxed(&h->slab_bytes) >= LARGE_HEAP;
     uint32_t takes = tsi_load_relaxed(&h->takes);
-    bool many = takes > slabs / 2 || (large && !b->arena->options.shared && is_emptied(b, h, slabs));
+    bool asks = large && !b->arena->options.shared;
+    bool many = takes > slabs / 2 || (asks && is_emptied(b, h, slabs));
     if (!many && b->arena->options.shared) many = takes > slabs / 8 && tsi_bank_is_emptied(b, slabs);
     if (many) tsi_store_relaxed(&h->takes, 0);
     return many && slabs > SCAVENGE_LEAST;
@@ -337,6 +346,14 @@ static bool is_released(TsiArena* a, TsiRef ref) {
     return word >> 2 != tsi_ref_era(ref) || (word & TSI_INC_STATE) == TSI_INC_RELEASED;
 }
 
+/* Returns true if class_next may go on from l: it is the heap's current line of the class, has nothing free, and its
+ * token is out; and the heap does not bump. [owner, in bracket] */
+TSI_INLINE bool suits_next(TsiBinding* b, const TsiHeap* h, unsigned cls, const TsiLine* l) {
+    if (h->bumps || h->room == NULL || h->room->cur[cls] != l) return false;
+    if ((tsi_load_relaxed(&l->flags) & TSI_LINE_ARMED) == 0) return false;
+    return tsi_load_relaxed(&l->avail) == 0 && tsi_line_ready(l, &b->classes->c[cls]) == 0;
+}
+
 /* Allocates in other lines of the heap, a region or a slab: the next most common misses. Binding and heap are right for
  * the call: the bracket goes over from the line to all of the heap. Returns NULL if it could not; the bracket may then
  * be open. [own thread, in the open bracket] */
@@ -345,7 +362,8 @@ static void* alloc_more(TsiBinding* b, TsiHeap* h, size_t size, unsigned cls) {
     TsiHeap* of = l == tsi_no_cur[0] ? h : tsi_line_heap(b, l);
     bool owned = tsi_load_relaxed(&h->word) == b->live_word && tsi_load_relaxed(&of->word) == b->live_word;
     bool waiting = tsi_load_relaxed(&b->inbox) != TSI_INBOX_EMPTY || tsi_load_relaxed(&b->arena->has_unswept);
-    if (!owned || waiting || b->watched || tsi_tls.exiting) return NULL;
+    if (!owned || waiting) return NULL;
+    if (b->watched || tsi_tls.exiting) return NULL;
 
     tsi_bracket_clear(b); /* B4 */
     bool left = tsi_load_relaxed(&of->word) != b->live_word;
@@ -353,10 +371,7 @@ static void* alloc_more(TsiBinding* b, TsiHeap* h, size_t size, unsigned cls) {
     if (left || !tsi_bracket_enter(b, h, tsi_busy_all(h))) return NULL;
 
     b->budget.soft = b->budget.hard = 0;
-    bool next = !h->bumps && h->room != NULL && h->room->cur[cls] == l &&
-                (tsi_load_relaxed(&l->flags) & TSI_LINE_ARMED) != 0 && tsi_load_relaxed(&l->avail) == 0 &&
-                tsi_line_ready(l, &b->classes->c[cls]) == 0;
-    void* p = next ? class_next(b, h, cls, l) : slab_alloc(b, h, size, cls, 1, NULL);
+    void* p = suits_next(b, h, cls, l) ? class_next(b, h, cls, l) : slab_alloc(b, h, size, cls, 1, NULL);
 
     TsiBudgetEvents events;
     bool tell = TSI_UNLIKELY(b->budget.soft != 0) && p != NULL;
@@ -416,8 +431,8 @@ void* tsi_alloc_ready(TsiBinding* own, size_t size, TsiRef ref, SlabHandle* hand
     TsiBank* bank;
     unsigned cls = tsi_class_near(size);
     TsiRef target = target_of(own, ref);
-    bool waiting = tsi_load_relaxed(&own->arena->has_unswept) || own->watched || tsi_tls.exiting ||
-                   tsi_ref_is_anothers(&own->arena->phases, target, own->thread->index + 1);
+    bool waiting = tsi_load_relaxed(&own->arena->has_unswept) || own->watched || tsi_tls.exiting;
+    waiting = waiting || tsi_ref_is_anothers(&own->arena->phases, target, own->thread->index + 1);
     if (TSI_UNLIKELY(waiting) || !tsi_bank_try(own, &bank)) return NULL;
 
     TsiBinding* b = tsi_bank_binding(bank);

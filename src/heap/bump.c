@@ -134,8 +134,9 @@ static TsiLearned learned_of(TsiBinding* b, TsiHeap* h) {
  * regions that are used again would not. [owner, in bracket] */
 static bool goes_over(TsiBinding* b, TsiHeap* h) {
     if (h->bumped < SETTLED_BYTES) return false;
+    if (h->ring) return true;
     bool often = h->again >= AGAIN_BYTES && tsi_load_relaxed(&h->slab_bytes) <= AGAIN_MOST;
-    return h->ring || ((often || learned_of(b, h).general > 0) && !tsi_is_limited(b->arena, tsi_heap_inc(b->arena, h)));
+    return (often || learned_of(b, h).general > 0) && !tsi_is_limited(b->arena, tsi_heap_inc(b->arena, h));
 }
 
 /* Returns how far phases of the label count as general work, above 0, once this one of `bytes` is over; `before`: until
@@ -155,8 +156,8 @@ void tsi_bump_learn(TsiBinding* b, const TsiHeap* h, uint32_t label) {
     TsiLearned* learned = &b->learned[label % TSI_LEARNED];
     uint64_t bytes = h->bumped + tsi_load_relaxed(&tsi_load_relaxed(&h->region)->rel);
     bool known = learned->label == label;
-    if (known && learned->rank == TSI_RANK_PART + 1 && learned->traits == 0 && bytes <= TSI_PART_BYTES)
-        return; /* nothing new */
+    bool part = known && learned->rank == TSI_RANK_PART + 1 && learned->traits == 0;
+    if (part && bytes <= TSI_PART_BYTES) return; /* nothing new */
     unsigned rank = TSI_RANK_PAGE, small = known ? learned->small : 0;
     unsigned outlived =
         known && learned->traits >= TSI_LEARNED_OUTLIVED ? learned->traits / TSI_LEARNED_OUTLIVED - 1u : 0;
@@ -197,8 +198,8 @@ static unsigned first_rank(TsiBinding* b, TsiHeap* h) {
     if (before == 0 || before == h->index + 1 || !tsi_parts_allowed(&b->arena->space)) return TSI_RANK_PAGE;
     TsiHeap* other = tsi_heap(b->arena, before - 1);
     const TsiRegion* r = tsi_load_relaxed(&other->region);
-    bool open = tsi_load_relaxed(&other->word) == b->live_word && tsi_load_relaxed(&other->slab_count) == 1 &&
-                r != &tsi_no_region && !other->ring;
+    bool open = tsi_load_relaxed(&other->word) == b->live_word && tsi_load_relaxed(&other->slab_count) == 1;
+    open = open && r != &tsi_no_region && !other->ring;
     /* atomic words: others may take the heap meanwhile, and any value will do */
     return open && tsi_load_relaxed(&r->rel) <= TSI_PART_BYTES ? TSI_RANK_PART : TSI_RANK_PAGE;
 }
@@ -296,7 +297,8 @@ static bool next_region(TsiBinding* b, TsiHeap* h, size_t bytes) {
     bool suits = suits_classes(h, r);
     bool stop = goes_over(b, h);
     bool again = !stop && use_again(b, h, bytes, &stop) && tsi_region_room(tsi_load_relaxed(&h->region)) >= bytes;
-    if (!again && (stop || (h->ring && is_full(&b->arena->space, h)))) {
+    bool over = stop || (h->ring && is_full(&b->arena->space, h));
+    if (!again && over) {
         h->bumps = false;
         h->looked = 0;
         tsi_heap_set_region(b, h, &tsi_no_region);
@@ -444,7 +446,8 @@ bool tsi_bump_keep_empty(TsiBinding* b, TsiHeap* h, TsiRegion* r) {
     TsiSpace* s = &b->arena->space;
     uint32_t slab_id = tsi_region_id(s, r);
     if (!tsi_bracket_enter(b, h, tsi_busy_all(h))) return true;
-    bool mine = tsi_load_relaxed(&r->heap_at) == tsi_heap_at(h) && h->primary == h->index && (h->bumps || r->solo);
+    bool mine = tsi_load_relaxed(&r->heap_at) == tsi_heap_at(h) && h->primary == h->index;
+    mine = mine && (h->bumps || r->solo);
     if (mine && r != tsi_load_relaxed(&h->region) && !r->in_empties) {
         tsi_slab(s, slab_id)->prev = h->empty_regions;
         h->empty_regions = slab_id + 1;
@@ -504,9 +507,9 @@ bool tsi_bump_grow(TsiBinding* b, const TsiPlace* at, size_t size) {
     bool current = tsi_load_relaxed(&h->region) == r;
     uint32_t start = tsi_region_granule(s, at) << TSI_GRANULE_SHIFT, rel = tsi_load_relaxed(&r->rel);
     uint32_t end = start + ((uint32_t)size + TSI_GRANULE - 1) / TSI_GRANULE * TSI_GRANULE;
-    bool last = tsi_load_relaxed(tag_word) == tag && (current || r->solo) && end > rel &&
-                tsi_granule_check(s, at) == TSI_FREE_OK &&
-                start + tsi_region_size_at(s, at->slab_id, start >> TSI_GRANULE_SHIFT) == rel;
+    bool last = tsi_load_relaxed(tag_word) == tag && (current || r->solo);
+    last = last && end > rel && tsi_granule_check(s, at) == TSI_FREE_OK;
+    last = last && start + tsi_region_size_at(s, at->slab_id, start >> TSI_GRANULE_SHIFT) == rel;
     bool profiled = b->profile_mean != 0;
     bool ok = last && end <= (TSI_UNLIKELY(profiled) ? tsi_region_room(r) : tsi_load_relaxed(&r->lim));
 

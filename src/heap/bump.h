@@ -282,7 +282,8 @@ void tsi_bump_learn(TsiBinding* b, const TsiHeap* h, uint32_t label);
 TSI_INLINE bool tsi_bump_teaches(const TsiBinding* b, const TsiHeap* h, uint32_t label) {
     const TsiLearned* learned = &b->learned[label % TSI_LEARNED];
     bool known = learned->label == label && learned->rank != 0;
-    return h->ranked && (!known || (h->bumped != 0 && h->rank > learned->rank));
+    if (!h->ranked) return false;
+    return !known || (h->bumped != 0 && h->rank > learned->rank);
 }
 /* Notes, after tsi_bump_learn, that objects outlive phases of the label: the next ones take small regions.
  * [own thread] */

@@ -170,13 +170,20 @@ static bool is_clean_locked(TsiInc* inc) {
             tsi_load_relaxed(&inc->budget.hard)) == 0;
 }
 
+/* Returns true if the incarnation never held anything, has no cleanups, and nobody but the caller pins it.
+ * [stripe held] */
+static bool holds_nothing_locked(TsiInc* inc) {
+    TSI_HOLDS(tsi_inc_lock(inc));
+    if (inc->heaps != 0 || inc->ends != 0 || inc->pins != 1) return false;
+    return inc->slow == 0 && tsi_load_relaxed(&inc->slab_count) == 0 && inc->allocated.objects == 0;
+}
+
 bool tsi_inc_end_empty(TsiArena* a, TsiBinding* b, TsiRef ref, EpochId* id, char label[TSI_LABEL_BYTES]) {
     TsiInc* inc = tsi_inc(&a->phases, tsi_ref_index(ref));
     if (tsi_load_relaxed(&inc->heap_count) != 0) return false;
     tsi_lock_take(tsi_inc_lock(inc)); /* not counted: there would be nothing else to post */
     uint64_t word = tsi_load_relaxed(&inc->word);
-    bool empty = word >> 2 == tsi_ref_era(ref) && inc->heaps == 0 && inc->ends == 0 && inc->pins == 1 &&
-                 inc->slow == 0 && tsi_load_relaxed(&inc->slab_count) == 0 && inc->allocated.objects == 0;
+    bool empty = word >> 2 == tsi_ref_era(ref) && holds_nothing_locked(inc);
     if (empty) {
         *id = tsi_load_relaxed(&inc->id);
         memcpy(label, inc->label, TSI_LABEL_BYTES);
@@ -231,9 +238,8 @@ bool tsi_inc_end_common(TsiArena* a, TsiBinding* b, TsiRef ref, EpochCloseMode m
         if (out != NULL) tsi_receipt_blank(out, id, tsi_ref_era(ref), label);
         return false;
     }
-    if (tsi_load_relaxed(&inc->heap_count) == 1 /* a hint */ && b != NULL && mode == EPOCH_RELEASE &&
-        end_alone(b, ref, out))
-        return true;
+    bool straight = tsi_load_relaxed(&inc->heap_count) == 1 /* a hint */ && b != NULL && mode == EPOCH_RELEASE;
+    if (straight && end_alone(b, ref, out)) return true;
     if (tsi_epoch_end(a, ref, mode, TSI_END_OWN, out)) return true;
     if (out != NULL) tsi_receipt_blank(out, 0, 0, tsi_no_label);
     return false;

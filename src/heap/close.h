@@ -31,7 +31,8 @@ bool tsi_inc_end_common(TsiArena* a, TsiBinding* b, TsiRef ref, EpochCloseMode m
  * [any thread, no lock, no bracket] */
 TSI_INLINE bool tsi_inc_end_own(TsiArena* a, TsiBinding* b, TsiRef ref, EpochCloseMode mode, EpochReceipt* out) {
     /* In shared mode its heap is a bank's; stand-ins end by the sweep. */
-    bool own = b != NULL && mode == EPOCH_RELEASE && !a->none_at_hand && !tsi_closes_are_watched();
+    bool released = b != NULL && mode == EPOCH_RELEASE;
+    bool own = released && !a->none_at_hand && !tsi_closes_are_watched();
     return (TSI_LIKELY(own) && tsi_ready_end(b, ref, out)) || tsi_inc_end_common(a, b, ref, mode, out);
 }
 /* Moves the ring on; if `from` is not 0, only while that is current. Returns the current id afterwards.

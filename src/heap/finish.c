@@ -59,15 +59,19 @@ static void give_slabs(TsiSweep* sweep, uint32_t* ids, unsigned n) {
     if (kept != 0) tsi_space_keep(s, ids, kept);
 }
 
+/* Returns true if a slab of the chunk is next to ids[i], whose order is that of addresses. [any thread] */
+static bool is_beside(const uint32_t* ids, unsigned n, unsigned i, uint32_t chunk) {
+    if (i > 0 && tsi_slab_chunk(ids[i - 1]) == chunk) return true;
+    return i + 1 < n && tsi_slab_chunk(ids[i + 1]) == chunk;
+}
+
 /* Gives n halves of huge pages back to the system; they are never kept. A half that goes without the other breaks its
  * page, and the system must not join it again. Sorts the ids. [holder of the slabs, no lock] */
 static void give_huge(TsiSweep* sweep, uint32_t* ids, unsigned n) {
     TsiSpace* s = &sweep->arena->space;
     tsi_sort_ids(ids, n);
     for (unsigned i = 0; i < n; i++) {
-        uint32_t other = tsi_space_other_half(tsi_slab_chunk(ids[i]));
-        bool whole =
-            (i > 0 && tsi_slab_chunk(ids[i - 1]) == other) || (i + 1 < n && tsi_slab_chunk(ids[i + 1]) == other);
+        bool whole = is_beside(ids, n, i, tsi_space_other_half(tsi_slab_chunk(ids[i])));
         if (!whole && s->chunks[tsi_slab_chunk(ids[i])].huge) tsi_space_avoid_huge(s, tsi_slab_chunk(ids[i]));
         count_gone(sweep, ids[i]);
     }
@@ -219,8 +223,8 @@ void tsi_inc_thin(TsiArena* a, TsiBinding* b, TsiInc* inc, uint64_t era, uint64_
     TsiSweep sweep = {.arena = a, .b = b, .inc = inc, .most = most};
     tsi_phase_lock(inc);
     unsigned state = tsi_inc_state(inc);
-    bool drains = tsi_inc_era(inc) == era && era != 0 && (state == TSI_INC_ADVANCED || state == TSI_INC_CLOSED) &&
-                  inc->orphans != 0;
+    bool drains = tsi_inc_era(inc) == era && (state == TSI_INC_ADVANCED || state == TSI_INC_CLOSED);
+    drains = drains && era != 0 && inc->orphans != 0;
     if (drains) {
         inc->pins++;
         tsi_settle_orphan_pages(&sweep);

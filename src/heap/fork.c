@@ -123,9 +123,7 @@ static void child_heaps(TsiArena* a) {
         bool ready = state == TSI_HEAP_STANDBY || state == TSI_HEAP_STANDBY_EMPTY;
         if (ready) tsi_ready_child(a, h, tsi_binding_at(a, word)->thread == tsi_tls.thread);
         bool lent = state == TSI_HEAP_LENT;
-        if (!lent && state != TSI_HEAP_LIVE && state != TSI_HEAP_RETIRE && state != TSI_HEAP_REVOKED &&
-            state != TSI_HEAP_DEAD)
-            continue;
+        if (!lent && !tsi_state_has_owner(state)) continue;
         if (!lent && tsi_binding_at(a, word)->thread == tsi_tls.thread) {
             if (state != TSI_HEAP_DEAD && state != TSI_HEAP_LIVE) /* F1 */
                 tsi_store_relaxed(&h->word, tsi_heap_word(tsi_heap_binding(word), TSI_HEAP_RETIRE));

@@ -22,9 +22,8 @@
 static bool large_claim_locked(TsiArena* a, TsiInc* inc, const TsiPlace* at) {
     TSI_HOLDS(tsi_inc_lock(inc));
     uint64_t tag;
-    if (!tsi_place_is_live(a, at, &tag) || tsi_tag_state(tag) != TSI_SLAB_ORPHAN || tsi_tag_index(tag) != inc->index ||
-        tsi_inc_state(inc) != TSI_INC_ACTIVE)
-        return false;
+    if (!tsi_place_is_live(a, at, &tag) || tsi_tag_state(tag) != TSI_SLAB_ORPHAN) return false;
+    if (tsi_tag_index(tag) != inc->index || tsi_inc_state(inc) != TSI_INC_ACTIVE) return false;
     /* seq_cst: as in tsi_partial_claim */
     return tsi_cas_seq(&tsi_slab(&a->space, at->slab_id)->tag, &tag,
                        (tag & ~(uint64_t)TSI_SLAB_STATE) | TSI_SLAB_PARTIAL);

@@ -49,7 +49,8 @@ void tsi_ownerless_freed(TsiArena* a, TsiBinding* b, const TsiPlace* at, TsiHeap
 void tsi_ownerless_again(TsiBinding* b, TsiRef ref) {
     TsiArena* a = b->arena;
     b->ownerless_frees++;
-    if (b->ownerless_frees % TAKES != 0 || !tsi_decay_is_on(a) || a->options.shared || tsi_tls.exiting) return;
+    if (b->ownerless_frees % TAKES != 0 || !tsi_decay_is_on(a)) return;
+    if (a->options.shared || tsi_tls.exiting) return;
     bool ring = (tsi_load_relaxed(&tsi_inc(&a->phases, tsi_ref_index(ref))->id) & TSI_DOMAIN_ID_BIT) == 0;
     TsiHeap* taken;
     if (ring && tsi_heap_cached(b, ref) == NULL) (void)tsi_heap_make(b, ref, &taken);

@@ -18,7 +18,8 @@ static uint64_t dead_pages(const TsiSpace* s, unsigned cls, uint32_t slab_id, si
     *page_bytes = page;
     if (tsi_class_is_region(cls))
         return pages < 2 || !tsi_space_gives_back(s) ? 0 : tsi_region_dead_parts(s, cls, slab_id, page_bytes);
-    if (cls == TSI_CLASS_LARGE || pages < 2 || pages > 32 || !tsi_space_gives_back(s)) return 0;
+    if (cls == TSI_CLASS_LARGE || pages < 2 || pages > 32) return 0;
+    if (!tsi_space_gives_back(s)) return 0;
     uint32_t live_pages = 0, first = tsi_first_line(shape, slab_id);
     unsigned shift = tsi_log2(page);
 

@@ -37,7 +37,8 @@ TSI_INLINE void enter_locked(TsiBinding* b, TsiInc* inc, TsiHeap* h, TsiRef ref)
     TsiRegion* r = tsi_load_relaxed(&h->region);
     TsiSlab* slab = tsi_slab(&b->arena->space, tsi_load_relaxed(&h->slabs) - 1);
     TSI_ASSERT(!h->ring); /* heaps wait for domains, and come from them */
-    TSI_ASSERT(h->bumps && h->ranked && tsi_load_relaxed(&h->takes) == 1 && h->revoker == 0);
+    TSI_ASSERT(h->bumps && h->ranked && h->revoker == 0);
+    TSI_ASSERT(tsi_load_relaxed(&h->takes) == 1);
     TSI_ASSERT((h->empty_regions | h->looked | h->skip | h->solo | h->inc_next | h->inc_prev) == 0);
 
     h->bumped = h->again = 0; /* thin_at is 0: it bumps */
@@ -132,8 +133,8 @@ TsiBirth tsi_ready_heap(TsiBinding* b, TsiRef ref, bool bumps, TsiHeap** out) {
 
 void* tsi_ready_first(TsiBinding* b, TsiRef ref, uint32_t bytes) {
     /* All that a slow path must do before it allocates, except tsi_warm_poll, which ends do, too. */
-    bool waiting = tsi_load_relaxed(&b->inbox) != TSI_INBOX_EMPTY || tsi_load_relaxed(&b->arena->has_unswept) ||
-                   tsi_load_relaxed(&b->dead_heaps) != 0 || tsi_load_relaxed(&tsi_barrier_failed);
+    bool waiting = tsi_load_relaxed(&b->inbox) != TSI_INBOX_EMPTY || tsi_load_relaxed(&b->arena->has_unswept);
+    waiting = waiting || tsi_load_relaxed(&b->dead_heaps) != 0 || tsi_load_relaxed(&tsi_barrier_failed);
     if (waiting || b->watched || tsi_tls.exiting) return NULL;
     TsiHeap* h = take(b, ref);
     if (TSI_UNLIKELY(h == NULL)) return NULL;
@@ -237,14 +238,17 @@ TSI_INLINE void post_locked(TsiBinding* b, TsiInc* inc, const TsiEnded* ended) {
     tsi_label_less(b, pending, label, bytes);
 }
 
+/* Returns true if `bytes` need a page, and no more than one. [any thread] */
+TSI_INLINE bool is_of_a_page(uint32_t bytes) { return bytes > TSI_PART_BYTES && bytes <= TSI_REGION_MIN; }
+
 /* Learns like tsi_bump_learn, from a phase that has had one region, r. [own thread, stripe held] */
 TSI_INLINE void learn(TsiBinding* b, const TsiHeap* h, const TsiRegion* r, uint32_t label) {
     TsiLearned* learned = &b->learned[label % TSI_LEARNED];
     uint32_t rel = tsi_load_relaxed(&r->rel);
     bool part = learned->rank == TSI_RANK_PART + 1 && rel <= TSI_PART_BYTES;
-    bool page =
-        learned->rank == TSI_RANK_PAGE + 1 && learned->small == 0 && rel > TSI_PART_BYTES && rel <= TSI_REGION_MIN;
-    if (TSI_LIKELY(learned->label == label && (part || page) && learned->traits == 0 && h->bumped == 0)) return;
+    bool page = learned->rank == TSI_RANK_PAGE + 1 && learned->small == 0 && is_of_a_page(rel);
+    bool taught = learned->label == label && (part || page);
+    if (TSI_LIKELY(taught && learned->traits == 0 && h->bumped == 0)) return;
     tsi_bump_learn(b, h, label);
 }
 
@@ -252,7 +256,8 @@ TSI_INLINE void learn(TsiBinding* b, const TsiHeap* h, const TsiRegion* r, uint3
  * there, and there is room for one more. Otherwise returns TSI_READY_RANKS. [own thread, stripe held] */
 TSI_INLINE unsigned waits_at(TsiBinding* b, const TsiHeap* h) {
     unsigned rank = h->rank - 1u;
-    if (tsi_load_relaxed(&h->slab_count) != 1 || h->room != NULL || !h->ranked || !h->bumps) return TSI_READY_RANKS;
+    if (tsi_load_relaxed(&h->slab_count) != 1 || h->room != NULL) return TSI_READY_RANKS;
+    if (!h->ranked || !h->bumps) return TSI_READY_RANKS;
     if (TSI_UNLIKELY(tsi_load_relaxed(&h->region) == &tsi_no_region)) return TSI_READY_RANKS;
     if (rank >= TSI_READY_RANKS || b->ready_count[rank] == TSI_READY_HEAPS) return TSI_READY_RANKS;
     return TSI_UNLIKELY(b->profile_mean != 0) || !has_budget(b, b->ready_size[rank]) ? TSI_READY_RANKS : rank;

@@ -162,7 +162,8 @@ bool tsi_record_take_inc_slow(TsiArena* a, TsiBinding* b, uint32_t* index) {
 static uint32_t take_ends_if_drained_locked(TsiInc* inc) {
     TSI_HOLDS(tsi_inc_lock(inc));
     unsigned state = tsi_inc_state(inc);
-    if (inc->drained || state < TSI_INC_CLOSED || inc->heaps != 0 || tsi_load_relaxed(&inc->slab_count) != 0) return 0;
+    if (inc->drained || state < TSI_INC_CLOSED) return 0;
+    if (inc->heaps != 0 || tsi_load_relaxed(&inc->slab_count) != 0) return 0;
     inc->drained = true;
     uint32_t ends = inc->ends;
     inc->ends = 0;

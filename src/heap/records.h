@@ -14,9 +14,9 @@ void tsi_records_tidy_slow(TsiArena* a, bool all);
 /* Gives back pages of free records if a table has too many. Called after giving records. [any thread, no lock] */
 TSI_INLINE void tsi_records_tidy(TsiArena* a) {
     const TsiPhases* phases = &a->phases;
-    bool surplus = tsi_load_relaxed(&phases->incs.surplus) || tsi_load_relaxed(&phases->ends.surplus) ||
-                   tsi_load_relaxed(&a->heaps.surplus) || tsi_load_relaxed(&a->rooms.surplus) ||
-                   tsi_load_relaxed(&a->domains.surplus) || tsi_load_relaxed(&a->bindings.surplus);
+    bool surplus = tsi_load_relaxed(&phases->incs.surplus) || tsi_load_relaxed(&phases->ends.surplus);
+    surplus = surplus || tsi_load_relaxed(&a->heaps.surplus) || tsi_load_relaxed(&a->rooms.surplus);
+    surplus = surplus || tsi_load_relaxed(&a->domains.surplus) || tsi_load_relaxed(&a->bindings.surplus);
     if (TSI_UNLIKELY(surplus)) tsi_records_tidy_slow(a, false);
 }
 /* Gives back all pages of free records, and the records that this thread keeps. b: its binding, or NULL.

@@ -236,7 +236,8 @@ TsiHeap* tsi_busy_heap(TsiArena* a, uint64_t busy, uint32_t* slab_id) {
     uint32_t named = region ? tsi_region_id(s, (const TsiRegion*)(uintptr_t)busy) : 0,
              chunk = region ? tsi_slab_chunk(named) : tsi_line_chunk(line_id);
     unsigned cls = tsi_chunk_class(s, chunk);
-    if (cls == 0 || cls == TSI_CLASS_LARGE || cls == TSI_CLASS_CONT || tsi_class_is_region(cls) != region) return NULL;
+    if (cls == 0 || cls == TSI_CLASS_LARGE || cls == TSI_CLASS_CONT) return NULL;
+    if (tsi_class_is_region(cls) != region) return NULL;
     /* The chunk may have changed class since the line was found: the line need not be one of this class's. */
     uint32_t slab = region ? tsi_slab_number(named) : tsi_line_number(line_id) >> s->classes->c[cls].lines_log2;
     if (slab >= tsi_chunk_slab_count(s, cls)) return NULL;
@@ -284,7 +285,8 @@ static void seize_all_locked(TsiSweep* sweep) {
 
         uint32_t skip = 0;
         bool mine = state != TSI_HEAP_DETACHED && is_mine(sweep, word), revoked = state == TSI_HEAP_REVOKED && !mine;
-        bool ours = state == TSI_HEAP_DETACHED || mine || (revoked && h->revoker == sweep->ticket); /* S3 */
+        bool by_us = revoked && h->revoker == sweep->ticket; /* S3 */
+        bool ours = state == TSI_HEAP_DETACHED || mine || by_us;
         if (ours && revoked) {
             bool unseen = !sweep->proven && !tsi_binding_is_fenced(tsi_binding_at(a, word));
             if (unseen) h->revoker = TSI_NO_TICKET; /* a thread may be inside unseen */
@@ -297,7 +299,9 @@ static void seize_all_locked(TsiSweep* sweep) {
             continue;
         }
 
-        if (!ours || skip == UINT32_MAX || ((active || sweep->most != 0) && skip != 0)) {
+        /* a heap that goes on does so with all its slabs: it stays its owner's to let go of */
+        bool stays = skip != 0 && (active || sweep->most != 0);
+        if (!ours || skip == UINT32_MAX || stays) {
             if (revoked) {
                 uint32_t slabs = tsi_load_relaxed(&h->slab_count);
                 sweep->deferred += slabs != 0 ? slabs : 1; /* its owner may be about to have one */

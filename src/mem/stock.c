@@ -193,8 +193,8 @@ static uint32_t coldest_locked(TsiSpace* s, bool cold, uint32_t tick) {
         for (uint64_t w = s->bits[at].stocked; w != 0; w &= w - 1) {
             uint32_t chunk = at << 6 | tsi_ctz64(w), age = tick - s->chunks[chunk].stock_tick;
             looked++;
-            if (s->chunks[chunk].held || (cold && age < COLD_TICKS) || (found != TSI_STOCK_NONE && age < most))
-                continue;
+            bool warm = cold && age < COLD_TICKS, warmer = found != TSI_STOCK_NONE && age < most;
+            if (s->chunks[chunk].held || warm || warmer) continue;
             found = chunk;
             most = age;
         }

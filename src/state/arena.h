@@ -449,6 +449,12 @@ TSI_INLINE TsiHeap* tsi_heap(const TsiArena* a, uint32_t index) { return tsi_tab
 TSI_INLINE uint64_t tsi_heap_word(uint32_t binding, unsigned state) { return (uint64_t)binding << 8 | state; }
 /* Returns the state TSI_HEAP_* in a heap word. [any thread] */
 TSI_INLINE unsigned tsi_heap_state(uint64_t word) { return (unsigned)word & 0xff; }
+/* Returns true if a heap in this state has a thread that may be inside of it, or must settle what a sweep has left to
+ * it: LIVE, RETIRE, REVOKED or DEAD. [any thread] */
+TSI_INLINE bool tsi_state_has_owner(unsigned state) {
+    bool taken = state == TSI_HEAP_REVOKED || state == TSI_HEAP_DEAD;
+    return state == TSI_HEAP_LIVE || state == TSI_HEAP_RETIRE || taken;
+}
 /* Returns the index of the owner in a heap word; TSI_BINDINGS_MAX, which no binding has, if it is DETACHED or
  * LENT. [any thread] */
 TSI_INLINE uint32_t tsi_heap_binding(uint64_t word) { return (uint32_t)(word >> 8); }

@@ -53,10 +53,7 @@ static bool has_unfenced_owner(TsiArena* a, const TsiPlace* at) {
     uint64_t tag = tsi_load_seq(&tsi_slab(&a->space, at->slab_id)->tag);
     if (tsi_tag_state(tag) != TSI_SLAB_OWNED) return false;
     uint64_t word = tsi_load_seq(&tsi_heap(a, tsi_tag_index(tag))->word);
-    unsigned state = tsi_heap_state(word);
-    bool owned =
-        state == TSI_HEAP_LIVE || state == TSI_HEAP_RETIRE || state == TSI_HEAP_REVOKED || state == TSI_HEAP_DEAD;
-    return owned && !tsi_binding_is_fenced(tsi_binding_at(a, word));
+    return tsi_state_has_owner(tsi_heap_state(word)) && !tsi_binding_is_fenced(tsi_binding_at(a, word));
 }
 
 SlabHandle tsi_handle_of(TsiArena* a, TsiBinding* b, const TsiPlace* at) {
@@ -136,9 +133,9 @@ int tsi_handle_decode(TsiArena* a, SlabHandle handle, TsiPlace* at, uint64_t* ta
 
     uint64_t key = tsi_handle_key(a->secret, place);
     uint32_t scrambled = tsi_handle_stamp_of(handle);
-    if (at->cls == 0 || at->cls == TSI_CLASS_CONT || line >= (1u << TSI_CHUNK_SHIFT) >> shape->line_shift ||
-        !tsi_line_has_slab(shape, line) || (shape->full >> at->slot & 1) == 0)
-        return classify(key, scrambled, chunk_issued(s, chunk));
+    bool served = at->cls != 0 && at->cls != TSI_CLASS_CONT;
+    bool exists = served && line < (1u << TSI_CHUNK_SHIFT) >> shape->line_shift && tsi_line_has_slab(shape, line);
+    if (!exists || (shape->full >> at->slot & 1) == 0) return classify(key, scrambled, chunk_issued(s, chunk));
 
     at->slab_id = tsi_slab_id(chunk, line >> shape->lines_log2);
     *tag = tsi_load_seq(&tsi_slab(s, at->slab_id)->tag);
