@@ -25,13 +25,16 @@ static uintptr_t pc_of(const void* context) {
 #endif
 }
 
-/* Calls the earlier handler, or puts it back so that the instruction faults again and reaches it. */
+/* Calls the handler that was installed before ours, or puts it back so that the instruction faults again and reaches
+ * it, where it is a default and no function. [signal handler] */
 static void go_on(int number, siginfo_t* info, void* context) {
     if ((before.sa_flags & SA_SIGINFO) != 0) before.sa_sigaction(number, info, context);
     else if (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN) (void)sigaction(number, &before, NULL);
     else before.sa_handler(number);
 }
 
+/* Handles SIGSEGV: calls the function of tsi_os_on_fault if the kernel sent the signal (no kill), then the earlier
+ * handler. Preserves errno for the latter. [signal handler, on the thread that touched the page] */
 static void on_signal(int number, siginfo_t* info, void* context) {
     int saved = errno;
     if (info->si_code > 0) told(info->si_addr, pc_of(context)); /* from the kernel, not kill */

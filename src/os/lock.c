@@ -10,6 +10,8 @@
 /* Numbers of linux/futex.h: the kernel's headers are not where every C library's are. */
 enum { FUTEX_WAIT = 0, FUTEX_WAKE = 1, FUTEX_PRIVATE_FLAG = 128 };
 
+/* Sleeps while the lock's word is `value`, for `most` at most (FUTEX_WAIT; NULL: without limit), or wakes up to `value`
+ * sleepers (FUTEX_WAKE). May end early: callers look again. Preserves errno. [any thread, needs no lock] */
 static void futex(TsiLock* lock, int op, uint32_t value, const struct timespec* most) {
     int saved = errno;
     (void)syscall(SYS_futex, &lock->word, op | FUTEX_PRIVATE_FLAG, value, most, NULL, 0);
@@ -62,6 +64,7 @@ void tsi_lock_all(bool mine) { all_mine = mine; }
  * the holder. */
 enum { LOOKS = 300, CLOSE_LOOKS = 100 };
 
+/* Tells the processor that this is a loop that waits: a hint of some cycles. [any thread, needs no lock] */
 static void pause_for_other(void) {
 #if defined(__x86_64__)
     __builtin_ia32_pause();
@@ -98,10 +101,12 @@ void tsi_lock_slow(TsiLock* lock) { (void)tsi_lock_slow_within(lock, UINT64_MAX)
 
 void tsi_lock_wake(TsiLock* lock) { futex(lock, FUTEX_WAKE, 1, NULL); }
 
-/* Adds v to *sum, which has one writer; a zero is not written, because that would fetch a page. */
+/* Adds v to *sum; a zero is not written, because that would fetch a page. [the one writer of *sum] */
 static void add(_Atomic uint64_t* sum, uint64_t v) {
     if (v != 0) tsi_store_relaxed(sum, tsi_load_relaxed(sum) + v);
 }
+
+/* Raises *max to v if it is less. [the one writer of *max] */
 static void rise(_Atomic uint64_t* max, uint64_t v) {
     if (v > tsi_load_relaxed(max)) tsi_store_relaxed(max, v);
 }

@@ -37,7 +37,8 @@
 #include "os/os.h"
 
 enum { TSI_LATENCY_BUCKETS = 96 };
-/* Returns the bucket of a time, four to a doubling: 0..3 singly, then by the highest bit and the two below it. */
+/* Returns the bucket of a time, below TSI_LATENCY_BUCKETS, four to a doubling: 0..3 singly, then by the highest bit and
+ * the two below it; the last takes all longer times. [any thread, needs no lock] */
 TSI_INLINE unsigned tsi_latency_bucket(uint64_t ns) {
     if (ns < 4) return (unsigned)ns;
     unsigned top = tsi_log2(ns), at = 4 * top + (unsigned)(ns >> (top - 2) & 3) - 4;
@@ -73,17 +74,27 @@ typedef struct TsiLock {
 #ifdef TSI_DEBUG
 #define TSI_LOCK_OF(r) \
     { .rank = TSI_LOCK_##r }
+/* Sets the lock's place in the order of locks.def. The lock is free: its other words are 0.
+ * [before the lock is shared] */
 TSI_INLINE void tsi_lock_init(TsiLock* lock, TsiLockRank rank) { tsi_store_relaxed(&lock->rank, rank); }
-void tsi_lock_wanted(const TsiLock* lock);  /* about to be waited for */
-void tsi_lock_own(const TsiLock* lock);     /* taken, or handed over by another thread */
-void tsi_lock_disown(const TsiLock* lock);  /* given, or kept by no thread */
+/* Checks that the lock, about to be waited for, comes after all that this thread holds; stops the process otherwise.
+ * [any thread, needs no lock] */
+void tsi_lock_wanted(const TsiLock* lock);
+/* Lists the lock as held by this thread: taken, or handed over by another thread. [its holder] */
+void tsi_lock_own(const TsiLock* lock);
+/* Takes the lock from this thread's list, before it is given or kept by no thread; stops the process if it is not
+ * listed. [its holder] */
+void tsi_lock_disown(const TsiLock* lock);
+/* Returns true if this thread holds the lock. [any thread, needs no lock] */
 bool tsi_lock_is_mine(const TsiLock* lock); /* true if this thread holds it */
-/* Starts or ends the time in which a fork has every lock of the process. */
+/* Starts (`mine`) or ends the time in which a fork has every lock of the process; checks do not look at the list then.
+ * [thread that forks] */
 void tsi_lock_all(bool mine);
 #define TSI_HOLDS(l) TSI_CHECK(tsi_lock_is_mine(l))
 #else
 #define TSI_LOCK_OF(r) \
     { 0 }
+/* Release builds list and check nothing. */
 TSI_INLINE void tsi_lock_init(TsiLock* lock, TsiLockRank rank) { (void)lock, (void)rank; }
 TSI_INLINE void tsi_lock_wanted(const TsiLock* lock) { (void)lock; }
 TSI_INLINE void tsi_lock_own(const TsiLock* lock) { (void)lock; }
@@ -97,20 +108,25 @@ extern _Thread_local TsiLockStats* tsi_lock_stats;
 /* ns that this thread has slept for locks. */
 extern _Thread_local uint64_t tsi_lock_slept_ns;
 
-/* Waits for the lock and takes it. */
+/* Takes a lock that was held a moment ago: tries for some microseconds, then sleeps until it is given.
+ * [any thread that does not hold it] */
 void tsi_lock_slow(TsiLock* lock);
-/* Waits for about `ns` at most. Returns false if others held it all the time. */
+/* Takes the lock like tsi_lock_slow, but sleeps for about `ns` at most. Returns true if it has the lock, false if
+ * others held it all the time. [any thread that does not hold it] */
 bool tsi_lock_slow_within(TsiLock* lock, uint64_t ns);
-/* Takes the lock while tsi_lock_stats is set. Returns true if it was free at once. */
+/* Takes the lock, waiting for it, and samples the wait in tsi_lock_stats, which is set. Returns true if it was free at
+ * once; the lock is held either way. [any thread that does not hold it] */
 bool tsi_lock_probed(TsiLock* lock);
-/* Ends the sample of a lock that is about to be given. */
+/* Ends the sample of a lock that is about to be given, if it is the sampled one: counts for how long it was held.
+ * tsi_lock_stats is set. [its holder] */
 void tsi_lock_probe_end(TsiLock* lock);
-/* Adds samples to those of *to. */
+/* Adds samples to those of *to; maxima rise. Another thread may be writing *from: its figures may be a moment old.
+ * [the one writer of *to] */
 void tsi_lock_stats_fold(TsiLockStats* to, TsiLockStats* from);
-/* Wakes a waiter. */
+/* Wakes one thread that sleeps for the lock, if any. [any thread, needs no lock] */
 void tsi_lock_wake(TsiLock* lock);
 
-/* Takes the lock, or returns false if it is held. */
+/* Takes the lock if it is free. Returns true if the caller holds it now, false if it is held: no wait. [any thread] */
 TSI_INLINE bool tsi_lock_try(TsiLock* lock) {
     uint32_t free = 0;
     /* acquire: pairs with the release in tsi_lock_give */
@@ -120,19 +136,20 @@ TSI_INLINE bool tsi_lock_try(TsiLock* lock) {
     return got;
 }
 
-/* Takes the lock, waiting for it. */
+/* Takes the lock, waiting for it. [any thread that does not hold it] */
 TSI_INLINE void tsi_lock_take(TsiLock* lock) {
     tsi_lock_wanted(lock);
     if (TSI_UNLIKELY(!tsi_lock_try(lock))) tsi_lock_slow(lock);
 }
 
-/* Takes the lock, or returns false after about `ns`. */
+/* Takes the lock, waiting about `ns` at most. Returns true if the caller holds it now, false if others held it all the
+ * time. [any thread that does not hold it] */
 TSI_INLINE bool tsi_lock_take_within(TsiLock* lock, uint64_t ns) {
     tsi_lock_wanted(lock);
     return TSI_LIKELY(tsi_lock_try(lock)) || tsi_lock_slow_within(lock, ns);
 }
 
-/* Gives the lock back. [its holder] */
+/* Gives the lock back, and wakes a thread that sleeps for it. [its holder] */
 TSI_INLINE void tsi_lock_give(TsiLock* lock) {
     tsi_lock_disown(lock);
     /* release: publishes what the lock guards to the next holder */
@@ -142,8 +159,8 @@ TSI_INLINE void tsi_lock_give(TsiLock* lock) {
     if (TSI_UNLIKELY(tsi_load_seq(&lock->waiters) != 0)) tsi_lock_wake(lock);
 }
 
-/* Takes a lock whose contention is reported. Returns true if it was free at once. Given back with
- * tsi_lock_give_probed. */
+/* Takes a lock whose contention is reported, waiting for it. Returns true if it was free at once; the lock is held
+ * either way. Given back with tsi_lock_give_probed. [any thread that does not hold it] */
 TSI_INLINE bool tsi_lock_take_probed(TsiLock* lock) {
     tsi_lock_wanted(lock);
     if (TSI_UNLIKELY(tsi_lock_stats != NULL)) return tsi_lock_probed(lock);
@@ -151,12 +168,13 @@ TSI_INLINE bool tsi_lock_take_probed(TsiLock* lock) {
     if (TSI_UNLIKELY(!fast)) tsi_lock_slow(lock);
     return fast;
 }
+/* Gives back a lock taken by tsi_lock_take_probed, and ends its sample. [its holder] */
 TSI_INLINE void tsi_lock_give_probed(TsiLock* lock) {
     if (TSI_UNLIKELY(tsi_lock_stats != NULL)) tsi_lock_probe_end(lock);
     tsi_lock_give(lock);
 }
 
-/* Frees the lock: nobody holds it, nobody waits. [fork child] */
+/* Frees the lock, whoever held it, and forgets its waiters. [fork child] */
 TSI_INLINE void tsi_lock_reset(TsiLock* lock) {
     if ((tsi_load_relaxed(&lock->word) | tsi_load_relaxed(&lock->waiters)) == 0)
         return; /* its page may be with the system */
@@ -164,6 +182,7 @@ TSI_INLINE void tsi_lock_reset(TsiLock* lock) {
     tsi_store_relaxed(&lock->waiters, 0);
 }
 
+/* Returns true if any thread held the lock at the moment of the read: a hint. [any thread, needs no lock] */
 TSI_INLINE bool tsi_lock_is_held(TsiLock* lock) { return tsi_load_relaxed(&lock->word) != 0; }
 
 #endif

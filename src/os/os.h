@@ -24,6 +24,7 @@ typedef struct TsiMapping {
     char path[256]; /* cut; empty unless the mapping is of a file */
 } TsiMapping;
 
+/* Facts of the system, and its calls. Any thread may call each function; none needs a lock, takes one or allocates. */
 typedef struct TsiOs {
     size_t page_bytes;    /* power of two, >= 4096 */
     bool strict_commit;   /* the kernel charges writable memory (overcommit_memory = 2) */
@@ -86,29 +87,35 @@ extern TsiOs tsi_os;
  * until numa_local is asked for, and no huge pages, and reads the system's clock for the quick one. */
 extern bool tsi_os_lean;
 
-/* Fills tsi_os; a second call does nothing. [registry's once] */
+/* Fills the plain fields of tsi_os from the system; a second call does nothing.
+ * [one thread at a time: the registry's once] */
 void tsi_os_init(void);
-/* Returns true if the process has had no other thread, by libc's word; false where libc does not tell. */
+/* Returns true if the process has had no other thread than the caller so far, by libc's word; false if it has, or if
+ * libc does not tell. [any thread, needs no lock] */
 bool tsi_os_is_alone(void);
-/* Renews per-process kernel registrations. [fork child] */
+/* Registers the process anew for membarriers, and ends the drawing of a tick line by a vanished thread. Sets
+ * tsi_os.has_membarrier. [fork child, or tsi_os_init] */
 void tsi_os_after_fork(void);
 /* Lets other threads run while the caller waits. *turn counts its turns, from 0: from the 64th on it sleeps for 50 us,
- * so that a thread of lower priority gets the processor too. No cancellation point. */
+ * so that a thread of lower priority gets the processor too. No cancellation point. [any thread, needs no lock] */
 void tsi_os_yield(unsigned* turn);
-/* Maps zeros in whole pages of their own, for data that is neither objects nor bookkeeping in steps. Returns NULL with
- * errno ENOMEM without memory. */
+/* Maps zeros in whole pages of their own, for data that is neither objects nor bookkeeping in steps. Returns their
+ * address, or NULL with errno ENOMEM without memory. The caller owns them until tsi_os_drop.
+ * [any thread, needs no lock] */
 void* tsi_os_map(size_t bytes);
-/* Unmaps a range from tsi_os_map; NULL does nothing. */
+/* Unmaps the range of `bytes` that tsi_os_map returned; NULL does nothing. [holder of the range, needs no lock] */
 void tsi_os_drop(void* p, size_t bytes);
-/* Reads the beginning of a file as text into `to`: as much as fits and one read gives, empty if there is none. Returns
- * `to`. No cancellation point. */
+/* Reads the beginning of a file as text into `to`, of n bytes: as much as fits and one read gives, empty if there is
+ * none. Returns `to`. Preserves errno. No cancellation point. [any thread, needs no lock] */
 const char* tsi_os_read_text(const char* path, char* to, size_t n);
-/* Returns the memory nodes of the machine, at least 1. */
+/* Returns the memory nodes of the machine, 1 to TSI_OS_NODES_MAX; reads a file in a lean start.
+ * [any thread, needs no lock] */
 unsigned tsi_os_node_count(void);
 /* Returns true if memory costs something once it may be written: the system charges it, or the process has a limit for
- * it now. May ask the system. */
+ * it now. May ask the system. [any thread, needs no lock] */
 bool tsi_os_counts_writable(void);
-/* Returns an environment variable, or NULL in set-user-id programs. */
+/* Returns the value of an environment variable, which is the environment's own text; NULL if it is not set, and in
+ * set-user-id programs. [any thread, needs no lock] */
 const char* tsi_os_getenv(const char* name);
 
 #endif

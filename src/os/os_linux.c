@@ -38,6 +38,8 @@ enum {
     MEMBARRIER_REGISTER_PRIVATE_EXPEDITED = 1 << 4
 };
 
+/* Maps `bytes` of zeros that are charged only as touched, with access PROT_*: anywhere, or with MAP_FIXED at `at` in
+ * place of what is there. Returns their address, or NULL with errno. [any thread, needs no lock] */
 static void* map_reserved(void* at, size_t bytes, int access, int flags) {
     void* p = mmap(at, bytes, access, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
     if (p == MAP_FAILED) return NULL;
@@ -69,15 +71,18 @@ enum { HAS_PLACES = 0 };
 enum { PLACE_LEAST = 1 << 20, PLACE_STEP = 1 << 21, PLACE_DICE = 1 << 20 };
 static _Atomic uint64_t place_next;
 
+/* Returns true if p lies among the places. [any thread, needs no lock] */
 static bool is_place(const void* p) { return (uintptr_t)p >= PLACES_FROM && (uintptr_t)p < PLACES_END; }
 
-/* Takes a place of `bytes`. Returns NULL if there are none left. */
+/* Takes addresses for `bytes` that no caller has had before; nothing is mapped there. Returns their start, a multiple
+ * of PLACE_STEP from the first, or NULL if none are left. [any thread, needs no lock] */
 static void* place_take(size_t bytes) {
     uint64_t size = tsi_align_up((uint64_t)bytes, PLACE_STEP), at = tsi_add_relaxed(&place_next, size);
     return at + size <= PLACES_END ? (void*)(uintptr_t)at : NULL;
 }
 
-/* Maps a range of a place, replacing nothing. Returns 0 or an errno value. */
+/* Maps a range of a place readable and writable, replacing nothing. Returns 0, or an errno value: EEXIST if part of it
+ * is mapped. [any thread, needs no lock] */
 static int map_at(void* p, size_t bytes) {
     void* got = mmap(p, bytes, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
@@ -92,8 +97,8 @@ static int map_at(void* p, size_t bytes) {
     return 0;
 }
 
-/* Maps a range of a place; a neighbour that shares its first page may have mapped that already. Returns 0 or an errno
- * value. */
+/* Maps a range of a place; a neighbour that shares its first pages may have mapped those already. Returns 0, or an
+ * errno value: ENOMEM if something foreign lies in it. [any thread, needs no lock] */
 static int map_rest(uint8_t* p, size_t bytes) {
     int error = map_at(p, bytes);
     if (error != EEXIST || mprotect(p, bytes, PROT_READ | PROT_WRITE) == 0) return error == EEXIST ? 0 : error;
@@ -105,16 +110,22 @@ static int map_rest(uint8_t* p, size_t bytes) {
     return error == EEXIST ? ENOMEM : error;
 }
 
+/* Reserves address space without access or charge: a place if address space is limited, otherwise an inaccessible
+ * mapping. Returns its address, or NULL if the system refuses. [any thread, needs no lock] */
 static void* os_reserve(size_t bytes) {
     void* place = tsi_os.sparse && bytes >= PLACE_LEAST ? place_take(bytes) : NULL;
     return place != NULL ? place : map_reserved(NULL, bytes, PROT_NONE, 0);
 }
 
+/* Makes whole pages of a reservation readable and writable. Returns 0, or an errno value.
+ * [any thread, needs no lock] */
 static int os_commit(void* p, size_t bytes) {
     if (is_place(p)) return map_rest(p, bytes);
     return mprotect(p, bytes, PROT_READ | PROT_WRITE) == 0 ? 0 : errno;
 }
 
+/* Gives whole pages back in the way `how`; they read as zeros when touched again (LAZY: perhaps only later). Returns 0,
+ * or an errno value. Preserves errno, as frees do. [no other thread uses the pages] */
 static int os_purge(void* p, size_t bytes, TsiPurgeHow how) {
     int saved = errno, error = 0; /* frees preserve errno */
     if (how == TSI_PURGE_UNCOMMIT || how == TSI_PURGE_RENEW) {
@@ -127,6 +138,7 @@ static int os_purge(void* p, size_t bytes, TsiPurgeHow how) {
     return error;
 }
 
+/* Unmaps whole pages; a failure is left alone. [no other thread uses the pages] */
 static void os_unmap(void* p, size_t bytes) { (void)munmap(p, bytes); }
 
 /* Structures and numbers of linux/userfaultfd.h, which may be too old for the last one. */
@@ -148,8 +160,9 @@ enum {
     FAULTS_CAN_MOVE = 1 << 16
 };
 
-/* Moves pages by the descriptor fd. Returns the bytes. A system call, because the type of ioctl's second parameter
- * differs among libcs. */
+/* Moves pages to a range that has none, by fd, a descriptor of userfaultfd. Returns the bytes moved from the first on,
+ * 0 if the kernel cannot. By system calls, because the type of ioctl's second parameter differs among libcs.
+ * [no other thread uses the pages] */
 static size_t move_watched(int fd, void* to, void* from, size_t bytes) {
     FaultsApi api = {FAULTS_API, FAULTS_CAN_MOVE, 0};
     FaultsWatched watched = {(uintptr_t)to, bytes, FAULTS_MISSING, 0};
@@ -164,7 +177,9 @@ static size_t move_watched(int fd, void* to, void* from, size_t bytes) {
     return done;
 }
 
-/* Moves nothing under a filter of system calls, which may end the process for a call that it does not know. */
+/* Moves whole pages from `from` to `to`, which has none. Returns the bytes moved: 0 if the kernel cannot, and under a
+ * filter of system calls, which may end the process for a call that it does not know. Preserves errno.
+ * [no other thread uses the pages] */
 static size_t os_move(void* to, void* from, size_t bytes) {
 #ifdef SYS_userfaultfd
     int saved = errno;
@@ -179,15 +194,21 @@ static size_t os_move(void* to, void* from, size_t bytes) {
 #endif
 }
 
+/* Gives the kernel an advice about whole pages, best effort. Preserves errno. [any thread, needs no lock] */
 static void wish(void* p, size_t bytes, int advice) {
     int saved = errno;
     (void)madvise(p, bytes, advice);
     errno = saved;
 }
+
+/* Asks for huge pages in a reserved range, best effort. [any thread, needs no lock] */
 static void os_prefer_huge(void* p, size_t bytes) { wish(p, bytes, MADV_HUGEPAGE); }
+
+/* Withdraws the request for huge pages in a range, best effort. [any thread, needs no lock] */
 static void os_avoid_huge(void* p, size_t bytes) { wish(p, bytes, MADV_NOHUGEPAGE); }
 
-/* Calls mbind by number: libnuma is not needed. */
+/* Asks that pages of the range come from the memory node, below TSI_OS_NODES_MAX, when first touched; best effort.
+ * Calls mbind by number: libnuma is not needed. [any thread, needs no lock] */
 static void os_prefer_node(void* p, size_t bytes, unsigned node) {
     int saved = errno;
     unsigned long mask[TSI_OS_NODES_MAX / (8 * sizeof(unsigned long))] = {0};
@@ -196,12 +217,16 @@ static void os_prefer_node(void* p, size_t bytes, unsigned node) {
     errno = saved;
 }
 
+/* Returns the memory node of the processor that runs this; 0 if the kernel does not tell.
+ * [any thread, needs no lock] */
 static unsigned os_node(void) {
     unsigned cpu = 0, node = 0;
     return syscall(SYS_getcpu, &cpu, &node, NULL) == 0 ? node : 0; /* some libcs have no getcpu */
 }
 
-/* Tries the barrier for all processes second: it takes milliseconds, but neither memory nor a registration. */
+/* Has all other running threads of the process pass a full barrier. Returns true if they have. Tries the barrier for
+ * all processes second: it takes milliseconds, but neither memory nor a registration. Preserves errno.
+ * [any thread, needs no lock] */
 static bool os_membarrier(void) {
     int saved = errno;
     bool done = syscall(SYS_membarrier, MEMBARRIER_PRIVATE_EXPEDITED, 0) == 0 ||
@@ -210,11 +235,14 @@ static bool os_membarrier(void) {
     return done;
 }
 
+/* Returns the clock's time in ns. [any thread, needs no lock] */
 static uint64_t read_clock(clockid_t clock) {
     struct timespec t;
     clock_gettime(clock, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
+
+/* Returns CLOCK_MONOTONIC in ns. [any thread, needs no lock] */
 static uint64_t os_now_ns(void) { return read_clock(CLOCK_MONOTONIC); }
 
 /* The processor's counter, used if it runs at one rate whatever the processor does. */
@@ -222,8 +250,11 @@ static uint64_t os_now_ns(void) { return read_clock(CLOCK_MONOTONIC); }
 static TsiTicks ticks;
 static bool has_ticks;
 
+/* Returns the processor's time-stamp counter. [any thread, needs no lock; where the process may read it] */
 static uint64_t read_count(void) { return __builtin_ia32_rdtsc(); }
 
+/* Reads counter and system clock together and draws the next line of the quick clock from them. Returns the clock in
+ * ns; the system's own if interrupts came between the readings each time. [any thread, needs no lock] */
 static TSI_NOINLINE uint64_t draw_ticks(void) {
     enum { TRIES = 4, NEAR = 1 << 12 };
     uint64_t ns = 0, from = 0, to = 0;
@@ -235,21 +266,27 @@ static TSI_NOINLINE uint64_t draw_ticks(void) {
     return to - from <= NEAR ? tsi_ticks_draw(&ticks, from + (to - from) / 2, ns) : ns;
 }
 
+/* Returns the monotonic clock in ns, by the processor's counter where that can be trusted, otherwise from the system.
+ * [any thread, needs no lock] */
 static uint64_t os_quick_ns(void) {
     uint64_t ns;
     if (TSI_UNLIKELY(!has_ticks || tsi_load_relaxed(&ticks.off))) return os_now_ns();
     return tsi_ticks_at(&ticks, read_count(), &ns) ? ns : draw_ticks();
 }
 #else
+/* Returns the monotonic clock in ns, from the system: no counter is known here. [any thread, needs no lock] */
 static uint64_t os_quick_ns(void) { return os_now_ns(); }
 #endif
 
+/* Returns CLOCK_MONOTONIC in ns at the last tick, some milliseconds ago. [any thread, needs no lock] */
 static uint64_t os_coarse_ns(void) { return read_clock(CLOCK_MONOTONIC_COARSE); }
 
+/* Returns the processor time of the calling thread in ns. [any thread, needs no lock] */
 static uint64_t os_thread_ns(void) { return read_clock(CLOCK_THREAD_CPUTIME_ID); }
 
-/* Reads the beginning of a file. Returns the bytes, or -1. No cancellation point: callers hold things that a cancelled
- * thread would keep. */
+/* Reads the beginning of a file, n bytes at most, into `to`; no 0 is added. Returns the bytes read, or -1 if it cannot
+ * be opened or read. Preserves errno. No cancellation point: callers hold things that a cancelled thread would keep.
+ * [any thread, needs no lock] */
 static ssize_t read_file(const char* path, char* to, size_t n) {
     int state, saved = errno;
     ssize_t got = -1;
@@ -270,14 +307,17 @@ const char* tsi_os_read_text(const char* path, char* to, size_t n) {
     return to;
 }
 
-/* Reads the second number of /proc/self/statm, in real kernel pages. */
+/* Returns the resident bytes of the process, 0 if /proc does not tell: the second number of statm, in real kernel
+ * pages. [any thread, needs no lock] */
 static uint64_t os_rss_bytes(void) {
     char buf[128], *end;
     (void)strtoull(tsi_os_read_text("/proc/self/statm", buf, sizeof buf), &end, 10);
     return strtoull(end, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Compares the sixth number of /proc/self/statm, data and stacks in pages, with the limit. */
+/* Returns the bytes that may still be made writable under RLIMIT_DATA, 0 if it is used up, UINT64_MAX without a limit.
+ * Compares the sixth number of /proc/self/statm, data and stacks in pages, with the limit.
+ * [any thread, needs no lock] */
 static uint64_t os_data_room(void) {
     struct rlimit limit;
     char buf[128], *at = buf;
@@ -288,7 +328,8 @@ static uint64_t os_data_room(void) {
     return limit.rlim_cur > used ? limit.rlim_cur - used : 0;
 }
 
-/* Parses a line "low-high perms offset device inode path". */
+/* Fills *mapping from a line "low-high perms offset device inode path" of /proc/self/maps.
+ * [any thread, needs no lock] */
 static void parse_mapping(const char* line, TsiMapping* mapping) {
     char* at;
     mapping->low = (uintptr_t)strtoull(line, &at, 16);
@@ -310,8 +351,8 @@ static void parse_mapping(const char* line, TsiMapping* mapping) {
     mapping->path[n] = 0;
 }
 
-/* Calls fn for each line until it returns false; reads may end anywhere. Cuts lines longer than one with the longest
- * kept path. */
+/* Calls fn for each line that can be read from fd, parsed, until it returns false; reads may end anywhere. Cuts lines
+ * longer than one with the longest kept path. [any thread, needs no lock] */
 static void each_line(int fd, bool (*fn)(const TsiMapping* mapping, void* ctx), void* ctx) {
     char buf[1024], line[512];
     size_t used = 0;
@@ -330,6 +371,8 @@ static void each_line(int fd, bool (*fn)(const TsiMapping* mapping, void* ctx), 
     }
 }
 
+/* Calls fn(mapping, ctx) for each mapping of the process, by address, until it returns false; for none if /proc cannot
+ * be read. Preserves errno. No cancellation point. [any thread, needs no lock] */
 static void os_each_mapping(bool (*fn)(const TsiMapping* mapping, void* ctx), void* ctx) {
     int state, saved = errno;
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state); /* as in read_file */
@@ -342,7 +385,8 @@ static void os_each_mapping(bool (*fn)(const TsiMapping* mapping, void* ctx), vo
     errno = saved;
 }
 
-/* Passes p as a signal set, which the kernel copies before it looks at the first argument, which is invalid. */
+/* Returns true if the 8 bytes at p can be read now. Passes p as a signal set, which the kernel copies before it looks
+ * at the first argument, which is invalid. Preserves errno. [any thread, needs no lock] */
 static bool os_is_readable(const void* p) {
     int saved = errno;
     bool readable = syscall(SYS_rt_sigprocmask, -1, p, NULL, sizeof(uint64_t)) == 0 || errno != EFAULT;
@@ -350,6 +394,7 @@ static bool os_is_readable(const void* p) {
     return readable;
 }
 
+/* Returns 64 random bits: the kernel's, or mixed from the clock where it has none yet. [any thread, needs no lock] */
 static uint64_t os_random(void) {
     uint64_t v = 0;
     /* libc's function would be a cancellation point */
@@ -358,16 +403,20 @@ static uint64_t os_random(void) {
     return v;
 }
 
-/* Called by number: a C library older than the call would not link. */
+/* Makes a file in memory that can be sealed. Returns a descriptor, or -1 with errno. Called by number: a C library
+ * older than the call would not link. [any thread, needs no lock] */
 static int os_memfd(const char* name) {
     enum { CLOEXEC = 1, ALLOW_SEALING = 2 };
     return (int)syscall(SYS_memfd_create, name, CLOEXEC | ALLOW_SEALING);
 }
 
+/* Reserves the pages of a range of the file, so that touching them cannot fail. Returns 0, or an errno value.
+ * [any thread, needs no lock] */
 static int os_reserve_file(int fd, size_t offset, size_t bytes) {
     return posix_fallocate(fd, (off_t)offset, (off_t)bytes);
 }
 
+/* Writes n bytes to standard error in one call; a failure is left alone. [any thread, needs no lock] */
 static void os_complain(const char* bytes, size_t n) { (void)!syscall(SYS_write, STDERR_FILENO, bytes, n); }
 
 TsiOs tsi_os = {
@@ -396,13 +445,14 @@ TsiOs tsi_os = {
     .complain = os_complain,
 };
 
+/* Returns true if the kernel charges writable memory: overcommit_memory is 2. [tsi_os_init] */
 static bool read_strict_commit(void) {
     char c = 0;
     return read_file("/proc/sys/vm/overcommit_memory", &c, 1) == 1 && c == '2';
 }
 
-/* Reads the setting of the system, then that of the size where the kernel has one for each, then that of the
- * process. */
+/* Returns true if the kernel honours requests for huge pages of 2 MiB. Reads the setting of the system, then that of
+ * the size where the kernel has one for each, then that of the process. [tsi_os_init] */
 static bool read_huge(void) {
 #define HUGE_PAGES "/sys/kernel/mm/transparent_hugepage/"
     char text[128];
@@ -414,7 +464,8 @@ static bool read_huge(void) {
     return on && prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0) == 0;
 }
 
-/* Reads "0-1" or "0,2-3". Returns the highest number + 1. */
+/* Returns the highest number of a memory node that is online, + 1, at most TSI_OS_NODES_MAX; 1 if the system does not
+ * tell. Reads "0-1" or "0,2-3". [any thread, needs no lock] */
 static unsigned read_nodes(void) {
     char buf[64];
     unsigned long last = 0;
@@ -428,6 +479,8 @@ static unsigned read_nodes(void) {
 
 /* Trusts the counter if it is invariant, the kernel uses it too, and the process may read it. */
 #if defined(__x86_64__)
+/* Sets has_ticks: the counter is trusted if it is invariant, the kernel uses it too, and the process may read it.
+ * [tsi_os_init] */
 static void init_ticks(void) {
     unsigned a, b, c, d;
     char source[8] = "";
@@ -439,6 +492,7 @@ static void init_ticks(void) {
     has_ticks = invariant && trusted && allowed;
 }
 #else
+/* Does nothing: no counter is known here. [tsi_os_init] */
 static void init_ticks(void) {}
 #endif
 
@@ -449,7 +503,8 @@ void tsi_os_after_fork(void) {
     tsi_os.has_membarrier = syscall(SYS_membarrier, MEMBARRIER_REGISTER_PRIVATE_EXPEDITED, 0) == 0;
 }
 
-/* Tests whether places can be had, by mapping a page in one. */
+/* Chooses where places begin, by chance. Returns true if places can be had: a page mapped in one, as a test, went where
+ * it was asked for. [tsi_os_init] */
 static bool init_places(void) {
     uint64_t dice = tsi_os.random() % PLACE_DICE;
     tsi_store_relaxed(&place_next, PLACES_FROM + dice * PLACE_STEP);

@@ -22,8 +22,9 @@
 #define F_SEAL_FUTURE_WRITE 16
 #endif
 
-/* Opens the user's own folder. Returns -1 with errno if there is none. /tmp is everybody's, so it is checked, not
- * trusted: a link is not followed, and owner and mode are those of the open folder. */
+/* Opens the user's own folder, making it if there is none. Returns a descriptor, or -1 with errno if it cannot be had
+ * or is not the user's alone. /tmp is everybody's, so it is checked, not trusted: a link is not followed, and owner and
+ * mode are those of the open folder. [any thread, needs no lock] */
 static int folder_open(const char* path) {
     struct stat st;
     if (mkdir(path, 0700) != 0 && errno != EEXIST) return -1;
@@ -35,6 +36,8 @@ static int folder_open(const char* path) {
     return -1;
 }
 
+/* Opens the user's folder for segments: in XDG_RUNTIME_DIR, otherwise in /tmp. Returns a descriptor, or -1 with errno.
+ * [any thread, needs no lock] */
 static int folder_any(void) {
     char path[512];
     const char* runtime = tsi_os_getenv("XDG_RUNTIME_DIR");
@@ -47,6 +50,8 @@ static int folder_any(void) {
     return folder_open(path);
 }
 
+/* Makes a file "OF.PID.NUMBER" in the user's folder, opens it and takes its name away. Returns a descriptor, or -1 with
+ * errno and *what as the words for the step that failed. [any thread, needs no lock] */
 static int file_open(const char* of, const char** what) {
     char name[64];
     int dir = folder_any();
@@ -62,7 +67,9 @@ static int file_open(const char* of, const char** what) {
     return fd;
 }
 
-/* Moves a descriptor above 2: a program that has closed its standard streams must not find ours there. */
+/* Moves a descriptor above 2: a program that has closed its standard streams must not find ours there. Returns the
+ * descriptor to use from here on, or -1 with errno if it cannot be moved (it is closed then) or if fd was -1.
+ * [holder of fd] */
 static int above_streams(int fd) {
     if (fd < 0 || fd > 2) return fd;
     int up = fcntl(fd, F_DUPFD_CLOEXEC, 3), error = errno;
@@ -71,12 +78,16 @@ static int above_streams(int fd) {
     return up;
 }
 
-/* Returns true if `bytes` are beyond the limit, where ftruncate would raise a signal. */
+/* Returns true if a file of `bytes` is beyond the process's limit, where ftruncate would raise a signal.
+ * [any thread, needs no lock] */
 static bool is_too_long(size_t bytes) {
     struct rlimit limit;
     return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < bytes;
 }
 
+/* Gives the open file its length, seals (if `sealed`), the first `reserve` bytes of pages and its mapping. Returns 0,
+ * or an errno value and *what as the words for the step that failed; the caller unmaps and closes then.
+ * [the caller alone uses *shared] */
 static int fill_in(TsiShared* shared, bool sealed, size_t reserve, const char** what) {
     struct stat st;
     *what = "fchmod";

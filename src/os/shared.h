@@ -21,14 +21,18 @@ typedef struct TsiShared {
 } TsiShared;
 
 /* Makes a memory of `bytes` zeros, of which the first `reserve` may be touched. Readers know it by the name of the
- * memfd, or of the file, FILE.PID.NUMBER. Returns 0, or an errno value and *what has failed. */
+ * memfd, or of the file, FILE.PID.NUMBER. Returns 0; otherwise an errno value, *what as the words for the step that
+ * failed, and *shared empty. [the caller alone uses *shared] */
 int tsi_shared_open(TsiShared* shared, const char* memfd, const char* file, size_t bytes, size_t reserve,
                     const char** what);
-/* Keeps the pages of a range mapped in fork children. Returns 0, or an errno value. */
+/* Keeps the pages of the range at `offset` mapped in fork children; one range at a time. Returns 0, or an errno value.
+ * [the caller alone uses *shared] */
 int tsi_shared_inherit(TsiShared* shared, size_t offset, size_t bytes);
-/* Reserves further pages, which may then be touched. Returns 0 or an errno value. */
+/* Reserves the pages of a further range, which may then be touched. Returns 0, or an errno value.
+ * [any thread, needs no lock] */
 int tsi_shared_reserve(const TsiShared* shared, size_t offset, size_t bytes);
-/* Closes the inherited descriptor and unmaps the inherited range. [fork child] */
+/* Closes the inherited descriptor, if it is still this file's, unmaps the inherited range, and empties *shared.
+ * [fork child] */
 void tsi_shared_forget(TsiShared* shared);
 
 #endif

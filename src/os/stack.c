@@ -7,6 +7,8 @@ typedef struct Search {
     uintptr_t in, low, high;
 } Search;
 
+/* Sets the bounds in *ctx, a Search, if the mapping is readable and holds its address. Returns false then, which ends
+ * the walk over mappings; true to go on. [any thread, needs no lock] */
 static bool look(const TsiMapping* mapping, void* ctx) {
     Search* search = ctx;
     if (search->in < mapping->low || search->in >= mapping->high || !mapping->readable) return true;
@@ -23,7 +25,8 @@ bool tsi_stack_bounds(uintptr_t in, uintptr_t* low, uintptr_t* high) {
     return search.high != 0;
 }
 
-/* Returns true if both words of a frame can be read. *page: a page known to be readable, + 1. */
+/* Returns true if both words of the frame at fp can be read. *page: the page known to be readable, + 1, kept from call
+ * to call; 0 at first. [any thread, needs no lock] */
 static bool can_read(uintptr_t fp, uintptr_t* page) {
     for (unsigned n = 0; n < 2; n++) {
         uintptr_t at = fp + n * sizeof(uintptr_t), of = (at & ~(uintptr_t)(tsi_os.page_bytes - 1)) + 1;

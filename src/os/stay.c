@@ -17,7 +17,8 @@ extern ElfW(Dyn) _DYNAMIC[] __attribute__((weak, visibility("hidden")));
 #define DF_1_NODELETE 0x8
 #endif
 
-/* Returns true unless the object is a library that may be unloaded. Linkers give DT_DEBUG to programs alone. */
+/* Returns true unless the object that this code lies in is a library that may be unloaded. Linkers give DT_DEBUG to
+ * programs alone. [any thread, needs no lock] */
 static bool stays_anyway(void) {
     const ElfW(Dyn)* entry = _DYNAMIC;
     if (entry == NULL) return true;

@@ -21,10 +21,13 @@ enum { VAIN_NS = 100000000, SECOND_NS = 1000000000 };
 
 /* ---- bits ---- */
 
+/* Returns the bytes that the bookkeeping of 64 records takes. [any thread, needs no lock] */
 static size_t bits_stride(const TsiTable* table) {
     return sizeof(TsiTableBits) + (table->aside ? WORD * sizeof(uint16_t) : 0);
 }
 
+/* Returns the bits of 64 records, numbers `word` * 64 and up; they are committed if they do not lie in the table.
+ * [table lock held, except to find the place] */
 static TsiTableBits* bits_at(TsiTable* table, uint32_t word) {
     if (!table->aside && word < TSI_TABLE_FIRST) return &table->first[word];
     return (TsiTableBits*)(void*)(table->bits + word * bits_stride(table));
@@ -35,6 +38,7 @@ _Atomic uint16_t* tsi_table_aside(const TsiTable* table, uint32_t index) {
     return (_Atomic uint16_t*)(void*)(word + sizeof(TsiTableBits)) + index % WORD;
 }
 
+/* Makes the bits of 64 records writable, and all before them. Returns false if the system refuses. [table lock held] */
 static bool bits_commit(TsiTable* table, uint32_t word) {
     size_t need = ((size_t)word + 1) * bits_stride(table);
     if ((!table->aside && word < TSI_TABLE_FIRST) || need <= table->bits_committed) return true;
@@ -44,7 +48,8 @@ static bool bits_commit(TsiTable* table, uint32_t word) {
     return true;
 }
 
-/* Returns the bits of the records of a word that lie in [from, to). */
+/* Returns the bits, in `word`, of the records that lie in [from, to). The word holds at least one of them.
+ * [any thread, needs no lock] */
 static uint64_t mask(uint32_t word, uint32_t from, uint32_t to) {
     uint32_t first = word * WORD;
     uint64_t bits = from > first ? ~0ull << (from - first) : ~0ull;
@@ -54,7 +59,7 @@ static uint64_t mask(uint32_t word, uint32_t from, uint32_t to) {
 
 /* ---- init ---- */
 
-/* Sets all fields except those of its place. */
+/* Clears the table and sets all fields except those of its place. [before the table is shared] */
 static void shape(TsiTable* table, size_t stride, uint32_t capacity, bool aside) {
     size_t page = tsi_os.page_bytes;
     memset(table, 0, sizeof *table);
@@ -75,8 +80,11 @@ static void shape(TsiTable* table, size_t stride, uint32_t capacity, bool aside)
     table->bits_reserved = tsi_align_up(((uint64_t)capacity + WORD - 1) / WORD * bits_stride(table), page);
 }
 
+/* Returns the bytes that records and bookkeeping take together, whole pages. [any thread, needs no lock] */
 static size_t room(const TsiTable* table) { return table->bytes_reserved + table->bits_reserved; }
 
+/* Sets the table's place, room(table) bytes from `base` on, writable already if `whole`.
+ * [before the table is shared] */
 static void lay(TsiTable* table, uint8_t* base, bool whole) {
     table->base = base;
     table->bits = base + table->bytes_reserved;
@@ -85,11 +93,13 @@ static void lay(TsiTable* table, uint8_t* base, bool whole) {
     table->bits_committed = table->bits_reserved;
 }
 
-/* Commits all at once if that costs nothing: the system counts mappings. */
+/* Commits all `bytes` at once, if that costs nothing and they are at most `most`: the system counts mappings. Returns
+ * true if it has; otherwise steps are committed as needed. [before the range is shared] */
 static bool commit_whole(uint8_t* base, size_t bytes, size_t most) {
     return bytes <= most && !tsi_os_counts_writable() && tsi_os.commit(base, bytes) == 0;
 }
 
+/* Makes a table with a reservation of its own. Returns false if the system refuses. [before the table is shared] */
 static bool init(TsiTable* table, size_t stride, uint32_t capacity, bool aside) {
     shape(table, stride, capacity, aside);
     uint8_t* base = tsi_os.reserve(room(table));
@@ -134,7 +144,8 @@ void tsi_table_destroy(TsiTable* table) {
     table->base = NULL;
 }
 
-/* Commits a little more each time, so that a small allocator stays small. */
+/* Makes the record `index` writable, and all before it: a little more each time, so that a small allocator stays small.
+ * Returns false if the system refuses. [table lock held] */
 static bool table_grow(TsiTable* table, uint32_t index) {
     size_t need = ((size_t)index + 1) * table->stride;
     if (need <= table->bytes_committed) return true;
@@ -150,7 +161,8 @@ static bool table_grow(TsiTable* table, uint32_t index) {
 
 /* ---- take and give ---- */
 
-/* Raises the limit until more than `spare` records below it are free (U4). */
+/* Raises the limit until more than `spare` records below it are free (U4), or as far as there are records and memory
+ * for their bits. [table lock held] */
 static void widen(TsiTable* table) {
     while (table->low_free <= table->spare && table->limit < table->capacity &&
            bits_commit(table, table->limit / WORD)) {
@@ -167,7 +179,7 @@ static void widen(TsiTable* table) {
     }
 }
 
-/* Returns the first free record in [from, to), or `to`. */
+/* Returns the first free record in [from, to), or `to`. [table lock held] */
 static uint32_t next_free(TsiTable* table, uint32_t from, uint32_t to) {
     for (uint32_t word = from / WORD; word * WORD < to; word++) {
         uint64_t free = ~bits_at(table, word)->taken & mask(word, from, to);
@@ -176,6 +188,8 @@ static uint32_t next_free(TsiTable* table, uint32_t from, uint32_t to) {
     return to;
 }
 
+/* Sets *index to a free record below the limit, writable: the next in turn, or without memory the first that is
+ * committed. Returns false if there is none. Does not take it. [table lock held] */
 static bool find(TsiTable* table, uint32_t* index) {
     uint32_t at = next_free(table, table->turn, table->limit);
     if (at == table->limit) at = next_free(table, 0, table->limit);
@@ -190,7 +204,8 @@ static bool find(TsiTable* table, uint32_t* index) {
     return true;
 }
 
-/* Returns the filled records of a unit, or 0 if one is taken. end: of the unit, or of all ever taken. */
+/* Returns the filled records in [first, end) of one unit, or 0 if a record there is taken. `end`: of the unit, or of
+ * all ever taken. [table lock held] */
 static uint32_t unit_idle(TsiTable* table, uint32_t first, uint32_t end) {
     uint32_t filled = 0;
     for (uint32_t word = first / WORD; word * WORD < end; word++) {
@@ -202,13 +217,14 @@ static uint32_t unit_idle(TsiTable* table, uint32_t first, uint32_t end) {
     return filled;
 }
 
-/* Returns unit_idle of a record's unit. */
+/* Returns the filled records of the unit that holds `index`, or 0 if one of the unit is taken. [table lock held] */
 static uint32_t idle_around(TsiTable* table, uint32_t index) {
     uint32_t first = index - index % table->unit, end = first + table->unit, used = tsi_load_relaxed(&table->used);
     return unit_idle(table, first, end < used ? end : used);
 }
 
-/* Learns to keep one more record if one without a page is filled soon after pages went back. */
+/* Learns to keep one more record if one without a page is filled within a tenth of a second after pages went back.
+ * [table lock held] */
 static void note_filled_locked(TsiTable* table) {
     TSI_HOLDS(&table->lock);
     uint32_t learned = tsi_load_relaxed(&table->learned);
@@ -223,6 +239,7 @@ static void note_filled_locked(TsiTable* table) {
     if (learned < table->learned_most) tsi_store_relaxed(&table->learned, learned + 1);
 }
 
+/* Counts `records` whose pages have just gone back, for note_filled_locked. [table lock held] */
 static void note_gone_locked(TsiTable* table, uint32_t records) {
     TSI_HOLDS(&table->lock);
     if (table->learned_most == 0) return;
@@ -260,6 +277,8 @@ bool tsi_table_take(TsiTable* table, uint32_t* index, uint32_t keep) {
     return ok;
 }
 
+/* Returns true if more records are idle than are worth keeping, and a search for pages may find some.
+ * [table lock held] */
 static bool is_surplus(const TsiTable* table) {
     return table->idle > 2 * table->taken + table->keep + tsi_load_relaxed(&table->learned) &&
            table->idle > table->look_at;
@@ -284,19 +303,22 @@ uint32_t tsi_table_taken(TsiTable* table) {
 
 /* ---- pages that go back ---- */
 
-/* Returns the next filled record in [from, to), or `to`. */
+/* Returns the next filled record in [from, to), or `to`. [table lock held] */
 static uint32_t next_filled(TsiTable* table, uint32_t from, uint32_t to) {
     for (; from < to; from++)
         if (bits_at(table, from / WORD)->filled >> (from % WORD) & 1) break;
     return from;
 }
 
+/* Calls the table's `stay`, if it has one, for the filled records in [first, end), whose pages stay after all (U3).
+ * [table lock held] */
 static void stay_all(TsiTable* table, uint32_t first, uint32_t end) {
     for (uint32_t at = first; table->stay != NULL && (at = next_filled(table, at, end)) < end; at++)
         table->stay(table, at);
 }
 
-/* Calls `leave` of filled records. Returns false if one must stay, after undoing the others. */
+/* Calls the table's `leave`, if it has one, for the filled records in [first, end), whose pages are about to go.
+ * Returns false if one must stay, after calling `stay` for the others. [table lock held] */
 static bool leave_all(TsiTable* table, uint32_t first, uint32_t end) {
     for (uint32_t at = first; table->leave != NULL && (at = next_filled(table, at, end)) < end; at++) {
         if (table->leave(table, at)) continue;
@@ -306,7 +328,8 @@ static bool leave_all(TsiTable* table, uint32_t first, uint32_t end) {
     return true;
 }
 
-/* Gives back the pages of n records from `first` on, whose units are idle and have left. Returns false if refused. */
+/* Gives back the pages of n records from `first` on, whose units are idle and have left. `used`: records ever taken.
+ * Returns false if the system refuses; the records stay then. [table lock held] */
 static bool purge(TsiTable* table, uint32_t first, uint32_t n, uint32_t used) {
     uint32_t end = first + n < used ? first + n : used;
     size_t from = (size_t)first * table->stride, to = from + (size_t)n * table->stride;
@@ -329,7 +352,7 @@ static bool purge(TsiTable* table, uint32_t first, uint32_t n, uint32_t used) {
 }
 
 /* Gives back the highest run of idle units below *end, while more than `target` records are idle; the next search
- * begins at *end. Returns false if there is none. */
+ * begins at *end. Returns true if pages went back, false if there is no such run. [table lock held] */
 static bool purge_run(TsiTable* table, uint32_t* end, uint32_t target) {
     uint32_t high = 0, low = 0, most = (uint32_t)(RUN_BYTES / table->stride), filled = 0,
              used = tsi_load_relaxed(&table->used);
@@ -359,6 +382,7 @@ void tsi_table_tidy_slow(TsiTable* table, bool all) {
             widen(table);
             if (table->turn >= table->limit) table->turn = 0;
         }
+
         more = purge_run(table, &end, target);
         if (!more) {
             if (all) { /* the caller asked for it, so nothing is learned from it */
@@ -385,7 +409,7 @@ void tsi_table_poll(TsiTable* table, uint64_t now_ns) {
     tsi_lock_give(&table->lock);
 }
 
-/* Reads bits without a lock; they may be a moment old. */
+/* Returns which of the 64 records of `word` have pages; the bits may be a moment old. [any thread, needs no lock] */
 TSI_UNORDERED static uint64_t filled_now(TsiTable* table, uint32_t word) {
     return ((volatile TsiTableBits*)bits_at(table, word))->filled;
 }

@@ -76,55 +76,67 @@ typedef struct TsiGround {
     uint8_t *base, *at, *end; /* [at, end) is no table's yet */
     bool whole;               /* all of it is writable */
 } TsiGround;
-/* Returns the bytes of a ground that such a table takes. */
+/* Returns the bytes of a ground that such a table takes, whole pages. [any thread, needs no lock] */
 size_t tsi_table_room(size_t stride, uint32_t capacity, bool aside);
-/* Reserves a ground, and makes all of it writable if it is small and that costs nothing. Returns false if the system
- * refuses. */
+/* Reserves a ground of `bytes`, and makes all of it writable if it is small and that costs nothing. Returns false if
+ * the system refuses. [before the ground is shared] */
 bool tsi_ground_reserve(TsiGround* ground, size_t bytes);
-/* Unmaps a ground and its tables. */
+/* Unmaps a ground and its tables; one without a reservation is left as it is. [no other user] */
 void tsi_ground_drop(TsiGround* ground);
-/* Makes a table in the ground, which has room for it. */
+/* Makes a table of `capacity` records in the ground, whose remaining room is at least tsi_table_room; stops the process
+ * otherwise. [before the table is shared] */
 void tsi_table_init_in(TsiTable* table, TsiGround* ground, size_t stride, uint32_t capacity, bool aside);
 
-/* Reserves room for `capacity` records. Returns false if the system refuses. With `aside` each record has 16 bits that
- * stay. A stride of a page or more is rounded up to pages. */
+/* Reserves room for `capacity` records of `stride` bytes; a stride of a page or more is rounded up to pages. Returns
+ * false if the system refuses. [before the table is shared] */
 bool tsi_table_init(TsiTable* table, size_t stride, uint32_t capacity);
+/* Makes a table like tsi_table_init, in which each record has 16 bits aside that stay when its page goes. Returns false
+ * if the system refuses. [before the table is shared] */
 bool tsi_table_init_aside(TsiTable* table, size_t stride, uint32_t capacity);
 /* Unmaps the table, unless it is in a ground. [no other user] */
 void tsi_table_destroy(TsiTable* table);
-/* Takes a record, zeroed or formerly used. Returns false if fewer than `keep` + 1 are left, or without memory.
- * [any thread] */
+/* Takes a record, zeroed or formerly used, and sets *index to it. Returns false, and takes none, if fewer than `keep` +
+ * 1 are left, or without memory. Takes the table's lock. [any thread that does not hold it] */
 bool tsi_table_take(TsiTable* table, uint32_t* index, uint32_t keep);
-/* Gives a record back. [its holder] */
+/* Gives a record back; its content stays until its page goes. Takes the table's lock. [holder of the record] */
 void tsi_table_give(TsiTable* table, uint32_t index);
-/* Gives pages of free records back: all, or those not worth keeping. [no lock of a record] */
+/* Gives pages of free records back: all, or those not worth keeping. Takes the table's lock, and calls `leave` and
+ * `stay` under it. [no lock of a record] */
 void tsi_table_tidy_slow(TsiTable* table, bool all);
+/* Gives pages of free records back if more are idle than are worth keeping; normally one load. [no lock of a record] */
 TSI_INLINE void tsi_table_tidy(TsiTable* table) {
     if (TSI_UNLIKELY(tsi_load_relaxed(&table->surplus))) tsi_table_tidy_slow(table, false);
 }
-/* Lets the learned number fall; tidying is due afterwards. now_ns: coarse clock. [any thread] */
+/* Lets the learned number fall, by half for each second in which it was not needed; tidying is due afterwards. now_ns:
+ * coarse clock. Takes the table's lock. [any thread that does not hold it] */
 void tsi_table_poll(TsiTable* table, uint64_t now_ns);
 
-/* Returns the records taken, thread stores included. [any thread] */
+/* Returns how many records are taken now, those in stores of threads included. Takes the table's lock.
+ * [any thread that does not hold it] */
 uint32_t tsi_table_taken(TsiTable* table);
-/* Returns how many records may be read. [any thread] */
+/* Returns how many records may be read: all below it are committed. [any thread, needs no lock] */
 TSI_INLINE uint32_t tsi_table_used(const TsiTable* table) {
     /* acquire: pairs with the release in tsi_table_take: the record is committed */
     return tsi_load_acquire(&table->used);
 }
+/* Returns the address of record `index`, which stays the same. index < used to read it. [any thread, needs no lock] */
 TSI_INLINE void* tsi_table_at(const TsiTable* table, uint32_t index) {
     return table->base + (size_t)index * table->stride;
 }
-/* Finds the next stretch where pages may be filled, from *at = 0 on. Returns false if there is none. A hint.
- * [any thread] */
+/* A stretch of a table whose pages may be filled. */
 typedef struct TsiTablePages {
     const void* from;
     size_t bytes;
 } TsiTablePages;
+/* Finds the next stretch where pages may be filled, at index *at (0 at first) or after, sets *out to it and moves *at
+ * behind it. Returns false if there is none. A hint: records may be taken and go meanwhile.
+ * [any thread, needs no lock] */
 bool tsi_table_pages(TsiTable* table, uint32_t* at, TsiTablePages* out);
-/* Returns the bytes of the table's own bookkeeping, from table->bits on. */
+/* Returns the bytes of the table's own bookkeeping, from table->bits on; 0 if all of it lies in the table.
+ * [any thread, needs no lock] */
 size_t tsi_table_bits_bytes(const TsiTable* table);
-/* Returns the record's 16 bits that stay. index < used. */
+/* Returns where the record's 16 bits aside lie, which stay when its page goes. index < used; the table was made with
+ * them. [any thread, needs no lock] */
 _Atomic uint16_t* tsi_table_aside(const TsiTable* table, uint32_t index);
 
 #endif

@@ -38,7 +38,8 @@ typedef struct TsiTicks {
     _Atomic bool off;             /* too many strikes: the counter is not used any more */
 } TsiTicks;
 
-/* Reads the clock at a count into *ns. Returns false if a line must be drawn first. [any thread] */
+/* Reads the clock at a count into *ns. Returns true if *ns is good, false if a line must be drawn first
+ * (tsi_ticks_draw). [any thread, needs no lock] */
 TSI_INLINE bool tsi_ticks_at(TsiTicks* ticks, uint64_t count, uint64_t* ns) {
     uint64_t n = tsi_load_acquire(&ticks->lines);
     TsiTickLine* line = &ticks->line[n & 1];
@@ -49,8 +50,9 @@ TSI_INLINE bool tsi_ticks_at(TsiTicks* ticks, uint64_t count, uint64_t* ns) {
     *ns = base + ((count - from) * rate >> 32);
     return TSI_LIKELY(count - from < TSI_TICKS_SPAN && rate != 0) && TSI_LIKELY(tsi_load_relaxed(&ticks->lines) == n);
 }
-/* Draws a line, from the counter and the system's clock just read. Returns the clock. [any thread] */
+/* Draws the next line, from the counter's `count` and the system's clock at that moment, unless another thread does.
+ * Returns the clock at `count` in ns, never less than a reader was told. [any thread, needs no lock] */
 uint64_t tsi_ticks_draw(TsiTicks* ticks, uint64_t count, uint64_t system_ns);
-/* Ends the drawing of a vanished thread. [fork child] */
+/* Ends the drawing of a vanished thread, so that the child can draw. [fork child] */
 void tsi_ticks_child(TsiTicks* ticks);
 #endif
