@@ -11,7 +11,7 @@
 
 /* ---- chance: without the mathematical library ---- */
 
-/* Natural logarithm of a number in (0, 1]. */
+/* Returns the natural logarithm of u, which lies in (0, 1]. [any thread, needs no lock] */
 static double ln(double u) {
     uint64_t bits;
     memcpy(&bits, &u, sizeof bits);
@@ -25,7 +25,7 @@ static double ln(double u) {
     return 2 * sum + exponent * 0.69314718055994530942;
 }
 
-/* 1 - exp(-x), x > 0. */
+/* Returns 1 - exp(-x), the chance that a mark lies within x mean distances; x > 0. [any thread, needs no lock] */
 static double chance_within(double x) {
     if (x > 40) return 1;
     double y = x, sum = 0, term = 1;
@@ -40,7 +40,8 @@ double tsi_profile_weight(uint64_t bytes, uint64_t mean) {
     return mean == 1 ? 1 : 1 / chance_within((double)bytes / (double)mean);
 }
 
-/* xorshift64* (S. Vigna, 2016): in (0, 1]. */
+/* Returns a random number in (0, 1], and moves *state on: xorshift64* (S. Vigna, 2016). *state is not 0.
+ * [the one user of *state] */
 static double uniform(uint64_t* state) {
     *state ^= *state >> 12;
     *state ^= *state << 25;
@@ -48,7 +49,8 @@ static double uniform(uint64_t* state) {
     return (double)((*state * 0x2545f4914f6cdd1dull >> 11) + 1) * (1.0 / (double)(1ull << 53));
 }
 
-/* With a mean of 1 there is a mark on each byte. */
+/* Draws the distance to the thread's next mark, in bytes. With a mean of 1 there is a mark on each byte.
+ * [own thread] */
 static void next_mark(TsiBinding* b) {
     if (b->profile_mean == 1) b->profile_left = 0;
     else b->profile_left = (uint64_t)(-ln(uniform(&b->profile_dice)) * (double)b->profile_mean);
@@ -62,8 +64,8 @@ void tsi_profile_start(TsiBinding* b, uint64_t mean) {
     if (mean != 0) next_mark(b);
 }
 
-/* Returns how many of n allocations of `bytes` bytes come before the next mark; n if it is further. Counts the one with
- * the mark, too. */
+/* Counts n allocations of `bytes` bytes up to and including the one with the next mark. Returns how many come before
+ * that one, and draws the mark behind it; n if the mark is further. [own thread] */
 static uint64_t before_mark(TsiBinding* b, uint64_t n, uint64_t bytes) {
     if (b->profile_left >= n * bytes) {
         b->profile_left -= n * bytes;
@@ -96,7 +98,8 @@ uint64_t tsi_profile_cut(TsiBinding* b, TsiLine* l, uint32_t bytes, uint64_t rea
 
 /* ---- regions ---- */
 
-/* The first mark at or behind `from`, of places that have had none before. */
+/* Returns the offset of the first mark in [from, end) of a region, or `end` if none falls there. These places have had
+ * no mark before. [own thread] */
 static uint32_t mark_in(TsiBinding* b, uint32_t from, uint32_t end) {
     double u = uniform(&b->profile_dice), mean = (double)b->profile_mean;
     if (b->profile_mean == 1) return from;
@@ -105,6 +108,8 @@ static uint32_t mark_in(TsiBinding* b, uint32_t from, uint32_t end) {
     return bytes < end - from ? from + (uint32_t)bytes : end;
 }
 
+/* Sets the owner's limit of a region to the granule that the mark is in, so that the allocation on it misses.
+ * [owner, in bracket] */
 static void limit(TsiRegion* r, uint32_t mark) { tsi_store_relaxed(&r->lim, mark & ~(TSI_GRANULE - 1u)); }
 
 void tsi_profile_bumped(TsiBinding* b, TsiHeap* h, uint32_t bytes, bool fresh) {
@@ -143,6 +148,7 @@ bool tsi_profile_init(TsiProfile* profile, uint64_t mean, bool escapes) {
     profile->escapes = escapes;
     tsi_lock_init(&profile->lock, TSI_LOCK_PROFILE);
     if (profile->mean == 0) return true;
+
     profile->mapping_bytes =
         tsi_align_up(stacks + live + TSI_PROFILE_INDEX * sizeof *profile->index, tsi_os.page_bytes);
     uint8_t* at = tsi_os_map(profile->mapping_bytes);
@@ -158,18 +164,21 @@ void tsi_profile_destroy(TsiProfile* profile) {
     profile->stacks = NULL;
 }
 
-/* The record of a stack, a label and a maker; NULL when there is no room. */
+/* Finds or makes the record of a stack of `depth` frames, a label and a maker. Returns it, or NULL if the table is
+ * full. [profile lock held] */
 static TsiProfileStack* stack_locked(TsiProfile* profile, uint32_t label, uint32_t maker, const uintptr_t* frames,
                                      unsigned depth) {
     TSI_HOLDS(&profile->lock);
     uint64_t hash = label | (uint64_t)maker << 32;
     for (unsigned n = 0; n < depth; n++) hash = (hash ^ frames[n]) * 0x9e3779b97f4a7c15ull, hash ^= hash >> 29;
+
     uint32_t at = (uint32_t)(hash >> 32) & (TSI_PROFILE_INDEX - 1);
     for (; profile->index[at] != 0; at = (at + 1) & (TSI_PROFILE_INDEX - 1)) {
         TsiProfileStack* stack = &profile->stacks[profile->index[at] - 1];
         bool same = stack->hash == hash && stack->label == label && stack->maker == maker && stack->depth == depth;
         if (same && memcmp(stack->frames, frames, depth * sizeof *frames) == 0) return stack;
     }
+
     if (profile->stack_count == TSI_PROFILE_STACKS) return NULL;
     TsiProfileStack* stack = &profile->stacks[profile->stack_count++];
     profile->index[at] = (uint16_t)profile->stack_count;
@@ -182,9 +191,12 @@ static TsiProfileStack* stack_locked(TsiProfile* profile, uint32_t label, uint32
     return stack;
 }
 
+/* Returns true if objects of the class have handles, and slots that are used again within an incarnation; false for
+ * regions and large objects. [any thread, needs no lock] */
 static bool has_handle(unsigned cls) { return cls <= TSI_SMALL_CLASSES; }
 
-/* Fills what names the object; false when it has ended. */
+/* Fills in *live the words that tell later whether the object at *at, which has just been taken, still lives. Returns
+ * false if it has ended already, or its slab is not in the phase ref. [own thread, no bracket open] */
 static bool name_object(TsiBinding* b, const void* object, const TsiPlace* at, TsiRef ref, TsiProfileLive* live) {
     TsiArena* a = b->arena;
     TsiRef now;
@@ -196,6 +208,8 @@ static bool name_object(TsiBinding* b, const void* object, const TsiPlace* at, T
     return live->name != 0 && tsi_slab_ref(a, at, &now) && now == ref;
 }
 
+/* Returns true if the sample's object still lives, false if it was freed or its phase released.
+ * [any thread, needs no lock] */
 static bool is_live(TsiArena* a, const TsiProfileLive* live) {
     TsiPlace at;
     uint64_t tag;
@@ -207,7 +221,7 @@ static bool is_live(TsiArena* a, const TsiProfileLive* live) {
     return live->cls == TSI_CLASS_LARGE || tsi_load_seq(&tsi_slab(&a->space, at.slab_id)->gen_base) == live->life;
 }
 
-/* Drops samples whose object has ended. */
+/* Drops the samples whose object has ended. [profile lock held] */
 static void tidy_locked(TsiArena* a) {
     TSI_HOLDS(&a->profile.lock);
     TsiProfile* profile = &a->profile;
@@ -218,6 +232,8 @@ static void tidy_locked(TsiArena* a) {
     profile->lost_since = 0;
 }
 
+/* Makes room for a live sample, now and then by dropping those that have ended. Returns false if the table stays full.
+ * [profile lock held] */
 static bool live_room_locked(TsiArena* a) {
     TSI_HOLDS(&a->profile.lock);
     TsiProfile* profile = &a->profile;
@@ -246,21 +262,22 @@ unsigned tsi_profile_frames(TsiBinding* b, TsiCaller from, uintptr_t* frames, un
     return count;
 }
 
-/* Returns if the phase, which may have ended, is an epoch of the ring. */
+/* Returns true if the phase is an epoch of the ring, false if it is a domain's or its record serves another phase by
+ * now. [any thread, needs no lock] */
 static bool is_of_ring(TsiArena* a, TsiRef ref) {
     if (!tsi_ref_is_current(&a->phases, ref)) return false;
     return (tsi_load_relaxed(&tsi_inc(&a->phases, tsi_ref_index(ref))->id) & TSI_DOMAIN_ID_BIT) == 0;
 }
 
 /* Returns true if what escapes the phase was counted: since the object was taken, and it lived then, since the program
- * does not have it yet. */
+ * does not have it yet. [profile lock held] */
 static bool is_told_locked(TsiArena* a, TsiRef ref) {
     TSI_HOLDS(&a->profile.lock);
     /* acquire: before the era, so that it is not of the phase that has the record next */
     return tsi_load_acquire(&tsi_inc(&a->phases, tsi_ref_index(ref))->told) && tsi_ref_is_current(&a->phases, ref);
 }
 
-/* Counts a sample whose object lived as its phase was drained for its stack. */
+/* Counts a sample whose object lived as its phase was drained, by its weight, for its stack. [profile lock held] */
 static void escaped_locked(TsiProfile* profile, TsiProfileLive* live) {
     TSI_HOLDS(&profile->lock);
     TsiProfileStack* stack = &profile->stacks[live->stack];
@@ -281,6 +298,7 @@ void tsi_profile_record(TsiBinding* b, const void* object, uint64_t gained, TsiR
     uint64_t bytes = tsi_place_bytes(&a->space, &at);
     if (bytes == 0) return; /* the same */
     if (profile->mean == 1 && is_of_ring(a, ref)) return;
+
     if (gained != 0) bytes = gained;
     uint32_t label =
         tsi_ref_is_current(&a->phases, ref) ? tsi_inc_label(tsi_inc(&a->phases, tsi_ref_index(ref))) : TSI_LABEL_NONE;
@@ -288,6 +306,7 @@ void tsi_profile_record(TsiBinding* b, const void* object, uint64_t gained, TsiR
     bool lives = name_object(b, object, &at, ref, &live);
     unsigned depth = tsi_profile_frames(b, from, frames, TSI_PROFILE_FRAMES);
     double weight = tsi_profile_weight(bytes, profile->mean);
+
     tsi_lock_take(&profile->lock);
     profile->samples++;
     TsiProfileStack* stack = stack_locked(profile, label, maker, frames, depth);

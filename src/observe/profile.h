@@ -34,37 +34,50 @@
 
 #include "state/arena.h"
 
-/* Makes the tables for a mean distance, of 1 where there is none and `escapes`; false without memory. */
+/* Makes the tables of a profile with a mark every `mean` bytes on average; with `escapes` and no mean, each object is
+ * sampled (mean 1). No tables without either. Returns true, or false without memory.
+ * [before the allocator is shared] */
 bool tsi_profile_init(TsiProfile* profile, uint64_t mean, bool escapes);
+/* Unmaps the tables, if there are any. [no other thread in the allocator] */
 void tsi_profile_destroy(TsiProfile* profile);
-/* The distance to a thread's first mark. */
+/* Starts a thread's marks: sets the mean and draws the distance to the first; mean 0: none.
+ * [own thread, or before the binding is shared] */
 void tsi_profile_start(TsiBinding* b, uint64_t mean);
-/* Returns the slots of `ready`, of `bytes` bytes each, that a refill may hand out; marks the line if that is not all.
- * Sets b->profile_hit if the first of them is sampled. */
+/* Returns the slots of `ready`, of `bytes` bytes each, that a refill may hand out now: those before the next sampled
+ * one. Marks the line (TSI_LINE_CUT) if that is not all. Sets b->profile_hit if the first of them is sampled.
+ * [owner, in bracket] */
 uint64_t tsi_profile_cut(TsiBinding* b, TsiLine* l, uint32_t bytes, uint64_t ready);
-/* Records that an object of `bytes` bytes was bumped in the current region: sets b->profile_hit if it is sampled, and
- * the next mark. fresh: the region's life has begun with it. There is a profile. */
+/* Counts an object of `bytes` bytes that was just bumped in h's current region: sets b->profile_hit if it is sampled,
+ * and the region's limit to the next mark. fresh: the region's life has begun with it. There is a profile.
+ * [owner, in bracket] */
 void tsi_profile_bumped(TsiBinding* b, TsiHeap* h, uint32_t bytes, bool fresh);
-/* Like tsi_profile_bumped, for an object that has a region alone. */
+/* Counts, like tsi_profile_bumped, an object of `bytes` bytes that has the region r alone. There is a profile.
+ * [owner, in bracket] */
 void tsi_profile_solo(TsiBinding* b, TsiRegion* r, uint32_t bytes);
-/* The last object of a region is about to reach to `end`: b->profile_hit when what it gains is sampled. */
+/* Counts what a region's last object gains by reaching to `end`, an offset: sets b->profile_hit if a mark lies there,
+ * and the limit to the next one. There is a profile. [owner, in bracket] */
 void tsi_profile_grown(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32_t end);
-/* Counts an allocation that no refill has counted: sets b->profile_hit if it is sampled. */
+/* Counts an allocation of `bytes` bytes that no refill has counted: sets b->profile_hit if it is sampled. Does nothing
+ * without a profile. [own thread] */
 void tsi_profile_one(TsiBinding* b, uint64_t bytes);
-/* Records a sampled object. gained: what it has gained where it is, when that is sampled, else 0. ref: its phase.
- * maker: see tsi_scope_maker. No lock held and no bracket open. Preserves errno. */
+/* Records a sampled object with its stack. `gained`: the bytes that it has gained where it is, if those are sampled,
+ * otherwise 0. ref: its phase. maker: see tsi_scope_maker. Records nothing if it was released meanwhile; a table that
+ * is full counts it as lost. Preserves errno. Takes the profile's lock. [own thread, no lock held, no bracket open] */
 void tsi_profile_record(TsiBinding* b, const void* object, uint64_t gained, uint64_t ref, uint32_t maker,
                         TsiCaller from);
-/* The callers of an allocation, innermost first: at most `most`, 1 at least. Returns how many. Own thread. */
+/* Writes the callers of an allocation to `frames`, innermost first. Returns how many: 1 to `most`. [own thread] */
 unsigned tsi_profile_frames(TsiBinding* b, TsiCaller from, uintptr_t* frames, unsigned most);
 /* Counts the samples of the phase that live for their stacks, and drops those that do not. `ref` was drained just now,
- * and objects of it live or slabs are deferred. [stripe] */
+ * and objects of it live or slabs are deferred. Takes the profile's lock. [stripe held] */
 void tsi_profile_escaped(TsiArena* a, TsiRef ref);
-/* Returns the number of objects that a sampled one of `bytes` bytes stands for. */
+/* Returns the number of objects that a sampled one of `bytes` bytes stands for, at least 1. `mean`: distance of marks
+ * in bytes, at least 1. [any thread, needs no lock] */
 double tsi_profile_weight(uint64_t bytes, uint64_t mean);
-/* Bytes of the tables that were written. */
+/* Returns the bytes of the tables' pages that were written; 0 without a profile. Takes the profile's lock.
+ * [any thread that does not hold it] */
 size_t tsi_profile_bytes(TsiArena* a);
-/* Copies the tables, of the live samples those that are; room for all of both. */
+/* Copies the stacks, the samples whose objects live now, and the counts; `stacks` and `live` have room for whole
+ * tables. There is a profile. Takes the profile's lock. [any thread that does not hold it] */
 void tsi_profile_copy(TsiArena* a, TsiProfileStack* stacks, TsiProfileLive* live, TsiProfileCounts* counts);
 
 #endif

@@ -21,13 +21,17 @@ TsiStopwatch tsi_sample_start(void) {
     return watch;
 }
 
+/* Returns the ns since the readings of `since`: processor time, wall clock before and after its second reading, sleep
+ * for our locks. [own thread] */
 static Elapsed elapsed(TsiStopwatch since) {
     uint64_t wall = tsi_os.now_ns() - since.wall, cpu = tsi_os.thread_ns() - since.cpu;
     return (Elapsed){cpu, wall, tsi_os.now_ns() - since.wall, tsi_lock_slept_ns - since.slept};
 }
 
+/* Returns the smaller number. [any thread, needs no lock] */
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
+/* Sets `cost` to the least of ROUNDS empty samples. [pthread_once] */
 static void calibrate(void) {
     cost = (Elapsed){UINT64_MAX, UINT64_MAX, UINT64_MAX, 0};
     for (unsigned n = 0; n < ROUNDS; n++) {
@@ -38,17 +42,22 @@ static void calibrate(void) {
 
 void tsi_sample_calibrate(void) { (void)pthread_once(&calibrated, calibrate); }
 
+/* Returns a - b, or 0 if b is larger. [any thread, needs no lock] */
 static uint64_t less(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
-/* Adds v to a sum. 0 is not written: that would fetch a page. */
+
+/* Adds v to *sum. 0 is not written: that would fetch a page. [the one writer of *sum] */
 static void add(_Atomic uint64_t* sum, uint64_t v) {
     if (v != 0) tsi_store_relaxed(sum, tsi_load_relaxed(sum) + v);
 }
+
+/* Raises *max to v if it is less. [the one writer of *max] */
 static void rise(_Atomic uint64_t* max, uint64_t v) {
     if (v > tsi_load_relaxed(max)) tsi_store_relaxed(max, v);
 }
 
-/* Adds a sample: wall, cpu, wait from sum[at], maxima from sum[at + 3]; sets `out` to them. Returns false if it is
- * dropped. */
+/* Ends a sample: adds its wall, cpu and wait in ns to sum[at] and the two behind, raises the maxima from sum[at + 3]
+ * on, and sets `out` to the three. Returns false, and counts it as dropped, if the clocks contradict each other.
+ * [own thread] */
 static bool book(TsiSamples* samples, unsigned at, TsiStopwatch since, uint64_t out[3]) {
     Elapsed e = elapsed(since);
     uint64_t wall = less(e.wall, cost.wall), ran = less(e.cpu, cost.cpu), whole = less(e.whole, cost.whole);
@@ -56,12 +65,15 @@ static bool book(TsiSamples* samples, unsigned at, TsiStopwatch since, uint64_t 
         add(&samples->dropped, 1);
         return false;
     }
+
     uint64_t cpu = least(ran, wall), wait = less(wall, cpu + e.slept), late = less(whole, ran + e.slept + wait);
+
     _Atomic uint64_t* read = &samples->read[at > TSI_SAMPLE_REPAIR];
     add(read, e.cpu);
     uint64_t all = tsi_load_relaxed(read); /* 0 while a coarse clock has not moved */
     uint64_t its = all != 0 ? tsi_share(late, tsi_load_relaxed(&samples->sum[at + 1]) + cpu, all) : 0;
     wait += its;
+
     uint64_t v[3] = {wall + its, cpu, wait};
     for (unsigned n = 0; n < 3; n++) {
         add(&samples->sum[at + n], v[n]);

@@ -26,21 +26,26 @@ typedef struct TsiStopwatch {
     uint64_t cpu, wall, slept;
 } TsiStopwatch;
 
-/* Measures the cost of the readings, once per process, when an allocator samples. [any thread] */
+/* Measures the cost of reading the clocks, once per process, when an allocator samples; another thread waits for it.
+ * [any thread, no lock held] */
 void tsi_sample_calibrate(void);
-/* Reads the clocks at the beginning of a sample. [own thread] */
+/* Reads the clocks at the beginning of a sample. Returns the readings in ns: processor time and wall clock, and the ns
+ * that the thread has slept for our locks. [own thread] */
 TsiStopwatch tsi_sample_start(void);
-/* Ends the sample of an allocation: sets ns to its wall, cpu and wait. Returns false if it is dropped. [own thread] */
+/* Ends the sample of an allocation: adds it to the thread's sums, and sets ns to its wall, cpu and wait. Returns false
+ * if the clocks cannot be believed: it is dropped, and counted as that. [own thread] */
 bool tsi_sample_stop_alloc(TsiBinding* b, TsiStopwatch since, uint64_t ns[3]);
-/* Adds a sample to the label of the phase `of`; to "(unlabeled)" if `of` is 0 or its record serves another phase by
- * now. [own thread] */
+/* Adds a sample (wall, cpu, wait in ns) to the label of the phase `of`; to "(unlabeled)" if `of` is 0 or its record
+ * serves another phase by now. [own thread] */
 void tsi_sample_label(TsiBinding* b, TsiRef of, const uint64_t ns[3]);
-/* Counts a repair; why: 0 no free slot, 1 not of this owner or class, 2 other. `since` counts if sampling is on.
- * [own thread] */
+/* Counts a repair, a try of an allocation that must begin again; why: 0 no free slot, 1 not of this owner or class, 2
+ * other. Times it from `since` on if sampling is on. [own thread] */
 void tsi_sample_repair(TsiBinding* b, unsigned why, TsiStopwatch since);
-/* Counts a slow path of the thread. Returns true if it must be timed. Sampling is on. [own thread] */
+/* Counts a slow path of the thread. Returns true if it must be timed, and draws the distance to the next. Sampling is
+ * on. [own thread] */
 bool tsi_sample_due(TsiBinding* b);
-/* Adds a leaving thread's samples to the arena's. [registry lock] */
+/* Adds samples to those of *to; maxima rise. Another thread may be writing *from: its figures may be a moment old.
+ * [the one writer of *to: its own, or registry lock held] */
 void tsi_samples_fold(TsiSamples* to, TsiSamples* from);
 
 #endif

@@ -60,7 +60,10 @@ TsiLock tsi_stand_in_lock = TSI_LOCK_OF(STAND_INS);
 /* The process's tables, in which a fault is looked up. */
 static _Atomic(TsiSheets*) known[TOLD_MAX];
 
+/* Returns the bytes of the array of sheets. [any thread, needs no lock] */
 static size_t sheets_bytes(const TsiSheets* sheets) { return sheets->places * sizeof(Sheet); }
+
+/* Returns the bytes of an array with a word for each incarnation's record. [any thread, needs no lock] */
 static size_t incs_bytes(const TsiSheets* sheets) { return sheets->incs * sizeof(uint32_t); }
 
 /* ---- faults ---- */
@@ -69,10 +72,14 @@ bool tsi_sheets_own(const TsiSheets* sheets, const void* p) {
     return (uintptr_t)p - (uintptr_t)sheets->base < (size_t)sheets->places * TSI_SHEET_BYTES;
 }
 
-/* Returns the offset of the guard page, the last, of `count` sheets in a row. */
+/* Returns the offset of the guard page, the last, of `count` sheets in a row. [any thread, needs no lock] */
 static size_t guard_offset(uint32_t count) { return (size_t)count * TSI_SHEET_BYTES - tsi_os.page_bytes; }
+
+/* Returns the offset of a guarded sheet's object. [any thread, needs no lock] */
 static size_t guarded_offset(const Sheet* sheet) { return guard_offset(sheet->count) - sheet->slack - sheet->used; }
 
+/* Returns the record of the object at `offset` of the sheet, or of the nearest one before it; NULL if there is none any
+ * more. [stand-in lock held; or signal handler, whose report may then be garbled] */
 static const Record* record_of(const TsiSheets* sheets, const Sheet* sheet, size_t offset) {
     const Record* before = NULL; /* the object before the address, if it is in none */
     for (uint32_t n = 0; n < RECORDS; n++) {
@@ -95,6 +102,8 @@ typedef struct Words {
         if ((w)->used >= sizeof(w)->at) (w)->used = sizeof(w)->at - 1;                  \
     } while (0)
 
+/* Adds a line to the text: `before`, then the name of the code at pc. Nothing if pc is 0.
+ * [the caller alone uses words] */
 static void put_code(Words* words, const char* before, uintptr_t pc) {
     char name[256];
     if (pc == 0) return;
@@ -102,6 +111,7 @@ static void put_code(Words* words, const char* before, uintptr_t pc) {
     PUT(words, "%s%s\n", before, name);
 }
 
+/* Adds the time from since_ns until now, with its unit. [the caller alone uses words] */
 static void put_ago(Words* words, uint64_t since_ns) {
     uint64_t now = tsi_os.now_ns(), us = (now > since_ns ? now - since_ns : 0) / 1000;
     if (us < 10000) PUT(words, "%" PRIu64 " us", us);
@@ -109,17 +119,20 @@ static void put_ago(Words* words, uint64_t since_ns) {
     else PUT(words, "%" PRIu64 " s", us / 1000000);
 }
 
+/* Begins the text anew: what has happened, the sheet's label and era. [the caller alone uses words] */
 static void put_phase(Words* words, const char* what, const Sheet* sheet) {
     words->used = 0;
     PUT(words, "temporal-slab: %s phase \"%s\" (era %" PRIu64 ")", what, sheet->label, tsi_ref_era(sheet->ref));
 }
 
+/* Adds a line for each caller that allocated the object; nothing if record is NULL. [the caller alone uses words] */
 static void put_callers(Words* words, const Record* record) {
     for (unsigned n = 0; record != NULL && n < record->depth; n++)
         put_code(words, n == 0 ? "  allocated at  " : "                ", record->frames[n]);
 }
 
-/* Tells of an access beside an object that lives. */
+/* Reports on standard error an access, by the code at pc, to a guard page beside an object that lives.
+ * [signal handler] */
 static void tell_beside(const TsiSheets* sheets, const Sheet* sheet, const void* address, uintptr_t pc) {
     static Words words; /* as in tell */
     size_t offset = (size_t)((const uint8_t*)address - sheets->base) - (size_t)sheet->head * TSI_SHEET_BYTES;
@@ -137,6 +150,7 @@ static void tell_beside(const TsiSheets* sheets, const Sheet* sheet, const void*
     tsi_os.complain(words.at, words.used);
 }
 
+/* Reports on standard error an access, by the code at pc, to a sheet that is closed. [signal handler] */
 static void tell(const TsiSheets* sheets, const Sheet* sheet, const void* address, uintptr_t pc) {
     static Words words; /* too large for a signal's stack; two threads that fault at once may garble it */
     size_t offset = (size_t)((const uint8_t*)address - sheets->base) - (size_t)sheet->head * TSI_SHEET_BYTES;
@@ -166,6 +180,8 @@ static void tell(const TsiSheets* sheets, const Sheet* sheet, const void* addres
     tsi_os.complain(words.at, words.used);
 }
 
+/* Reports the access by the code at pc, if the address is in a sheet of an allocator and that explains the fault: it is
+ * closed, or a guard's. Otherwise does nothing. [signal handler] */
 static void on_fault(const void* address, uintptr_t pc) {
     for (unsigned n = 0; n < TOLD_MAX; n++) {
         const TsiSheets* sheets =
@@ -252,6 +268,7 @@ void* tsi_sheet_cell_take(TsiSheets* sheets) {
             sheets->blocks = block;
         }
     }
+
     Cell* cell = sheets->cells;
     if (cell != NULL) sheets->cells = cell->next;
     tsi_lock_give(&tsi_stand_in_lock);
@@ -268,15 +285,19 @@ void tsi_sheet_cell_give(TsiSheets* sheets, void* cell) {
 
 /* ---- sheets ---- */
 
+/* Returns the address of a place, the number of a sheet. [any thread, needs no lock] */
 static uint8_t* address_of(const TsiSheets* sheets, uint32_t place) {
     return sheets->base + (size_t)place * TSI_SHEET_BYTES;
 }
 
+/* Returns true if the sheet's phase has ended: drained, released, or its record serves another phase by now.
+ * [any thread, needs no lock] */
 static bool has_ended(const TsiSheets* sheets, const Sheet* sheet) {
     uint64_t word = tsi_load_relaxed(&tsi_inc(&sheets->arena->phases, tsi_ref_index(sheet->ref))->word);
     return word >> 2 != tsi_ref_era(sheet->ref) || (word & TSI_INC_STATE) != TSI_INC_ACTIVE;
 }
 
+/* Closes the sheet at a place: its pages go back, and any access to it faults from here on. [stand-in lock held] */
 static void close_locked(TsiSheets* sheets, uint32_t place) {
     TSI_HOLDS(&tsi_stand_in_lock);
     Sheet* sheet = &sheets->sheets[place];
@@ -285,8 +306,8 @@ static void close_locked(TsiSheets* sheets, uint32_t place) {
     (void)tsi_os.purge(address_of(sheets, place), (size_t)sheet->count * TSI_SHEET_BYTES, TSI_PURGE_UNCOMMIT);
 }
 
-/* Returns the first of `count` places in a row that are free or closed, the next in turn; UINT32_MAX if there are
- * none. */
+/* Returns the first of `count` places in a row that are free or closed, the next in turn whose address is a multiple of
+ * `align`; UINT32_MAX if there are none. [stand-in lock held] */
 static uint32_t find_locked(const TsiSheets* sheets, uint32_t count, uint32_t align) {
     TSI_HOLDS(&tsi_stand_in_lock);
     uint32_t from = sheets->next;
@@ -303,7 +324,7 @@ static uint32_t find_locked(const TsiSheets* sheets, uint32_t count, uint32_t al
 }
 
 /* Opens `count` sheets in a row for one incarnation, of which the bytes from `from` to `to` can be touched. Returns the
- * place of the first; UINT32_MAX without addresses or memory. */
+ * place of the first; UINT32_MAX without addresses or memory. [stand-in lock held] */
 static uint32_t open_locked(TsiSheets* sheets, TsiRef ref, uint32_t count, uint32_t align, size_t from, size_t to) {
     TSI_HOLDS(&tsi_stand_in_lock);
     uint32_t place = find_locked(sheets, count, align), at = tsi_ref_index(ref);
@@ -323,7 +344,8 @@ static uint32_t open_locked(TsiSheets* sheets, TsiRef ref, uint32_t count, uint3
     return place;
 }
 
-/* Ends the filling of the incarnation's current sheet, and closes it if nothing lives there. */
+/* Ends the filling of the current sheet of the incarnation's record `at`, and closes it if nothing lives there.
+ * [stand-in lock held] */
 static void leave_current_locked(TsiSheets* sheets, uint32_t at) {
     TSI_HOLDS(&tsi_stand_in_lock);
     uint32_t place = sheets->current[at];
@@ -332,7 +354,8 @@ static void leave_current_locked(TsiSheets* sheets, uint32_t at) {
         close_locked(sheets, place - 1);
 }
 
-/* Returns the place of a sheet of the incarnation with room for `bytes`, opened if need be; or UINT32_MAX. */
+/* Returns the place of a sheet of the incarnation with room for `bytes`, opened if need be; UINT32_MAX without
+ * addresses or memory. Takes nothing of it. [stand-in lock held] */
 static uint32_t roomy_locked(TsiSheets* sheets, TsiRef ref, size_t bytes, size_t align) {
     TSI_HOLDS(&tsi_stand_in_lock);
     uint32_t at = tsi_ref_index(ref), place = sheets->current[at];
@@ -356,6 +379,8 @@ static uint32_t roomy_locked(TsiSheets* sheets, TsiRef ref, size_t bytes, size_t
     return place;
 }
 
+/* Writes the record of an object of `size` bytes at `offset` of the sheet, over the oldest; no callers yet.
+ * [stand-in lock held] */
 static void record_locked(TsiSheets* sheets, const Sheet* sheet, size_t offset, size_t size) {
     TSI_HOLDS(&tsi_stand_in_lock);
     Record* record = &sheets->record[sheets->records++ % RECORDS];
@@ -408,12 +433,13 @@ void* tsi_sheet_take_guarded(TsiSheets* sheets, TsiRef ref, size_t size, size_t 
         memset(block + size, SLACK_BYTE, sheet->slack);
         record_locked(sheets, sheet, offset, size);
     }
+
     tsi_lock_give(&tsi_stand_in_lock);
     return block;
 }
 
 /* Returns the first byte between a guarded object's end and its guard page that somebody has written, counted from the
- * end; the slack if there is none. */
+ * end; the slack if there is none. [stand-in lock held] */
 static unsigned written_behind(const TsiSheets* sheets, const Sheet* sheet) {
     const uint8_t* behind = address_of(sheets, sheet->head) + guarded_offset(sheet) + sheet->used;
     unsigned n = 0;
@@ -421,8 +447,8 @@ static unsigned written_behind(const TsiSheets* sheets, const Sheet* sheet) {
     return n;
 }
 
-/* Tells of a byte that was written behind an object of the sheet. [no lock: naming code may wait for the loader, and
- * the loader for malloc] */
+/* Reports on standard error that a byte was written `behind` bytes behind an object of the sheet, which ends now. [no
+ * lock held: naming code may wait for the loader, and the loader for malloc] */
 static TSI_COLD void tell_written(const Sheet* sheet, const Record* record, const void* block, unsigned behind) {
     Words words;
     put_phase(&words, "written beside an object of", sheet);
@@ -463,6 +489,7 @@ void tsi_sheet_give(TsiSheets* sheets, void* block) {
         if (its != NULL) record = *its;
         sheets->guards--;
     }
+
     if (--sheet->live == 0 && !filling) close_locked(sheets, sheet->head);
     tsi_lock_give(&tsi_stand_in_lock);
     if (TSI_UNLIKELY(behind < was.slack)) tell_written(&was, &record, block, behind);

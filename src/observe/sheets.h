@@ -32,30 +32,35 @@ enum { TSI_STAND_IN_ALIGN_MAX = 1 << 20 };
 enum { TSI_SHEET_BYTES = 1 << 16, TSI_SHEET_FRAMES = 12, TSI_SHEET_CELL = 96 };
 enum { TSI_GUARDS_MAX = 4096, TSI_GUARD_BYTES_MAX = 1 << 20 };
 
-/* Reserves the addresses and installs the report of faults. Returns NULL without memory.
- * [nobody knows of the allocator yet] */
+/* Reserves the addresses and installs the report of faults. Returns the sheets, or NULL without memory or if the system
+ * refuses the handler. [before the allocator is shared, no lock held] */
 struct TsiSheets* tsi_sheets_open(TsiArena* a);
-/* Gives everything back. [destroy] */
+/* Gives everything back; faults there are not reported any more. [no other thread in the allocator, no lock held] */
 void tsi_sheets_close(struct TsiSheets* sheets);
 
-/* Takes a cell of TSI_SHEET_CELL bytes for a record. Returns NULL without memory. [no lock] */
+/* Takes a cell of TSI_SHEET_CELL bytes for a record. Returns it, or NULL without memory. [no lock held] */
 void* tsi_sheet_cell_take(struct TsiSheets* sheets);
-/* Gives a cell back. [no lock] */
+/* Gives a cell back. [holder of the cell, no lock held] */
 void tsi_sheet_cell_give(struct TsiSheets* sheets, void* cell);
 
-/* Takes a block for an object of the incarnation, aligned to at least 16. Returns NULL without room. [no lock] */
+/* Takes a block of `size` bytes for an object of the incarnation, aligned to `align` and at least 16. Returns it, or
+ * NULL without addresses or memory. [no lock held] */
 void* tsi_sheet_take(struct TsiSheets* sheets, TsiRef ref, size_t size, size_t align);
-/* Takes a block like tsi_sheet_take, but on a sheet of its own, before a guard page. Returns NULL without room, for
- * more than TSI_GUARD_BYTES_MAX bytes, and while TSI_GUARDS_MAX are open. [no lock] */
+/* Takes a block like tsi_sheet_take, but on a sheet of its own, before a guard page. Returns it, or NULL without room,
+ * for 0 and more than TSI_GUARD_BYTES_MAX bytes, for an alignment beyond a page, and while TSI_GUARDS_MAX are open.
+ * [no lock held] */
 void* tsi_sheet_take_guarded(struct TsiSheets* sheets, TsiRef ref, size_t size, size_t align);
-/* Records the callers that allocated a block, innermost first. [no lock] */
+/* Records the `depth` callers that allocated a block, innermost first; nothing if TSI_SHEET_FRAMES * 64 others were
+ * taken since. [holder of the block, no lock held] */
 void tsi_sheet_note(struct TsiSheets* sheets, const void* block, const uintptr_t* frames, unsigned depth);
-/* Ends a block's object; closes its sheet if that was the last. [no lock] */
+/* Ends a block's object; closes its sheet if that was the last and the sheet is not being filled. Reports a byte
+ * written behind a guarded object. [holder of the block, no lock held] */
 void tsi_sheet_give(struct TsiSheets* sheets, void* block);
-/* Records that an incarnation has ended, and when. [no lock] */
+/* Records on the sheets of an incarnation that it has ended, now, and whether `released`; closes the one that was being
+ * filled if nothing lives there. [no lock held] */
 void tsi_sheets_ended(struct TsiSheets* sheets, TsiRef ref, bool released);
 
-/* Returns true if p is in the reservation. [any thread] */
+/* Returns true if p is in the reservation. [any thread, needs no lock; signal handler] */
 bool tsi_sheets_own(const struct TsiSheets* sheets, const void* p);
 
 #endif

@@ -55,12 +55,14 @@ static uint32_t gone_count;
 extern void __lsan_do_leak_check(void) __attribute__((weak));
 
 /* Returns true under Valgrind's memcheck, which puts its malloc into LD_PRELOAD, but not for programs that it does not
- * follow. */
+ * follow. [any thread, needs no lock] */
 static bool under_memcheck(void) {
     const char* preloaded = tsi_os_getenv("LD_PRELOAD");
     return preloaded != NULL && strstr(preloaded, "vgpreload_memcheck") != NULL;
 }
 
+/* Returns true if blocks of malloc must stand in, by the option by_malloc, or with 0 if a tool is present.
+ * [any thread, needs no lock] */
 static bool wanted(unsigned by_malloc) {
     if (by_malloc != 0) return by_malloc == TSI_BY_MALLOC_ALWAYS;
     return __lsan_do_leak_check != NULL || under_memcheck();
@@ -86,8 +88,10 @@ struct TsiSheets* tsi_stand_in_sheets(const TsiArena* a) {
 
 /* ---- the tree and the lists ---- */
 
+/* Returns the place of a stand-in in the treap: higher ones are nearer to the root. [any thread, needs no lock] */
 static uint64_t rank(const TsiStandIn* stand_in) { return (uint64_t)(uintptr_t)stand_in->block * 0x9e3779b97f4a7c15u; }
 
+/* Puts a stand-in into the tree, by its block, and into the list of its incarnation. [stand-in lock held] */
 static void insert_locked(TsiStandIn* stand_in) {
     TSI_HOLDS(&tsi_stand_in_lock);
     TsiStandIn** at = &tree;
@@ -111,6 +115,8 @@ static void insert_locked(TsiStandIn* stand_in) {
     *list = stand_in;
 }
 
+/* Takes a stand-in off the tree and its list, and records that a free of its block is the misuse `why` from here on.
+ * Frees nothing. [stand-in lock held] */
 static void remove_locked(TsiStandIn* stand_in, SlabMisuse why) {
     TSI_HOLDS(&tsi_stand_in_lock);
     gone[gone_count++ % GONE_KEPT] = (Gone){stand_in->block, stand_in->arena->serial, why};
@@ -130,7 +136,7 @@ static void remove_locked(TsiStandIn* stand_in, SlabMisuse why) {
     if (stand_in->next != NULL) stand_in->next->link = stand_in->link;
 }
 
-/* Returns the allocator's stand-in whose block p is in, or NULL. */
+/* Returns the allocator's stand-in whose block p is in, or NULL. [stand-in lock held] */
 static TsiStandIn* find_locked(const TsiArena* a, const void* p) {
     TSI_HOLDS(&tsi_stand_in_lock);
     const TsiStandIn* found = NULL;
@@ -143,7 +149,8 @@ static TsiStandIn* find_locked(const TsiArena* a, const void* p) {
     return inside && found->arena == a ? (TsiStandIn*)(uintptr_t)found : NULL;
 }
 
-/* Frees a list of stand-ins that are off the tree; the tool takes this for the end of the objects. */
+/* Frees the blocks and records of a list of stand-ins that are off the tree; the tool takes this for the end of the
+ * objects. [no lock held, no bracket open] */
 static void free_list(TsiStandIn* stand_in) {
     TSI_KEEP_FRAME();
     while (stand_in != NULL) {
@@ -162,8 +169,8 @@ static void free_list(TsiStandIn* stand_in) {
 
 /* ---- objects ---- */
 
-/* Returns the documented alignment: of a class that is a power of two its size, of a large object its slot's; at least
- * `align`. */
+/* Returns the documented alignment in bytes: of a class that is a power of two its size, of a large object its slot's;
+ * at least `align`, at most TSI_STAND_IN_ALIGN_MAX if `align` is. [any thread, needs no lock] */
 static size_t alignment_of(const TsiArena* a, const TsiPlace* at, const void* slot, size_t align) {
     size_t has = 16;
     if (at->cls == TSI_CLASS_LARGE) has = (uintptr_t)slot & (0 - (uintptr_t)slot);
@@ -173,6 +180,8 @@ static size_t alignment_of(const TsiArena* a, const TsiPlace* at, const void* sl
     return has > align ? has : align;
 }
 
+/* Returns a block of malloc, of `size` bytes and aligned to `align`, a power of two; NULL without memory.
+ * [no lock held, no bracket open] */
 static void* new_block(size_t size, size_t align) {
     TSI_KEEP_FRAME();
     void* block = NULL;
@@ -180,15 +189,17 @@ static void* new_block(size_t size, size_t align) {
     return posix_memalign(&block, align, size) == 0 ? block : NULL;
 }
 
+/* Returns the slot's first word, which holds the address of its object's block. [any thread, needs no lock] */
 static _Atomic(void*)* word_of(void* slot) { return slot; }
 
+/* Returns true if the phase was released, or has drained and its record serves another. [any thread, needs no lock] */
 static bool is_released(TsiArena* a, TsiRef ref) {
     /* acquire: pairs with the seq_cst store of an end, which reads the list afterwards (ST3) */
     uint64_t word = tsi_load_acquire(&tsi_inc(&a->phases, tsi_ref_index(ref))->word);
     return word >> 2 != tsi_ref_era(ref) || (word & TSI_INC_STATE) == TSI_INC_RELEASED;
 }
 
-/* Counts an allocation. Returns true if its object must have a sheet of its own. */
+/* Counts an allocation. Returns true if its object must have a sheet of its own: one in `period`. [no lock held] */
 static bool is_due(struct TsiStandIns* stand_ins) {
     if (stand_ins->period == 0) return false;
     tsi_lock_take(&tsi_stand_in_lock);
@@ -198,7 +209,8 @@ static bool is_due(struct TsiStandIns* stand_ins) {
     return due;
 }
 
-/* Clears the word of a slot whose object stays there (ST4). Returns the slot. */
+/* Clears the word of a slot whose object stays there (ST4), unless its phase was released. Returns the slot.
+ * [no lock held] */
 static void* stay_in_slot(TsiArena* a, void* slot, TsiRef ref) {
     tsi_lock_take(&tsi_stand_in_lock);
     if (!is_released(a, ref)) tsi_store_relaxed(word_of(slot), NULL); /* otherwise it may be another object's */
@@ -212,10 +224,12 @@ TSI_NOINLINE void* tsi_stand_in_make(TsiArena* a, void* slot, TsiRef ref, size_t
     int saved = errno;
     bool due = is_due(a->stand_ins);
     if (!due && !a->stand_ins->others) return stay_in_slot(a, slot, ref);
+
     TsiPlace at; /* only its class is used: the slot may be another object's by now */
     bool there = tsi_space_locate(&a->space, slot, &at) == TSI_PLACE_OK;
     if (there) align = alignment_of(a, &at, slot, align);
     struct TsiSheets* sheets = a->stand_ins->sheets;
+
     TsiStandIn* stand_in = sheets != NULL ? tsi_sheet_cell_take(sheets) : malloc(sizeof *stand_in);
     void* block = stand_in != NULL && due ? tsi_sheet_take_guarded(sheets, ref, size, align) : NULL;
     if (block == NULL && stand_in != NULL && a->stand_ins->others)
@@ -238,6 +252,7 @@ TSI_NOINLINE void* tsi_stand_in_make(TsiArena* a, void* slot, TsiRef ref, size_t
     /* The program gets an object that has ended, as without stand-ins. */
     if (TSI_UNLIKELY(ended)) remove_locked(stand_in, SLAB_MISUSE_STALE_FREE);
     tsi_lock_give(&tsi_stand_in_lock);
+
     if (TSI_LIKELY(!ended)) return block;
     stand_in->next = NULL;
     free_list(stand_in);
@@ -256,7 +271,8 @@ TSI_NOINLINE void tsi_stand_in_drop(TsiArena* a, void* block, const void* slot) 
     free_list(stand_in);
 }
 
-/* Takes the stand-ins of one incarnation, or, with ref 0, all of a list off the tree, and returns them as a list. */
+/* Takes the stand-ins of one incarnation, or with ref 0 all of a list, off the tree and their lists. Returns them as a
+ * list of their own, NULL if there are none. [no lock held] */
 static TsiStandIn* take_list(TsiStandIn** list, TsiRef ref) {
     TsiStandIn* taken = NULL;
     tsi_lock_take(&tsi_stand_in_lock);
@@ -292,7 +308,8 @@ void tsi_stand_ins_close(TsiArena* a) {
 
 /* ---- names ---- */
 
-/* Returns true if p is in no block of the allocator, without a look at the tree. */
+/* Returns true if p is surely in no block of the allocator, by its address: there are sheets, and it is not among them.
+ * False: look in the tree. [any thread, needs no lock] */
 static bool is_outside(const TsiArena* a, const void* p) {
     return a->stand_ins->sheets != NULL && !tsi_sheets_own(a->stand_ins->sheets, p);
 }
@@ -319,7 +336,8 @@ SlabMisuse tsi_stand_in_misuse(const TsiArena* a, const void* p, SlabMisuse fore
     return what;
 }
 
-/* Returns the stand-in that a slot's word points to, or NULL: the word may be anything when the object has ended. */
+/* Returns the stand-in that a slot's word points to, or NULL: the word may be anything when the object has ended.
+ * [stand-in lock held] */
 static const TsiStandIn* find_by_slot_locked(const TsiArena* a, void* slot) {
     TSI_HOLDS(&tsi_stand_in_lock);
     const void* block = tsi_load_relaxed(word_of(slot));
