@@ -43,6 +43,8 @@ typedef struct Check {
     uint64_t committed;
 } Check;
 
+/* Records the first invariant that does not hold: sets check->ok to false, and check->why to the text by a format of
+ * printf. Later calls do nothing. [no other thread in the allocator] */
 static void fail(Check* check, const char* format, ...) {
     va_list args;
     if (!check->ok) return;
@@ -52,11 +54,14 @@ static void fail(Check* check, const char* format, ...) {
     va_end(args);
 }
 
+/* Fails if a count that was found is not the one that is kept, `counted`. of, id: its owner, `what`: its name, for the
+ * text. [no other thread in the allocator] */
 static void check_count(Check* check, const char* of, uint32_t id, const char* what, uint64_t found, uint64_t counted) {
     if (found != counted) fail(check, "%s %u: %llu %s, counted %llu", of, id, (Num)found, what, (Num)counted);
 }
 
-/* Checks a line; heap_at: of the heap that owns the slab, 0 if none does. */
+/* Checks the words of a line of class `cls`, seq `seq`. heap_at: of the heap that owns the slab, 0 if none does. id: of
+ * the line. Records the first failure by `fail`. [no other thread in the allocator] */
 static void check_line(Check* check, unsigned cls, uint32_t id, uint32_t seq, uint32_t heap_at) {
     TsiSpace* s = &check->a->space;
     TsiLine* l = tsi_line(s, id);
@@ -82,7 +87,8 @@ static void check_line(Check* check, unsigned cls, uint32_t id, uint32_t seq, ui
     if (waits && (avail | freed) != 0) fail(check, "line %u: parked, and its owner has slots there", id);
 }
 
-/* Checks a line against its slab's flag of handles. */
+/* Checks a line's marks and counts of handles against its slab's tag. id: of the line, of class `cls`; tag: the slab's.
+ * Records the first failure by `fail`. [no other thread in the allocator] */
 static void check_handles(Check* check, unsigned cls, uint32_t id, uint64_t tag) {
     TsiSpace* s = &check->a->space;
     TsiLine* l = tsi_line(s, id);
@@ -98,7 +104,8 @@ static void check_handles(Check* check, unsigned cls, uint32_t id, uint64_t tag)
     }
 }
 
-/* Checks a claimed region: objects of its run are in the map, and not counted yet. */
+/* Checks a claimed region: objects of its run are in the map, and not counted yet. `starts`: objects by the map. id: of
+ * the slab. Records the first failure by `fail`. [no other thread in the allocator] */
 static void check_claimed(Check* check, uint32_t id, uint32_t starts) {
     const TsiRegion* r = tsi_region(&check->a->space, id);
     uint32_t issued = tsi_load_relaxed(&r->issued), rel = tsi_load_relaxed(&r->rel);
@@ -106,7 +113,8 @@ static void check_claimed(Check* check, uint32_t id, uint32_t starts) {
     if (starts < issued) fail(check, "region %u: claimed, with %u starts, counted %u", id, starts, issued);
 }
 
-/* Checks a region at rest: the map has the counts, and nobody is in it. */
+/* Checks a region at rest: the map has the counts, and nobody is in it. heap_at: of the heap that owns it, 0 if none
+ * does. id: of the slab, of class `cls`. Records the first failure by `fail`. [no other thread in the allocator] */
 static void check_region(Check* check, uint32_t id, unsigned cls, uint32_t heap_at) {
     TsiSpace* s = &check->a->space;
     const TsiRegion* r = tsi_region(s, id);
@@ -138,6 +146,8 @@ static void check_region(Check* check, uint32_t id, unsigned cls, uint32_t heap_
     check_count(check, "region", id, "freed by others", other, tsi_region_objects(word));
 }
 
+/* Returns true if the slab is in the chain that begins with `head`, a slab's number + 1.
+ * [no other thread in the allocator] */
 static bool in_chain(Check* check, uint32_t head, uint32_t slab_id) {
     uint32_t n = 0;
     for (uint32_t at = head; at != 0; at = tsi_slab(&check->a->space, at - 1)->next) {
@@ -147,6 +157,8 @@ static bool in_chain(Check* check, uint32_t head, uint32_t slab_id) {
     return false;
 }
 
+/* Checks a slab of class `cls` and its lines, and adds its bytes to check->committed; pool slabs pass. id: of the slab.
+ * Records the first failure by `fail`. [no other thread in the allocator] */
 static void check_slab(Check* check, uint32_t id, unsigned cls) {
     TsiSpace* s = &check->a->space;
     const TsiClass* shape = &s->classes->c[cls];
@@ -178,12 +190,14 @@ static void check_slab(Check* check, uint32_t id, unsigned cls) {
     }
 }
 
+/* Returns true if the stock has the page at p, an address of the payload. [no other thread in the allocator] */
 static bool is_kept(const TsiSpace* s, const uint8_t* p) {
     size_t at = (size_t)(p - s->base) >> TSI_STOCK_SHIFT, in_chunk = at & (TSI_STOCK_UNITS - 1);
     return s->chunks[at / TSI_STOCK_UNITS].stock[in_chunk / 64] >> (in_chunk % 64) & 1;
 }
 
-/* D2 of heap/put_off.h. */
+/* Checks the pages that a thread's drains have left: D2 of heap/put_off.h. Records the first failure by `fail`.
+ * [no other thread in the allocator] */
 static void check_put_off(Check* check, const TsiBinding* b) {
     uint64_t bytes = 0;
     if (!tsi_load_relaxed(&b->in_use)) return;
@@ -193,8 +207,9 @@ static void check_put_off(Check* check, const TsiBinding* b) {
         fail(check, "binding %u: %u bytes put off, %llu in entries", b->index, b->put_off_bytes, (Num)bytes);
 }
 
-/* No slab that is out of the pool has pages in the stock (stock.h, K1). At rest the budget is what is granted, kept
- * and left (K2). */
+/* Checks that no slab out of the pool has pages in the stock (stock.h, K1), and that the budget is what is granted,
+ * kept and left (K2, K4); adds the stock's bytes to check->committed. Records the first failure by `fail`.
+ * [no other thread in the allocator] */
 static void check_stock(Check* check) {
     TsiSpace* s = &check->a->space;
     uint64_t kept = 0, granted = 0;
@@ -232,7 +247,8 @@ static void check_stock(Check* check) {
     check->committed += kept;
 }
 
-/* Checks large objects, by their first units (large.h, V1 to V3). */
+/* Checks large objects, by their first units (large.h, V1 to V3). Records the first failure by `fail`.
+ * [no other thread in the allocator] */
 static void check_units(Check* check) {
     TsiSpace* s = &check->a->space;
     unsigned per_chunk = tsi_chunk_slab_count(s, TSI_CLASS_LARGE);
@@ -271,6 +287,8 @@ static void check_units(Check* check) {
     check_count(check, "large objects", 0, "units set aside", aside, s->set_aside);
 }
 
+/* Checks all chunks and slabs, large objects, the stock, and the committed bytes. Records the first failure by `fail`.
+ * [no other thread in the allocator] */
 static void check_space(Check* check) {
     TsiSpace* s = &check->a->space;
     for (uint32_t chunk = 0; chunk < tsi_load_relaxed(&s->chunk_high); chunk++) {
@@ -297,6 +315,8 @@ static void check_space(Check* check) {
              (Num)tsi_load_relaxed(&s->committed_bytes));
 }
 
+/* Checks a list of lines in a heap's room of class `cls`; `at`: the first line's number + 1, 0 for none. Records the
+ * first failure by `fail`. [no other thread in the allocator] */
 static void check_listed(Check* check, TsiHeap* h, unsigned cls, uint32_t at) {
     TsiSpace* s = &check->a->space;
     for (uint32_t n = 0; at != 0 && check->ok; at = tsi_line(s, at - 1)->link) {
@@ -311,6 +331,8 @@ static void check_listed(Check* check, TsiHeap* h, unsigned cls, uint32_t at) {
     }
 }
 
+/* Checks the current lines and the lists of a heap's room. Records the first failure by `fail`.
+ * [no other thread in the allocator] */
 static void check_room(Check* check, TsiHeap* h) {
     for (unsigned cls = 1; cls <= TSI_SMALL_CLASSES; cls++) {
         TsiLine* cur = h->room->cur[cls];
@@ -321,7 +343,8 @@ static void check_room(Check* check, TsiHeap* h) {
     }
 }
 
-/* Checks a heap and adds the bytes of its slabs to *bytes. */
+/* Checks a heap in the list of the incarnation, and adds the bytes of its slabs to *bytes. Records the first failure by
+ * `fail`. [no other thread in the allocator] */
 static void check_heap(Check* check, TsiInc* inc, TsiHeap* h, uint64_t* bytes) {
     TsiSpace* s = &check->a->space;
     uint64_t word = tsi_load_relaxed(&h->word);
@@ -330,8 +353,8 @@ static void check_heap(Check* check, TsiInc* inc, TsiHeap* h, uint64_t* bytes) {
     /* A heap that a sweep without a membarrier has left (S3) may stay so for as long as its owner does nothing. */
     bool left = state == TSI_HEAP_REVOKED && h->revoker == TSI_NO_TICKET;
     bool passing = state == TSI_HEAP_SEIZED || state == TSI_HEAP_REVOKED;
-    if ((passing && !left) || state == TSI_HEAP_FREE || state == TSI_HEAP_DEAD)
-        fail(check, "heap %u: state %u in an incarnation's list", h->index, state);
+    bool nobodys = state == TSI_HEAP_FREE || state == TSI_HEAP_DEAD;
+    if ((passing && !left) || nobodys) fail(check, "heap %u: state %u in an incarnation's list", h->index, state);
     if (tsi_ref_index(tsi_load_relaxed(&h->ref)) != inc->index)
         fail(check, "heap %u: listed under another incarnation", h->index);
 
@@ -350,7 +373,8 @@ static void check_heap(Check* check, TsiInc* inc, TsiHeap* h, uint64_t* bytes) {
         fail(check, "heap %u: lent, and it needs more than its record", h->index); /* H3 */
 }
 
-/* Checks an incarnation's counts of draining objects; held: by the words of its orphans. */
+/* Checks an incarnation's counts of draining objects; held: by the words of its orphans. Records the first failure by
+ * `fail`. [no other thread in the allocator] */
 static void check_drain(Check* check, TsiInc* inc, TsiHolding held) {
     unsigned state = tsi_inc_state(inc);
     bool drains = held.objects != 0 && state != TSI_INC_ACTIVE && state != TSI_INC_RELEASED;
@@ -366,6 +390,8 @@ static void check_drain(Check* check, TsiInc* inc, TsiHolding held) {
     if (over && !inc->draining.over) fail(check, "incarnation %u: holds more than expected, unmarked", inc->index);
 }
 
+/* Checks an incarnation: its heaps, its orphans, its counts, its charge. Records the first failure by `fail`.
+ * [no other thread in the allocator] */
 static void check_inc(Check* check, TsiInc* inc) {
     uint32_t heaps = 0, detached = 0, orphans = 0;
     TsiTotals issued = {0, 0};
@@ -405,6 +431,8 @@ static void check_inc(Check* check, TsiInc* inc) {
         fail(check, "incarnation %u: drained, and holds slabs", inc->index);
 }
 
+/* Checks that the bytes charged to a label are those of its phases, of grants and of threads' pending sums. at: its
+ * record. Records the first failure by `fail`. [no other thread in the allocator] */
 static void check_label(Check* check, uint32_t at) {
     TsiLabel* label = tsi_label(&check->a->phases.labels, at);
     int64_t sum = (int64_t)tsi_load_relaxed(&label->committed);
@@ -441,7 +469,8 @@ bool tsi_check_allocator(SlabAllocator* owner, char* why, size_t why_len) {
 
 enum { RECORDS_A_CLOSE = 512 };
 
-/* Returns true if the process has one thread. glibc knows from 2.32 on; without it, nothing is known. */
+/* Returns true if the process has one thread; false if it has more, or if libc does not tell: glibc does from 2.32 on.
+ * [any thread, needs no lock] */
 static bool is_alone(void) {
 #if __has_include(<sys/single_threaded.h>)
     return __libc_single_threaded;

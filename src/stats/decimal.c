@@ -19,12 +19,14 @@ typedef struct Big {
     uint32_t word[WORDS]; /* lowest first */
 } Big;
 
+/* Sets a number to v. [any thread, needs no lock] */
 static void big_set(Big* big, uint64_t v) {
     big->word[0] = (uint32_t)v;
     big->word[1] = (uint32_t)(v >> 32);
     big->used = big->word[1] != 0 ? 2 : big->word[0] != 0;
 }
 
+/* Multiplies a number; stops the process if it has no room. [any thread, needs no lock] */
 static void big_times(Big* big, uint32_t by) {
     uint64_t carry = 0;
     for (unsigned i = 0; i < big->used; i++) {
@@ -37,16 +39,19 @@ static void big_times(Big* big, uint32_t by) {
     big->word[big->used++] = (uint32_t)carry;
 }
 
+/* Multiplies a number by 2^bits. [any thread, needs no lock] */
 static void big_shift(Big* big, unsigned bits) {
     for (; bits >= 31; bits -= 31) big_times(big, 1u << 31);
     big_times(big, 1u << bits);
 }
 
+/* Multiplies a number by 10^n. [any thread, needs no lock] */
 static void big_times_10_to(Big* big, unsigned n) {
     for (; n >= 9; n -= 9) big_times(big, 1000000000u);
     for (; n > 0; n--) big_times(big, 10);
 }
 
+/* Returns -1, 0 or 1: `big` is less than, equal to or more than `number`. [any thread, needs no lock] */
 static int big_compare(const Big* big, const Big* number) {
     if (big->used != number->used) return big->used < number->used ? -1 : 1;
     for (unsigned i = big->used; i-- > 0;)
@@ -54,6 +59,7 @@ static int big_compare(const Big* big, const Big* number) {
     return 0;
 }
 
+/* Adds `number` to `big`; stops the process if it has no room. [any thread, needs no lock] */
 static void big_add(Big* big, const Big* number) {
     uint64_t carry = 0;
     for (unsigned i = 0; i < number->used || i < big->used || carry != 0; i++) {
@@ -65,7 +71,7 @@ static void big_add(Big* big, const Big* number) {
     }
 }
 
-/* a -= number, a >= number. */
+/* Subtracts `number` from `big`, which is at least as large. [any thread, needs no lock] */
 static void big_subtract(Big* big, const Big* number) {
     int64_t borrow = 0;
     for (unsigned i = 0; i < big->used; i++) {
@@ -76,17 +82,20 @@ static void big_subtract(Big* big, const Big* number) {
     while (big->used != 0 && big->word[big->used - 1] == 0) big->used--;
 }
 
+/* Returns -1, 0 or 1: big + number is less than, equal to or more than `with`. [any thread, needs no lock] */
 static int compare_sum(const Big* big, const Big* number, const Big* with) {
     Big sum = *big;
     big_add(&sum, number);
     return big_compare(&sum, with);
 }
 
-/* Makes the digits d1 d2 ... of v = 0.d1d2... * 10^*point, v > 0. Returns their number. */
+/* Makes the digits d1 d2 ... of v = fraction * 2^exponent = 0.d1d2... * 10^*point, v > 0: the fewest that read back as
+ * v. Returns their number, at most DIGITS. [any thread, needs no lock] */
 static unsigned make_digits(uint64_t fraction, int exponent, char digits[DIGITS], int* point) {
     Big big, s, up, down;
     bool even = fraction % 2 == 0;
     bool lowest = fraction == 1ull << 52 && exponent > -1074; /* the gap below is half as wide */
+
     big_set(&big, fraction);
     big_set(&s, 1);
     big_set(&down, 1);
@@ -127,6 +136,7 @@ static unsigned make_digits(uint64_t fraction, int exponent, char digits[DIGITS]
     }
 }
 
+/* Writes "e12" or "e-12" at out[at]. Returns the index behind it. [any thread, needs no lock] */
 static size_t put_exponent(char* out, size_t at, int e) {
     unsigned magnitude = (unsigned)(e < 0 ? -e : e);
     out[at++] = 'e';
@@ -145,12 +155,16 @@ size_t tsi_decimal_write(char out[TSI_DECIMAL_BYTES], double v) {
     memcpy(&word, &v, sizeof word);
     unsigned biased = (unsigned)(word >> 52) & 2047;
     uint64_t fraction = word & ((1ull << 52) - 1);
+
     if (biased == 2047 || (biased == 0 && fraction == 0)) {
         out[0] = '0';
         return 1;
     }
+
     if (biased != 0) fraction |= 1ull << 52;
+
     int count = (int)make_digits(fraction, biased != 0 ? (int)biased - 1075 : -1074, digits, &point);
+
     if (word >> 63) out[at++] = '-';
     bool power = point > 17 || point < -5; /* d.ddd e point - 1 */
     int whole = power ? 1 : point;         /* digits before the point; 0 and less: zeros behind it, and one before */

@@ -33,13 +33,15 @@ void tsi_growth_note(TsiFloor* floor, unsigned which, unsigned turned, uint64_t 
     else if (live < floor->now) floor->now = live;
 }
 
-/* Returns the growth by the stretch of one length. */
+/* Returns the growth by the stretch of one length at a reading of `live` bytes; ns 0 if it is not known yet, bytes 0 if
+ * nothing has grown. [labels' lock held] */
 static TsiGrown told(const TsiStretch* stretch, const TsiFloor* floor, uint64_t now, uint64_t live) {
     bool few = stretch->readings * 2 < stretch->readings_before;
     uint64_t from_ns = few ? stretch->older_ns : stretch->before_ns,
              to_ns = few ? stretch->before_ns : stretch->begun_ns;
     uint64_t from = few ? floor->older : floor->before, to = few ? floor->before : floor->now;
     if (from_ns == 0) return (TsiGrown){0, 0, 0};
+
     bool goes_on = live > to || now - to_ns < (to_ns - from_ns) / 4;
     if (!goes_on || to <= from) return (TsiGrown){0, to_ns - from_ns, 0};
     return (TsiGrown){to - from, to_ns - from_ns, (double)(to - from) * 1e9 / (double)(to_ns - from_ns)};
@@ -78,7 +80,8 @@ bool tsi_growth_is_nearer(const TsiLimit* limit, const TsiLimit* than) {
     return (double)limit->used / (double)limit->bytes > (double)than->used / (double)than->bytes;
 }
 
-/* Sets *limit to the nearest limit on the bytes of epochs. `kept`: bytes kept warm, for no epoch. Returns its name. */
+/* Sets *limit to the nearest limit, in bytes, on the `used` bytes of epochs. `kept`: bytes kept warm, for no epoch.
+ * Returns its name. Asks the system. [any thread, needs no lock] */
 static const char* nearest(const TsiArena* a, uint64_t used, uint64_t kept, uint64_t* limit) {
     const char* name = "reserve_bytes";
     uint64_t room = tsi_os.data_room();

@@ -15,6 +15,7 @@
 
 #define BY_LABEL_SUFFIX "_by_label"
 
+/* Writes n numbers as an array. [the caller alone uses out] */
 static void write_array(TsiOut* out, const uint64_t* a, unsigned n) {
     tsi_out_char(out, '[');
     for (unsigned i = 0; i < n && out->ok; i++) {
@@ -24,6 +25,7 @@ static void write_array(TsiOut* out, const uint64_t* a, unsigned n) {
     tsi_out_char(out, ']');
 }
 
+/* Writes a metric's value in a row. [the caller alone uses out] */
 static void write_value(TsiOut* out, const TsiMetric* metric, const void* row) {
     TsiValue value = tsi_metric_value(metric, row);
     if (tsi_metric_is_array(metric)) write_array(out, value.a, tsi_metric_entries(metric));
@@ -35,6 +37,8 @@ static void write_value(TsiOut* out, const TsiMetric* metric, const void* row) {
     else tsi_out_u64(out, value.u);
 }
 
+/* Writes a key of n bytes and its colon, after a comma if *comma says that one is due, and sets *comma.
+ * [the caller alone uses out] */
 static void write_key(TsiOut* out, bool* comma, const char* key, size_t n) {
     if (*comma) tsi_out_char(out, ',');
     *comma = true;
@@ -43,7 +47,7 @@ static void write_key(TsiOut* out, bool* comma, const char* key, size_t n) {
     tsi_out_text(out, "\":");
 }
 
-/* Writes an array as {"id": count}, without zeros. */
+/* Writes an array as {"id": count}, without zeros. [the caller alone uses out] */
 static void write_sparse(TsiOut* out, const uint64_t* a, unsigned n) {
     bool comma = false;
     tsi_out_char(out, '{');
@@ -59,6 +63,8 @@ static void write_sparse(TsiOut* out, const uint64_t* a, unsigned n) {
     tsi_out_char(out, '}');
 }
 
+/* Writes the member contention_by_label of a class's row. *comma: a comma is due before it; true afterwards.
+ * [the caller alone uses out] */
 static void write_contention(TsiOut* out, bool* comma, const void* row) {
     bool inner = false;
     write_key(out, comma, "contention_by_label", strlen("contention_by_label"));
@@ -79,6 +85,8 @@ typedef struct Subject {
     bool named;
 } Subject;
 
+/* Writes the member labels of label_registry: ids with labels, of all parts of the document `of`. *comma: a comma is
+ * due before it; true afterwards. [the caller alone uses out] */
 static void write_registry(TsiOut* out, bool* comma, const Subject* of) {
     bool inner = false;
     write_key(out, comma, "labels", strlen("labels"));
@@ -97,7 +105,8 @@ static void write_registry(TsiOut* out, bool* comma, const Subject* of) {
     tsi_out_char(out, ']');
 }
 
-/* Writes the members of a row, those of the document itself on a line each. */
+/* Writes the members of a row of the section, those of the document itself on a line each. *comma: a comma is due
+ * before the first; true afterwards. of: the document. [the caller alone uses out] */
 static void write_members(TsiOut* out, bool* comma, const Subject* of, TsiSection section, const void* row) {
     bool top = tsi_sections[section].form == SLAB_SEGMENT_TOP;
     for (unsigned i = 0; i < TSI_METRICS && out->ok; i++) {
@@ -111,7 +120,8 @@ static void write_members(TsiOut* out, bool* comma, const Subject* of, TsiSectio
     if (section == TSI_SECTION_REGISTRY) write_registry(out, comma, of);
 }
 
-/* Writes a row; allocator: the row's, or NULL if there is no other. */
+/* Writes a row of the section; allocator: the row's, or NULL if there is no other. of: the document.
+ * [the caller alone uses out] */
 static void write_row(TsiOut* out, const Subject* of, TsiSection section, const void* row, const TsiReport* allocator) {
     bool comma = false;
     tsi_out_char(out, '{');
@@ -123,6 +133,7 @@ static void write_row(TsiOut* out, const Subject* of, TsiSection section, const 
     tsi_out_char(out, '}');
 }
 
+/* Writes the rows of an ARRAY section, of all parts of the document `of`, as an array. [the caller alone uses out] */
 static void write_list(TsiOut* out, const Subject* of, TsiSection section) {
     bool comma = false;
     tsi_out_char(out, '[');
@@ -138,6 +149,8 @@ static void write_list(TsiOut* out, const Subject* of, TsiSection section) {
     tsi_out_char(out, ']');
 }
 
+/* Writes a section of the document `of` under its key; the members of a TOP section stand in the document itself.
+ * *comma: a comma is due before it; true afterwards. [the caller alone uses out] */
 static void write_section(TsiOut* out, bool* comma, const Subject* of, TsiSection section) {
     const TsiSectionInfo* info = &tsi_sections[section];
     const char* row = tsi_report_rows(of->all, section).first;
@@ -151,7 +164,7 @@ static void write_section(TsiOut* out, bool* comma, const Subject* of, TsiSectio
     tsi_out_char(out, '\n');
 }
 
-/* Writes everything except the last brace. */
+/* Writes all sections of the document `of`: everything except the last brace. [the caller alone uses out] */
 static void write_document(TsiOut* out, const Subject* of) {
     bool comma = false;
     tsi_out_char(out, '{');
@@ -170,11 +183,13 @@ bool tsi_reports_json(const TsiReport* reports, unsigned count, TsiWriteFn write
         tsi_reports_together(reports, count, &sums);
         write_document(&out, &(Subject){&sums, reports, count, true});
     }
+
     for (unsigned n = 0; n < count && out.ok; n++) {
         if (count > 1) tsi_out_text(&out, n != 0 ? ",\n" : ",\"by_allocator\":[\n");
         write_document(&out, &(Subject){&reports[n], &reports[n], 1, count > 1});
         tsi_out_text(&out, "}\n");
     }
+
     if (count > 1) tsi_out_text(&out, "]\n}\n");
     return tsi_out_end(&out);
 }

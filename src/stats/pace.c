@@ -3,6 +3,7 @@
 
 static const uint64_t span_ns[TSI_SPANS] = {[TSI_SPAN_10S] = 10000000000u, [TSI_SPAN_100S] = 100000000000u};
 
+/* Puts `newest` before the marks of a span; the oldest goes. [labels' lock held] */
 static void push(uint64_t at[TSI_SPAN_MARKS], uint64_t newest) {
     for (unsigned n = TSI_SPAN_MARKS - 1; n > 0; n--) at[n] = at[n - 1];
     at[0] = newest;
@@ -28,6 +29,8 @@ void tsi_pace_note(TsiPast* past, unsigned turned, uint64_t live, uint64_t commi
     }
 }
 
+/* Returns the pace over `ns`, above 0, from bytes now and bytes then. live, committed: now; live_then, committed_then:
+ * then. [any thread, needs no lock] */
 static TsiPace between(uint64_t ns, uint64_t live, uint64_t live_then, uint64_t committed, uint64_t committed_then) {
     double seconds = (double)ns / 1e9;
     return (TsiPace){ns, ((double)live - (double)live_then) / seconds,
@@ -52,6 +55,7 @@ void tsi_pace_tell_locked(TsiArena* a, uint64_t age_ns, SlabGlobalStats* stats) 
     TsiPace few = tsi_pace_told(marks, &marks->all, TSI_SPAN_10S, age_ns, live, committed);
     TsiPace many = tsi_pace_told(marks, &marks->all, TSI_SPAN_100S, age_ns, live, committed);
     TsiPace ever = age_ns != 0 ? between(age_ns, live, 0, committed, 0) : (TsiPace){0, 0, 0};
+
     stats->pace_10s_ns = few.ns;
     stats->pace_100s_ns = many.ns;
     stats->live_pace_10s = few.live;
@@ -66,6 +70,7 @@ void tsi_pace_label_locked(TsiArena* a, TsiPast* past, unsigned turned, uint64_t
     TSI_HOLDS(&a->phases.labels.lock);
     const TsiMarks* marks = &a->marks;
     uint64_t live = stats->live_bytes, committed = stats->committed_bytes;
+
     tsi_pace_note(past, turned, live, committed);
     TsiPace few = tsi_pace_told(marks, past, TSI_SPAN_10S, age_ns, live, committed);
     TsiPace many = tsi_pace_told(marks, past, TSI_SPAN_100S, age_ns, live, committed);

@@ -28,20 +28,23 @@ typedef struct TsiPace {
     double live, committed;
 } TsiPace;
 
-/* Returns the allocator's age at `now`, 0 if it began later. */
+/* Returns the allocator's age at `now` in ns, 0 if it began later. [any thread, needs no lock] */
 static inline uint64_t tsi_pace_age(const TsiArena* a, uint64_t now) { return now > a->born_ns ? now - a->born_ns : 0; }
 
-/* Makes the marks that are due at a reading at `age_ns`, the age of the allocator. Returns which spans have a new one,
- * a bit each. [labels' lock] */
+/* Makes the marks that are due at a reading of `live` and `committed` bytes at `age_ns`, the age of the allocator.
+ * Returns which spans have a new one, a bit each by TSI_SPAN_... [labels' lock held] */
 unsigned tsi_pace_turn(TsiMarks* marks, uint64_t age_ns, uint64_t live, uint64_t committed);
-/* Puts a reading into `past` for each span of `turned`, as tsi_pace_turn has returned it. [labels' lock] */
+/* Puts a reading into `past` for each span of `turned`, as tsi_pace_turn has returned it. [labels' lock held] */
 void tsi_pace_note(TsiPast* past, unsigned turned, uint64_t live, uint64_t committed);
-/* Returns the pace over a span. ns is 0 if no mark is young enough: the last reading was long ago. [labels' lock] */
+/* Returns the pace over a span, up to a reading of `live` and `committed` bytes at `age_ns`. All 0 if no mark is young
+ * enough: the last reading was long ago. [labels' lock held] */
 TsiPace tsi_pace_told(const TsiMarks* marks, const TsiPast* past, unsigned span, uint64_t age_ns, uint64_t live,
                       uint64_t committed);
-/* Fills the paces of the allocator from its other figures. [labels' lock] */
+/* Fills the paces of the allocator in *stats from its live and committed bytes there. age_ns: of the allocator.
+ * [labels' lock held] */
 void tsi_pace_tell_locked(TsiArena* a, uint64_t age_ns, SlabGlobalStats* stats);
-/* Notes and fills the paces of a label. [labels' lock] */
+/* Notes a label's live and committed bytes of *stats in `past`, for the spans `turned`, and fills its paces there.
+ * age_ns: of the allocator; turned: as tsi_pace_turn has returned it. [labels' lock held] */
 void tsi_pace_label_locked(TsiArena* a, TsiPast* past, unsigned turned, uint64_t age_ns, SlabLabelStats* stats);
 
 #endif

@@ -13,10 +13,13 @@
 
 enum { TRIES = 64 };
 
+/* Adds a shard's or a thread's sums to a label's row. Writers may be at work: each sum is one that it had.
+ * [any thread, needs no lock] */
 static void sums_add(SlabLabelStats* out, const TsiLabelSums* sums) {
     /* acquire: pairs with tsi_sum_add, tsi_pending_sum and move_sum */
     uint64_t straight = tsi_load_acquire(&sums->straight), objects = tsi_load_acquire(&sums->straight_objects),
              bytes = tsi_load_acquire(&sums->straight_bytes);
+
     out->phases_ended += tsi_load_acquire(&sums->ended) + straight;
     out->objects_allocated += tsi_load_acquire(&sums->objects_allocated) + objects;
     out->bytes_allocated += tsi_load_acquire(&sums->bytes_allocated) + bytes;
@@ -24,6 +27,7 @@ static void sums_add(SlabLabelStats* out, const TsiLabelSums* sums) {
     out->bytes_released += tsi_load_acquire(&sums->bytes_released) + bytes;
     out->objects_freed += tsi_load_acquire(&sums->objects_freed);
     out->bytes_freed += tsi_load_acquire(&sums->bytes_freed);
+
     out->closed_slabs += tsi_load_acquire(&sums->closed_slabs) + straight;
     out->pinned_slabs += tsi_load_acquire(&sums->pinned_slabs);
     out->slow_path_hits += tsi_load_acquire(&sums->slow) + straight;
@@ -33,7 +37,8 @@ static void sums_add(SlabLabelStats* out, const TsiLabelSums* sums) {
     out->outside_bytes += tsi_load_acquire(&sums->outside_bytes);
 }
 
-/* Adds a thread's pending sums for the label. */
+/* Adds a thread's pending sums to the row of label `at`, if they are that label's; nothing if they change owner
+ * meanwhile. [any thread, needs no lock] */
 static void pending_add(SlabLabelStats* stats, uint32_t at, const TsiPending* pending) {
     uint64_t whose = tsi_load_acquire(&pending->whose); /* before the sums, which are the label's or 0 from then on */
     if ((uint32_t)whose != at + 1) return;
@@ -46,8 +51,8 @@ static void pending_add(SlabLabelStats* stats, uint32_t at, const TsiPending* pe
     if (tsi_load_relaxed(&pending->whose) == whose) *stats = with; /* otherwise some may be another label's */
 }
 
-/* Sums a label's shards and the threads' records, before any phase is read. Returns false if sums moved among these
- * during it. */
+/* Fills the row of label `at` from its shards and the threads' records, before any phase is read. Returns false if sums
+ * moved among these during it: try again. [the caller alone uses out, needs no lock] */
 static bool label_begin(TsiArena* a, uint32_t at, SlabLabelStats* out) {
     TsiLabels* ls = &a->phases.labels;
     TsiLabel* label = tsi_label(ls, at);
@@ -90,7 +95,7 @@ static bool label_begin(TsiArena* a, uint32_t at, SlabLabelStats* out) {
 }
 
 /* Returns true if the phase was relabelled or ended since it was copied: then another label has its slabs' issued
- * objects. */
+ * objects. [any thread, needs no lock] */
 static bool has_moved(TsiWalk* walk, uint32_t n) {
     const TsiPhaseCopy* copy = &walk->copies[n];
     TsiInc* inc = tsi_inc(&walk->a->phases, n);
@@ -98,18 +103,18 @@ static bool has_moved(TsiWalk* walk, uint32_t n) {
            tsi_inc_state(inc) != copy->state;
 }
 
-/* Returns the individually freed part of `allocated` that is not posted: neither live nor released. The parts are read
- * one after the other: what moves in between is missing. */
+/* Returns the individually freed part of `allocated` that is not posted: neither live nor released; 0 if there is none.
+ * The parts are read one after the other: what moves in between is missing. [any thread, needs no lock] */
 static uint64_t freed(uint64_t allocated, uint64_t released, uint64_t live, uint64_t posted) {
     uint64_t gone = released + live + posted;
     return allocated > gone ? allocated - gone : 0;
 }
 
 /* Returns a difference, or 0 below 0: sums that a relabelling has posted ahead may be settled after the phase was
- * copied, or issued and not counted yet; missed, this time. */
+ * copied, or issued and not counted yet; missed, this time. [any thread, needs no lock] */
 static uint64_t more(uint64_t not_posted) { return (int64_t)not_posted > 0 ? not_posted : 0; }
 
-/* Adds the sums of a phase that its label's account does not have. */
+/* Adds the sums of a phase that its label's account does not have. [the caller alone uses walk] */
 static void label_add(TsiWalk* walk, uint32_t n) {
     const TsiPhaseCopy* copy = &walk->copies[n];
     const TsiPhaseSum* sum = &walk->sums[n];
@@ -144,15 +149,16 @@ static void label_add(TsiWalk* walk, uint32_t n) {
     out->committed_bytes += sum->bytes;
 }
 
-/* Returns the live part: allocated or brought along, and neither freed nor released. All sums are lower bounds, and so
- * is the one that they set for `allocated`. */
+/* Returns the live part: allocated or brought along, and neither freed nor released. Raises *shown and *allocated where
+ * that would be below 0: all sums are lower bounds, and so is the one that they set for `allocated`. ended: freed and
+ * released; *moved: brought along, minus taken away. [labels' lock held] */
 static uint64_t live_by(uint64_t* shown, uint64_t* allocated, uint64_t ended, _Atomic int64_t* moved) {
     int64_t brought = tsi_load_relaxed(moved), least = (int64_t)ended - brought;
     if ((int64_t)*allocated < least) *shown = *allocated = (uint64_t)least;
     return *allocated + (uint64_t)brought - ended;
 }
 
-/* Completes a label's row from its sums. [labels' lock] */
+/* Completes a label's row from its sums, so that no figure goes back. [labels' lock held] */
 static void label_end(TsiLabel* label, SlabLabelStats* out) {
     uint64_t* shown = label->shown;
     out->phases_opened = out->phases_ended + out->phases_open;
@@ -189,6 +195,8 @@ static void label_end(TsiLabel* label, SlabLabelStats* out) {
 
 /* ---- growth and limits ---- */
 
+/* Notes a label's live bytes in its floors. Returns its growth at `now` ns; ns 0 if it is not known yet. turned: as
+ * tsi_growth_turn has returned it. [labels' lock held] */
 static TsiGrown grown_of(const TsiArena* a, TsiFloor floors[TSI_GROWTHS], unsigned turned, uint64_t now,
                          uint64_t live) {
     const TsiFloor* const of[TSI_GROWTHS] = {&floors[TSI_GROWTH_SHORT], &floors[TSI_GROWTH_LONG]};
@@ -196,7 +204,7 @@ static TsiGrown grown_of(const TsiArena* a, TsiFloor floors[TSI_GROWTHS], unsign
     return tsi_growth_told(a->stretches, of, now, live);
 }
 
-/* Returns the growth of the bytes that a budget counts. */
+/* Returns the growth of the bytes that a budget counts, from the label's row. [any thread, needs no lock] */
 static TsiGrown held_told(const SlabLabelStats* stats) {
     TsiGrown grown = {stats->growth_bytes, stats->growth_ns, stats->growth_per_second};
     double most =
@@ -204,6 +212,7 @@ static TsiGrown held_told(const SlabLabelStats* stats) {
     return tsi_growth_held(grown, stats->live_pace_10s, stats->committed_pace_10s, most);
 }
 
+/* Sets the row's limit if `limit` is nearer than the one there. [the caller alone uses out] */
 static void limit_nearer(SlabLabelStats* out, TsiLimit limit) {
     if (!tsi_growth_is_nearer(&limit, &(TsiLimit){out->limit_bytes, out->limit_used_bytes, out->limit_ns})) return;
     out->limit_bytes = limit.bytes;
@@ -212,7 +221,7 @@ static void limit_nearer(SlabLabelStats* out, TsiLimit limit) {
 }
 
 /* Sets the label's limit to the phase's if that is nearer. A phase grows no faster than its label: at most by its pace
- * so far if other phases may grow, too. */
+ * so far if other phases may grow, too. [the caller alone uses walk] */
 static void phase_limit(TsiWalk* walk, uint32_t n) {
     const TsiPhaseCopy* copy = &walk->copies[n];
     uint64_t since = tsi_walk_since(walk, copy), used = walk->sums[n].bytes, now = walk->report->figures_ns;
@@ -226,7 +235,8 @@ static void phase_limit(TsiWalk* walk, uint32_t n) {
     limit_nearer(out, tsi_growth_limit(copy->row.budget_hard_bytes, used, &grown, age_ns));
 }
 
-/* Notes the label's live bytes; sets its row's growth and limit. [labels' lock] */
+/* Notes the label's live bytes; sets its row's growth and limit. now: ns of the clock. turned: as tsi_growth_turn has
+ * returned it. [labels' lock held] */
 static void label_growth(const TsiArena* a, TsiLabel* label, unsigned turned, uint64_t now, SlabLabelStats* out) {
     TsiGrown grown = grown_of(a, label->floors, turned, now, out->live_bytes);
     out->growth_bytes = grown.bytes;
@@ -238,6 +248,7 @@ static void label_growth(const TsiArena* a, TsiLabel* label, unsigned turned, ui
 
 /* ---- what drains ---- */
 
+/* Sets the row's figures of ended phases. now: ns of the clock. [the caller alone uses out] */
 static void put_drains(SlabLabelStats* out, const TsiDrainSum* sum, uint64_t now) {
     out->draining_phases = out->phases_draining = sum->phases;
     out->draining_objects = sum->held.objects;
@@ -260,7 +271,8 @@ static void put_drains(SlabLabelStats* out, const TsiDrainSum* sum, uint64_t now
     }
 }
 
-/* Adds the incarnation to its label's sum if it drains. */
+/* Adds the incarnation to its label's sum if it drains. Takes the stripe.
+ * [the caller alone uses walk, no stripe held] */
 static void add_draining(TsiWalk* walk, TsiInc* inc) {
     if (tsi_inc_era(inc) == 0 || tsi_inc_state(inc) == TSI_INC_ACTIVE) return;
     tsi_lock_take(tsi_inc_lock(inc)); /* not counted: the wait is the report's */
@@ -281,12 +293,14 @@ void tsi_labels_drains(TsiWalk* walk) {
     for (uint32_t i = 1; i < walk->incs; i++) add_draining(walk, tsi_inc(phases, i));
 }
 
-/* Adds an ended phase with slabs that heaps hold: the label's sum has it with other slabs, or not at all. */
+/* Adds an ended phase with slabs that heaps hold: the label's sum has it with other slabs, or not at all.
+ * [the caller alone uses walk] */
 static void add_unsettled(TsiWalk* walk, uint32_t n) {
     const TsiPhaseCopy* copy = &walk->copies[n];
     const TsiHolding* owned = &walk->sums[n].owned;
     bool ended = copy->row.epoch_era != 0 && (copy->state == TSI_INC_ADVANCED || copy->state == TSI_INC_CLOSED);
-    if (!ended || copy->label >= walk->report->label_count || (owned->objects == 0 && !copy->draining)) return;
+    bool holds = owned->objects != 0 || copy->draining;
+    if (!ended || !holds || copy->label >= walk->report->label_count) return; /* or a label younger than this report */
     TsiDrainSum* sum = &walk->drains[copy->label];
     TsiDrainRow row = {copy->row.epoch_era, tsi_walk_since(walk, copy), copy->settled, copy->over};
 
@@ -322,14 +336,14 @@ void tsi_labels_add(TsiWalk* walk) {
         put_drains(&report->labels[at], &walk->drains[at], report->figures_ns);
 }
 
-/* Sorts by id: records 0 and 1 come first, but record 1 has the highest id. */
+/* Sorts by id: records 0 and 1 come first, but record 1 has the highest id. [the caller alone uses report] */
 static void labels_by_id(TsiReport* report) {
     SlabLabelStats other = report->labels[TSI_LABEL_OTHER];
     for (uint32_t n = TSI_LABEL_OTHER; n + 1 < report->label_count; n++) report->labels[n] = report->labels[n + 1];
     report->labels[report->label_count - 1] = other;
 }
 
-/* Sums all labels, with or without a row later. */
+/* Sums all labels, with or without a row later, in the report. [the caller alone uses report] */
 static void add_totals(TsiReport* report) {
     for (uint32_t n = 0; n < report->label_count; n++) {
         const SlabLabelStats* stats = &report->labels[n];

@@ -26,7 +26,8 @@
 
 /* ---- phases ---- */
 
-/* Returns true for a thread's first heap with slabs in the phase: it may own several. [stripe held] */
+/* Returns true for a thread's first heap with slabs in the phase n, and notes the thread: it may own several.
+ * [stripe held] */
 static bool is_further_owner(TsiWalk* walk, TsiHeap* h, uint32_t n) {
     uint64_t word = tsi_load_relaxed(&h->word);
     uint32_t binding = tsi_heap_binding(word);
@@ -53,6 +54,8 @@ static void copy_unposted(TsiPhaseCopy* copy, const TsiInc* inc) {
     copy->lock_contended = inc->lock_contended - inc->posted.lock_contended;
 }
 
+/* Copies the incarnation's record n for the report, unless it is free, or has settled and the report is of figures
+ * alone. Takes the stripe. [the caller alone uses walk, no stripe held] */
 static void copy_phase(TsiWalk* walk, uint32_t n) {
     TsiArena* a = walk->a;
     TsiInc* inc = tsi_inc(&a->phases, n);
@@ -108,6 +111,7 @@ static void copy_phase(TsiWalk* walk, uint32_t n) {
     copy->used = row->peak_bytes != 0;
 }
 
+/* Adds a slab to the row of its class, a region's objects to those of theirs too. [the caller alone uses walk] */
 static void add_to_classes(TsiWalk* walk, const TsiSlabView* view) {
     bool kept = view->cls != TSI_CLASS_LARGE && (view->state == TSI_SLAB_ORPHAN || view->state == TSI_SLAB_PARTIAL);
     SlabClassStats* rows = kept ? walk->report->settled : walk->report->classes;
@@ -121,6 +125,7 @@ static void add_to_classes(TsiWalk* walk, const TsiSlabView* view) {
     tsi_tally_class_add(walk->a, &rows[row - 1], view, &region);
 }
 
+/* Adds a slab to the sums of the TsiWalk ctx: its class, the allocator, its phase. [the caller alone uses ctx] */
 static void add_slab(const TsiSlabView* view, void* ctx) {
     TsiWalk* walk = ctx;
     add_to_classes(walk, view);
@@ -145,11 +150,14 @@ static void add_slab(const TsiSlabView* view, void* ctx) {
     else sum->partial++;
 }
 
+/* Returns the ns since the phase took its first slab; 0 if it never did. [any thread, needs no lock] */
 static uint64_t age_of(const TsiWalk* walk, const TsiPhaseCopy* copy, uint64_t now) {
     uint64_t since = tsi_walk_since(walk, copy);
     return copy->used && now > since ? now - since : 0;
 }
 
+/* Adds the row of the phase n to the report, unless it never held anything or has ended and holds nothing.
+ * [the caller alone uses walk] */
 static void phase_row(TsiWalk* walk, uint32_t n, uint64_t now) {
     const TsiPhaseCopy* copy = &walk->copies[n];
     const TsiPhaseSum* sum = &walk->sums[n];
@@ -169,6 +177,8 @@ static void phase_row(TsiWalk* walk, uint32_t n, uint64_t now) {
     if (sum->bytes > out->peak_bytes) out->peak_bytes = sum->bytes; /* a slab taken since the phase was copied */
 }
 
+/* Adds the row of the epoch n to the report, if its id in the ring names it or it holds slabs.
+ * [the caller alone uses walk] */
 static void epoch_row(TsiWalk* walk, uint32_t n, uint64_t now) {
     const TsiPhaseCopy* copy = &walk->copies[n];
     const TsiPhaseSum* sum = &walk->sums[n];
@@ -198,13 +208,14 @@ static void epoch_row(TsiWalk* walk, uint32_t n, uint64_t now) {
 
 /* ---- the report ---- */
 
+/* Returns the ns since 1970, by the system's clock. [any thread, needs no lock] */
 static uint64_t wall_ns(void) {
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Maps all tables at once; the walk's own come last. Returns false without memory. */
+/* Maps all tables at once; the walk's own come last. Returns false with errno ENOMEM. [the caller alone uses walk] */
 static bool tables_map(TsiWalk* walk) {
     TsiReport* report = walk->report;
     uint32_t incs = walk->incs, labels = report->label_count, classes = report->class_count,
@@ -230,7 +241,7 @@ static bool tables_map(TsiWalk* walk) {
     return at != NULL;
 }
 
-/* Adds the slabs of ended phases to their class. */
+/* Adds the slabs of ended phases to their class. [the caller alone uses to] */
 static void add_settled(SlabClassStats* to, const SlabClassStats* more) {
     to->live_bytes += more->live_bytes;
     to->net_slabs += more->net_slabs;
@@ -240,7 +251,8 @@ static void add_settled(SlabClassStats* to, const SlabClassStats* more) {
     to->total_partial_slabs += more->total_partial_slabs;
 }
 
-/* Adds the live objects of phases not walked over, by their labels, and their slabs, by the classes. */
+/* Adds the live objects of phases not walked over, by their labels, and their slabs, by the classes.
+ * [the caller alone uses walk] */
 static void add_drains(TsiWalk* walk) {
     SlabGlobalStats* stats = &walk->report->global;
     stats->net_slabs = 0;
@@ -255,6 +267,9 @@ static void add_drains(TsiWalk* walk) {
     }
 }
 
+/* Fills the report, whose tables are mapped. kept: results of an earlier walk, for a report of figures alone, or NULL.
+ * Takes stripes, and the registry's and the labels' locks.
+ * [the caller alone uses walk, no lock held but the segment's] */
 static void fill(TsiWalk* walk, const TsiKept* kept) {
     TsiArena* a = walk->a;
     TsiReport* report = walk->report;
@@ -291,6 +306,8 @@ static void fill(TsiWalk* walk, const TsiKept* kept) {
     tsi_tally_sampling(a, &report->sampling);
 }
 
+/* Takes a report; kept: results of an earlier walk, for a report of figures alone, or NULL. Returns true, and *out to
+ * drop; false with errno ENOMEM and nothing to drop. [any thread, no lock held but the segment's] */
 static bool take(TsiArena* a, const TsiKept* kept, TsiReport* out) {
     memset(out, 0, sizeof *out);
     TsiWalk walk = {.a = a, .report = out, .figures = kept != NULL};

@@ -71,10 +71,13 @@ static struct {
     _Atomic int error;
 } seg = {.memory = {.fd = -1}};
 
+/* Returns the word at an offset of the segment, which is there. [any thread, needs no lock] */
 static TsiShareWord* word_at(size_t offset) { return (TsiShareWord*)(void*)(seg.memory.base + offset); }
 #define HEADER(field) word_at(offsetof(SlabSegmentHeader, field))
 #define SLOT(slot, field) word_at(seg.plan.slots + (slot) * sizeof(SlabSegmentSlot) + offsetof(SlabSegmentSlot, field))
 
+/* Records the last failure, for tsi_segment_health. Returns false. what: the step in words; error: an errno value.
+ * [any thread, needs no lock] */
 static bool failed(const char* what, int error) {
     tsi_store_relaxed(&seg.what, what);
     tsi_store_relaxed(&seg.error, error);
@@ -83,7 +86,8 @@ static bool failed(const char* what, int error) {
 
 /* ---- the segment ---- */
 
-/* Returns the process's start time: field 22; the second is a name in parentheses that may hold anything. */
+/* Returns the process's start time in ticks since boot, 0 if /proc does not tell: field 22; the second is a name in
+ * parentheses that may hold anything. [any thread, needs no lock] */
 static uint64_t start_time(void) {
     char text[1024];
     const char* at = strrchr(tsi_os_read_text("/proc/self/stat", text, sizeof text), ')');
@@ -91,7 +95,7 @@ static uint64_t start_time(void) {
     return at != NULL ? strtoull(at, NULL, 10) : 0;
 }
 
-/* Returns a header that identifies this process. */
+/* Returns a header that identifies this process; sizes and tables are 0. [segment lock held] */
 static SlabSegmentHeader header_of_process(void) {
     SlabSegmentHeader header = {.endian = SLAB_SEGMENT_ENDIAN,
                                 .major = SLAB_SEGMENT_MAJOR,
@@ -105,6 +109,8 @@ static SlabSegmentHeader header_of_process(void) {
     return header;
 }
 
+/* Writes the header, the tables and the places of buffers into a new segment; the magic last, so that readers see all
+ * or nothing. now: ns of the clock. [segment lock held] */
 static void header_write(uint64_t now) {
     const TsiPlan* plan = &seg.plan;
     SlabSegmentHeader header = seg.process = header_of_process();
@@ -127,6 +133,8 @@ static void header_write(uint64_t now) {
     tsi_store_release(HEADER(magic), magic); /* pairs with the reader's acquire: everything else is there */
 }
 
+/* Forgets the segment of another process: unmaps it, drops its descriptor, and makes all slots free.
+ * [segment lock held, or fork child] */
 static void forget(void) {
     for (unsigned n = 0; n < TSI_MARKS; n++) tsi_store_relaxed(&tsi_marks[n], NULL);
     tsi_shared_forget(&seg.memory);
@@ -136,6 +144,8 @@ static void forget(void) {
     tsi_store_relaxed(&seg.due_ns, 0);
 }
 
+/* Makes the process's segment if there is none. Returns true if there is one, false after recording a failure. now: ns
+ * of the clock. [segment lock held] */
 static bool segment_ready(uint64_t now) {
     uint32_t pid = (uint32_t)getpid();
     const char* what = NULL;
@@ -159,12 +169,16 @@ static bool segment_ready(uint64_t now) {
 
 /* ---- slots ---- */
 
+/* Returns true if an allocator may take the slot at `now` ns: it is free, or its last one ended COOL_NS ago.
+ * [segment lock held] */
 static bool is_free(Slot* slot, uint64_t now) {
     uint64_t state = tsi_load_acquire(&slot->state);    /* pairs with tsi_segment_end */
     uint64_t ended = tsi_load_relaxed(&slot->ended_ns); /* may be after `now`: ends take no lock */
     return state == SLAB_SEGMENT_FREE || (state == SLAB_SEGMENT_ENDED && now > ended && now - ended >= COOL_NS);
 }
 
+/* Takes a slot of the segment for the allocator, if it has none. Returns true if it has one, false after recording a
+ * failure: none is free, or no memory. now: ns of the clock. [segment lock held] */
 static bool seat_take(TsiArena* a, uint64_t now) {
     TsiSeat* seat = &a->seat;
     uint32_t segment = tsi_load_relaxed(&seg.segment);
@@ -202,12 +216,14 @@ static bool seat_take(TsiArena* a, uint64_t now) {
 
 /* ---- publications ---- */
 
-/* Clears a slot's mark, before the figures are taken. */
+/* Clears a slot's mark, before the figures are taken. [segment lock held] */
 static void mark_clear(unsigned slot) {
     /* seq_cst: pairs with tsi_changed */
     (void)tsi_swap_seq(SLOT(slot, changed), 0);
 }
 
+/* Writes the report as the slot's next publication (P1 to P3). begun: ns of the clock at its start. serial: of its
+ * allocator. [segment lock held] */
 static void publication_write(TsiReport* report, unsigned slot, uint64_t serial, uint64_t begun) {
     Slot* entry = &seg.slots[slot];
     uint64_t n = entry->sequence / 2 + 1;
@@ -232,8 +248,8 @@ static void publication_write(TsiReport* report, unsigned slot, uint64_t serial,
     tsi_store_relaxed(HEADER(heartbeat_ns), now);
 }
 
-/* Takes a report: of everything if a walk is due for the allocator and the process, otherwise of figures alone. Returns
- * false without memory. */
+/* Takes a report at `now` ns: of everything if a walk is due for the allocator and the process, otherwise of figures
+ * alone. Returns true, and *report to drop; false without memory. [segment lock held] */
 static bool report_take(TsiArena* a, uint64_t now, TsiReport* report) {
     TsiSeat* seat = &a->seat;
     bool walk = seat->kept->phases_ns == 0 || (now >= seat->walk_due_ns && now >= seg.walk_due_ns);
@@ -246,6 +262,8 @@ static bool report_take(TsiArena* a, uint64_t now, TsiReport* report) {
     return true;
 }
 
+/* Makes the allocator's memory for the results of walks, if it has none. Returns false, after recording a failure,
+ * without memory. [segment lock held] */
 static bool kept_make(TsiArena* a) {
     TsiSeat* seat = &a->seat;
     if (seat->kept != NULL) return true;
@@ -253,8 +271,8 @@ static bool kept_make(TsiArena* a) {
     return seat->kept != NULL || failed("memory for what walks have found", ENOMEM);
 }
 
-/* Returns the ns in which the process publishes nothing: in proportion to the cost, but each allocator can publish once
- * a second. */
+/* Returns the ns in which the process publishes nothing after a publication of `cost` ns: in proportion to that, but
+ * each allocator can publish once a second. [segment lock held] */
 static uint64_t pause_after(uint64_t cost) {
     uint64_t live = 0, pause = TSI_SEGMENT_SHARE * cost;
     for (unsigned n = 0; n < SLAB_SEGMENT_SLOTS; n++)
@@ -263,8 +281,8 @@ static uint64_t pause_after(uint64_t cost) {
     return pause < most ? pause : most;
 }
 
-/* Publishes, and returns when the next publication may be. Setting up happens once and is not part of a publication's
- * share. [tsi_segment_lock] */
+/* Publishes. Sets *done to true if it has, and returns when, in ns of the clock, the allocator's next publication may
+ * be. Setting up happens once and is not part of a publication's share. [segment lock held] */
 static uint64_t publish_locked(TsiArena* a, bool* done) {
     TSI_HOLDS(&tsi_segment_lock);
     TsiReport report;
@@ -296,8 +314,8 @@ static uint64_t publish_locked(TsiArena* a, bool* done) {
     return begun + TSI_SEGMENT_PERIOD_NS;
 }
 
-/* Publishes if no thread does; `waits`: after the publication under way. Preserves errno. Returns false without a
- * publication. */
+/* Publishes if no thread does; `waits`: after the publication under way. Preserves errno. Returns true if it has, false
+ * without a publication. Takes the segment lock. [no lock held, no bracket open] */
 static TSI_COLD bool publish(TsiArena* a, bool waits) {
     int saved = errno, state;
     bool done;
@@ -341,11 +359,13 @@ void tsi_segment_end(TsiArena* a) {
 
 /* ---- the process ---- */
 
+/* Forgets the parent's segment, so that the child's allocators take slots of a new one. [fork child] */
 static void in_child(void) {
     if (seg.memory.base != NULL) forget();
     tsi_add_relaxed(&seg.segment, 1); /* no seat has this number */
 }
 
+/* Has fork children call in_child. [pthread_once] */
 static void init_once(void) { tsi_fork_drop_segment = in_child; }
 
 void tsi_segment_init(void) {

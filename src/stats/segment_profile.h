@@ -16,18 +16,20 @@
 
 #include "slab_segment.h"
 
-/* A buffer with every table full, see segment_profile.c. */
+/* Returns the bytes of a buffer with every table full, see segment_profile.c. [any thread, needs no lock] */
 size_t tsi_share_profile_most(void);
 
-/* Publishes the profile of the allocator whose rows in a slot were just published, unless the last one took too long
- * for that. `like`: what the file's header says of the process. An errno value, and *what has failed. Under
- * tsi_segment_lock. */
+/* Publishes the profile of the allocator whose rows in a slot were just published, if it has one and the last one did
+ * not take too long for that. `like`: the header's words about the process. Returns 0, or an errno value and *what as
+ * the words for the step that failed. [segment lock held] */
 int tsi_share_profile(TsiArena* a, unsigned slot, const SlabSegmentHeader* like, const char** what);
-/* The slot is another allocator's from now on. Under tsi_segment_lock. */
+/* Marks the slot's profile as nobody's: the slot is another allocator's from now on. [segment lock held] */
 void tsi_share_profile_vacate(unsigned slot);
-/* The allocator that has published in the slot ends. */
+/* Marks the slot's profile as ended at `now` ns: its allocator, which has published one, ends.
+ * [no other thread in the allocator] */
 void tsi_share_profile_end(unsigned slot, uint64_t now);
-/* In a fork child. */
+/* Forgets the file of another process: unmaps it, drops its descriptor, and empties all slots.
+ * [segment lock held, or fork child] */
 void tsi_share_profile_forget(void);
 
 #endif

@@ -22,16 +22,17 @@ typedef struct TsiPlan {
     size_t total_bytes;
 } TsiPlan;
 
-/* Lays out a segment. */
+/* Lays out a segment: sets all places, in bytes. [the caller alone uses plan] */
 void tsi_plan_make(TsiPlan* plan, size_t page_bytes);
-/* Returns the place of a slot's buffer 0 or 1. */
+/* Returns the place of a slot's buffer 0 or 1, in bytes from the start of the segment. [any thread, needs no lock] */
 TSI_INLINE size_t tsi_plan_buffer(const TsiPlan* plan, unsigned slot, unsigned which) {
     return plan->buffers + (2 * slot + which) * plan->buffer_bytes;
 }
-/* Writes both tables; `base`: the start of the segment. */
+/* Writes both tables; `base`: the start of the segment, whose bytes there are zero.
+ * [segment lock held, before readers know of the segment] */
 void tsi_plan_tables(const TsiPlan* plan, uint8_t* base);
-/* Writes counts and rows into a buffer, each word by a release store; of labels only the chosen ones.
- * [tsi_segment_lock] */
+/* Writes counts and rows into a buffer, each word by a release store; of labels only the chosen ones, which changes the
+ * report. [segment lock held] */
 void tsi_plan_rows(const TsiPlan* plan, TsiReport* report, uint8_t* buffer);
 
 /* ---- how often a process publishes, so that it costs little of its time ---- */
@@ -46,7 +47,8 @@ enum {
 #define TSI_SEGMENT_PAUSE_NS 900000000u
 #define TSI_SEGMENT_WALK_NS 60000000000u
 
-/* Returns the pause after a walk over all phases, or a profile, that took took_ns. */
+/* Returns the pause, in ns, after a walk over all phases, or a profile, that took took_ns: TSI_SEGMENT_WALK_NS at most.
+ * [any thread, needs no lock] */
 TSI_INLINE uint64_t tsi_segment_walk_pause(uint64_t took_ns) {
     uint64_t pause = TSI_SEGMENT_SHARE * took_ns;
     return pause < TSI_SEGMENT_WALK_NS ? pause : TSI_SEGMENT_WALK_NS;

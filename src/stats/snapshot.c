@@ -7,6 +7,9 @@
 
 #include <string.h>
 
+/* Reads a slab of class `cls` into *view. Returns true if it holds memory and its tag was the same before and after;
+ * false if it is in the pool, changes too often, or its chunk serves another class by now.
+ * [any thread, needs no lock] */
 static bool view_slab(TsiArena* a, uint32_t slab_id, unsigned cls, TsiSlabView* view) {
     TsiSpace* s = &a->space;
     for (int tries = 0; tries < 3; tries++) {
@@ -32,12 +35,14 @@ static bool view_slab(TsiArena* a, uint32_t slab_id, unsigned cls, TsiSlabView* 
     return false;
 }
 
-/* Returns true if no heap and no store has the slab, by its tag alone. */
+/* Returns true if no heap and no store has the slab, by its tag alone. [any thread, needs no lock] */
 static bool is_settled(TsiArena* a, uint32_t slab_id) {
     unsigned state = tsi_tag_state(tsi_load_relaxed(&tsi_slab(&a->space, slab_id)->tag));
     return state != TSI_SLAB_OWNED && state != TSI_SLAB_WARM;
 }
 
+/* Calls fn(view, ctx) for every slab that holds memory; without `settled`, only for those that heaps or stores have,
+ * and large objects. [any thread, needs no lock] */
 static void walk(TsiArena* a, bool settled, void (*fn)(const TsiSlabView*, void*), void* ctx) {
     TsiSpace* s = &a->space;
     for (uint32_t chunk = 0; chunk < tsi_load_relaxed(&s->chunk_high); chunk++) {
@@ -54,6 +59,8 @@ static void walk(TsiArena* a, bool settled, void (*fn)(const TsiSlabView*, void*
 void tsi_snapshot_slabs(TsiArena* a, void (*fn)(const TsiSlabView*, void*), void* ctx) { walk(a, true, fn, ctx); }
 void tsi_snapshot_unsettled(TsiArena* a, void (*fn)(const TsiSlabView*, void*), void* ctx) { walk(a, false, fn, ctx); }
 
+/* Calls fn(view, ctx) for the slabs of a chain that are the incarnation's. `at`: the first slab's number + 1, 0 for
+ * none. [stripe held] */
 static void view_chain(TsiArena* a, uint32_t at, TsiRef ref, void (*fn)(const TsiSlabView*, void*), void* ctx) {
     TsiSpace* s = &a->space;
     for (TsiSlabView view; at != 0; at = tsi_slab(s, at - 1)->next)
@@ -65,9 +72,11 @@ bool tsi_snapshot_phase(TsiArena* a, TsiRef ref, void (*fn)(const TsiSlabView*, 
     TsiInc* inc = tsi_inc(&a->phases, tsi_ref_index(ref));
     tsi_lock_take(tsi_inc_lock(inc)); /* not counted, so that a phase ends as without this walk */
     bool active = tsi_ref_is_active(&a->phases, ref);
+
     for (uint32_t at = active ? inc->heaps : 0; at != 0; at = tsi_heap(a, at - 1)->inc_next)
         view_chain(a, tsi_load_acquire(&tsi_heap(a, at - 1)->slabs), ref, fn, ctx); /* pairs with join in take.c */
     if (active) view_chain(a, inc->orphans, ref, fn, ctx);
+
     tsi_lock_give(tsi_inc_lock(inc));
     return active;
 }
@@ -76,7 +85,7 @@ bool tsi_snapshot_phase(TsiArena* a, TsiRef ref, void (*fn)(const TsiSlabView*, 
 
 /* Returns the bytes of the filled pages of [from, from + bytes). Bookkeeping comes from the system as zeros and keeps
  * something other than 0 wherever it was written, so these are the pages that the process is charged for. The words
- * belong to their writers and are read unordered: a write of this instant may be missed. */
+ * belong to their writers and are read unordered: a write of this instant may be missed. [any thread, needs no lock] */
 TSI_UNORDERED static uint64_t filled_pages(const void* from, size_t bytes) {
     size_t page = tsi_os.page_bytes;
     uintptr_t at = (uintptr_t)from & ~(uintptr_t)7, end = (uintptr_t)from + bytes;
@@ -91,6 +100,7 @@ TSI_UNORDERED static uint64_t filled_pages(const void* from, size_t bytes) {
     return filled;
 }
 
+/* Returns the bytes of a table's filled pages, of its bookkeeping and its records. [any thread, needs no lock] */
 static uint64_t table_pages(TsiTable* table) {
     uint64_t bytes = filled_pages(table->bits, tsi_table_bits_bytes(table));
     TsiTablePages some;
@@ -98,7 +108,8 @@ static uint64_t table_pages(TsiTable* table) {
     return bytes;
 }
 
-/* Returns the written bytes of three adjacent tables, which share one page in a small space. */
+/* Returns the written bytes of three adjacent tables, with rows for `chunks` chunks, which share one page in a small
+ * space. [any thread, needs no lock] */
 static uint64_t chunk_table_pages(const TsiSpace* s, uint32_t chunks) {
     const struct {
         const void* from;
@@ -148,8 +159,11 @@ uint64_t tsi_snapshot_refused(TsiArena* a, unsigned what) {
     return n;
 }
 
+/* Adds a thread's counters of a class, or the arena's for those that are gone, to *out.
+ * [any thread; registry lock held, so that none leaves] */
 static void add_counters(SlabClassStats* out, TsiClassCounters* counters) {
     uint64_t begun = tsi_load_relaxed(&counters->straight_begun), ended = tsi_load_relaxed(&counters->straight_ended);
+
     out->slow_path_hits += tsi_load_relaxed(&counters->slow) + begun;
     out->new_slab_count += tsi_load_relaxed(&counters->new_slab) + begun;
     out->list_move_partial_to_full += tsi_load_relaxed(&counters->parked);
@@ -159,10 +173,12 @@ static void add_counters(SlabClassStats* out, TsiClassCounters* counters) {
     out->empty_slab_recycled += tsi_load_relaxed(&counters->recycled) + begun;
     out->slow_path_cache_miss += tsi_load_relaxed(&counters->slow_by[TSI_SLOW_MISS]) + begun;
     out->slow_path_epoch_closed += tsi_load_relaxed(&counters->slow_by[TSI_SLOW_CLOSED]);
+
     out->epoch_close_scanned_slabs += tsi_load_relaxed(&counters->close_scanned) + ended;
     out->epoch_close_recycled_slabs += tsi_load_relaxed(&counters->close_returned) + ended;
     out->epoch_close_calls += tsi_load_relaxed(&counters->closes);
     out->epoch_close_total_ns += tsi_load_relaxed(&counters->close_ns);
+
     out->bitmap_free_attempts += tsi_load_relaxed(&counters->free_tries);
     out->bitmap_free_cas_retries += tsi_load_relaxed(&counters->free_retries);
     out->bitmap_alloc_attempts += tsi_load_relaxed(&counters->alloc_tries);

@@ -20,23 +20,27 @@ typedef struct TsiText {
     char buf[2048];
 } TsiText;
 
-/* Writes text; cut after 500 bytes. */
+/* Writes text by a format of printf, cut after 500 bytes; "1 objects" becomes "1 object".
+ * [the caller alone uses text] */
 void tsi_text_put(TsiText* text, const char* format, ...) __attribute__((format(printf, 2, 3)));
-/* Write a line: the head of a section, "1. ..."; one below it; one below it that starts with ACTION. */
+/* Writes the head of a section as a line, "1. ...". [the caller alone uses text] */
 void tsi_text_head(TsiText* text, unsigned section, const char* format, ...) __attribute__((format(printf, 3, 4)));
+/* Writes a line below a head, indented. [the caller alone uses text] */
 void tsi_text_line(TsiText* text, const char* format, ...) __attribute__((format(printf, 2, 3)));
+/* Writes a line below a head that starts with ACTION, and counts it in text->actions. [the caller alone uses text] */
 void tsi_text_action(TsiText* text, const char* format, ...) __attribute__((format(printf, 2, 3)));
-/* Hands over the rest. Returns false if anything was refused. */
+/* Hands over the rest. Returns true, or false if anything was refused. [the caller alone uses text] */
 bool tsi_text_end(TsiText* text);
 
 typedef struct TsiWord {
     char at[48];
 } TsiWord;
-/* Returns "12.3 MiB". */
+/* Returns an amount of bytes in words, "12.3 MiB". [any thread, needs no lock] */
 TsiWord tsi_word_bytes(uint64_t bytes);
-/* Returns a label in quotes, unprintable bytes as '?'; or (unlabeled). */
+/* Returns a label in quotes, cut to 31 bytes, unprintable ones as '?'; or (unlabeled). [any thread, needs no lock] */
 TsiWord tsi_word_label(const char* label);
-/* Returns "class 2 (128 B)", "regions" or "large objects". */
+/* Returns "class 2 (128 B)", "regions" or "large objects" for a public class index and its bytes of an object.
+ * [any thread, needs no lock] */
 TsiWord tsi_word_class(uint32_t class_index, uint32_t object_size);
 
 #endif
