@@ -175,8 +175,8 @@ static TsiProfileStack* stack_locked(TsiProfile* profile, uint32_t label, uint32
     uint32_t at = (uint32_t)(hash >> 32) & (TSI_PROFILE_INDEX - 1);
     for (; profile->index[at] != 0; at = (at + 1) & (TSI_PROFILE_INDEX - 1)) {
         TsiProfileStack* stack = &profile->stacks[profile->index[at] - 1];
-        bool same = stack->hash == hash && stack->label == label && stack->maker == maker && stack->depth == depth;
-        if (same && memcmp(stack->frames, frames, depth * sizeof *frames) == 0) return stack;
+        bool alike = stack->hash == hash && stack->label == label && stack->maker == maker;
+        if (alike && stack->depth == depth && memcmp(stack->frames, frames, depth * sizeof *frames) == 0) return stack;
     }
 
     if (profile->stack_count == TSI_PROFILE_STACKS) return NULL;

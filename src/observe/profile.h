@@ -62,10 +62,12 @@ void tsi_profile_grown(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32_t end);
 void tsi_profile_one(TsiBinding* b, uint64_t bytes);
 /* Records a sampled object with its stack. `gained`: the bytes that it has gained where it is, if those are sampled,
  * otherwise 0. ref: its phase. maker: see tsi_scope_maker. Records nothing if it was released meanwhile; a table that
- * is full counts it as lost. Preserves errno. Takes the profile's lock. [own thread, no lock held, no bracket open] */
+ * is full counts it as lost. Preserves errno. Takes the profile's lock. from: the caller of the allocation.
+ * [own thread, no lock held, no bracket open] */
 void tsi_profile_record(TsiBinding* b, const void* object, uint64_t gained, uint64_t ref, uint32_t maker,
                         TsiCaller from);
-/* Writes the callers of an allocation to `frames`, innermost first. Returns how many: 1 to `most`. [own thread] */
+/* Writes the callers of an allocation to `frames`, innermost first. Returns how many: 1 to `most`. from: the caller of
+ * the allocation, its code and frame. [own thread] */
 unsigned tsi_profile_frames(TsiBinding* b, TsiCaller from, uintptr_t* frames, unsigned most);
 /* Counts the samples of the phase that live for their stacks, and drops those that do not. `ref` was drained just now,
  * and objects of it live or slabs are deferred. Takes the profile's lock. [stripe held] */

@@ -56,8 +56,8 @@ static void rise(_Atomic uint64_t* max, uint64_t v) {
 }
 
 /* Ends a sample: adds its wall, cpu and wait in ns to sum[at] and the two behind, raises the maxima from sum[at + 3]
- * on, and sets `out` to the three. Returns false, and counts it as dropped, if the clocks contradict each other.
- * [own thread] */
+ * on, and sets `out` to the three. Returns false, and counts it as dropped, if the clocks contradict each other. since:
+ * the readings at its beginning. [own thread] */
 static bool book(TsiSamples* samples, unsigned at, TsiStopwatch since, uint64_t out[3]) {
     Elapsed e = elapsed(since);
     uint64_t wall = less(e.wall, cost.wall), ran = less(e.cpu, cost.cpu), whole = less(e.whole, cost.whole);
@@ -116,9 +116,9 @@ bool tsi_sample_due(TsiBinding* b) {
 
 void tsi_samples_fold(TsiSamples* to, TsiSamples* from) {
     for (unsigned n = 0; n < TSI_SAMPLE_SUMS; n++) {
-        bool is_max = (n >= TSI_SAMPLE_ALLOC + 4 && n < TSI_SAMPLE_REPAIR) ||
-                      (n >= TSI_SAMPLE_REPAIR + 4 && n < TSI_SAMPLE_REASON);
-        if (is_max) rise(&to->sum[n], tsi_load_relaxed(&from->sum[n]));
+        bool max_of_allocs = n >= TSI_SAMPLE_ALLOC + 4 && n < TSI_SAMPLE_REPAIR;
+        bool max_of_repairs = n >= TSI_SAMPLE_REPAIR + 4 && n < TSI_SAMPLE_REASON;
+        if (max_of_allocs || max_of_repairs) rise(&to->sum[n], tsi_load_relaxed(&from->sum[n]));
         else add(&to->sum[n], tsi_load_relaxed(&from->sum[n]));
     }
     add(&to->dropped, tsi_load_relaxed(&from->dropped));

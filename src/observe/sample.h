@@ -33,7 +33,8 @@ void tsi_sample_calibrate(void);
  * that the thread has slept for our locks. [own thread] */
 TsiStopwatch tsi_sample_start(void);
 /* Ends the sample of an allocation: adds it to the thread's sums, and sets ns to its wall, cpu and wait. Returns false
- * if the clocks cannot be believed: it is dropped, and counted as that. [own thread] */
+ * if the clocks cannot be believed: it is dropped, and counted as that. since: the readings of tsi_sample_start.
+ * [own thread] */
 bool tsi_sample_stop_alloc(TsiBinding* b, TsiStopwatch since, uint64_t ns[3]);
 /* Adds a sample (wall, cpu, wait in ns) to the label of the phase `of`; to "(unlabeled)" if `of` is 0 or its record
  * serves another phase by now. [own thread] */

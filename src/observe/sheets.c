@@ -217,8 +217,9 @@ TsiSheets* tsi_sheets_open(TsiArena* a) {
     sheets->newest = tsi_os_map(incs_bytes(sheets));
     sheets->current = tsi_os_map(incs_bytes(sheets));
 
-    bool whole = sheets->reserved != NULL && sheets->sheets != NULL && sheets->record != NULL &&
-                 sheets->newest != NULL && sheets->current != NULL;
+    bool mapped = sheets->sheets != NULL && sheets->record != NULL;
+    bool indexed = sheets->newest != NULL && sheets->current != NULL;
+    bool whole = sheets->reserved != NULL && mapped && indexed;
     if (!whole || !tsi_os_on_fault(on_fault)) {
         tsi_sheets_close(sheets);
         return NULL;
@@ -413,7 +414,8 @@ void* tsi_sheet_take(TsiSheets* sheets, TsiRef ref, size_t size, size_t align) {
 void* tsi_sheet_take_guarded(TsiSheets* sheets, TsiRef ref, size_t size, size_t align) {
     if (align < 16) align = 16;
     size_t page = tsi_os.page_bytes;
-    if (size == 0 || size > TSI_GUARD_BYTES_MAX || align > page || page * 2 > TSI_SHEET_BYTES) return NULL;
+    bool can_be = size != 0 && size <= TSI_GUARD_BYTES_MAX && align <= page;
+    if (!can_be || page * 2 > TSI_SHEET_BYTES) return NULL;
     uint32_t count = (uint32_t)((size + page + align + TSI_SHEET_BYTES - 1) / TSI_SHEET_BYTES);
     size_t to = guard_offset(count), offset = (to - size) & ~(align - 1);
     uint8_t* block = NULL;

@@ -46,9 +46,9 @@ void tsi_sheet_cell_give(struct TsiSheets* sheets, void* cell);
 /* Takes a block of `size` bytes for an object of the incarnation, aligned to `align` and at least 16. Returns it, or
  * NULL without addresses or memory. [no lock held] */
 void* tsi_sheet_take(struct TsiSheets* sheets, TsiRef ref, size_t size, size_t align);
-/* Takes a block like tsi_sheet_take, but on a sheet of its own, before a guard page. Returns it, or NULL without room,
- * for 0 and more than TSI_GUARD_BYTES_MAX bytes, for an alignment beyond a page, and while TSI_GUARDS_MAX are open.
- * [no lock held] */
+/* Takes a block of `size` bytes for an object of the incarnation, aligned to `align` and at least 16, on a sheet of its
+ * own, before a guard page. Returns it, or NULL without room, for 0 and more than TSI_GUARD_BYTES_MAX bytes, for an
+ * alignment beyond a page, and while TSI_GUARDS_MAX are open. [no lock held] */
 void* tsi_sheet_take_guarded(struct TsiSheets* sheets, TsiRef ref, size_t size, size_t align);
 /* Records the `depth` callers that allocated a block, innermost first; nothing if TSI_SHEET_FRAMES * 64 others were
  * taken since. [holder of the block, no lock held] */

@@ -26,7 +26,7 @@ static uintptr_t pc_of(const void* context) {
 }
 
 /* Calls the handler that was installed before ours, or puts it back so that the instruction faults again and reaches
- * it, where it is a default and no function. [signal handler] */
+ * it, where it is a default and no function. number, info and context: as the handler got them. [signal handler] */
 static void go_on(int number, siginfo_t* info, void* context) {
     if ((before.sa_flags & SA_SIGINFO) != 0) before.sa_sigaction(number, info, context);
     else if (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN) (void)sigaction(number, &before, NULL);

@@ -94,7 +94,7 @@ void tsi_lock_all(bool mine);
 #else
 #define TSI_LOCK_OF(r) \
     { 0 }
-/* Release builds list and check nothing. */
+/* Does nothing, like the next four: release builds list and check nothing. [any thread, needs no lock] */
 TSI_INLINE void tsi_lock_init(TsiLock* lock, TsiLockRank rank) { (void)lock, (void)rank; }
 TSI_INLINE void tsi_lock_wanted(const TsiLock* lock) { (void)lock; }
 TSI_INLINE void tsi_lock_own(const TsiLock* lock) { (void)lock; }

@@ -51,7 +51,7 @@ static int folder_any(void) {
 }
 
 /* Makes a file "OF.PID.NUMBER" in the user's folder, opens it and takes its name away. Returns a descriptor, or -1 with
- * errno and *what as the words for the step that failed. [any thread, needs no lock] */
+ * errno and *what as the words for the step that failed. of: the first part of its name. [any thread, needs no lock] */
 static int file_open(const char* of, const char** what) {
     char name[64];
     int dir = folder_any();
@@ -156,7 +156,7 @@ void tsi_shared_forget(TsiShared* shared) {
     struct stat st;
     if (shared->base != NULL && shared->inherited_bytes != 0)
         (void)munmap(shared->base + shared->inherited, shared->inherited_bytes);
-    if (shared->fd >= 0 && fstat(shared->fd, &st) == 0 && st.st_dev == shared->dev && st.st_ino == shared->ino)
-        (void)close(shared->fd);
+    bool open = shared->fd >= 0 && fstat(shared->fd, &st) == 0;
+    if (open && st.st_dev == shared->dev && st.st_ino == shared->ino) (void)close(shared->fd);
     *shared = (TsiShared){.fd = -1};
 }

@@ -28,8 +28,8 @@ int tsi_shared_open(TsiShared* shared, const char* memfd, const char* file, size
 /* Keeps the pages of the range at `offset` mapped in fork children; one range at a time. Returns 0, or an errno value.
  * [the caller alone uses *shared] */
 int tsi_shared_inherit(TsiShared* shared, size_t offset, size_t bytes);
-/* Reserves the pages of a further range, which may then be touched. Returns 0, or an errno value.
- * [any thread, needs no lock] */
+/* Reserves the pages of a further range, which may then be touched. Returns 0, or an errno value. offset: from the
+ * start of the memory. [any thread, needs no lock] */
 int tsi_shared_reserve(const TsiShared* shared, size_t offset, size_t bytes);
 /* Closes the inherited descriptor, if it is still this file's, unmaps the inherited range, and empties *shared.
  * [fork child] */

@@ -36,13 +36,18 @@ static bool can_read(uintptr_t fp, uintptr_t* page) {
     return true;
 }
 
+/* Returns true if a frame at fp would lie whole in [low, high), aligned. [any thread, needs no lock] */
+static bool lies_in(uintptr_t fp, uintptr_t low, uintptr_t high) {
+    bool within = fp >= low && fp < high;
+    return within && high - fp >= 2 * sizeof(uintptr_t) && fp % sizeof(uintptr_t) == 0;
+}
+
 /* Reads frames of other functions, whose variables sanitizers watch. */
 TSI_UNWATCHED unsigned tsi_stack_walk(uintptr_t fp, uintptr_t low, uintptr_t high, uintptr_t* out, unsigned max) {
     unsigned n = 0;
     uintptr_t page = 0;
 #if defined(__x86_64__) || defined(__aarch64__)
-    while (n < max && fp >= low && fp < high && high - fp >= 2 * sizeof(uintptr_t) && fp % sizeof(uintptr_t) == 0) {
-        if (!can_read(fp, &page)) break;
+    while (n < max && lies_in(fp, low, high) && can_read(fp, &page)) {
         const uintptr_t* frame = (const uintptr_t*)fp;
         if (frame[1] == 0) break; /* the outermost */
         out[n++] = frame[1];
@@ -50,7 +55,7 @@ TSI_UNWATCHED unsigned tsi_stack_walk(uintptr_t fp, uintptr_t low, uintptr_t hig
         fp = frame[0];
     }
 #else
-    (void)fp, (void)low, (void)high, (void)out, (void)max, (void)page, (void)can_read;
+    (void)fp, (void)low, (void)high, (void)out, (void)max, (void)page, (void)lies_in, (void)can_read;
 #endif
     return n;
 }

@@ -32,7 +32,8 @@ void tsi_stay(void) {
     static const char here;
     void* (*open)(const char* name, int mode) = NULL;
     Dl_info object;
-    if (stays_anyway() || dladdr == NULL || dlsym == NULL || dladdr(&here, &object) == 0) return;
+    bool has_loader = dladdr != NULL && dlsym != NULL;
+    if (!has_loader || stays_anyway() || dladdr(&here, &object) == 0) return;
 
     /* Found by name: linkers warn of each mention of dlopen in a program that is linked statically. */
     *(void**)&open = dlsym(RTLD_DEFAULT, "dlopen");

@@ -38,7 +38,8 @@ _Atomic uint16_t* tsi_table_aside(const TsiTable* table, uint32_t index) {
     return (_Atomic uint16_t*)(void*)(word + sizeof(TsiTableBits)) + index % WORD;
 }
 
-/* Makes the bits of 64 records writable, and all before them. Returns false if the system refuses. [table lock held] */
+/* Makes the bits of 64 records writable, and all before them. Returns false if the system refuses. word: their number.
+ * [table lock held] */
 static bool bits_commit(TsiTable* table, uint32_t word) {
     size_t need = ((size_t)word + 1) * bits_stride(table);
     if ((!table->aside && word < TSI_TABLE_FIRST) || need <= table->bits_committed) return true;
@@ -99,7 +100,8 @@ static bool commit_whole(uint8_t* base, size_t bytes, size_t most) {
     return bytes <= most && !tsi_os_counts_writable() && tsi_os.commit(base, bytes) == 0;
 }
 
-/* Makes a table with a reservation of its own. Returns false if the system refuses. [before the table is shared] */
+/* Makes a table of `capacity` records of `stride` bytes with a reservation of its own; aside: each has 16 bits that
+ * stay when its page goes. Returns false if the system refuses. [before the table is shared] */
 static bool init(TsiTable* table, size_t stride, uint32_t capacity, bool aside) {
     shape(table, stride, capacity, aside);
     uint8_t* base = tsi_os.reserve(room(table));

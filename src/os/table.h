@@ -76,22 +76,24 @@ typedef struct TsiGround {
     uint8_t *base, *at, *end; /* [at, end) is no table's yet */
     bool whole;               /* all of it is writable */
 } TsiGround;
-/* Returns the bytes of a ground that such a table takes, whole pages. [any thread, needs no lock] */
+/* Returns the bytes of a ground that a table of `capacity` records of `stride` bytes takes, whole pages; aside: with 16
+ * bits more for each record. [any thread, needs no lock] */
 size_t tsi_table_room(size_t stride, uint32_t capacity, bool aside);
 /* Reserves a ground of `bytes`, and makes all of it writable if it is small and that costs nothing. Returns false if
  * the system refuses. [before the ground is shared] */
 bool tsi_ground_reserve(TsiGround* ground, size_t bytes);
 /* Unmaps a ground and its tables; one without a reservation is left as it is. [no other user] */
 void tsi_ground_drop(TsiGround* ground);
-/* Makes a table of `capacity` records in the ground, whose remaining room is at least tsi_table_room; stops the process
- * otherwise. [before the table is shared] */
+/* Makes a table of `capacity` records of `stride` bytes in the ground, whose remaining room is at least tsi_table_room;
+ * stops the process otherwise. aside: each record has 16 bits that stay when its page goes.
+ * [before the table is shared] */
 void tsi_table_init_in(TsiTable* table, TsiGround* ground, size_t stride, uint32_t capacity, bool aside);
 
 /* Reserves room for `capacity` records of `stride` bytes; a stride of a page or more is rounded up to pages. Returns
  * false if the system refuses. [before the table is shared] */
 bool tsi_table_init(TsiTable* table, size_t stride, uint32_t capacity);
-/* Makes a table like tsi_table_init, in which each record has 16 bits aside that stay when its page goes. Returns false
- * if the system refuses. [before the table is shared] */
+/* Makes a table of `capacity` records of `stride` bytes, in which each has 16 bits aside that stay when its page goes.
+ * Returns false if the system refuses. [before the table is shared] */
 bool tsi_table_init_aside(TsiTable* table, size_t stride, uint32_t capacity);
 /* Unmaps the table, unless it is in a ground. [no other user] */
 void tsi_table_destroy(TsiTable* table);

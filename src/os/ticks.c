@@ -24,8 +24,8 @@ static uint64_t line_ns(const TsiTickLine* line, uint64_t count) {
 }
 
 /* Judges the counter by the system's clock: counts a strike if its rate since the last line is not the one before.
- * Returns the rate to draw with, or 0 if none can be believed, after which the counter is given up.
- * [thread that draws: holds `taken`] */
+ * Returns the rate to draw with, or 0 if none can be believed, after which the counter is given up. count, ns: counter
+ * and system's clock read together. [thread that draws: holds `taken`] */
 static uint64_t next_rate(TsiTicks* ticks, uint64_t count, uint64_t ns) {
     uint64_t counts = count - ticks->seen_count, took = ns - ticks->seen_ns;
     bool forward = (int64_t)counts > 0 && (int64_t)took > 0;
@@ -52,7 +52,8 @@ static void draw(TsiTicks* ticks, uint64_t count, uint64_t base_ns, uint64_t rat
 }
 
 /* Draws the next line, unless it is too early for the first or another thread has just drawn one; turns the counter off
- * if it cannot be trusted. Returns the clock at `count`, in ns. [thread that draws: holds `taken`] */
+ * if it cannot be trusted. Returns the clock at `count`, in ns. system_ns: the system's clock at `count`.
+ * [thread that draws: holds `taken`] */
 static uint64_t draw_taken(TsiTicks* ticks, uint64_t count, uint64_t system_ns) {
     TsiTickLine* line = &ticks->line[tsi_load_relaxed(&ticks->lines) & 1];
     uint64_t told = ticks->rate != 0 ? line_ns(line, count) : 0;
