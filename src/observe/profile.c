@@ -191,12 +191,12 @@ static TsiProfileStack* stack_locked(TsiProfile* profile, uint32_t label, uint32
     return stack;
 }
 
-/* Returns true if objects of the class have handles, and slots that are used again within an incarnation; false for
- * regions and large objects. [any thread, needs no lock] */
+/* Returns true if samples of the class keep the handle of their object, because its slots are used again within an
+ * incarnation; false for regions and large objects, whose address will do. [any thread, needs no lock] */
 static bool has_handle(unsigned cls) { return cls <= TSI_SMALL_CLASSES; }
 
 /* Fills in *live the words that tell later whether the object at *at, which has just been taken, still lives. Returns
- * false if it has ended already, or its slab is not in the phase ref. [own thread, no bracket open] */
+ * false if it has ended already, or its slab is not in the phase ref. [own thread, no lock held, no bracket open] */
 static bool name_object(TsiBinding* b, const void* object, const TsiPlace* at, TsiRef ref, TsiProfileLive* live) {
     TsiArena* a = b->arena;
     TsiRef now;

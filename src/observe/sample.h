@@ -39,8 +39,8 @@ bool tsi_sample_stop_alloc(TsiBinding* b, TsiStopwatch since, uint64_t ns[3]);
 /* Adds a sample (wall, cpu, wait in ns) to the label of the phase `of`; to "(unlabeled)" if `of` is 0 or its record
  * serves another phase by now. [own thread] */
 void tsi_sample_label(TsiBinding* b, TsiRef of, const uint64_t ns[3]);
-/* Counts a repair, a try of an allocation that must begin again; why: 0 no free slot, 1 not of this owner or class, 2
- * other. Times it from `since` on if sampling is on. [own thread] */
+/* Counts a repair: an allocation has found a line in a queue where it must not be, and has mended that; why: 0 no free
+ * slot, 1 not of this owner or class, 2 other. Times it from `since` on if sampling is on. [own thread] */
 void tsi_sample_repair(TsiBinding* b, unsigned why, TsiStopwatch since);
 /* Counts a slow path of the thread. Returns true if it must be timed, and draws the distance to the next. Sampling is
  * on. [own thread] */

@@ -286,7 +286,7 @@ void tsi_sheet_cell_give(TsiSheets* sheets, void* cell) {
 
 /* ---- sheets ---- */
 
-/* Returns the address of a place, the number of a sheet. [any thread, needs no lock] */
+/* Returns the address of the sheet with the number `place`. [any thread, needs no lock] */
 static uint8_t* address_of(const TsiSheets* sheets, uint32_t place) {
     return sheets->base + (size_t)place * TSI_SHEET_BYTES;
 }
@@ -298,7 +298,8 @@ static bool has_ended(const TsiSheets* sheets, const Sheet* sheet) {
     return word >> 2 != tsi_ref_era(sheet->ref) || (word & TSI_INC_STATE) != TSI_INC_ACTIVE;
 }
 
-/* Closes the sheet at a place: its pages go back, and any access to it faults from here on. [stand-in lock held] */
+/* Closes the sheet with the number `place`: its pages go back, and any access to it faults from here on.
+ * [stand-in lock held] */
 static void close_locked(TsiSheets* sheets, uint32_t place) {
     TSI_HOLDS(&tsi_stand_in_lock);
     Sheet* sheet = &sheets->sheets[place];
@@ -307,8 +308,8 @@ static void close_locked(TsiSheets* sheets, uint32_t place) {
     (void)tsi_os.purge(address_of(sheets, place), (size_t)sheet->count * TSI_SHEET_BYTES, TSI_PURGE_UNCOMMIT);
 }
 
-/* Returns the first of `count` places in a row that are free or closed, the next in turn whose address is a multiple of
- * `align`; UINT32_MAX if there are none. [stand-in lock held] */
+/* Returns the first number of `count` sheets in a row that are free or closed, the next in turn whose address is a
+ * multiple of `align`; UINT32_MAX if there are none. [stand-in lock held] */
 static uint32_t find_locked(const TsiSheets* sheets, uint32_t count, uint32_t align) {
     TSI_HOLDS(&tsi_stand_in_lock);
     uint32_t from = sheets->next;
@@ -325,7 +326,7 @@ static uint32_t find_locked(const TsiSheets* sheets, uint32_t count, uint32_t al
 }
 
 /* Opens `count` sheets in a row for one incarnation, of which the bytes from `from` to `to` can be touched. Returns the
- * place of the first; UINT32_MAX without addresses or memory. [stand-in lock held] */
+ * number of the first; UINT32_MAX without addresses or memory. [stand-in lock held] */
 static uint32_t open_locked(TsiSheets* sheets, TsiRef ref, uint32_t count, uint32_t align, size_t from, size_t to) {
     TSI_HOLDS(&tsi_stand_in_lock);
     uint32_t place = find_locked(sheets, count, align), at = tsi_ref_index(ref);
@@ -355,7 +356,7 @@ static void leave_current_locked(TsiSheets* sheets, uint32_t at) {
         close_locked(sheets, place - 1);
 }
 
-/* Returns the place of a sheet of the incarnation with room for `bytes`, opened if need be; UINT32_MAX without
+/* Returns the number of a sheet of the incarnation with room for `bytes`, opened if need be; UINT32_MAX without
  * addresses or memory. Takes nothing of it. [stand-in lock held] */
 static uint32_t roomy_locked(TsiSheets* sheets, TsiRef ref, size_t bytes, size_t align) {
     TSI_HOLDS(&tsi_stand_in_lock);

@@ -103,9 +103,10 @@ bool tsi_table_take(TsiTable* table, uint32_t* index, uint32_t keep);
 /* Gives a record back; its content stays until its page goes. Takes the table's lock. [holder of the record] */
 void tsi_table_give(TsiTable* table, uint32_t index);
 /* Gives pages of free records back: all, or those not worth keeping. Takes the table's lock, and calls `leave` and
- * `stay` under it. [no lock of a record] */
+ * `stay` under it. [any thread, no lock of a record or table held] */
 void tsi_table_tidy_slow(TsiTable* table, bool all);
-/* Gives pages of free records back if more are idle than are worth keeping; normally one load. [no lock of a record] */
+/* Gives pages of free records back if more are idle than are worth keeping; normally one load.
+ * [any thread, no lock of a record or table held] */
 TSI_INLINE void tsi_table_tidy(TsiTable* table) {
     if (TSI_UNLIKELY(tsi_load_relaxed(&table->surplus))) tsi_table_tidy_slow(table, false);
 }

@@ -216,7 +216,8 @@ static bool seat_take(TsiArena* a, uint64_t now) {
 
 /* ---- publications ---- */
 
-/* Clears a slot's mark, before the figures are taken. [segment lock held] */
+/* Clears a slot's mark, by which readers know that figures have changed (P8), before the figures are taken.
+ * [segment lock held] */
 static void mark_clear(unsigned slot) {
     /* seq_cst: pairs with tsi_changed */
     (void)tsi_swap_seq(SLOT(slot, changed), 0);

@@ -53,8 +53,8 @@ static void count_phases(TsiArena* a, SlabGlobalStats* out) {
     }
 }
 
-/* Adds the counts of repairs of all threads to *out, which are made without sampling, too. Takes the registry lock.
- * [any thread, no lock held but the segment's] */
+/* Adds the counts of repairs, of queues that allocations have mended, by all threads to *out; they are made without
+ * sampling, too. Takes the registry lock. [any thread, no lock held but the segment's] */
 static void count_repairs(TsiArena* a, SlabGlobalStats* out) {
     uint64_t* sums[] = {&out->repairs_full_bitmap, &out->repairs_list_mismatch, &out->repairs_other};
     tsi_lock_take(&tsi_registry_lock);
