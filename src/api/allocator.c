@@ -30,13 +30,14 @@ size_t slab_page_size(void) {
 uint64_t slab_now_ns(void) { return tsi_clock_now(); }
 uint64_t slab_rss_bytes(void) { return tsi_os.rss_bytes(); }
 
-/* Returns the number of records in proportion to the payload, so that a small reservation has small tables. */
+/* Returns the number of records, `least` at least, in proportion to the payload, so that a small reservation has small
+ * tables; `most`: for the largest one. [any thread, needs no lock] */
 static uint32_t records(uint64_t reserve_bytes, uint32_t most, uint32_t least) {
     uint64_t n = most / (TSI_RESERVE_MAX / reserve_bytes);
     return n < least ? least : (uint32_t)n;
 }
 
-/* Lets a table of records keep an eighth of what the stock of pages may. */
+/* Lets a table of records keep an eighth of what the stock of pages may. [before the allocator is shared] */
 static void let_learn(const TsiSpace* s, TsiTable* table) {
     uint64_t most = tsi_stock_learns(s) ? s->stock.limit / 8 / table->stride : 0;
     table->learned_most = most < table->capacity ? (uint32_t)most : table->capacity;
@@ -44,6 +45,8 @@ static void let_learn(const TsiSpace* s, TsiTable* table) {
 
 enum { ROOM_STRIDE = (sizeof(TsiRoom) + 63) & ~(size_t)63 };
 
+/* Makes the tables and the address space of an arena, with a payload of `bytes`. Returns false if the system refuses;
+ * arena_close gives the part back that was made. [before the allocator is shared] */
 static bool arena_open(TsiArena* a, const SlabOptions* options, uint64_t bytes) {
     TsiSpaceConfig config = {.reserve_bytes = bytes,
                              .slab_min_bytes = options->slab_bytes,
@@ -59,6 +62,7 @@ static bool arena_open(TsiArena* a, const SlabOptions* options, uint64_t bytes) 
     if (!tsi_space_init(&a->space, &config) ||
         !tsi_profile_init(&a->profile, options->profile_bytes, options->escape_stacks != 0))
         return false;
+
     uint32_t incs = records(bytes, TSI_INC_MAX, 8192), heaps = records(bytes, TSI_HEAPS_MAX, 16384),
              rooms = records(bytes, TSI_ROOMS_MAX, 2048), bindings = records(bytes, TSI_BINDINGS_MAX, 256);
     TsiGround* memory = &a->ground;
@@ -83,6 +87,7 @@ static bool arena_open(TsiArena* a, const SlabOptions* options, uint64_t bytes) 
     return true;
 }
 
+/* Gives back what arena_open has made, all of it or a part. [no other thread in the allocator] */
 static void arena_close(TsiArena* a) {
     tsi_table_destroy(&a->heaps);
     tsi_table_destroy(&a->rooms);
@@ -94,13 +99,16 @@ static void arena_close(TsiArena* a) {
     tsi_profile_destroy(&a->profile);
 }
 
+/* Gives back all of an arena, its record too. [no other thread in the allocator, no lock held] */
 static void arena_discard(TsiArena* a) {
     tsi_stand_ins_close(a);
     arena_close(a);
     tsi_os_drop(a, sizeof *a);
 }
 
-/* Creates an arena. Returns NULL, and a sentence in *why, if the system grants no memory. */
+/* Creates an arena and lists it in the registry. Returns it; NULL, and a sentence in *why, if the system grants no
+ * memory or there are too many. bad_environment: ignored words of TSLAB_OPTIONS, to be reported.
+ * [any thread, no lock held] */
 static TsiArena* arena_create(const SlabOptions* options, uint32_t bad_environment, const char** why) {
     *why = "the system grants no memory for an allocator (RLIMIT_AS, overcommit or map count)";
     TsiArena* a = tsi_registry_open() ? tsi_os_map(sizeof *a) : NULL;
@@ -141,11 +149,14 @@ bool allocator_init_with(SlabAllocator* allocator, const SlabOptions* options) {
     tsi_scope_init();
     tsi_segment_init();
     if (allocator == NULL) return tsi_failed(EINVAL, "the allocator is NULL") != NULL;
+
     memset(allocator, 0, sizeof *allocator);
     if (!tsi_options_read(&given, options, &bad)) return tsi_error_set(EINVAL), false;
+
     const char* why;
     TsiArena* a = arena_create(&given, bad, &why);
     if (a == NULL) return tsi_failed(ENOMEM, why) != NULL;
+
     a->owner = allocator;
     *tsi_public(allocator) = (TsiPublic){a, a->serial, TSI_MAGIC, 0};
     tsi_segment_begin(a);
@@ -155,6 +166,8 @@ bool allocator_init_with(SlabAllocator* allocator, const SlabOptions* options) {
 
 void allocator_init(SlabAllocator* allocator) { (void)allocator_init_with(allocator, NULL); }
 
+/* Drains all open phases, and calls leak_fn for each that leaves objects.
+ * [destroying thread, no lock held, no bracket open] */
 static void report_leaks(TsiArena* a) {
     for (uint32_t n = 1; n < tsi_table_used(&a->phases.incs); n++) {
         TsiInc* inc = tsi_inc(&a->phases, n);
@@ -169,7 +182,8 @@ static void report_leaks(TsiArena* a) {
     }
 }
 
-/* Runs the cleanups of all epochs, which end with their allocator. */
+/* Runs the cleanups of all epochs, which end with their allocator.
+ * [destroying thread, no lock held, no bracket open] */
 static void run_cleanups(TsiArena* a) {
     for (uint32_t n = 1; n < tsi_table_used(&a->phases.incs); n++) {
         TsiInc* inc = tsi_inc(&a->phases, n);

@@ -22,7 +22,8 @@ typedef void* TsiMallocMore(size_t size, TsiBinding* b);
 /* Frees a pointer that free's fast path knows nothing of, NULL among them. */
 typedef void TsiFreeMore(void* p);
 
-/* Allocates an object of allocator, of any size, by the fast path or by `more`. */
+/* Allocates an object of allocator, of any size, by the fast path or by `more`. Returns the object, or what `more`
+ * returns. [own thread, no lock held, no bracket open] */
 TSI_INLINE void* tsi_malloc_quick(SlabAllocator* allocator, size_t size, TsiMallocMore* more) {
     if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, allocator) || size - 1 >= TSI_LUT_MAX))
         return more(size, NULL);
@@ -38,7 +39,8 @@ TSI_INLINE void* tsi_malloc_quick(SlabAllocator* allocator, size_t size, TsiMall
     return fast == TSI_FAST_HANDOVER ? tsi_alloc_left(b, h, p) : more(size, b);
 }
 
-/* Allocates like slab_malloc after tsi_malloc_quick, for `more`. size is not 0. */
+/* Allocates like slab_malloc after tsi_malloc_quick, for `more`. size is not 0. b NULL: no bracket is open; otherwise
+ * closes b's. Returns the object, or NULL with errno. [own thread, no lock held] */
 TSI_INLINE void* tsi_malloc_missed(SlabAllocator* allocator, size_t size, TsiBinding* b) {
     bool line = b != NULL && (b->region == NULL || tsi_load_relaxed(&b->busy) != tsi_busy_region(b->region));
     if (TSI_LIKELY(line)) return tsi_alloc_missed(b, size, 0, false, b->heap, NULL);
@@ -47,33 +49,37 @@ TSI_INLINE void* tsi_malloc_missed(SlabAllocator* allocator, size_t size, TsiBin
 }
 
 /* Tells the profile that the third function on the stack of a call of tsi_malloc_missed, counting its caller, keeps no
- * frame, and was called from pc; until a call with 0. [own thread] */
+ * frame, and was called from pc; until a call with 0. [own thread, needs no lock] */
 TSI_INLINE void tsi_malloc_past(uintptr_t pc) {
     TsiBinding* b = tsi_tls.binding;
     if (b != NULL && TSI_UNLIKELY(b->watched)) b->past = pc;
 }
 
-/* Closes b's bracket without allocating, in place of tsi_malloc_missed. */
+/* Closes b's bracket without allocating, in place of tsi_malloc_missed. [owner, in bracket, no lock held] */
 TSI_INLINE void tsi_malloc_leave(TsiBinding* b) { tsi_fast_leave(b, b->heap); }
 
-/* Frees an object in a region, after tsi_free_fast said IS_REGION. Returns like tsi_free_pointer. */
+/* Frees an object in a region, after tsi_free_fast said IS_REGION. Returns true if it was freed; false if it was
+ * refused, which is counted. entry: the one that leads to the region. [own thread, no lock held, no bracket open] */
 bool tsi_free_at_entry(TsiBinding* b, void* p, uint32_t entry);
 
-/* Reads the clock, and searches for empty slabs if that is due; for after tsi_free_quick has counted down to 0. */
+/* Reads the clock, and searches for empty slabs if that is due; for after tsi_free_quick has counted down to 0.
+ * [own thread, no lock held, no bracket open] */
 TSI_INLINE void tsi_malloc_poll(void) { tsi_decay_now(tsi_tls.binding); }
 
-/* Frees an object of allocator, or calls `more`. Calls `look`, which calls tsi_malloc_poll and frees, in its place
- * from time to time. */
+/* Frees an object of allocator, or calls `more`. Calls `look`, which calls tsi_malloc_poll and frees, in its place from
+ * time to time. [own thread, no lock held, no bracket open] */
 TSI_INLINE void tsi_free_quick(SlabAllocator* allocator, void* p, TsiFreeMore* more, TsiFreeMore* look) {
     if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, allocator))) {
         more(p);
         return;
     }
+
     TsiBinding* b = tsi_tls.binding;
     if (TSI_UNLIKELY(tsi_count_down(&b->look_in))) {
         look(p);
         return;
     }
+
     TsiHeap* h;
     unsigned at;
     TsiFast fast = tsi_free_fast(b, p, &h, &at);
@@ -85,7 +91,7 @@ TSI_INLINE void tsi_free_quick(SlabAllocator* allocator, void* p, TsiFreeMore* m
 }
 
 /* Returns true if p is in the address space of allocator, whether or not an object lives there. allocator was made.
- * [any thread] */
+ * [any thread, needs no lock] */
 TSI_INLINE bool tsi_malloc_owns(SlabAllocator* allocator, const void* p) {
     const TsiSpace* space = &tsi_public(allocator)->arena->space;
     if (TSI_LIKELY((uint64_t)((uintptr_t)p - (uintptr_t)space->base) < space->payload_bytes)) return true;
@@ -93,25 +99,28 @@ TSI_INLINE bool tsi_malloc_owns(SlabAllocator* allocator, const void* p) {
     return TSI_UNLIKELY(sheets != NULL) && tsi_sheets_own(sheets, p);
 }
 
-/* Returns true if the calling thread has no record yet: making one may call malloc, by way of libc. */
+/* Returns true if the calling thread has no record yet: making one may call malloc, by way of libc.
+ * [any thread, needs no lock] */
 TSI_INLINE bool tsi_malloc_is_new_here(void) { return tsi_tls.thread == NULL; }
 
-/* Returns true if objects of allocator are blocks of malloc (option by_malloc), so that allocator cannot be malloc. */
+/* Returns true if objects of allocator are blocks of malloc (option by_malloc), so that allocator cannot be malloc.
+ * allocator was made. [any thread, needs no lock] */
 TSI_INLINE bool tsi_malloc_is_circular(SlabAllocator* allocator) {
     return tsi_public(allocator)->arena->stand_ins != NULL && tsi_stand_in_sheets(tsi_public(allocator)->arena) == NULL;
 }
 
-/* Makes the process's start ask the system for as little as it can. Call before the first allocator. */
+/* Makes the process's start ask the system for as little as it can. [before the first allocator] */
 TSI_INLINE void tsi_malloc_start_lean(void) { tsi_os_lean = true; }
 
 /* Begins a phase like epoch_domain_begin, but no exit ends it, and it is drained when its last thread exits inside: the
- * objects of a program that frees them itself must not end with a thread. */
+ * objects of a program that frees them itself must not end with a thread. Returns its domain, or NULL with errno.
+ * [own thread, no lock held, no bracket open] */
 epoch_domain_t* tsi_malloc_begin(SlabAllocator* allocator, const char* label);
 /* Returns true if the calling thread's allocations go to a phase of allocator: it is in a domain, and in no outer
- * scope. */
+ * scope. [own thread, no lock held, no bracket open] */
 bool tsi_malloc_in_phase(SlabAllocator* allocator);
 
-/* Returns the bytes of slabs and large objects that allocator has from the system. [any thread] */
+/* Returns the bytes of slabs and large objects that allocator has from the system. [any thread, needs no lock] */
 TSI_INLINE uint64_t tsi_malloc_committed(SlabAllocator* allocator) {
     return tsi_load_relaxed(&tsi_public(allocator)->arena->space.committed_bytes);
 }

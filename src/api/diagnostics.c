@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Copies rows for the caller. Returns NULL for no rows, and with ENOMEM without memory. */
+/* Copies `count` rows into a block of malloc, the caller's to free. Returns it; NULL for no rows, and with ENOMEM
+ * without memory. [any thread, no lock held] */
 static void* copy_out(const void* rows, size_t count, size_t bytes_each) {
     void* p = count != 0 ? malloc(count * bytes_each) : NULL;
     if (p != NULL) memcpy(p, rows, count * bytes_each);
@@ -59,6 +60,7 @@ void slab_analyze_reclamation(SlabAllocator* allocator, ReclamationReport* out) 
     out->total_madvise_calls = tsi_load_relaxed(&a->space.purge_calls);
     out->total_madvise_bytes = tsi_load_relaxed(&a->space.purge_bytes);
     out->total_madvise_failures = tsi_load_relaxed(&a->space.purge_failures);
+
     EpochReclamation* rows = tsi_os_map(TSI_CLOSELOG_ROWS * sizeof *rows);
     if (rows == NULL) return;
     uint32_t n = tsi_closelog_copy(&a->closed_log, rows);
@@ -115,6 +117,7 @@ bool slab_doctor_ex(SlabAllocator* allocator, uint32_t leak_sec, bool (*write)(v
         }
         tsi_leaks_drop(&leaks);
     }
+
     tsi_os_drop(chart, sizeof *chart);
     return ok;
 }

@@ -25,7 +25,8 @@
 
 /* ---- incarnations of a domain's own ---- */
 
-/* Opens the incarnation of a domain that is `special`. */
+/* Opens the record `index` as the incarnation of a domain that is `special`, with what its options ask for.
+ * [domain's lock held, or the domain is not alive yet] */
 static TSI_NOINLINE void open_special(TsiArena* a, TsiBinding* b, const TsiDomain* d, uint32_t index, uint64_t era,
                                       EpochId id) {
     TsiInc* inc = tsi_inc(&a->phases, index);
@@ -38,6 +39,8 @@ static TSI_NOINLINE void open_special(TsiArena* a, TsiBinding* b, const TsiDomai
     tsi_phase_unlock(inc);
 }
 
+/* Opens an incarnation of the domain's own, inlined; see tsi_domain_open_own. Returns false without memory.
+ * [domain's lock held, or the domain is not alive yet] */
 TSI_INLINE bool open_own(TsiArena* a, TsiBinding* b, TsiDomain* d) {
     uint32_t index;
     if (!tsi_record_take_inc(a, b, &index)) return false;
@@ -67,15 +70,15 @@ void tsi_domain_note_ended_locked(TsiDomain* d, EpochId id, uint64_t era) {
 }
 
 /* Returns true if the end of `ref` is still the domain's last. False: the domain was destroyed meanwhile, and perhaps
- * made again. [domain's lock] */
+ * made again. [domain's lock held] */
 static bool ended_here_locked(TsiDomain* d, TsiRef ref) {
     TSI_HOLDS(&d->lock);
     return tsi_domain_is_alive(d) &&
            (d->own ? d->has_receipt && d->receipt.epoch_era == tsi_ref_era(ref) : d->pub.epoch_era == tsi_ref_era(ref));
 }
 
-/* Corrects the label in the receipt of an end that held nothing, which the phase may have got since; the rest is
- * right. */
+/* Corrects the label in the receipt of an end that held nothing, which the phase may have got since; the rest is right.
+ * Takes the domain's lock. [any thread, no lock held] */
 static TSI_NOINLINE void note_label(TsiDomain* d, TsiRef ref, const char label[TSI_LABEL_BYTES]) {
     tsi_lock_take(&d->lock);
     if (ended_here_locked(d, ref)) memcpy(d->receipt.label, label, TSI_LABEL_BYTES);
@@ -110,7 +113,8 @@ void tsi_domain_end_ref(TsiArena* a, TsiDomain* d, TsiRef ref, EpochCloseMode mo
 
 static const char no_allocator[] = "the allocator is NULL, or was not created";
 
-/* Names the domain. Remembers the label in b, because a thread normally opens phases of the label it had last. */
+/* Names the domain; label NULL: it has none. Remembers the label in b, because a thread normally opens phases of the
+ * label it had last. [own thread, no lock held, before the domain is alive] */
 TSI_INLINE void name_it(TsiArena* a, TsiBinding* b, TsiDomain* d, const char* label) {
     if (label == NULL || (b->label[0] != 0 && strncmp(label, b->label, TSI_LABEL_BYTES) == 0)) {
         memcpy(d->label, label != NULL ? b->label : tsi_no_label, sizeof d->label);
@@ -124,13 +128,16 @@ TSI_INLINE void name_it(TsiArena* a, TsiBinding* b, TsiDomain* d, const char* la
     b->label_at = d->label_at;
 }
 
+/* Returns NULL, after setting errno and the sentence: no allocator (a NULL), no binding (b NULL), or no record.
+ * [any thread, needs no lock] */
 static TSI_COLD void* make_failed(TsiArena* a, TsiBinding* b) {
     if (a == NULL) return tsi_failed(EINVAL, no_allocator);
     if (b == NULL) return tsi_failed(ENOMEM, "no memory, or no record, for one more thread in the allocator");
     return tsi_failed(ENOMEM, "no memory, or no record, for one more domain");
 }
 
-/* Makes a record that is not alive yet, with neither id nor reference. Returns NULL with errno. */
+/* Makes a record that is not alive yet, with neither id nor reference, and sets *b to the thread's binding. Returns it,
+ * or NULL with errno. [own thread, no lock held, no bracket open] */
 TSI_INLINE TsiDomain* make(SlabAllocator* allocator, const char* label, TsiBinding** b) {
     TsiArena* a = tsi_arena(allocator);
     uint32_t index;
@@ -154,6 +161,8 @@ TSI_INLINE TsiDomain* make(SlabAllocator* allocator, const char* label, TsiBindi
     return d;
 }
 
+/* Ends the record's life as a domain and gives it back; its epoch is left alone.
+ * [the one thread that has claimed the domain, no lock held] */
 TSI_INLINE void discard(TsiArena* a, TsiBinding* b, TsiDomain* d) {
     tsi_store_relaxed(&d->phase.ref, 0); /* so that epoch_domain_malloc refuses */
     tsi_store_release(&d->alive, 0);     /* pairs with tsi_domain_is_alive */
@@ -162,11 +171,15 @@ TSI_INLINE void discard(TsiArena* a, TsiBinding* b, TsiDomain* d) {
 
 void tsi_domain_discard(TsiArena* a, TsiDomain* d) { discard(a, tsi_binding_get(a, false), d); }
 
+/* Gives back a new domain whose epoch could not be opened. Returns NULL with errno.
+ * [own thread, no lock held, before the domain is alive] */
 static TSI_NOINLINE epoch_domain_t* create_failed(TsiBinding* b, TsiDomain* d) {
     discard(b->arena, b, d);
     return tsi_failed(ENOMEM, "no memory, or no record, for one more phase: end some, or let the ended ones drain");
 }
 
+/* Ends a new domain's epoch and gives the domain back, because there is no memory for its scope. Returns NULL with
+ * errno. [own thread, no lock held, before the domain is alive] */
 static TSI_NOINLINE epoch_domain_t* enter_failed(TsiBinding* b, TsiDomain* d) {
     TsiArena* a = b->arena;
     tsi_refuse_count(a, TSI_REFUSED_MEMORY);
@@ -177,7 +190,7 @@ static TSI_NOINLINE epoch_domain_t* enter_failed(TsiBinding* b, TsiDomain* d) {
 
 /* Sets what the options ask of a new domain and of each incarnation that it opens: auto_close, times, budgets, one
  * owner. Sets d->special if its incarnations need more than plain ones, and marks the calling thread if it owns the
- * domain. options: not NULL. [maker's thread, before others know of d] */
+ * domain. options: not NULL. [own thread, before the domain is alive] */
 TSI_INLINE void set_special(TsiDomain* d, const SlabDomainOptions* options) {
     d->pub.auto_close = (options->flags & SLAB_DOMAIN_KEEP) == 0;
     d->untimed = (options->flags & SLAB_DOMAIN_UNTIMED) != 0;
@@ -193,7 +206,7 @@ TSI_INLINE void set_special(TsiDomain* d, const SlabDomainOptions* options) {
 }
 
 /* Makes a domain with an epoch of its own. inside: the calling thread enters it at once, while no other knows of it.
- * options may be NULL. */
+ * options may be NULL. Returns the domain, or NULL with errno. [own thread, no lock held, no bracket open] */
 TSI_INLINE epoch_domain_t* create(SlabAllocator* allocator, const char* label, bool inside,
                                   const SlabDomainOptions* options) {
     TsiBinding* b;
@@ -214,6 +227,8 @@ TSI_INLINE epoch_domain_t* create(SlabAllocator* allocator, const char* label, b
     return &d->pub;
 }
 
+/* Makes a domain like `create`, from destructors of thread-specific data: the thread lets go of everything afterwards.
+ * Returns the domain, or NULL with errno. [exiting thread, no lock held, no bracket open] */
 static TSI_NOINLINE epoch_domain_t* create_late(SlabAllocator* allocator, const char* label, bool inside,
                                                 const SlabDomainOptions* options) {
     tsi_thread_late_enter();
@@ -232,7 +247,8 @@ epoch_domain_t* epoch_domain_begin(SlabAllocator* allocator, const char* label) 
                                          : create(allocator, label, true, NULL);
 }
 
-/* Copies the options to *o. Returns NULL, or a sentence if they are bad. */
+/* Copies the program's options to *options; in may be NULL. Returns NULL, or a sentence if they are bad.
+ * [any thread, needs no lock] */
 static const char* options_read(const SlabDomainOptions* in, SlabDomainOptions* options) {
     if (in == NULL) return "the options are NULL";
     if (in->struct_size < offsetof(SlabDomainOptions, reserved_) || in->struct_size > 4096)
@@ -288,12 +304,14 @@ bool tsi_domain_may_drain(TsiArena* a, TsiDomain* d) {
     return ref != 0 && tsi_phases_resolve(&a->phases, d->pub.epoch_id) == ref && tsi_load_relaxed(&inc->scopes) == 0;
 }
 
-/* Ends a domain without an open phase of its own: drains a borrowed one where destroy has to. */
+/* Ends a domain without an open phase of its own: drains a borrowed one where destroy has to.
+ * [the one thread that has claimed the domain, no lock held] */
 static TSI_NOINLINE void end_borrowed(TsiArena* a, TsiDomain* d, TsiRef ref) {
-    bool drains = !d->own && d->entered && d->pub.auto_close && !d->drained && tsi_domain_may_drain(a, d);
-    if (drains) tsi_domain_end_ref(a, d, ref, EPOCH_DRAIN, false, tsi_no_label);
+    if (tsi_domain_owes_drain(a, d)) tsi_domain_end_ref(a, d, ref, EPOCH_DRAIN, false, tsi_no_label);
 }
 
+/* Ends the domain's phase and gives the domain back; it is none afterwards. [the one thread that has claimed the
+ * domain, no lock held, no bracket open] */
 TSI_INLINE void destroy(TsiDomain* d) {
     TsiArena* a = d->arena;
     tsi_store_relaxed(&d->left, TSI_DOMAIN_GOING); /* a cleanup that asks for it again is refused */
@@ -304,11 +322,14 @@ TSI_INLINE void destroy(TsiDomain* d) {
     discard(a, b, d);
 }
 
+/* Refuses the end of a domain: somebody is inside, or it was not `found`. [no lock held, no bracket open] */
 static TSI_NOINLINE void refuse_destroy(TsiDomain* d, bool found) {
     if (!found) (void)tsi_domain_refuse_destroyed(d);
     else (void)tsi_domain_refuse(d, TSI_DOMAIN_INSIDE);
 }
 
+/* Destroys the domain if nobody is inside. Returns true if it has; false after a refusal.
+ * [no lock held, no bracket open] */
 TSI_INLINE bool destroy_asked(TsiDomain* d) {
     if (!tsi_domain_usable(d)) return false;
     bool found = tsi_domain_found(d), may = found && tsi_domain_refs(d) == 0;
@@ -343,6 +364,8 @@ void tsi_domain_leave_behind(TsiDomain* d) {
     if (tsi_domain_is_alive(old) && tsi_domain_refs(old) == 0) destroy(old);
 }
 
+/* Destroys the domain like destroy_asked, for tsi_domain_late. Returns true if it has; false after a refusal.
+ * [exiting thread, no lock held, no bracket open] */
 static TSI_NOINLINE bool destroy_known(epoch_domain_t* d) { return destroy_asked(tsi_domain_of(d)); }
 
 bool epoch_domain_destroy(epoch_domain_t* d) {
@@ -386,7 +409,7 @@ bool epoch_domain_force_close(epoch_domain_t* domain) {
 
 /* Leaves the calling thread's innermost scope, `top`. Returns true if it was the only one inside: then the domain is
  * the caller's to destroy. That is decided in the same step, so of several threads that end a domain at once the last
- * one destroys it. */
+ * one destroys it. Takes the domain's lock. [own thread, no lock held, no bracket open] */
 TSI_INLINE bool leave_to_end(TsiDomain* d, TsiScope* top) {
     tsi_scope_pop(top);
     tsi_scopes_add(d->arena, d, -1);
@@ -398,6 +421,9 @@ TSI_INLINE bool leave_to_end(TsiDomain* d, TsiScope* top) {
     return others == 0;
 }
 
+/* Leaves the domain and destroys it if nobody else is inside. Returns true if it was destroyed; false after a refusal:
+ * the scope is not the innermost, a run is open, or others are inside, and then the caller has left.
+ * [own thread, no lock held, no bracket open] */
 TSI_INLINE bool end_asked(TsiDomain* d) {
     if (!tsi_domain_usable(d)) return false;
     TsiScope* top = tsi_scope_top(d);
@@ -409,6 +435,8 @@ TSI_INLINE bool end_asked(TsiDomain* d) {
     return true;
 }
 
+/* Ends the domain like end_asked, for tsi_domain_late. Returns true if it was destroyed; false after a refusal.
+ * [exiting thread, no lock held, no bracket open] */
 static TSI_NOINLINE bool end(epoch_domain_t* d) { return end_asked(tsi_domain_of(d)); }
 
 bool epoch_domain_end(epoch_domain_t* d) {

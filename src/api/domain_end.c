@@ -16,8 +16,8 @@
 
 #include <string.h>
 
-/* Claims the domain for the caller, who has `mine` of its scopes. Returns true if no other scope is inside; false with
- * *why. [domain's lock] */
+/* Claims the domain for the caller, who has `mine` of its scopes, so that it can be ended in `mode`. Returns true if no
+ * other scope is inside; false, and changes nothing, with *why. [domain's lock held] */
 static bool leave_alone_locked(TsiArena* a, TsiDomain* d, uint32_t mine, EpochCloseMode mode, TsiDomainWhy* why) {
     TSI_HOLDS(&d->lock);
     *why = TSI_DOMAIN_INSIDE;
@@ -25,6 +25,7 @@ static bool leave_alone_locked(TsiArena* a, TsiDomain* d, uint32_t mine, EpochCl
 
     *why = TSI_DOMAIN_ENDED;
     if (tsi_load_relaxed(&d->left) == TSI_DOMAIN_GOING) return false; /* another such call was first */
+
     if (!d->own && mode == EPOCH_DRAIN) {
         TsiRef ref = tsi_load_relaxed(&d->phase.ref);
         bool named = ref != 0 && tsi_phases_resolve(&a->phases, d->pub.epoch_id) == ref;
@@ -37,13 +38,13 @@ static bool leave_alone_locked(TsiArena* a, TsiDomain* d, uint32_t mine, EpochCl
     return true;
 }
 
-/* Ends a domain without an open phase of its own, and writes the receipt. */
+/* Ends a domain without an open phase of its own, and writes the receipt to *out, which may be NULL. mode: the one that
+ * was asked for. [the one thread that has claimed the domain, no lock held] */
 static TSI_NOINLINE void end_otherwise(TsiArena* a, TsiDomain* d, EpochCloseMode mode, EpochReceipt* out) {
     EpochReceipt unwanted;
     if (out == NULL) out = &unwanted;
     tsi_receipt_blank(out, 0, 0, tsi_no_label);
-    bool drains = !d->own && (mode == EPOCH_DRAIN ||
-                              (d->entered && d->pub.auto_close && !d->drained && tsi_domain_may_drain(a, d)));
+    bool drains = (!d->own && mode == EPOCH_DRAIN) || tsi_domain_owes_drain(a, d);
     if (!drains) (void)tsi_domain_last_receipt(d, out);
     else /* the ring may have moved on meanwhile: blank */
         (void)tsi_epoch_close(a, tsi_load_relaxed(&d->phase.ref), EPOCH_DRAIN, TSI_END_SCOPE, out);
@@ -52,7 +53,9 @@ static TSI_NOINLINE void end_otherwise(TsiArena* a, TsiDomain* d, EpochCloseMode
 /* Where the caller must be: inside, anywhere, or outside with nobody inside. */
 typedef enum TsiWhere { INSIDE, ANYWHERE, OUTSIDE } TsiWhere;
 
-/* Ends the domain. RELEASE: like epoch_domain_exit and destroy, so a borrowed epoch is drained. */
+/* Ends the domain. RELEASE: like epoch_domain_exit and destroy, so a borrowed epoch is drained. Returns true, with the
+ * receipt in *out (may be NULL); false after a refusal that has changed nothing. where: the place in which the caller
+ * must be. [own thread, no lock held, no bracket open] */
 static bool end_whole(TsiDomain* d, EpochCloseMode mode, TsiWhere where, EpochReceipt* out) {
     TsiDomainWhy why = TSI_DOMAIN_NOT_INNERMOST;
     if (!tsi_domain_usable(d)) return false;
@@ -79,13 +82,17 @@ static bool end_whole(TsiDomain* d, EpochCloseMode mode, TsiWhere where, EpochRe
 
 void tsi_domain_drain_left(TsiDomain* d) { (void)end_whole(d, EPOCH_DRAIN, OUTSIDE, NULL); }
 
-/* Ends from an exiting thread, like tsi_domain_late. */
+/* Ends the domain like end_whole, from destructors of thread-specific data. Returns true if it has ended; false after a
+ * refusal. where: the place in which the caller must be. [exiting thread, no lock held, no bracket open] */
 static TSI_NOINLINE bool end_late(epoch_domain_t* d, EpochCloseMode mode, TsiWhere where, EpochReceipt* out) {
     tsi_thread_late_enter();
     bool done = end_whole(tsi_domain_of(d), mode, where, out);
     tsi_thread_late_leave();
     return done;
 }
+
+/* Ends the domain by end_whole, or by end_late on a thread that exits. Returns true if it has ended; false after a
+ * refusal. where: the place in which the caller must be. [own thread, no lock held, no bracket open] */
 TSI_INLINE bool end_asked(epoch_domain_t* d, EpochCloseMode mode, TsiWhere where, EpochReceipt* out) {
     return TSI_UNLIKELY(tsi_tls.exiting) ? end_late(d, mode, where, out)
                                          : end_whole(tsi_domain_of(d), mode, where, out);

@@ -12,7 +12,8 @@
 
 /* ---- into a domain ---- */
 
-/* Returns the reference that the domain's calls use; 0 with errno if it has ended, or is none. */
+/* Returns the reference that the domain's calls use; 0 with errno if it has ended, or is none.
+ * [no lock held, no bracket open] */
 static TsiRef ref_of(TsiDomain* d) {
     bool there = tsi_domain_usable(d);
     TsiRef ref = there ? tsi_load_acquire(&d->phase.ref) : 0; /* pairs with tsi_domain_open_own */
@@ -21,13 +22,16 @@ static TsiRef ref_of(TsiDomain* d) {
     return 0;
 }
 
+/* Allocates in a domain without an open phase, where that is refused, or that got one since. Returns the object, or
+ * NULL with errno. [own thread, no lock held, no bracket open] */
 static TSI_NOINLINE void* malloc_any(TsiDomain* d, size_t size) {
     TsiRef ref = ref_of(d);
     return ref != 0 ? tsi_alloc_ref(d->pub.alloc, size, ref) : NULL;
 }
 
 /* Allocates the first object of a phase from a heap that waits for one, like tsi_ready_first; the domain then leads to
- * that heap. */
+ * that heap. Returns the object; NULL if no heap waits or it lacks room: try another way.
+ * [own thread, no lock held, no bracket open] */
 TSI_INLINE void* ready_first(TsiBinding* b, TsiDomain* d, size_t size, TsiRef ref) {
     void* p = tsi_ready_first(b, ref, tsi_bump_bytes(size));
     if (TSI_UNLIKELY(p == NULL)) return NULL;
@@ -37,7 +41,7 @@ TSI_INLINE void* ready_first(TsiBinding* b, TsiDomain* d, size_t size, TsiRef re
 }
 
 /* Allocates where the domain does not lead to a heap of the thread. If it leads to none the phase has normally just
- * begun. */
+ * begun. Returns the object, or NULL with errno. [own thread, no lock held, no bracket open] */
 static TSI_NOINLINE void* malloc_first(TsiBinding* b, TsiDomain* d, size_t size, TsiRef ref) {
     void* p = tsi_load_relaxed(&d->phase.heap) == &tsi_no_heap && d->own ? ready_first(b, d, size, ref) : NULL;
     if (TSI_LIKELY(p != NULL)) return p;
@@ -46,7 +50,8 @@ static TSI_NOINLINE void* malloc_first(TsiBinding* b, TsiDomain* d, size_t size,
     return tsi_alloc_any(b->arena, size, 1, ref, false, NULL);
 }
 
-/* Allocates in the incarnation that the domain was bound to. */
+/* Allocates in the incarnation that the domain was bound to. Returns the object, or NULL with errno.
+ * [own thread, no lock held, no bracket open] */
 TSI_INLINE void* malloc_at(TsiDomain* d, size_t size, TsiRef ref) {
     SlabAllocator* allocator = d->pub.alloc;
     if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, allocator) || size - 1 >= TSI_LUT_MAX))
@@ -113,8 +118,8 @@ bool epoch_domain_on_end(epoch_domain_t* d, void (*fn)(void* arg), void* arg) {
 
 /* ---- outside of every scope ---- */
 
-/* Counts an object that the label of the thread's innermost scope has made outside of its phases: by plain stores to
- * the thread's own record, see label.h. */
+/* Counts an object of `size` bytes that the label of the thread's innermost scope has made outside of its phases, if
+ * there is one: by plain stores to the thread's own record, see label.h. [own thread, no lock held, no bracket open] */
 static void count_outside(TsiArena* a, size_t size) {
     TsiBinding* b = tsi_binding_get(a, false); /* none where the thread is leaving */
     uint32_t maker = b != NULL ? tsi_scope_maker(b) : 0;
@@ -124,6 +129,8 @@ static void count_outside(TsiArena* a, size_t size) {
     tsi_pending_sum(&pending->sums.outside_bytes, size);
 }
 
+/* Allocates in the ring's current epoch, past the scopes that the thread is in, and counts that for their label.
+ * Returns the object, or NULL with errno. [own thread, no lock held, no bracket open] */
 static TSI_NOINLINE void* tsi_malloc_outside(SlabAllocator* allocator, size_t size) {
     TSI_KEEP_FRAME();
     TsiArena* a = tsi_arena(allocator);

@@ -26,6 +26,8 @@ typedef struct Named {
     TsiInc* inc;
 } Named;
 
+/* Returns the incarnation that an id names; inc is NULL if there is none, which is refused, and a is NULL without an
+ * allocator. [no lock held, no bracket open] */
 static Named named(SlabAllocator* allocator, EpochId id) {
     TsiArena* a = tsi_arena(allocator);
     TsiRef ref = a != NULL ? tsi_resolve(a, id) : 0;
@@ -47,7 +49,8 @@ EpochId epoch_advance_id(SlabAllocator* allocator) {
 
 void epoch_advance(SlabAllocator* allocator) { (void)epoch_advance_id(allocator); }
 
-/* Returns the domain of the incarnation if it is the calling thread's alone and a run is open there; else NULL. */
+/* Returns the domain of the incarnation if it is the calling thread's alone and a run is open there; else NULL.
+ * [own thread, needs no lock] */
 static TsiDomain* that_runs(TsiArena* a, TsiRef ref) {
     TsiInc* inc = tsi_inc(&a->phases, tsi_ref_index(ref));
     uint32_t domain = tsi_load_relaxed(&inc->domain);
@@ -57,6 +60,9 @@ static TsiDomain* that_runs(TsiArena* a, TsiRef ref) {
     return tsi_domain_runs(d) && tsi_load_relaxed(&d->phase.ref) == ref ? d : NULL;
 }
 
+/* Ends the phase, unless it is another thread's alone or has a run open, which is refused. Returns true, with the
+ * receipt in *out (may be NULL), if this call has ended it; false after a refusal, or if it had ended before.
+ * [no lock held, no bracket open] */
 static bool end(TsiArena* a, TsiRef ref, EpochCloseMode mode, EpochReceipt* out) {
     uint32_t thread = tsi_tls.thread != NULL ? tsi_tls.thread->index + 1 : 0;
     if (tsi_ref_is_anothers(&a->phases, ref, thread)) {
@@ -106,6 +112,7 @@ typedef struct HeldWalk {
     TsiHeld held;
 } HeldWalk;
 
+/* Adds a slab's objects to the HeldWalk ctx, if it is of its phase. [the caller alone uses ctx] */
 static void add_held(const TsiSlabView* view, void* ctx) {
     HeldWalk* walk = ctx;
     if (view->ref != walk->ref) return;
@@ -120,6 +127,7 @@ void slab_epoch_set_label(SlabAllocator* allocator, EpochId id, const char* labe
     if (inc == NULL) return;
     tsi_label_copy(name, label);
     HeldWalk walk = {.ref = by_name.ref};
+
     tsi_phase_lock(inc);
     if (tsi_inc_era(inc) == tsi_ref_era(by_name.ref)) {
         if (inc->heaps != 0 || inc->orphans != 0) tsi_snapshot_slabs(by_name.a, add_held, &walk);
@@ -129,6 +137,8 @@ void slab_epoch_set_label(SlabAllocator* allocator, EpochId id, const char* labe
     tsi_phase_unlock(inc);
 }
 
+/* Adds 1 to the references that the program counts on an epoch (`up`), or takes 1 off unless there are none. Takes the
+ * stripe. [no lock held, no bracket open] */
 static void refcount_add(SlabAllocator* allocator, EpochId id, bool up) {
     Named by_name = named(allocator, id);
     if (by_name.inc == NULL) return;
@@ -147,6 +157,7 @@ uint64_t slab_epoch_get_refcount(SlabAllocator* allocator, EpochId id) {
     return inc != NULL ? tsi_load_relaxed(&inc->user_refs) : 0;
 }
 
+/* Returns true unless a hard budget is below the soft one, in bytes; then sets EINVAL. [any thread, needs no lock] */
 static bool budget_fits(size_t soft, size_t hard) {
     return hard == 0 || hard >= soft || (tsi_error_set(EINVAL), false);
 }
@@ -170,6 +181,7 @@ bool slab_label_set_budget(SlabAllocator* allocator, const char* label, size_t s
     tsi_label_copy(name, label);
     if (a == NULL || name[0] == 0) return tsi_error_set(EINVAL), false;
     if (!budget_fits(soft, hard)) return false;
+
     uint32_t at = tsi_label_find(&a->phases.labels, name);
     if (at == TSI_LABEL_OTHER) return tsi_error_set(ENOMEM), false;
     tsi_lock_take(&a->phases.labels.lock);

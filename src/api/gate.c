@@ -33,6 +33,8 @@ typedef struct Gate {
     bool blind; /* the figures could not be read */
 } Gate;
 
+/* Copies the program's options, with defaults for zeros, to *options; in may be NULL. Returns NULL, or a sentence if
+ * they are bad. [any thread, needs no lock] */
 static const char* options_read(const SlabGateOptions* in, SlabGateOptions* options) {
     *options = (SlabGateOptions){.struct_size = sizeof *options};
     if (in != NULL && (in->struct_size < sizeof in->struct_size || in->struct_size > 4096))
@@ -45,7 +47,8 @@ static const char* options_read(const SlabGateOptions* in, SlabGateOptions* opti
     return NULL;
 }
 
-/* Returns true for the label of the ring's current epoch, where objects are that were made outside of scopes. */
+/* Returns true for the label of the ring's current epoch, where objects are that were made outside of scopes.
+ * [no lock held, no bracket open] */
 static bool has_ring(Gate* gate, const SlabLabelStats* stats) {
     SlabEpochStats ring;
     slab_stats_epoch(gate->a, 0, epoch_current(gate->a), &ring);
@@ -54,7 +57,7 @@ static bool has_ring(Gate* gate, const SlabLabelStats* stats) {
 }
 
 /* Returns the label of `count` rows whose scopes have made most bytes outside since the first counted round; NULL if
- * none has. */
+ * none has. [the caller alone uses gate] */
 static const SlabLabelStats* maker(const Gate* gate, size_t count) {
     const SlabLabelStats* maker = NULL;
     uint64_t most = 0;
@@ -67,6 +70,8 @@ static const SlabLabelStats* maker(const Gate* gate, size_t count) {
     return maker;
 }
 
+/* Writes to gate->why which label retains more, and which scopes made it; nothing if there is no room. count: rows;
+ * round: the number of the round. [the caller alone uses gate, no lock held] */
 static void say(Gate* gate, const SlabLabelStats* stats, size_t count, unsigned round) {
     const Most* most = &gate->most[stats->label_id];
     if (gate->why_bytes == 0) return;
@@ -81,10 +86,12 @@ static void say(Gate* gate, const SlabLabelStats* stats, size_t count, unsigned 
         (void)snprintf(gate->why + n, gate->why_bytes - (size_t)n, "; made outside of scopes, most by %s", from->label);
 }
 
+/* Returns a + b, UINT64_MAX if it is more. [any thread, needs no lock] */
 static uint64_t sum(uint64_t a, uint64_t b) { return a + b < a ? UINT64_MAX : a + b; }
 
-/* Compares the labels with the most that they have retained, and remembers the new most. Returns false if a label
- * retains more, or there is no memory for the figures: then gate->blind. */
+/* Compares the labels with the most that they have retained, and remembers the new most; first: only remembers. Returns
+ * false if a label retains more, or there is no memory for the figures: then gate->blind. round: its number, for the
+ * sentence. [the caller alone uses gate, no lock held] */
 static bool compare(Gate* gate, unsigned round, bool first) {
     size_t count = slab_stats_labels(gate->a, gate->rows, gate->room);
     const SlabLabelStats* worst = NULL;
@@ -103,8 +110,10 @@ static bool compare(Gate* gate, unsigned round, bool first) {
                     stats->live_bytes > sum(most->bytes + most->bytes / 4, gate->o.bytes);
         uint64_t by =
             stats->live_bytes > most->bytes ? stats->live_bytes - most->bytes : 0; /* more objects may be fewer bytes */
-        if (!first && more && (worst == NULL || by > worst_by)) worst = stats, worst_by = by;
+        bool worse = worst == NULL || by > worst_by;
+        if (!first && more && worse) worst = stats, worst_by = by;
     }
+
     if (worst != NULL) {
         say(gate, worst, count, round);
         return false;
@@ -121,6 +130,8 @@ static bool compare(Gate* gate, unsigned round, bool first) {
     return true;
 }
 
+/* Runs the rounds and compares after each that counts. Returns true if no label retains more; false as soon as one
+ * does, or gate->blind. round: the program's function, called with ctx. [the caller alone uses gate, no lock held] */
 static bool run(Gate* gate, void (*round)(void* ctx), void* ctx) {
     for (uint32_t n = 0; n < gate->o.warm_up; n++) round(ctx);
     if (!compare(gate, 0, true)) return false;
@@ -142,14 +153,17 @@ bool slab_gate(SlabAllocator* allocator, const SlabGateOptions* options, void (*
         if (gate.why_bytes != 0) (void)snprintf(why, why_bytes, "%s", wrong);
         return tsi_failed_bool(EINVAL, wrong);
     }
+
     gate.ids = a->phases.labels.capacity;
     gate.room = gate.ids + MORE_LABELS;
     gate.rows = tsi_os_map(gate.room * sizeof *gate.rows);
     gate.most = tsi_os_map(gate.ids * sizeof *gate.most);
+
     bool passed = false, memory = gate.rows != NULL && gate.most != NULL;
     if (memory) passed = run(&gate, round, ctx);
     memory = memory && !gate.blind;
     if (!memory && gate.why_bytes != 0) (void)snprintf(why, why_bytes, "no memory for the figures of labels");
+
     if (gate.rows != NULL) tsi_os_drop(gate.rows, gate.room * sizeof *gate.rows);
     if (gate.most != NULL) tsi_os_drop(gate.most, gate.ids * sizeof *gate.most);
     if (!passed) tsi_error_set(memory ? ERANGE : ENOMEM);

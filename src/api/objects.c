@@ -32,12 +32,14 @@ TSI_COLD void* tsi_alloc_refuse(TsiArena* a, SlabMisuse what, const void* where,
     return NULL;
 }
 
+/* Refuses an allocation for its size or alignment: counts it if there is an allocator, and sets errno. Returns NULL,
+ * for callers to return. [no lock held, no bracket open] */
 static TSI_COLD void* refuse_size(TsiArena* a, int error) {
     return tsi_alloc_refuse(a, SLAB_MISUSE_BAD_SIZE, NULL, error);
 }
 
 /* Returns the class of an object that has grown and may grow again, where no region takes it: half its size is left
- * behind it, but nothing under a limit. 0: a large object, which has room. */
+ * behind it, but nothing under a limit. 0: a large object, which has room. [own thread, no lock held] */
 static unsigned grown_class(TsiArena* a, size_t size, TsiRef ref) {
     if (size > TSI_SOLO_MAX) return 0;
     return tsi_class_of(tsi_meets_limit(a, ref) ? size : size + size / 2);
@@ -48,6 +50,7 @@ TSI_NOINLINE void* tsi_alloc_any(TsiArena* a, size_t size, size_t align, TsiRef 
     if (handle != NULL) *handle = 0;
     if (a == NULL || size == 0) return refuse_size(a, EINVAL);
     if (size > PTRDIFF_MAX) return refuse_size(a, ENOMEM);
+
     unsigned cls = align == TSI_ALIGN_GROWS ? grown_class(a, size, ref)
                    : align <= 16            ? tsi_class_of(size)
                                             : tsi_class_aligned(a->space.classes, size, align);
@@ -67,8 +70,9 @@ TSI_NOINLINE void* tsi_alloc_first(TsiBinding* b, size_t size, TsiRef ref, bool 
     return p;
 }
 
-/* Allocates like tsi_alloc_first in the thread's innermost scope, where the next calls then go. Returns NULL if there
- * is no scope, or anything else is left to do. [no lock, no bracket] */
+/* Allocates like tsi_alloc_first in the thread's innermost scope, where the next calls then go. Returns the object;
+ * NULL if there is no scope, or anything else is left to do: try another way.
+ * [own thread, no lock held, no bracket open] */
 static void* first_in_scope(TsiBinding* b, size_t size) {
     if (b->scope == 0) return NULL;
     TsiPhaseWords* phase = b->thread->scopes[b->scope - 1].phase;
@@ -107,7 +111,8 @@ TSI_NOINLINE void* tsi_leave_and_alloc(TsiBinding* b, size_t size, TsiRef ref, b
     return tsi_alloc_any(a, size, 1, ref, prefer, handle);
 }
 
-/* Takes an object that is ready in the thread's bank. Returns it or NULL. */
+/* Takes an object that is ready in the thread's bank. Returns it, or NULL if none is: try another way.
+ * [own thread, no lock held, no bracket open] */
 static void* in_bank(TsiBinding* b, size_t size, TsiRef ref, SlabHandle* handle) {
     void* p = size - 1 < TSI_LUT_MAX ? tsi_alloc_ready(b, size, ref, handle) : NULL;
     if (p != NULL) tsi_segment_tick(b->arena);
@@ -133,12 +138,15 @@ TsiRef tsi_resolve_for_alloc(SlabAllocator* allocator, EpochId epoch) {
     return 0;
 }
 
+/* Allocates by the fast paths in the phase that ref names; 0: in the ambient one. Returns the object, or NULL with
+ * errno. prefer: in the ambient one if ref accepts no more. [own thread, no lock held, no bracket open] */
 static TSI_NOINLINE void* alloc_near(SlabAllocator* allocator, size_t size, TsiRef ref, bool prefer) {
     return ref != 0 ? tsi_alloc_there(allocator, size, ref, prefer) : slab_malloc(allocator, size);
 }
 
 /* Allocates sizes that have a class but are not in the table, where the thread has a heap. size in TSI_LUT_MAX +
- * 1..TSI_SMALL_MAX */
+ * 1..TSI_SMALL_MAX; ref 0: in the ambient phase. Returns the object, or NULL with errno. prefer: in the ambient one if
+ * ref accepts no more. [own thread, no lock held, no bracket open] */
 static TSI_NOINLINE void* alloc_wide(TsiBinding* b, size_t size, TsiRef ref, bool prefer) {
     TsiHeap* h = ref != 0 ? tsi_heap_cached(b, ref) : b->heap;
     if (h == NULL || h == &tsi_no_heap) return tsi_alloc_any(b->arena, size, 1, ref, prefer, NULL);
@@ -167,7 +175,7 @@ void* tsi_alloc_ref(SlabAllocator* allocator, size_t size, TsiRef ref) {
 }
 
 /* Allocates in the phase that the id names, which is looked up with care. Callers tail-call it, so that the profile
- * finds the program's frame. */
+ * finds the program's frame. Returns the object, or NULL with errno. [own thread, no lock held, no bracket open] */
 static TSI_NOINLINE void* alloc_by_id(SlabAllocator* allocator, size_t size, EpochId epoch) {
     TsiRef ref = tsi_resolve_for_alloc(allocator, epoch);
     if (ref == 0) return NULL;
@@ -175,7 +183,8 @@ static TSI_NOINLINE void* alloc_by_id(SlabAllocator* allocator, size_t size, Epo
     return tsi_alloc_far(allocator, size, ref, false, NULL);
 }
 
-/* Allocates under an id of the ring, or one that is no domain's. */
+/* Allocates under an id of the ring, or one that is no domain's. Returns the object, or NULL with errno.
+ * [own thread, no lock held, no bracket open] */
 static TSI_NOINLINE void* alloc_in_ring(SlabAllocator* allocator, TsiBinding* b, size_t size, EpochId epoch) {
     TsiRef ref = tsi_phases_resolve(&b->arena->phases, epoch);
     return TSI_LIKELY(ref != 0) ? tsi_alloc_at(b, size, ref, false) : alloc_by_id(allocator, size, epoch);
@@ -238,7 +247,8 @@ void* slab_aligned_alloc_epoch(SlabAllocator* allocator, size_t alignment, size_
 
 /* ---- handles ---- */
 
-/* Allocates like tsi_alloc_obj, inlined. */
+/* Allocates like tsi_alloc_obj, inlined. Returns the object, or NULL with errno and *out 0.
+ * [own thread, no lock held, no bracket open] */
 TSI_INLINE void* obj(SlabAllocator* allocator, size_t size, TsiRef ref, SlabHandle* out) {
     void* p;
     if (out == NULL) return ref != 0 ? tsi_alloc_there(allocator, size, ref, false) : slab_malloc(allocator, size);

@@ -42,6 +42,7 @@ static const Option table[] = {
 
 enum { COUNT = sizeof table / sizeof table[0], WORD_MOST = 40 /* bytes of a word that are shown */ };
 
+/* Returns an option's value. [any thread, needs no lock] */
 static uint64_t get(const SlabOptions* options, const Option* option) {
     uint8_t b;
     uint32_t w;
@@ -52,6 +53,7 @@ static uint64_t get(const SlabOptions* options, const Option* option) {
     return memcpy(&q, at, 8), q;
 }
 
+/* Sets an option's value, which fits its field. [the caller alone uses options] */
 static void set(SlabOptions* options, const Option* option, uint64_t v) {
     uint8_t b = (uint8_t)v;
     uint32_t w = (uint32_t)v;
@@ -61,25 +63,31 @@ static void set(SlabOptions* options, const Option* option, uint64_t v) {
     else memcpy(at, &v, 8);
 }
 
-/* Returns words to add to a sentence about the option's range. */
+/* Returns words to add to a sentence about the option's range; empty unless only powers of two fit.
+ * [any thread, needs no lock] */
 static const char* power_of_two(const Option* option) {
     return option->offset == offsetof(SlabOptions, slab_bytes) ? ", a power of two" : "";
 }
 
+/* Returns true if the option may have the value. [any thread, needs no lock] */
 static bool fits(const Option* option, uint64_t v) {
-    return v >= option->least && v <= option->most && (power_of_two(option)[0] == 0 || tsi_is_pow2(v));
+    bool shaped = power_of_two(option)[0] == 0 || tsi_is_pow2(v);
+    return shaped && v >= option->least && v <= option->most;
 }
 
+/* Returns the option with a name of n bytes, or NULL. [any thread, needs no lock] */
 static const Option* find(const char* name, size_t n) {
     for (size_t i = 0; i < COUNT; i++)
         if (strlen(table[i].name) == n && memcmp(table[i].name, name, n) == 0) return &table[i];
     return NULL;
 }
 
-/* Reads a decimal number; sizes take k, m, g. Returns false if the text is anything else, or too large. */
+/* Reads a decimal number of n characters to *out; sizes take k, m, g. Returns false if the text is anything else, or
+ * too large. [any thread, needs no lock] */
 static bool read_number(const char* text, size_t n, uint64_t* out) {
     char digits[24];
-    if (n == 0 || n >= sizeof digits || text[0] < '0' || text[0] > '9') return false;
+    bool begins = n != 0 && text[0] >= '0' && text[0] <= '9';
+    if (!begins || n >= sizeof digits) return false;
     memcpy(digits, text, n);
     digits[n] = 0;
     char* end = digits;
@@ -94,17 +102,21 @@ static bool read_number(const char* text, size_t n, uint64_t* out) {
 
 /* ---- words that are ignored ---- */
 
+/* Returns the least of three numbers. [any thread, needs no lock] */
 static unsigned min3(unsigned x, unsigned y, unsigned z) {
     unsigned least = x < y ? x : y;
     return least < z ? least : z;
 }
 
+/* Returns true if character x of a word stands for y of a name: letters of any case, and '-' for '_'.
+ * [any thread, needs no lock] */
 static bool alike(char x, char y) {
     if (x >= 'A' && x <= 'Z') x = (char)(x - 'A' + 'a');
     return x == y || (x == '-' && y == '_');
 }
 
-/* Counts the letters to insert, drop or replace until the word is the name. n <= WORD_MOST. */
+/* Returns how many letters to insert, drop or replace until the word is the name. n <= WORD_MOST.
+ * [any thread, needs no lock] */
 static unsigned distance(const char* word, size_t n, const char* name) {
     unsigned row[WORD_MOST + 1];
     for (size_t i = 0; i <= n; i++) row[i] = (unsigned)i;
@@ -119,8 +131,8 @@ static unsigned distance(const char* word, size_t n, const char* name) {
     return row[n];
 }
 
-/* Returns the option that the word is most like; NULL if it is like none. tslab has the same rule
- * (internal/options). */
+/* Returns the name of the option that the word is most like; NULL if it is like none. tslab has the same rule
+ * (internal/options). [any thread, needs no lock] */
 static const char* nearest(const char* word, size_t n) {
     const char* name = NULL;
     unsigned least = 2 + (unsigned)n / 3;
@@ -135,7 +147,8 @@ static const char* nearest(const char* word, size_t n) {
     return name;
 }
 
-/* Adds to the sentence of slab_last_error what is wrong with a word; cuts it where the room ends. */
+/* Adds to the thread's sentence of slab_last_error what is wrong with a word of n bytes; cuts it where the room ends.
+ * option: the one that it names, or NULL. name_bytes: of its name. [any thread, no lock held] */
 static void explain(const char* word, size_t n, const Option* option, size_t name_bytes) {
     char shown[WORD_MOST + 1];
     char* text = tsi_error_text();
@@ -159,13 +172,14 @@ static void explain(const char* word, size_t n, const Option* option, size_t nam
 }
 
 /* Sets the option of the word name=value. Returns false, and explains it, if there is no such option or it has no such
- * value. *fixed becomes true if warm_bytes is set. */
+ * value. *fixed becomes true if warm_bytes is set. [the caller alone uses options, no lock held] */
 static bool apply_word(SlabOptions* options, const char* word, size_t n, bool* fixed) {
     const char* eq = memchr(word, '=', n);
     size_t name_bytes = eq != NULL ? (size_t)(eq - word) : n;
     const Option* option = find(word, name_bytes);
+    bool whole = option != NULL && eq != NULL;
     uint64_t v;
-    if (option == NULL || eq == NULL || !read_number(eq + 1, n - name_bytes - 1, &v) || !fits(option, v)) {
+    if (!whole || !read_number(eq + 1, n - name_bytes - 1, &v) || !fits(option, v)) {
         explain(word, n, option, name_bytes);
         return false;
     }
@@ -175,6 +189,8 @@ static bool apply_word(SlabOptions* options, const char* word, size_t n, bool* f
     return true;
 }
 
+/* Sets the options that TSLAB_OPTIONS names. Returns how many of its words were ignored, which the thread's sentence
+ * explains. Preserves errno. *fixed becomes true if warm_bytes is set. [the caller alone uses options, no lock held] */
 static uint32_t apply_environment(SlabOptions* options, bool* fixed) {
     uint32_t bad = 0;
     int saved = errno;
@@ -199,6 +215,8 @@ void tsi_options_complain(const SlabOptions* options) {
     if (n > 0) tsi_os.complain(line, (size_t)n);
 }
 
+/* Copies the program's options as far as both versions know them. Returns true; false, with the sentence, if they are
+ * bad. [the caller alone uses out, no lock held] */
 static bool copy_struct(SlabOptions* out, const SlabOptions* in) {
     if (in->struct_size < offsetof(SlabOptions, ring_size) + sizeof in->ring_size || in->struct_size > 4096)
         return tsi_set_error("SlabOptions.struct_size is %zu; set it to sizeof(SlabOptions)", in->struct_size);

@@ -16,12 +16,15 @@
 
 /* ---- resize ---- */
 
+/* Finds the place of a live object. Returns false for any other pointer, which is not counted.
+ * [any thread, no lock held] */
 static bool live_place(TsiArena* a, const void* p, TsiPlace* at) {
     uint64_t tag;
     return tsi_space_locate(&a->space, tsi_slot_of(a, p), at) == TSI_PLACE_OK && tsi_place_is_live(a, at, &tag);
 }
 
-/* Finds a live object. Returns false with EINVAL, and counts a refusal, for any other pointer. */
+/* Finds a live object: sets *at to its place and *tag to its slab's. Returns true; false with EINVAL, and counts a
+ * refusal, for any other pointer. [no lock held, no bracket open] */
 static bool find_live(TsiArena* a, const void* p, TsiPlace* at, uint64_t* tag) {
     TsiPlaceResult where = tsi_space_locate(&a->space, tsi_slot_of(a, p), at);
     int bad = where == TSI_PLACE_OK ? tsi_place_check(a, at, tag) : (int)tsi_misuse_of(a, where, at);
@@ -35,7 +38,9 @@ bool tsi_meets_limit(TsiArena* a, TsiRef ref) {
     return ref == 0 || tsi_is_limited(a, tsi_inc(&a->phases, tsi_ref_index(ref)));
 }
 
-/* Allocates the new place of a block that has to move. ref: as for tsi_resize; not 0 when prefer. */
+/* Allocates the new place of a block that has to move. ref: the phase, 0 the ambient one, TSI_REF_CURRENT the ring's
+ * current epoch; not 0 when prefer: the ambient one if ref accepts no more. Returns the object, or NULL with errno.
+ * [own thread, no lock held, no bracket open] */
 static void* tsi_alloc_moved(SlabAllocator* allocator, TsiArena* a, size_t size, TsiRef ref, bool prefer) {
     TSI_KEEP_FRAME();
     if (ref == TSI_REF_CURRENT) return tsi_alloc_any(a, size, 1, ref, false, NULL);
@@ -44,7 +49,8 @@ static void* tsi_alloc_moved(SlabAllocator* allocator, TsiArena* a, size_t size,
 
 /* Allocates for a block that has grown, with room to grow on: small ones get all that their class has, above 256 bytes
  * a quarter more, so that a block that grows in steps moves a few times for each doubling. Under a limit they get
- * nothing more, or they would be refused for bytes that nobody asked for. */
+ * nothing more, or they would be refused for bytes that nobody asked for. ref and prefer name the phase, like for
+ * tsi_alloc_moved. Returns the object, or NULL with errno. [own thread, no lock held, no bracket open] */
 static void* tsi_alloc_grown(SlabAllocator* allocator, TsiArena* a, size_t size, TsiRef ref, bool prefer) {
     TSI_KEEP_FRAME();
     if (size > TSI_BUMP_MAX) return tsi_alloc_any(a, size, TSI_ALIGN_GROWS, ref, prefer, NULL);
@@ -56,7 +62,8 @@ static void* tsi_alloc_grown(SlabAllocator* allocator, TsiArena* a, size_t size,
 }
 
 /* Records in the profile the bytes that a block has gained in its place, which had `had` usable bytes before, if its
- * phase is still known, and clears b->profile_hit, which asked for it. Returns p. [own thread, no lock, no bracket] */
+ * phase is still known, and clears b->profile_hit, which asked for it. Returns p. from: the caller of the resizing.
+ * [own thread, no lock held, no bracket open] */
 static TSI_COLD void* record_gain(TsiBinding* b, TsiPlace* at, void* p, size_t had, TsiCaller from) {
     TsiRef ref;
     b->profile_hit = false;
@@ -65,7 +72,8 @@ static TSI_COLD void* record_gain(TsiBinding* b, TsiPlace* at, void* p, size_t h
     return p;
 }
 
-/* Returns a number that changes with the life of the slab that a place is in; tag: the slab's. */
+/* Returns a number that changes with the life of the slab that a place is in; tag: the slab's.
+ * [any thread, needs no lock] */
 static uint64_t life_of(TsiArena* a, const TsiPlace* at, uint64_t tag) {
     unsigned gen = tsi_class_is_region(at->cls)
                        ? tsi_region_gen(tsi_load_seq(&tsi_region(&a->space, at->slab_id)->word)) /* as tsi_byte_check */
@@ -73,12 +81,19 @@ static uint64_t life_of(TsiArena* a, const TsiPlace* at, uint64_t tag) {
     return (uint64_t)tsi_tag_seq(tag) << 8 | gen;
 }
 
+/* Returns true if the phase is another thread's alone. [any thread, needs no lock] */
 static bool is_anothers(const TsiArena* a, TsiRef ref) {
     return tsi_ref_is_anothers(&a->phases, ref, tsi_tls.thread != NULL ? tsi_tls.thread->index + 1 : 0);
 }
 
-/* Grows a large object where it is. Returns the thread's binding if it has grown, else NULL. *lost: the function of a
- * budget that this exceeded has ended the object. */
+/* Returns true if an allocation in the phase `target` would not be refused; ref 0: none is named. [own thread, needs no
+ * lock] */
+static bool may_move_to(const TsiArena* a, TsiRef ref, TsiRef target) {
+    return ref != 0 && tsi_ref_is_active(&a->phases, target) && !is_anothers(a, target);
+}
+
+/* Grows a large object where it is, to `size` bytes. Returns the thread's binding if it has grown, else NULL. *lost:
+ * the function of a budget that this exceeded has ended the object. [own thread, no lock held, no bracket open] */
 static TsiBinding* grown_large(TsiArena* a, const TsiPlace* at, size_t size, bool* lost) {
     TsiBinding* b = !tsi_tls.exiting ? tsi_binding_get(a, true) : NULL;
     *lost = false;
@@ -93,12 +108,12 @@ static TsiBinding* grown_large(TsiArena* a, const TsiPlace* at, size_t size, boo
 }
 
 /* Moves the pages of large objects where the system can, which is twenty times as fast as a copy (decision 0064).
- * Returns the bytes that are at q then. */
+ * Returns the bytes that are at q then, 0 if it cannot. [own thread, no lock held, no bracket open] */
 static size_t pages_moved(TsiArena* a, const TsiPlace* at, const void* p, void* q, size_t bytes) {
     enum { LEAST = 512 << 10 }; /* objects of that size are large in both places */
     uintptr_t either = (uintptr_t)p | (uintptr_t)q;
-    if (bytes < LEAST || at->cls != TSI_CLASS_LARGE || (either & (tsi_os.page_bytes - 1)) != 0 || a->stand_ins != NULL)
-        return 0;
+    bool large = bytes >= LEAST && at->cls == TSI_CLASS_LARGE, aligned = (either & (tsi_os.page_bytes - 1)) == 0;
+    if (!large || !aligned || a->stand_ins != NULL) return 0;
     if (TSI_WATCHED_VALUES) return 0; /* their shadow would stay behind */
     TsiBinding* b = !tsi_tls.exiting ? tsi_binding_get(a, false) : NULL;
     return b != NULL ? tsi_large_move(b, at, q, bytes) : 0;
@@ -106,7 +121,7 @@ static size_t pages_moved(TsiArena* a, const TsiPlace* at, const void* p, void* 
 
 /* Copies or moves `bytes` from p, which is at `at`, to q, which was made for it, and frees p. Returns q; NULL with
  * ESTALE, and frees q, if p no longer has the life `life`: the function of a budget may have released its phase, or a
- * thread that the program does not order. Then q may lie where p lay. */
+ * thread that the program does not order. Then q may lie where p lay. [own thread, no lock held, no bracket open] */
 static void* replace(SlabAllocator* allocator, const TsiPlace* at, uint64_t life, void* p, void* q, size_t bytes) {
     TsiArena* a = tsi_arena(allocator);
     uint64_t tag;
@@ -139,14 +154,15 @@ TSI_NOINLINE void* tsi_resize(SlabAllocator* allocator, void* p, size_t size, Ts
 
     TsiRef own, to = ref == TSI_REF_CURRENT ? tsi_phases_current(&a->phases) : ref;
     bool stays = ref == 0 || (tsi_place_ref(a, &at, &own) && own == to);
-    if (size > usable && stays && !moves && tsi_class_is_region(at.cls)) {
+    bool grows = size > usable && stays && !moves;
+    if (grows && tsi_class_is_region(at.cls)) {
         TsiBinding* b = tsi_binding_get(a, false);
         bool grew = b != NULL && tsi_bump_grow(b, &at, size);
         if (grew) return TSI_LIKELY(!b->profile_hit) ? p : record_gain(b, &at, p, usable, TSI_CALLER());
     }
 
     bool theirs = tsi_place_ref(a, &at, &own) && is_anothers(a, own); /* only its thread may allocate there */
-    if (size > usable && stays && !moves && at.cls == TSI_CLASS_LARGE && !theirs) {
+    if (grows && at.cls == TSI_CLASS_LARGE && !theirs) {
         bool lost;
         TsiBinding* b = grown_large(a, &at, size, &lost);
         if (TSI_UNLIKELY(lost)) return tsi_error_set(ESTALE), NULL;
@@ -157,7 +173,7 @@ TSI_NOINLINE void* tsi_resize(SlabAllocator* allocator, void* p, size_t size, Ts
     if (prefer) ref = own;
     /* A block that shrinks need not move: it moves only where that succeeds without a refusal. */
     TsiRef target = prefer ? ref : to;
-    if (size <= usable && (ref == 0 || !tsi_ref_is_active(&a->phases, target) || is_anothers(a, target))) return p;
+    if (size <= usable && !may_move_to(a, ref, target)) return p;
 
     uint64_t life = life_of(a, &at, tag);
     void* q = size > usable ? tsi_alloc_grown(allocator, a, size, ref, prefer)
@@ -183,6 +199,8 @@ void* tsi_move(SlabAllocator* allocator, void* p, TsiRef ref) {
     return q != NULL ? replace(allocator, &at, life, p, q, bytes) : NULL;
 }
 
+/* Resizes after a fast path has missed: in place if the region allows, otherwise by tsi_resize. Returns the block, or
+ * NULL with errno. [owner, in bracket, no lock held] */
 static TSI_NOINLINE void* tsi_resize_missed(TsiBinding* b, SlabAllocator* allocator, void* p, size_t size) {
     TSI_KEEP_FRAME();
     TsiHeap* h;
@@ -193,6 +211,8 @@ static TSI_NOINLINE void* tsi_resize_missed(TsiBinding* b, SlabAllocator* alloca
     return tsi_resize(allocator, p, size, 0);
 }
 
+/* Resizes an object that is not the last one of the thread's ambient heap: in place if its region allows, otherwise by
+ * tsi_resize. Returns the block, or NULL with errno. [own thread, no lock held, no bracket open] */
 static TSI_NOINLINE void* tsi_resize_any(TsiBinding* b, SlabAllocator* allocator, void* p, size_t size) {
     TSI_KEEP_FRAME();
     TsiHeap* h;

@@ -35,19 +35,22 @@ typedef struct TsiProcess {
     uint64_t start_time;
     bool stopped; /* by a signal or a tracer */
 } TsiProcess;
-/* Reads a process from /proc to *out. Returns false if there is no such process. */
+/* Reads a process from /proc to *out. Returns false if there is no such process, or it has ended and waits for its
+ * parent. [any thread, needs no lock] */
 bool tsi_process_poll(uint32_t pid, TsiProcess* out);
 
-/* Returns true if `mount` may be on a machine that does not answer, by a process's list of mounts: it is of such a
- * kind, or neither in the list nor `memory`, the mount of memory. -1: not known. */
+/* Returns true if `mount` may be on a machine that does not answer, by a process's list of mounts, a file: it is of
+ * such a kind, or neither in the list nor `memory`, the mount of memory. -1: not known. [any thread, no lock held] */
 bool tsi_segment_is_far(long mount, long memory, const char* mountinfo);
 
 /* Copies `bytes`, a multiple of 8, from `offset`, a multiple of 8: by acquire loads, or by pread. Returns false beyond
- * the end. */
+ * the end. [any thread, needs no lock] */
 bool tsi_segment_copy(const SlabSegment* segment, uint64_t offset, void* to, size_t bytes);
 /* Checks the open file in s->fd: header and tables. Returns 0, an errno value with a sentence in slab_last_error, or
  * TSI_SEGMENT_FOREIGN: the segment of another process. */
 enum { TSI_SEGMENT_FOREIGN = -1 };
+/* Checks the open file in segment->fd: header and tables, and copies these. Returns 0, an errno value with a sentence
+ * in slab_last_error, or TSI_SEGMENT_FOREIGN: the segment of another process. [the caller alone uses segment] */
 int tsi_segment_try(SlabSegment* segment, const TsiProcess* process);
 
 #endif

@@ -33,12 +33,15 @@ bool tsi_process_poll(uint32_t pid, TsiProcess* out) {
     const char* at = strrchr(tsi_os_read_text(path, text, sizeof text), ')'); /* the name before it may hold anything */
     if (at == NULL || strchr("ZXx", at[1] != 0 ? at[2] : 0) != NULL) return false;
     out->stopped = strchr("Tt", at[1] != 0 ? at[2] : 0) != NULL && at[1] != 0 && at[2] != 0;
+
     for (int field = 2; at != NULL && field < 22; field++) at = strchr(at + 1, ' ');
     if (at == NULL) return false;
     out->start_time = strtoull(at, NULL, 10);
+
     (void)snprintf(path, sizeof path, "/proc/%u", pid);
     if (stat(path, &st) != 0) return false;
     out->uid = st.st_uid;
+
     (void)snprintf(path, sizeof path, "/proc/%u/status", pid);
     if ((at = strstr(tsi_os_read_text(path, text, sizeof text), "\nNSpid:")) == NULL) return true;
     size_t line = strcspn(at + 1, "\n");
@@ -48,12 +51,15 @@ bool tsi_process_poll(uint32_t pid, TsiProcess* out) {
     return true;
 }
 
+/* Writes the sentence of slab_last_error, whose format takes a process id. Returns `error`, an errno value.
+ * [any thread, no lock held] */
 static int refuse(int error, const char* sentence, uint32_t pid) {
     tsi_set_error(sentence, pid);
     return error;
 }
 
-/* Checks the open file and maps it if it cannot shrink. Returns 0, or an errno value with a sentence. */
+/* Checks the open file and maps it if it cannot shrink. Returns 0, or an errno value with a sentence.
+ * [the caller alone uses segment] */
 static int look_at_file(SlabSegment* segment, const TsiProcess* process) {
     struct stat st;
     if (fstat(segment->fd, &st) != 0 || !S_ISREG(st.st_mode))
@@ -64,6 +70,7 @@ static int look_at_file(SlabSegment* segment, const TsiProcess* process) {
         return refuse(EPROTO, "the segment of process %u is open to other users", process->pid);
     if (st.st_size < SLAB_SEGMENT_HEADER_BYTES || st.st_size > INT32_MAX)
         return refuse(EPROTO, "the segment of process %u has an impossible length", process->pid);
+
     segment->bytes = (size_t)st.st_size;
     int seals = fcntl(segment->fd, F_GET_SEALS);
     if (seals < 0 || (seals & F_SEAL_SHRINK) == 0) return 0; /* it could shrink under a mapping */
@@ -72,14 +79,15 @@ static int look_at_file(SlabSegment* segment, const TsiProcess* process) {
     return 0;
 }
 
-/* Returns the mount of an open file by its fdinfo; -1 if that does not have it. */
+/* Returns the mount of an open file by its fdinfo; -1 if that does not have it. [any thread, needs no lock] */
 static long mount_of(const char* fdinfo) {
     char text[1024];
     const char* at = strstr(tsi_os_read_text(fdinfo, text, sizeof text), "mnt_id:");
     return at != NULL ? strtol(at + strlen("mnt_id:"), NULL, 10) : -1;
 }
 
-/* Returns the kernel's own mount, where all memfds are and which no list has; -1 if unknown. */
+/* Returns the kernel's own mount, where all memfds are and which no list has; -1 if unknown.
+ * [any thread, needs no lock] */
 static long memory_mount(void) {
     char path[64];
     int fd = tsi_os.memfd("tslab-mount");
@@ -90,6 +98,8 @@ static long memory_mount(void) {
     return mount;
 }
 
+/* Returns true for kinds of file systems that may wait for another machine, by the name's beginning.
+ * [any thread, needs no lock] */
 static bool is_slow(const char* kind) {
     static const char* const slow[] = {"fuse", "nfs", "cifs", "smb", "ceph", "afs", "9p", "autofs"};
     for (size_t n = 0; n < sizeof slow / sizeof *slow; n++)
@@ -113,7 +123,8 @@ bool tsi_segment_is_far(long mount, long memory, const char* mountinfo) {
     return listed ? slow : memory >= 0;
 }
 
-/* Returns true if even a stat of an open file may wait on another machine without end. */
+/* Returns true if even a stat of the process's open file, by its number `name`, may wait on another machine without
+ * end. [any thread, no lock held] */
 static bool is_far(const TsiProcess* process, const char* name) {
     char fdinfo[64], mountinfo[64];
     (void)snprintf(fdinfo, sizeof fdinfo, "/proc/%u/fdinfo/%.16s", process->pid, name);
@@ -121,8 +132,8 @@ static bool is_far(const TsiProcess* process, const char* name) {
     return tsi_segment_is_far(mount_of(fdinfo), memory_mount(), mountinfo);
 }
 
-/* Tries a descriptor of the process. Returns 0 for the segment, -1 for another file, or an errno value with a
- * sentence. */
+/* Tries a descriptor of the process, by its number `name` in `dir`. Returns 0 for the segment, -1 for another file, or
+ * an errno value with a sentence. [the caller alone uses segment] */
 static int try_link(SlabSegment* segment, const TsiProcess* process, int dir, const char* name) {
     char text[512];
     struct stat st;
@@ -135,12 +146,14 @@ static int try_link(SlabSegment* segment, const TsiProcess* process, int dir, co
         return refuse(EPROTO, "what looks like the segment of process %u lies on a file system that may not answer",
                       process->pid);
     if (fstatat(dir, name, &st, 0) != 0 || !S_ISREG(st.st_mode)) return -1;
+
     segment->fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (segment->fd < 0) return refuse(errno, "the segment of process %u cannot be opened", process->pid);
     int error = look_at_file(segment, process);
     return error != 0 ? error : tsi_segment_try(segment, process);
 }
 
+/* Unmaps and closes all that the segment has, and empties it. [the caller alone uses segment] */
 static void drop(SlabSegment* segment) {
     if (segment->map != NULL) (void)munmap((void*)(uintptr_t)segment->map, segment->bytes); /* const for us only */
     if (segment->memory != NULL) (void)munmap(segment->memory, segment->memory_bytes);
@@ -148,7 +161,8 @@ static void drop(SlabSegment* segment) {
     *segment = (SlabSegment){.fd = -1};
 }
 
-/* Finds the segment among the descriptors. Returns 0, or the last complaint; ENOENT if there was none. */
+/* Finds the segment among the descriptors. Returns 0, or the last complaint, an errno value with a sentence; ENOENT if
+ * there was none. [the caller alone uses segment and links] */
 static int find(SlabSegment* segment, const TsiProcess* process, DIR* links) {
     int complaint = 0;
     for (struct dirent* e; (e = readdir(links)) != NULL;) {
@@ -163,6 +177,8 @@ static int find(SlabSegment* segment, const TsiProcess* process, DIR* links) {
                   process->pid);
 }
 
+/* Finds the segment of a process and checks it. Returns 0, or an errno value with a sentence; the caller drops the
+ * segment then. [the caller alone uses segment] */
 static int open_of(SlabSegment* segment, uint32_t pid) {
     TsiProcess process;
     char path[64];
@@ -171,6 +187,7 @@ static int open_of(SlabSegment* segment, uint32_t pid) {
     (void)snprintf(path, sizeof path, "/proc/%u/fd", pid);
     DIR* links = opendir(path);
     if (links == NULL) return refuse(errno, "the open files of process %u cannot be seen", pid);
+
     segment->pid = pid;
     int error = find(segment, &process, links);
     (void)closedir(links);

@@ -31,6 +31,7 @@ bool tsi_segment_copy(const SlabSegment* segment, uint64_t offset, void* to, siz
         }
         return true;
     }
+
     for (size_t at = 0; at < bytes;) {
         ssize_t got = pread(segment->fd, (char*)to + at, bytes - at, (off_t)(offset + at));
         if (got == 0 || (got < 0 && errno != EINTR)) return false;
@@ -41,11 +42,15 @@ bool tsi_segment_copy(const SlabSegment* segment, uint64_t offset, void* to, siz
 
 /* ---- header and tables ---- */
 
+/* Writes the sentence of slab_last_error: the segment is damaged, and what is wrong. Returns EPROTO.
+ * [any thread, no lock held] */
 static int refuse(const char* what, uint32_t pid) {
     tsi_set_error("the segment of process %u is damaged: %s", pid, what);
     return EPROTO;
 }
 
+/* Copies the header and checks it against the process. Returns 0, an errno value with a sentence, or
+ * TSI_SEGMENT_FOREIGN: the segment of another process. [the caller alone uses segment] */
 static int header_check(SlabSegment* segment, const TsiProcess* process) {
     SlabSegmentHeader* header = &segment->header;
     char boot[64];
@@ -57,38 +62,49 @@ static int header_check(SlabSegment* segment, const TsiProcess* process) {
                       header->major, SLAB_SEGMENT_MAJOR);
         return EPROTONOSUPPORT;
     }
+
     if (header->header_bytes < sizeof *header || header->total_bytes != segment->bytes)
         return refuse("its length is not what it says", process->pid);
     if (header->pid != process->inner_pid || header->start_time != process->start_time)
         return TSI_SEGMENT_FOREIGN; /* a segment that the process reads, or has inherited */
+
     bool known = strlen(tsi_os_read_text("/proc/sys/kernel/random/boot_id", boot, sizeof boot)) >= 36;
     if (known && header->boot_id[0] != 0 && memcmp(boot, header->boot_id, 36) != 0)
         return refuse("it is of another boot", process->pid);
     return 0;
 }
 
+/* Returns true if a table lies within the segment, aligned, and its rows have at least `row` bytes.
+ * [any thread, needs no lock] */
 static bool table_fits(const SlabSegment* segment, const SlabSegmentTable* table, size_t row) {
-    return table->count != 0 && table->count <= ROWS_MOST && table->stride >= row &&
-           ((table->offset | table->stride) & 7) == 0 && table->offset <= segment->bytes &&
-           (uint64_t)table->count * table->stride <= segment->bytes - table->offset; /* 32 bits by 17: no overflow */
+    bool has_rows = table->count != 0 && table->count <= ROWS_MOST && table->stride >= row;
+    bool aligned = ((table->offset | table->stride) & 7) == 0;
+    if (!has_rows || !aligned || table->offset > segment->bytes) return false;
+    return (uint64_t)table->count * table->stride <= segment->bytes - table->offset; /* 32 bits by 17: no overflow */
 }
 
+/* Returns true if a text ends within its n bytes. [any thread, needs no lock] */
 static bool is_text(const char* text, size_t n) { return memchr(text, 0, n) != NULL; }
 
+/* Returns true if a scope's row makes sense in the segment; raises *end to the end of its rows in a buffer, in bytes.
+ * [any thread, needs no lock] */
 static bool scope_fits(const SlabSegment* segment, const SlabSegmentScope* scope, size_t* end) {
     uint64_t head = sizeof(SlabSegmentBuffer) + (uint64_t)segment->scope_count * sizeof(SlabSegmentRows);
     if (!is_text(scope->name, sizeof scope->name) || !is_text(scope->key, sizeof scope->key) ||
         !is_text(scope->labels, sizeof scope->labels))
         return false;
-    if (scope->form > SLAB_SEGMENT_ARRAY || ((scope->offset | scope->row_bytes) & 7) != 0 || scope->offset < head ||
-        scope->offset > segment->bytes)
-        return false;
+    bool aligned = ((scope->offset | scope->row_bytes) & 7) == 0;
+    bool within = scope->offset >= head && scope->offset <= segment->bytes;
+    if (scope->form > SLAB_SEGMENT_ARRAY || !aligned || !within) return false;
+
     uint64_t rows = (uint64_t)scope->capacity * scope->row_bytes; /* 32 bits by 32: no overflow */
     if (rows > segment->bytes - scope->offset || (scope->row_bytes == 0 && scope->capacity != 0)) return false;
     if (scope->offset + rows > *end) *end = (size_t)(scope->offset + rows);
     return true;
 }
 
+/* Returns true if a metric's row makes sense and its values lie within the rows of its scope. The scopes are checked.
+ * [any thread, needs no lock] */
 static bool metric_fits(const SlabSegment* segment, const SlabSegmentMetric* metric) {
     if (!is_text(metric->name, sizeof metric->name) || !is_text(metric->family, sizeof metric->family) ||
         !is_text(metric->help, sizeof metric->help))
@@ -100,10 +116,13 @@ static bool metric_fits(const SlabSegment* segment, const SlabSegmentMetric* met
     return (uint64_t)metric->offset + metric->bytes <= segment->scopes[metric->scope].row_bytes;
 }
 
+/* Copies the first `bytes` of row n of a table. Returns false beyond the segment's end. [any thread, needs no lock] */
 static bool row_copy(const SlabSegment* segment, const SlabSegmentTable* table, uint32_t n, void* to, size_t bytes) {
     return tsi_segment_copy(segment, table->offset + (uint64_t)n * table->stride, to, bytes);
 }
 
+/* Copies the scopes and metrics and checks each. Returns false if one makes no sense.
+ * [the caller alone uses segment] */
 static bool tables_copy(SlabSegment* segment) {
     const SlabSegmentHeader* header = &segment->header;
     SlabSegmentScope* scope = segment->scopes;
@@ -165,10 +184,12 @@ uint32_t slab_segment_slots(const SlabSegment* segment) { return segment != NULL
 
 /* ---- publications ---- */
 
+/* Returns the counts of rows, by scope, of the copied buffer. [the caller alone uses segment] */
 static const SlabSegmentRows* counts(const SlabSegment* segment) {
     return (const SlabSegmentRows*)(const void*)((const char*)segment->copy + sizeof(SlabSegmentBuffer));
 }
 
+/* Returns true if the copied counts are within the capacities of their scopes. [the caller alone uses segment] */
 static bool counts_fit(const SlabSegment* segment) {
     for (uint32_t n = 0; n < segment->scope_count; n++)
         if (counts(segment)[n].count > segment->scopes[n].capacity ||
@@ -177,12 +198,16 @@ static bool counts_fit(const SlabSegment* segment) {
     return true;
 }
 
+/* Copies the slot at the offset `at` and its latest publication, and checks that it was whole. Returns SLAB_SEGMENT_OK;
+ * NOTHING if nothing was published there; INCONSISTENT if it changed meanwhile or makes no sense: the caller tries
+ * again. [the caller alone uses segment] */
 static SlabSegmentResult read_once(SlabSegment* segment, uint64_t at, SlabSegmentSlot* slot) {
     SlabSegmentSlot after;
     if (!tsi_segment_copy(segment, at, slot, sizeof *slot)) return SLAB_SEGMENT_INCONSISTENT;
     uint64_t n = slot->sequence / 2;
     if (slot->state == SLAB_SEGMENT_FREE || n == 0) return SLAB_SEGMENT_NOTHING;
     if (slot->buffer_bytes < segment->copy_bytes || slot->state > SLAB_SEGMENT_ENDED) return SLAB_SEGMENT_INCONSISTENT;
+
     if (!tsi_segment_copy(segment, slot->buffer[n & 1], segment->copy, segment->copy_bytes))
         return SLAB_SEGMENT_INCONSISTENT;
     if (!tsi_segment_copy(segment, at, &after, sizeof after)) return SLAB_SEGMENT_INCONSISTENT;
@@ -197,6 +222,7 @@ SlabSegmentResult slab_segment_read(SlabSegment* segment, uint32_t slot, SlabSeg
     SlabSegmentSlot row;
     if (out != NULL) memset(out, 0, sizeof *out);
     if (segment == NULL || slot >= segment->slot_count) return SLAB_SEGMENT_NOTHING;
+
     SlabSegmentResult result = SLAB_SEGMENT_NOTHING;
     segment->filled = false;
     row.state = SLAB_SEGMENT_FREE;
@@ -205,10 +231,12 @@ SlabSegmentResult slab_segment_read(SlabSegment* segment, uint32_t slot, SlabSeg
         segment->filled = result == SLAB_SEGMENT_OK;
         if (result == SLAB_SEGMENT_NOTHING && (row.state == SLAB_SEGMENT_FREE || row.sequence < 2)) break;
     }
+
     segment->slot = slot;
     segment->state = (uint32_t)row.state;
     segment->changed = row.state == SLAB_SEGMENT_LIVE && row.changed != 0;
     if (!segment->filled || out == NULL) return result;
+
     const SlabSegmentBuffer* buffer = (const SlabSegmentBuffer*)(const void*)segment->copy;
     *out = (SlabSegmentView){slot,           (uint32_t)row.state, buffer->serial,
                              buffer->number, buffer->begun_ns,    row.published_ns,
@@ -225,10 +253,12 @@ bool slab_segment_value(const SlabSegment* segment, uint32_t metric, uint32_t ro
     if (out == NULL) return false;
     *out = (SlabSegmentValue){0};
     if (segment == NULL || !segment->filled || metric >= segment->metric_count) return false;
+
     const SlabSegmentMetric* field = &segment->metrics[metric];
     const SlabSegmentScope* scope = &segment->scopes[field->scope];
     if (row >= counts(segment)[field->scope].count) return false;
     char* at = (char*)segment->copy + scope->offset + (size_t)row * scope->row_bytes + field->offset;
+
     if (field->type == SLAB_SEGMENT_STRING) {
         at[field->bytes - 1] = 0; /* in our copy */
         out->text = at;

@@ -17,18 +17,24 @@ typedef struct Where {
     bool outside;
 } Where;
 
+/* Allocates `bytes` bytes where `where` says. Returns the object, or NULL with errno.
+ * [own thread, no lock held, no bracket open] */
 static void* tsi_text_take(Where where, size_t bytes) {
     TSI_KEEP_FRAME();
     if (where.named) return epoch_domain_malloc(where.d, bytes);
     return where.outside ? slab_malloc_outside(where.a, bytes) : slab_malloc(where.a, bytes);
 }
 
+/* Copies `bytes` bytes at from, or none for NULL, to an object where `where` says. Returns it, or NULL with errno.
+ * [own thread, no lock held, no bracket open] */
 static void* tsi_text_of(Where where, const void* from, size_t bytes) {
     TSI_KEEP_FRAME();
     void* p = tsi_text_take(where, from != NULL ? bytes : 0);
     return p != NULL ? memcpy(p, from, bytes) : NULL;
 }
 
+/* Copies a text of at most `most` bytes to an object where `where` says, and ends it with 0. Returns it, or NULL with
+ * errno; NULL for NULL, too. [own thread, no lock held, no bracket open] */
 static char* tsi_text_copy(Where where, const char* text, size_t most) {
     TSI_KEEP_FRAME();
     size_t n = text != NULL ? strnlen(text, most) : 0;
@@ -39,7 +45,8 @@ static char* tsi_text_copy(Where where, const char* text, size_t most) {
     return p;
 }
 
-/* Formats a text into an object. Most texts are short: they are formatted once, on the stack, and copied. */
+/* Formats a text into an object where `where` says. Most texts are short: they are formatted once, on the stack, and
+ * copied. Returns it, or NULL with errno. [own thread, no lock held, no bracket open] */
 static char* tsi_text_print(Where where, const char* format, va_list args) {
     TSI_KEEP_FRAME();
     char text[256];

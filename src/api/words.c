@@ -22,6 +22,8 @@ typedef struct Text {
 } Text;
 
 static void add(Text* text, const char* format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Adds text by a format of printf; counts what finds no room. [the caller alone uses text] */
 static void add(Text* text, const char* format, ...) {
     va_list args;
     size_t at = text->used < text->room ? text->used : text->room;
@@ -31,6 +33,7 @@ static void add(Text* text, const char* format, ...) {
     if (n > 0) text->used += (size_t)n;
 }
 
+/* Adds the receipt's label, with '?' for control characters, its id and era. [the caller alone uses text] */
 static void add_epoch(Text* text, const EpochReceipt* receipt) {
     char label[sizeof receipt->label];
     size_t n = 0;
@@ -46,10 +49,12 @@ size_t epoch_receipt_text(const EpochReceipt* receipt, char* out, size_t n) {
     Text text = {out, out != NULL ? n : 0, 0};
     if (text.room != 0) out[0] = 0;
     if (receipt == NULL) return 0;
+
     const Piece objects[] = {{"allocated", receipt->objects_allocated, receipt->bytes_allocated},
                              {"freed", receipt->objects_freed, receipt->bytes_freed},
                              {"released", receipt->objects_released, receipt->bytes_released},
                              {"escaped", receipt->objects_escaped, receipt->bytes_escaped}};
+
     add_epoch(&text, receipt);
     for (unsigned i = 0; i < 4; i++)
         add(&text, "%s %s %" PRIu64 " (%" PRIu64 " bytes)", i == 0 ? " objects" : ",", objects[i].what,
@@ -60,13 +65,14 @@ size_t epoch_receipt_text(const EpochReceipt* receipt, char* out, size_t n) {
         receipt->slabs_returned, receipt->bytes_returned, receipt->regions_returned, receipt->slabs_deferred,
         receipt->bytes_deferred);
     add(&text, "; interrupts %" PRIu32 "; took %" PRIu64 " ns", receipt->interrupts, receipt->close_ns);
+
     if (receipt->rss_before != 0)
         add(&text, "; resident bytes %" PRIu64 " before, %" PRIu64 " after", receipt->rss_before, receipt->rss_after);
     return text.used;
 }
 
 /* Returns where a line of at most `width` bytes ends that begins at `text`: at the last space behind a punctuation
- * mark, else at the last space, else at the first one beyond. 0 if there is none. */
+ * mark, else at the last space, else at the first one beyond. 0 if there is none. [any thread, needs no lock] */
 static size_t line_end(const char* text, size_t width) {
     size_t end = 0, marked = 0;
     for (size_t i = 1; text[i] != 0 && (i <= width || end == 0); i++) {
