@@ -30,7 +30,7 @@ typedef struct Asks {
 } Asks;
 
 /* Notes in *arg if a library brings a search path for others, or the caller one for itself. The program's own path
- * applies to all. */
+ * applies to all. Returns 0: go on. [dl_iterate_phdr] */
 static int brings_path(struct dl_phdr_info* info, size_t size, void* arg) {
     Asks* asks = arg;
     (void)size;
@@ -47,6 +47,8 @@ static int brings_path(struct dl_phdr_info* info, size_t size, void* arg) {
     return 0;
 }
 
+/* Returns true if dlopen may find another library for `caller`, an address in it, than for us.
+ * [any thread, no lock held] */
 static bool depends_on_caller(const char* name, const void* caller) {
     if (name == NULL) return false;
     if (strchr(name, '/') != NULL) return strchr(name, '$') != NULL;
@@ -55,6 +57,7 @@ static bool depends_on_caller(const char* name, const void* caller) {
     return asks.differs;
 }
 
+/* Opens a library outside of all phases. Returns it, or NULL as dlopen does. [own thread, no lock held] */
 static void* outside(const char* name, int flags) {
     bool in = tsp_outside_enter();
     void* library = next(name, flags);
@@ -64,6 +67,9 @@ static void* outside(const char* name, int flags) {
 
 /* Returns the function at which a call of dlopen goes on. */
 Dlopen* tsp_dlopen_way(const char* name, const void* caller);
+
+/* Returns the function at which a call of dlopen goes on: libc's, or `outside` if the thread is in a phase and that
+ * finds the same library. caller: the return address. [own thread, no lock held] */
 __attribute__((used, visibility("hidden"))) Dlopen* tsp_dlopen_way(const char* name, const void* caller) {
     if (next == NULL) {
         Dlopen* found;
@@ -132,7 +138,8 @@ __asm__(".pushsection .text\n"
         ".size dlopen, .-dlopen\n"
         ".popsection\n");
 #else
-/* Opens a library by a tail call, where the compiler makes one. */
+/* Opens a library by a tail call, where the compiler makes one. Returns it, or NULL as libc's dlopen does.
+ * [any thread, no lock held] */
 TSP_API void* dlopen(const char* name, int flags) {
     return tsp_dlopen_way(name, __builtin_return_address(0))(name, flags & tsp_dlopen_mask);
 }

@@ -13,7 +13,8 @@
 #include <malloc.h>
 #include <stdio.h>
 
-/* Gives empty memory back. Returns 1 if any went back. The bytes that `pad` asks to keep are not kept. */
+/* Gives empty memory back. Returns 1 if any went back, otherwise 0. The bytes that `pad` asks to keep are not kept.
+ * [any thread, no lock held] */
 TSP_API int malloc_trim(size_t pad) {
     (void)pad;
     if (!tsp_ready()) return 0;
@@ -24,12 +25,13 @@ TSP_API int malloc_trim(size_t pad) {
     return tsi_malloc_committed(&tsp_heap) < before;
 }
 
-/* Accepts parameters of glibc's algorithms, without effect. */
+/* Accepts parameters of glibc's algorithms, without effect. Returns 1. [any thread, needs no lock] */
 TSP_API int mallopt(int parameter, int value) {
     (void)parameter, (void)value;
     return 1;
 }
 
+/* Returns the allocator's figures, zeros if it is not there. Preserves errno. [any thread, no lock held] */
 static SlabGlobalStats figures(void) {
     SlabGlobalStats stats = {0};
     int saved = errno;
@@ -37,11 +39,15 @@ static SlabGlobalStats figures(void) {
     errno = saved;
     return stats;
 }
+
+/* Returns the bytes from the system that no live object has. [any thread, needs no lock] */
 static uint64_t rest(const SlabGlobalStats* stats) {
     return stats->committed_bytes > stats->live_bytes ? stats->committed_bytes - stats->live_bytes : 0;
 }
 
 struct mallinfo2 mallinfo2(void);
+
+/* Returns the allocator's figures in glibc's terms, see the head of this file. [any thread, no lock held] */
 TSP_API struct mallinfo2 mallinfo2(void) {
     SlabGlobalStats stats = figures();
     return (struct mallinfo2){.arena = stats.committed_bytes,
@@ -51,8 +57,10 @@ TSP_API struct mallinfo2 mallinfo2(void) {
                               .keepcost = stats.warm_bytes};
 }
 
+/* Returns n, or INT_MAX if it is more. [any thread, needs no lock] */
 static int in_int(uint64_t n) { return n < INT_MAX ? (int)n : INT_MAX; }
 
+/* Returns the figures of mallinfo2, cut to INT_MAX. [any thread, no lock held] */
 TSP_API struct mallinfo mallinfo(void) {
     struct mallinfo2 m = mallinfo2();
     return (struct mallinfo){.arena = in_int(m.arena),
@@ -62,6 +70,7 @@ TSP_API struct mallinfo mallinfo(void) {
                              .keepcost = in_int(m.keepcost)};
 }
 
+/* Writes the bytes from the system and the live ones to standard error. [any thread, no lock held] */
 TSP_API void malloc_stats(void) {
     SlabGlobalStats stats = figures();
     char text[160];
@@ -70,6 +79,8 @@ TSP_API void malloc_stats(void) {
     if (n > 0) tsi_os.complain(text, (size_t)n);
 }
 
+/* Writes the allocator's figures as XML to `out`. Returns 0; EINVAL unless options is 0; -1 if writing failed.
+ * [any thread, no lock held] */
 TSP_API int malloc_info(int options, FILE* out) {
     if (options != 0) return EINVAL;
     SlabGlobalStats stats = figures();

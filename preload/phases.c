@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Returns the domain behind the program's name for a phase. [any thread, needs no lock] */
 static epoch_domain_t* domain_of(tslab_phase* phase) { return (epoch_domain_t*)(void*)phase; }
 
 tslab_phase* tslab_preload_phase_begin(const char* label);
@@ -28,13 +29,16 @@ bool tslab_preload_phase_expect(const char* label, uint32_t objects, uint64_t by
 bool tslab_preload_phase_gate(uint32_t warm_up, uint32_t rounds, uint64_t objects, uint64_t bytes,
                               void (*round)(void* ctx), void* ctx, char* why, size_t why_bytes);
 
-/* Returns true if the allocator is there, and the thread has its record. */
+/* Returns true if the allocator is there, and the thread has its record, which this makes.
+ * [own thread, no lock held, no bracket open] */
 static bool ready(void) {
     if (!tsp_ready()) return false;
     if (TSI_UNLIKELY(tsi_malloc_is_new_here())) free(malloc(1));
     return true;
 }
 
+/* Begins a phase, which the thread is inside of then. Returns it, or NULL if libc's malloc serves or memory lacks.
+ * Preserves errno. [own thread, no lock held] */
 TSP_API tslab_phase* tslab_preload_phase_begin(const char* label) {
     int saved = errno;
     epoch_domain_t* d = ready() ? tsi_malloc_begin(&tsp_heap, label) : NULL;
@@ -42,26 +46,33 @@ TSP_API tslab_phase* tslab_preload_phase_begin(const char* label) {
     return (tslab_phase*)(void*)d;
 }
 
-/* Returns true if the phase is the innermost one; enters a suspended one, so that it can be ended. */
+/* Returns true if the phase is the innermost one; enters a suspended one, so that it can be ended. False if the thread
+ * is in another one. [own thread, no lock held, no bracket open] */
 static bool is_inside(epoch_domain_t* d) { return epoch_domain_current() == d || epoch_domain_attach(d); }
 
-/* Ends a phase. size: of the account that the caller knows; a later one may have more members. */
+/* Ends a phase by draining it, and writes its account to *out, unless NULL. size: of the account that the caller knows;
+ * a later one may have more members. Returns true if it has ended; false, with zeros in *out, if not. Preserves errno.
+ * [own thread, no lock held] */
 TSP_API bool tslab_preload_phase_end(tslab_phase* phase, tslab_phase_account* out, size_t size) {
     EpochReceipt receipt;
     int saved = errno;
-    bool done = phase != NULL && ready() && is_inside(domain_of(phase)) &&
-                epoch_domain_drain(domain_of(phase), out != NULL ? &receipt : NULL);
+    bool inside = phase != NULL && ready() && is_inside(domain_of(phase));
+    bool done = inside && epoch_domain_drain(domain_of(phase), out != NULL ? &receipt : NULL);
     errno = saved;
     if (out == NULL) return done;
+
     tslab_phase_account all = {0};
     if (done)
         all = (tslab_phase_account){receipt.objects_allocated, receipt.bytes_allocated, receipt.objects_freed,
                                     receipt.bytes_freed,       receipt.objects_escaped, receipt.bytes_escaped};
+
     memset(out, 0, size);
     memcpy(out, &all, size < sizeof all ? size : sizeof all);
     return done;
 }
 
+/* Leaves the phase, which goes on and can be resumed by any thread. Returns false if it is not the innermost one.
+ * Preserves errno. [own thread, no lock held] */
 TSP_API bool tslab_preload_phase_suspend(tslab_phase* phase) {
     int saved = errno;
     bool done = phase != NULL && tsp_ready() && epoch_domain_detach(domain_of(phase));
@@ -69,6 +80,7 @@ TSP_API bool tslab_preload_phase_suspend(tslab_phase* phase) {
     return done;
 }
 
+/* Enters a suspended phase. Returns false if no thread has suspended it. Preserves errno. [own thread, no lock held] */
 TSP_API bool tslab_preload_phase_resume(tslab_phase* phase) {
     int saved = errno;
     bool done = phase != NULL && ready() && epoch_domain_attach(domain_of(phase));
@@ -76,6 +88,8 @@ TSP_API bool tslab_preload_phase_resume(tslab_phase* phase) {
     return done;
 }
 
+/* Leaves all phases until tslab_preload_phase_outer_leave. Returns false if libc's malloc serves or memory lacks.
+ * Preserves errno. [own thread, no lock held] */
 TSP_API bool tslab_preload_phase_outer(void) {
     int saved = errno;
     bool done = ready() && slab_scope_outer(&tsp_heap);
@@ -83,6 +97,8 @@ TSP_API bool tslab_preload_phase_outer(void) {
     return done;
 }
 
+/* Goes back into the phases that the thread has left last. Returns false if it has left none. Preserves errno.
+ * [own thread, no lock held] */
 TSP_API bool tslab_preload_phase_outer_leave(void) {
     int saved = errno;
     bool done = tsp_ready() && slab_scope_outer_leave(&tsp_heap);
@@ -90,6 +106,8 @@ TSP_API bool tslab_preload_phase_outer_leave(void) {
     return done;
 }
 
+/* Has ends of the label's phases expect that `objects` of `bytes` bytes escape. Returns false without the allocator or
+ * a label. Preserves errno. [any thread, no lock held] */
 TSP_API bool tslab_preload_phase_expect(const char* label, uint32_t objects, uint64_t bytes) {
     int saved = errno;
     bool done = tsp_ready() && slab_label_expect_escapes(&tsp_heap, label, objects, bytes);
@@ -97,6 +115,9 @@ TSP_API bool tslab_preload_phase_expect(const char* label, uint32_t objects, uin
     return done;
 }
 
+/* Runs `round` warm_up times and then `rounds` times, and compares after each what labels retain with the most before:
+ * `objects` and `bytes` more may be. Returns true if no label retains more than that, and where libc's malloc serves;
+ * false with the reason in `why`, of why_bytes bytes. Preserves errno. [own thread, no lock held] */
 TSP_API bool tslab_preload_phase_gate(uint32_t warm_up, uint32_t rounds, uint64_t objects, uint64_t bytes,
                                       void (*round)(void* ctx), void* ctx, char* why, size_t why_bytes) {
     SlabGateOptions options = {

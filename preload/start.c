@@ -22,6 +22,7 @@ SlabAllocator tsp_heap;
 _Atomic int tsp_state;
 extern int tsp_dlopen_mask;
 
+/* Writes to standard error why malloc stays libc's. [any thread, needs no lock] */
 static void say(const char* text) {
     static const char before[] = "temporal-slab: malloc stays libc's: ";
     char line[256];
@@ -36,7 +37,7 @@ static void say(const char* text) {
 /* Returns the bytes that the allocator must reserve. Under a limit of address space it maps pieces as it needs them, so
  * the limit is shared with all else that the program maps; where it cannot do so, it reserves an eighth of the limit,
  * and tables beside it: the rest is the program's, and serves when the allocator has no room. UINT64_MAX: too little
- * for the tables. 0: no limit. */
+ * for the tables. 0: no limit. [tsp_start] */
 static uint64_t reservation(void) {
     tsi_malloc_start_lean();
     (void)slab_page_size(); /* the system has been asked */
@@ -46,6 +47,8 @@ static uint64_t reservation(void) {
     return tsi_os.space_limit / 8 < TSI_GIB(64) ? tsi_os.space_limit / 8 : TSI_GIB(64);
 }
 
+/* Makes the allocator, and labels the phase that everything is in. Returns false, after a complaint, if it cannot;
+ * without one if address space is too small. [tsp_start] */
 static bool make(void) {
     /* Objects cannot be blocks of malloc, which this is. */
     SlabOptions options = {
@@ -74,22 +77,27 @@ bool tsp_start(void) {
     if (environ == NULL) return false; /* libc has not got that far: options would be lost */
     /* seq_cst: one caller makes it; others, and calls of this one from within, are libc's until then */
     if (!tsi_cas_seq(&tsp_state, &was, TSP_STARTING)) return was == TSP_READY;
+
     const char* deepbind = secure_getenv("TSLAB_PRELOAD_DEEPBIND");
     if (deepbind != NULL && strcmp(deepbind, "keep") == 0) tsp_dlopen_mask = -1;
     const char* libc = secure_getenv("TSLAB_PRELOAD_LIBC");
     tsp_libc_in_phases = libc != NULL && strcmp(libc, "phase") == 0;
+
     bool made = make();
     tsi_store_release(&tsp_state, made ? TSP_READY : TSP_OFF); /* pairs with the acquire in tsp_ready */
     errno = saved;
     return made;
 }
 
+/* Makes the allocator at the latest as the library is loaded. [loader] */
 __attribute__((constructor(101))) static void start_at_load(void) { (void)tsp_start(); }
 
 void* tsp_next(const char* name, const void* caller) {
     void* found = dlsym(RTLD_NEXT, name);
     Dl_info of;
-    if (found != NULL || caller == NULL || dladdr(caller, &of) == 0 || of.dli_fname == NULL) return found;
+    if (found != NULL || caller == NULL) return found;
+    if (dladdr(caller, &of) == 0 || of.dli_fname == NULL) return NULL;
+
     void* library = dlopen(of.dli_fname, RTLD_LAZY | RTLD_NOLOAD); /* with its dependencies */
     if (library == NULL) return NULL;
     found = dlsym(library, name);
