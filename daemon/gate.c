@@ -23,7 +23,9 @@ enum { FDS_KEPT = 24, BACKLOG = 4096, REST_NS = 100000000 };
 
 /* ---- the socket ---- */
 
-/* Descriptors that connections may not have: standard streams, the library's, /proc files that snapshots read. */
+/* Returns how many connections can be open at a time: `wanted`, or fewer, after a complaint, if the limit of open files
+ * leaves less beside those that we need: standard streams, the library's, /proc files that snapshots read.
+ * [main thread] */
 static unsigned affordable(unsigned wanted) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return wanted;
@@ -34,6 +36,7 @@ static unsigned affordable(unsigned wanted) {
     return (unsigned)most;
 }
 
+/* Opens the listener. Returns false, with errno, if it cannot. [main thread] */
 static bool listen_at(struct gate* g, const struct options* o) {
     bool v6 = o->address.any.sa_family == AF_INET6;
     int yes = 1;
@@ -76,12 +79,14 @@ void gate_shut(struct gate* g) {
 
 /* ---- places ---- */
 
+/* Returns the place of a descriptor, -1 for a free one; NULL if there is none. [main thread] */
 static struct place* find(struct gate* g, int fd) {
     for (unsigned n = 0; n < g->max; n++)
         if (g->places[n].fd == fd) return &g->places[n];
     return NULL;
 }
 
+/* Gives a connection a place; there is a free one. [main thread] */
 static void take_place(struct gate* g, int fd) {
     *find(g, -1) = (struct place){.fd = fd, .since_ns = now_ns()}; /* there is one: accept_some() looked */
     g->used++;
@@ -94,7 +99,8 @@ void gate_ended(struct gate* g, int fd) {
     g->used--;
 }
 
-/* Ends who is late; when the next one will be. */
+/* Shuts connections down that have outlived their time at `now` ns. Returns when the next one will have, UINT64_MAX if
+ * there is none. [main thread] */
 static uint64_t end_late(struct gate* g, uint64_t now) {
     uint64_t next = UINT64_MAX;
     for (unsigned n = 0; n < g->max && g->used != 0; n++) {
@@ -113,6 +119,8 @@ static uint64_t end_late(struct gate* g, uint64_t now) {
 
 /* ---- waiting ---- */
 
+/* Counts a failed accept, lets the listener rest, and complains once a minute. error: an errno value; now: ns of the
+ * clock. [main thread] */
 static void complain(struct gate* g, int error, uint64_t now) {
     g->accept_failures++;
     g->rest_until_ns = now + REST_NS;
@@ -121,6 +129,7 @@ static void complain(struct gate* g, int error, uint64_t now) {
     fprintf(stderr, "%s: nobody can connect: %s; trying again ten times a second\n", program_name, strerror(error));
 }
 
+/* Accepts connections while there are places, and hands them to the keeper. [main thread] */
 static void accept_some(struct gate* g, const struct keeper* k) {
     while (g->used < g->max) {
         struct sockaddr_storage address;
@@ -138,6 +147,8 @@ static void accept_some(struct gate* g, const struct keeper* k) {
     }
 }
 
+/* Returns the milliseconds from `now` until `then`, both in ns, rounded up; at most an hour.
+ * [any thread, needs no lock] */
 static int milliseconds(uint64_t now, uint64_t then) {
     uint64_t ms = then > now ? (then - now) / 1000000 + 1 : 0;
     return ms < 3600000 ? (int)ms : 3600000;
@@ -151,6 +162,7 @@ void gate_wait(struct gate* g, int signals, uint64_t until_ns, const struct keep
         if (until_ns < next) next = until_ns;
         if (resting && g->rest_until_ns < next) next = g->rest_until_ns;
         if (rest_ns < next - now) next = now + rest_ns;
+
         struct pollfd fds[] = {{signals, POLLIN, 0}, {k->ready, POLLIN, 0}, {looking ? g->listener : -1, POLLIN, 0}};
         if (poll(fds, 3, next == now ? 0 : milliseconds(now, next)) < 0 && errno != EINTR) return;
         if (fds[0].revents != 0) return;

@@ -1,10 +1,10 @@
 /*
  * gate.h - the listening socket, and the connections that came through it.
  *
- * The main thread waits here, accepts, and lets the HTTP library answer. At the limit, and for a moment after an accept
- * that failed for want of something (descriptors, memory), the socket is not looked at: the kernel keeps who waits, and
- * nothing spins. A connection that outlives its time is shut down, whatever it does: a client that sends a byte a second
- * keeps its place no longer than another.
+ * The main thread waits here, accepts, and lets the HTTP library answer. At the limit, and for a moment after an
+ * accept that failed for want of something (descriptors, memory), the socket is not looked at: the kernel keeps
+ * clients that wait, and nothing spins. A connection that outlives its time is shut down, whatever it does: a client
+ * that sends a byte a second keeps its place no longer than another.
  */
 #ifndef TSLABD_GATE_H
 #define TSLABD_GATE_H
@@ -29,26 +29,26 @@ struct gate {
     uint64_t accepted, timed_out, accept_failures;
 };
 
-/* Whoever looks after connections. */
+/* The server behind the gate: it answers on connections that the gate has accepted. */
 struct keeper {
     void* ctx;
     int ready; /* readable when there is something to do for run() */
-    /* Takes a connection over, or closes it and returns false. */
+    /* Takes a connection over and returns true, or closes it and returns false. */
     bool (*take)(void* ctx, int fd, const struct sockaddr* address, socklen_t size);
-    /* Does what can be done without waiting. Nanoseconds until it has to run again at the latest. */
+    /* Does what can be done without waiting. Returns the nanoseconds until it has to run again at the latest. */
     uint64_t (*run)(void* ctx);
 };
 
-/* Listens. False after a complaint on standard error. */
+/* Makes the table of places and listens. Returns false after a complaint on standard error. [main thread] */
 bool gate_open(struct gate* g, const struct options* o);
-/* Where it listens, as in a URL: "127.0.0.1:8080". */
+/* Writes to `out`, of `size` bytes, where it listens, as in a URL: "127.0.0.1:8080". [main thread] */
 void gate_name(const struct gate* g, char* out, size_t size);
 /* Accepts and answers until `signals` can be read, `until_ns` has come, or, with the listener closed, no connection is
- * left. */
+ * left. [main thread] */
 void gate_wait(struct gate* g, int signals, uint64_t until_ns, const struct keeper* k);
-/* Nobody is accepted any more. */
+/* Closes the listener: no client is accepted any more. [main thread] */
 void gate_shut(struct gate* g);
-/* A connection that was taken is about to be closed. */
+/* Frees the place of a connection that was taken and is about to be closed. [main thread] */
 void gate_ended(struct gate* g, int fd);
 
 #endif

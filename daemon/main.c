@@ -23,7 +23,8 @@ static struct gate gate;
 static struct server server;
 static struct keeper keeper;
 
-/* A descriptor that becomes readable with each of our signals; all threads have them blocked. */
+/* Blocks our signals in all threads. Returns a descriptor that becomes readable with each, or -1 with errno.
+ * [main thread, before any other] */
 static int take_signals(void) {
     sigset_t set;
     sigemptyset(&set);
@@ -36,7 +37,8 @@ static int take_signals(void) {
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* True when it is one that ends the program. */
+/* Reads a signal, if one has come, and does what SIGUSR1 asks. Returns true when it is one that ends the program.
+ * [main thread] */
 static bool read_signal(int signals) {
     struct signalfd_siginfo info;
     if (read(signals, &info, sizeof info) != sizeof info) return false;
@@ -44,6 +46,8 @@ static bool read_signal(int signals) {
     return info.ssi_signo == SIGINT || info.ssi_signo == SIGTERM;
 }
 
+/* Prints where it listens, and warns if other machines may reach that. Returns false after a complaint if standard
+ * output cannot be written. [main thread] */
 static bool announce(void) {
     char name[80];
     gate_name(&gate, name, sizeof name);
@@ -56,6 +60,7 @@ static bool announce(void) {
     return false;
 }
 
+/* Accepts no more, and answers what is open until drain_s has passed or a second signal comes. [main thread] */
 static void drain(int signals) {
     uint64_t until = now_ns() + (uint64_t)(options.drain_s * 1e9);
     server.draining = true;
@@ -66,16 +71,21 @@ static void drain(int signals) {
     }
 }
 
+/* Serves until a signal. Returns the exit status: 0 ended by a signal, 1 something could not be made, 2 wrong command
+ * line. [main thread] */
 int main(int argc, char** argv) {
     int status = options_read(&options, argc, argv);
     if (status >= 0) return status;
+
     int signals = take_signals();
     if (signals < 0) return fprintf(stderr, "tslabd: signals: %s\n", strerror(errno)), 1;
+
     server.options = &options;
     server.gate = &gate;
     if (!gate_open(&gate, &options)) return 1; /* before the load: a taken address costs nothing */
     server.source = own_begin(&options);
     if (server.source == NULL || !server_begin(&server, &keeper)) return 1;
+
     if (announce()) {
         do {
             own_look(server.source);
@@ -84,6 +94,7 @@ int main(int argc, char** argv) {
     } else {
         status = 1;
     }
+
     drain(signals);
     server_end(&server);
     own_end(server.source);

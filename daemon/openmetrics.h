@@ -9,9 +9,11 @@
 #define TYPE_TEXT "text/plain; version=0.0.4; charset=utf-8"
 #define TYPE_OPENMETRICS "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
-/* By the Accept header, or NULL. Text unless OpenMetrics is asked for by name and at least as much. */
+/* Returns true if an Accept header, or NULL, asks for OpenMetrics by name and at least as much as for text.
+ * [any thread, needs no lock] */
 bool openmetrics_wanted(const char* accept);
-/* Text format 0.0.4 made OpenMetrics 1.0; what follows `at` in `in` is complete lines. */
+/* Writes text format 0.0.4 as OpenMetrics 1.0; `in` has complete lines. A failure is in out->failed.
+ * [the caller alone uses out] */
 void openmetrics_write(const struct text* in, struct text* out);
 
 #endif

@@ -23,6 +23,7 @@ bool address_is_loopback(const struct sockaddr* address) {
     return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6*)(const void*)address)->sin6_addr);
 }
 
+/* Sets the address to listen at from "ADDRESS:PORT". Returns false after a complaint. [main thread] */
 static bool set_address(void* options, const char* value) {
     struct options* o = options;
     char host[64] = "", *end = NULL;
@@ -30,6 +31,7 @@ static bool set_address(void* options, const char* value) {
     size_t n = colon ? (size_t)(colon - value) : 0;
     bool bracketed = n > 2 && value[0] == '[' && colon[-1] == ']';
     unsigned long port = colon && colon[1] >= '0' && colon[1] <= '9' ? strtoul(colon + 1, &end, 10) : 65536;
+
     if (n < sizeof host && port <= 65535 && *end == 0) {
         (void)snprintf(host, sizeof host, "%.*s", (int)n - 2 * bracketed, value + bracketed);
         memset(&o->address, 0, sizeof o->address);
@@ -44,15 +46,18 @@ static bool set_address(void* options, const char* value) {
             return true;
         }
     }
+
     return flags_wrong("--listen takes an address and a port, like 127.0.0.1:8080 or [::1]:8080, not '%s'", value);
 }
 
+/* Returns true if the text is made of the characters of a host's name. [any thread, needs no lock] */
 static bool is_host(const char* s) {
     for (const char* c = s; *c; c++)
         if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_", *c)) return false;
     return true;
 }
 
+/* Adds a name that this server may be called by. Returns false after a complaint. [main thread] */
 static bool set_host(void* options, const char* value) {
     struct options* o = options;
     if (!is_host(value))
@@ -62,6 +67,7 @@ static bool set_host(void* options, const char* value) {
     return true;
 }
 
+/* Prints the help, with the flags of c. [main thread] */
 static void print_help(const struct command_line* c) {
     printf("NAME\n  tslabd - serves the numbers of an allocator over HTTP\n\n"
            "SYNOPSIS\n  tslabd [--pattern=NAME] [--listen=ADDRESS:PORT] [flag]...\n\n"
@@ -82,6 +88,7 @@ static void print_help(const struct command_line* c) {
            "  tslabd --pattern=steady --req_rate=20000 --threads=2\n"
            "  curl -s http://127.0.0.1:8080/metrics | grep draining\n\n"
            "OPTIONS\n");
+
     flags_print(c, c->tables[0]);
     printf("  --help, --version\n\nLOAD\n");
     flags_print(c, c->tables[1]);
@@ -91,6 +98,8 @@ static void print_help(const struct command_line* c) {
            "  2  wrong command line\n");
 }
 
+/* Returns true if the options make sense together; false after a complaint. of_load: the flags of the load.
+ * [main thread] */
 static bool consistent(struct options* o, const struct flag* of_load) {
     for (const struct flag* f = of_load; o->load.pattern == NULL && f->name; f++)
         if (f != of_load && f->given) /* the first is the pattern */
@@ -131,6 +140,7 @@ int options_read(struct options* o, int argc, char** argv) {
          .help = "a load without a request for so long is not healthy; 0: never (default: 60)"},
         {.name = NULL},
     };
+
     struct flag* of_load = settings_flags(&o->load, IDLE);
     const struct command_line c = {"tslabd", slab_version(), print_help, 26, '=', {flags, of_load}, argc, argv};
     *o = (struct options){.max_connections = 64,
@@ -140,6 +150,7 @@ int options_read(struct options* o, int argc, char** argv) {
                           .sampling_period = 64,
                           .leak_threshold_s = DOCTOR_LEAK_SECONDS,
                           .stale_after_s = 60};
+
     (void)set_address(o, "127.0.0.1:8080");
     settings_preset(&o->load, flags_value(&c, "--pattern"));
     int status = flags_read(&c);

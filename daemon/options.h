@@ -27,9 +27,9 @@ struct options {
     struct settings load; /* pattern NULL: idle */
 };
 
-/* -1 to go on, else the exit status. */
+/* Reads the command line into *o. Returns -1 to go on, else the exit status. [main thread] */
 int options_read(struct options* o, int argc, char** argv);
-/* Only programs of this machine can reach it. */
+/* Returns true if only programs of this machine can reach the address. [any thread, needs no lock] */
 bool address_is_loopback(const struct sockaddr* address);
 
 #endif

@@ -28,6 +28,7 @@ static struct own {
     _Atomic uint64_t served, moved_ns; /* requests when it was last looked, and since when they are as many */
 } own;
 
+/* Writes what the load did by its own count as metrics. [the caller alone uses t] */
 static void write_load(struct own* w, struct text* t) {
     self_family(t, "load_info", "gauge", "Pattern of the load; always 1.");
     text_format(t, "tslabd_load_info{pattern=\"%s\"} 1\n", w->source.name);
@@ -44,6 +45,7 @@ static void write_load(struct own* w, struct text* t) {
         text_format(t, "tslabd_load_objects_total{outcome=\"%s\"} %" PRIu64 "\n", rows[n].outcome, rows[n].count);
 }
 
+/* Writes the metrics of allocator and load. Returns false if the text has failed. [main thread] */
 static bool own_metrics(void* self, struct text* t) {
     struct own* w = self;
     if (!slab_stats_prometheus(w->a, text_write, t)) return false;
@@ -51,10 +53,12 @@ static bool own_metrics(void* self, struct text* t) {
     return !t->failed;
 }
 
+/* Writes the statistics as JSON. Returns false if the text has failed. [main thread] */
 static bool own_stats(void* self, struct text* t) {
     return slab_stats_json(((struct own*)self)->a, text_write, t) && text_write(t, "\n", 1);
 }
 
+/* Writes the diagnosis. Returns false if the text has failed. [main thread] */
 static bool own_doctor(void* self, struct text* t) {
     struct own* w = self;
     return slab_doctor_ex(w->a, w->o->leak_threshold_s, text_write, t);
@@ -68,7 +72,9 @@ void own_look(struct source* s) {
     atomic_store(&w->moved_ns, now_ns());
 }
 
-/* The numbers are taken when they are asked for, so they are old only where nothing happens that should. */
+/* Returns true if the load serves requests, or there is none; false, with a sentence in `why` of `size` bytes, if it
+ * has stood still for stale_after_s. The numbers are taken when they are asked for, so they are old only where nothing
+ * happens that should. [main thread] */
 static bool own_moves(void* self, char* why, size_t size) {
     struct own* w = self;
     own_look(&w->source);
@@ -78,8 +84,10 @@ static bool own_moves(void* self, char* why, size_t size) {
     return false;
 }
 
+/* Returns true from when the load has started until it is stopped. [main thread] */
 static bool own_ready(void* self) { return ((struct own*)self)->running; }
 
+/* Makes the allocator. Returns false after a complaint. [main thread] */
 static bool make_allocator(struct own* w) {
     SlabOptions o = {.struct_size = sizeof o,
                      .max_bytes = w->o->max_bytes,
@@ -102,12 +110,14 @@ struct source* own_begin(const struct options* o) {
                                  .doctor = own_doctor,
                                  .ready = own_ready,
                                  .moves = own_moves};
+
     if (!make_allocator(&own)) return NULL;
     if (own.loaded) {
         own.run.s = o->load;
         own.run.a = own.a;
         if (!run_prepare(&own.run) || !run_start(&own.run)) return NULL;
     }
+
     atomic_store(&own.moved_ns, now_ns());
     own.running = true;
     return &own.source;

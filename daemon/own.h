@@ -7,13 +7,15 @@
 #include "options.h"
 #include "source.h"
 
-/* The one there is; NULL after a complaint on standard error. The load runs from here on. */
+/* Makes the allocator and starts its load. Returns the one source there is; NULL after a complaint on standard error.
+ * [main thread] */
 struct source* own_begin(const struct options* o);
-/* SIGUSR1: the load ends its phase. */
+/* Has the load end its phase, for SIGUSR1. [main thread] */
 void own_end_phase(struct source* s);
-/* Looks whether the load has moved. Any thread; once a second by one, or `moves` of the source knows too little. */
+/* Looks whether the load has moved. Once a second by one thread, or `moves` of the source knows too little.
+ * [any thread, needs no lock] */
 void own_look(struct source* s);
-/* Stops the load and ends the allocator; no function of the source runs or is called any more. */
+/* Stops the load and ends the allocator; no function of the source runs or is called any more. [main thread] */
 void own_end(struct source* s);
 
 #endif

@@ -14,11 +14,13 @@
 #define PLAIN "text/plain; charset=utf-8"
 #define JSON "application/json; charset=utf-8"
 
+/* Makes an answer of fixed words, which stay. code: the status of HTTP. [the caller alone uses out] */
 static void say(struct answer* out, unsigned code, const char* words) {
     *out = (struct answer){.code = code, .type = PLAIN, .fixed = words, .fixed_size = strlen(words)};
 }
 
-/* A text that a source makes; 503 when it cannot. */
+/* Makes an answer of a text that `make` of the source writes; 503 when it cannot. type: the Content-Type.
+ * [main thread] */
 static void made(struct server* s, bool (*make)(void*, struct text*), const char* type, struct answer* out) {
     *out = (struct answer){.code = 200, .type = type, .body.limit = TEXT_LIMIT};
     if (make(s->source->self, &out->body) && !out->body.failed) return;
@@ -26,7 +28,7 @@ static void made(struct server* s, bool (*make)(void*, struct text*), const char
     say(out, 503, "There is no memory for this answer, or it has more than 64 MiB; /metrics has the sums by label.\n");
 }
 
-/* Metrics in the format that is wanted. */
+/* Brings metrics into the format that is wanted; 503 without memory. [the caller alone uses out] */
 static void formatted(const struct request* r, struct answer* out) {
     if (openmetrics_wanted(r->accept)) {
         struct text open = {.limit = TEXT_LIMIT};
@@ -40,6 +42,7 @@ static void formatted(const struct request* r, struct answer* out) {
     say(out, 503, "There is no memory for this answer.\n");
 }
 
+/* Answers /metrics, and counts what the snapshot took. [main thread] */
 static void metrics(struct server* s, const struct request* r, struct answer* out) {
     uint64_t from = now_ns();
     made(s, s->source->metrics, TYPE_TEXT, out);
@@ -51,17 +54,20 @@ static void metrics(struct server* s, const struct request* r, struct answer* ou
     formatted(r, out);
 }
 
+/* Answers /stats.json. [main thread] */
 static void stats(struct server* s, const struct request* r, struct answer* out) {
     (void)r;
     made(s, s->source->stats, JSON, out);
 }
 
+/* Answers /doctor. [main thread] */
 static void doctor(struct server* s, const struct request* r, struct answer* out) {
     (void)r;
     made(s, s->source->doctor, PLAIN, out);
 }
 
-/* A complaint as a line. */
+/* Makes an answer of a complaint as a line, in place of what the answer was. code: the status of HTTP; why: the
+ * sentence without its full stop. [the caller alone uses out] */
 static void complain(struct answer* out, unsigned code, const char* why) {
     free(out->body.bytes);
     *out = (struct answer){.code = code, .type = PLAIN, .body.limit = 4096};
@@ -71,6 +77,7 @@ static void complain(struct answer* out, unsigned code, const char* why) {
     say(out, 503, "There is no memory for this answer.\n");
 }
 
+/* Answers /healthz: 503 when the load stands still. [main thread] */
 static void healthz(struct server* s, const struct request* r, struct answer* out) {
     char why[256];
     (void)r;
@@ -78,6 +85,7 @@ static void healthz(struct server* s, const struct request* r, struct answer* ou
     if (!s->source->moves(s->source->self, why, sizeof why)) complain(out, 503, why);
 }
 
+/* Answers /readyz: 503 while draining or before there are numbers. [main thread] */
 static void readyz(struct server* s, const struct request* r, struct answer* out) {
     (void)r;
     if (s->draining)
@@ -88,7 +96,7 @@ static void readyz(struct server* s, const struct request* r, struct answer* out
         say(out, 200, "ready\n");
 }
 
-/* Where to look: the page of any process is that of tslab web. */
+/* Answers /: where to look; the page of any process is that of tslab web. [main thread] */
 static void first(struct server* s, const struct request* r, struct answer* out) {
     (void)r;
     *out = (struct answer){.code = 200, .type = PLAIN, .body.limit = 4096};

@@ -20,6 +20,7 @@ void self_family(struct text* t, const char* name, const char* type, const char*
     text_format(t, "# HELP tslabd_%s %s\n# TYPE tslabd_%s %s\n", name, help, name, type);
 }
 
+/* Writes a family with one number. [the caller alone uses t] */
 static void number(struct text* t, const char* name, const char* type, const char* help, uint64_t v) {
     self_family(t, name, type, help);
     text_format(t, "tslabd_%s %" PRIu64 "\n", name, v);
@@ -33,6 +34,7 @@ void self_metrics(const struct self* s, struct text* t) {
             if (s->answers[r].codes[c] != 0)
                 text_format(t, "tslabd_http_requests_total{route=\"%s\",code=\"%u\"} %" PRIu64 "\n",
                             s->answers[r].route, codes[c], s->answers[r].codes[c]);
+
     number(t, "connections", "gauge", "Connections open now, this one included.", g->used);
     number(t, "connections_max", "gauge", "Connections that may be open at a time.", g->max);
     number(t, "connections_accepted_total", "counter", "Connections accepted.", g->accepted);
@@ -40,6 +42,7 @@ void self_metrics(const struct self* s, struct text* t) {
            g->timed_out);
     number(t, "accept_failures_total", "counter", "Attempts to accept that failed for want of descriptors or memory.",
            g->accept_failures);
+
     number(t, "snapshots_total", "counter", "Snapshots taken for /metrics, this one included.", s->snapshots);
     number(t, "snapshot_failures_total", "counter", "Snapshots that could not be taken.", s->snapshot_failures);
     self_family(t, "snapshot_seconds_total", "counter", "Time that snapshots for /metrics took, this one included.");

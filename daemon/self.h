@@ -18,9 +18,12 @@ struct self {
     } answers[SELF_ROUTES];
 };
 
+/* Counts an answer by route, a text that stays, and status. code: the status of HTTP. [main thread] */
 void self_answered(struct self* s, const char* route, unsigned code);
-/* HELP and TYPE of the family tslabd_`name`: each that is no number of the library begins here. */
+/* Writes HELP and TYPE of the family tslabd_`name`: each that is no number of the library begins here.
+ * [the caller alone uses t] */
 void self_family(struct text* t, const char* name, const char* type, const char* help);
+/* Writes the server's own metrics. [main thread] */
 void self_metrics(const struct self* s, struct text* t);
 
 #endif

@@ -36,12 +36,14 @@ struct headers {
     const char *host, *accept;
 };
 
+/* Returns true if a header's name is a token of HTTP. [any thread, needs no lock] */
 static bool is_token(const char* s) {
     for (const char* c = s; *c; c++)
         if (*c <= ' ' || *c >= 127 || strchr("\"(),/:;<=>?@[\\]{}", *c)) return false;
     return *s != 0;
 }
 
+/* Notes a header of a request in the struct headers ctx. Returns MHD_YES: go on. [main thread] */
 static enum MHD_Result look(void* ctx, enum MHD_ValueKind kind, const char* name, const char* value) {
     struct headers* h = ctx;
     (void)kind;
@@ -54,7 +56,8 @@ static enum MHD_Result look(void* ctx, enum MHD_ValueKind kind, const char* name
     return MHD_YES;
 }
 
-/* "name", "name:port", "[address]:port" -> name or address; false when it is none of them. */
+/* Writes the name or address of "name", "name:port", "[address]:port" to `out`, of HOST_SIZE bytes. Returns false when
+ * it is none of them. [any thread, needs no lock] */
 static bool host_name(const char* host, char* out) {
     const char *from = host + (*host == '['), *end = strchr(host, *host == '[' ? ']' : ':');
     const char* port = end == NULL ? "" : end + (*host == '[');
@@ -67,8 +70,9 @@ static bool host_name(const char* host, char* out) {
     return true;
 }
 
-/* The address of the listener; where it listens at all of the machine's, any address that is written as numbers: who has
- * only a name that he controls cannot make a browser send that. */
+/* Returns true for the address of the listener; where it listens at all of the machine's, for any address that is
+ * written as numbers: a stranger who has only a name that he controls cannot make a browser send that.
+ * [any thread, needs no lock] */
 static bool is_own_address(const struct options* o, const char* name) {
     struct sockaddr_in6 a6 = {.sin6_family = AF_INET6};
     struct sockaddr_in a4 = {.sin_family = AF_INET};
@@ -83,6 +87,7 @@ static bool is_own_address(const struct options* o, const char* name) {
            (!v4 && memcmp(&a6.sin6_addr, &o->address.v6.sin6_addr, sizeof a6.sin6_addr) == 0);
 }
 
+/* Returns true if a Host header names this server. [any thread, needs no lock] */
 static bool host_is_ours(const struct options* o, const char* host) {
     char name[HOST_SIZE];
     if (!host_name(host, name)) return false;
@@ -92,16 +97,20 @@ static bool host_is_ours(const struct options* o, const char* host) {
     return false;
 }
 
+/* Makes an answer of fixed words, which stay. code: the status of HTTP. [the caller alone uses out] */
 static void refuse(struct answer* out, unsigned code, const char* words) {
     *out =
         (struct answer){.code = code, .type = "text/plain; charset=utf-8", .fixed = words, .fixed_size = strlen(words)};
 }
 
-/* Whether a request is answered by its route; if not, with what instead. */
+/* Returns true if a request is answered by its route; otherwise makes *out the answer that it gets instead.
+ * [main thread] */
 static bool allowed(const struct server* s, const struct headers* h, const char* version, const char* method,
                     const struct route* route, struct answer* out) {
     bool get = strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0, new = strcmp(version, "HTTP/1.1") == 0;
-    if (h->odd != 0 || h->lengths > 1 || h->encodings > 1 || (h->lengths != 0 && h->encodings != 0))
+    bool twice = h->lengths > 1 || h->encodings > 1 || (h->lengths != 0 && h->encodings != 0);
+
+    if (h->odd != 0 || twice)
         refuse(out, 400, "The request can be read in more than one way.\n");
     else if (h->hosts > 1 || (h->hosts == 0 && new))
         refuse(out, 400, "A request has one Host header.\n");
@@ -121,7 +130,7 @@ static bool allowed(const struct server* s, const struct headers* h, const char*
 
 /* ---- answers ---- */
 
-/* Takes the body; NULL when there is no memory. */
+/* Makes a response of an answer, whose body it takes. Returns it; NULL when there is no memory. [main thread] */
 static struct MHD_Response* respond(struct answer* a) {
     static const char* const fields[][2] = {
         {"Content-Security-Policy",
@@ -133,6 +142,7 @@ static struct MHD_Response* respond(struct answer* a) {
         {"Cache-Control", "no-store"},
         {"Connection", "close"},
     };
+
     struct MHD_Response* r =
         a->fixed ? MHD_create_response_from_buffer(a->fixed_size, (void*)(uintptr_t)a->fixed, MHD_RESPMEM_PERSISTENT)
                  : MHD_create_response_from_buffer(a->body.size, a->body.bytes, MHD_RESPMEM_MUST_FREE);
@@ -140,31 +150,39 @@ static struct MHD_Response* respond(struct answer* a) {
         if (!a->fixed) free(a->body.bytes);
         return NULL;
     }
+
     bool ok = MHD_add_response_header(r, "Content-Type", a->type) == MHD_YES;
     for (size_t n = 0; n < sizeof fields / sizeof *fields; n++)
         ok = MHD_add_response_header(r, fields[n][0], fields[n][1]) == MHD_YES && ok;
     if (a->code == 405) ok = MHD_add_response_header(r, "Allow", "GET, HEAD") == MHD_YES && ok;
     if (a->code == 503) ok = MHD_add_response_header(r, "Retry-After", "1") == MHD_YES && ok;
+
     if (ok) return r;
     MHD_destroy_response(r);
     return NULL;
 }
 
-/* When the connection began: kept beside it in place of a pointer. */
+/* Returns when the connection began, in ns of the clock: kept beside it in place of a pointer; 0 if not known.
+ * [main thread] */
 static uint64_t came_ns(struct MHD_Connection* c) {
     const union MHD_ConnectionInfo* info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     return info != NULL ? (uint64_t)(uintptr_t)info->socket_context : 0;
 }
 
+/* Returns true if the shared answer was begun after the connection came, and is not too old at `now` ns.
+ * [main thread] */
 static bool may_share(const struct shared* shared, struct MHD_Connection* c, uint64_t now) {
     return shared->response != NULL && came_ns(c) < shared->begun_ns && now < shared->until_ns;
 }
 
+/* Gives a shared answer back, if there is one. [main thread] */
 static void forget(struct shared* shared) {
     if (shared->response != NULL) MHD_destroy_response(shared->response);
     shared->response = NULL;
 }
 
+/* Answers a request, by its route or with a refusal. Returns MHD_NO, which closes the connection, without memory.
+ * [main thread] */
 static enum MHD_Result handle(void* ctx, struct MHD_Connection* c, const char* url, const char* method,
                               const char* version, const char* upload, size_t* upload_size, void** state) {
     struct server* s = ctx;
@@ -175,6 +193,7 @@ static enum MHD_Result handle(void* ctx, struct MHD_Connection* c, const char* u
     const struct route* route = route_find(url);
     struct request r = {.path = url, .accept = h.accept};
     struct shared *shared = NULL, one = {.begun_ns = now_ns()};
+
     if (allowed(s, &h, version, method, route, &a)) {
         if (route->shared) shared = &s->shared[openmetrics_wanted(h.accept)];
         if (shared != NULL && may_share(shared, c, one.begun_ns)) {
@@ -183,9 +202,11 @@ static enum MHD_Result handle(void* ctx, struct MHD_Connection* c, const char* u
         }
         route->answer(s, &r, &a);
     }
+
     self_answered(&s->self, route != NULL ? route->path : "other", a.code);
     one.response = respond(&a);
     enum MHD_Result result = one.response != NULL ? MHD_queue_response(c, a.code, one.response) : MHD_NO;
+
     if (shared != NULL && a.code == 200) {
         forget(shared);
         one.until_ns = now_ns() + SHARED_NS; /* not since it was begun: the slower it was, the more are waiting */
@@ -198,6 +219,7 @@ static enum MHD_Result handle(void* ctx, struct MHD_Connection* c, const char* u
 
 /* ---- the library ---- */
 
+/* Notes when a connection began, and frees its place at the gate when it is closed. [main thread] */
 static void noticed(void* ctx, struct MHD_Connection* c, void** began, enum MHD_ConnectionNotificationCode what) {
     struct server* s = ctx;
     const union MHD_ConnectionInfo* info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
@@ -205,19 +227,24 @@ static void noticed(void* ctx, struct MHD_Connection* c, void** began, enum MHD_
     if (info != NULL && what == MHD_CONNECTION_NOTIFY_CLOSED) gate_ended(s->gate, info->connect_fd);
 }
 
-/* What a client did wrong is its business; standard error is not for strangers to fill. */
+/* Drops the HTTP library's complaints: what a client did wrong is its business; standard error is not for strangers to
+ * fill. [main thread] */
 static void silent(void* ctx, const char* format, va_list args) { (void)ctx, (void)format, (void)args; }
 
-/* A route is its bytes: "%6detrics" is not "metrics", and "%00" does not end it. */
+/* Leaves a path as it was written, and returns its length. A route is its bytes: "%6detrics" is not "metrics", and
+ * "%00" does not end it. [main thread] */
 static size_t as_written(void* ctx, struct MHD_Connection* c, char* path) {
     (void)ctx, (void)c;
     return strlen(path);
 }
 
+/* Hands a connection to the HTTP library. Returns false, after closing it, if that refuses. [main thread] */
 static bool take(void* server, int fd, const struct sockaddr* address, socklen_t size) {
     return MHD_add_connection(((struct server*)server)->http, fd, address, size) == MHD_YES;
 }
 
+/* Answers what can be answered without waiting. Returns the ns until it has to run again at the latest, UINT64_MAX if
+ * no time is set. [main thread] */
 static uint64_t run(void* server) {
     struct MHD_Daemon* http = ((struct server*)server)->http;
     unsigned long long ms;

@@ -27,9 +27,9 @@ struct server {
     bool draining;
 };
 
-/* Begins to answer, by *k; false after a complaint on standard error. */
+/* Begins to answer, by *k. Returns false after a complaint on standard error. [main thread] */
 bool server_begin(struct server* s, struct keeper* k);
-/* Closes what is open. */
+/* Closes what is open, and gives the shared answers back. [main thread] */
 void server_end(struct server* s);
 
 #endif

@@ -8,6 +8,8 @@
 
 #include "text.h"
 
+/* Makes room for n bytes more. Returns false, and sets t->failed, without memory or beyond the limit.
+ * [the caller alone uses t] */
 static bool make_room(struct text* t, size_t n) {
     if (t->failed || n > t->limit - t->size) return t->failed = true, false;
     if (t->size + n <= t->room) return true;
