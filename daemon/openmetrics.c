@@ -14,7 +14,7 @@
 /* ---- Accept ---- */
 
 /* Returns the value of a parameter of a media range that ends at `end`; NULL when it has none.
- * [any thread, needs no lock] */
+ * [any thread] */
 static const char* parameter(const char* from, const char* end, const char* name) {
     size_t n = strlen(name);
     for (const char* p = memchr(from, ';', (size_t)(end - from)); p; p = memchr(p, ';', (size_t)(end - p))) {
@@ -25,7 +25,7 @@ static const char* parameter(const char* from, const char* end, const char* name
     return NULL;
 }
 
-/* Returns true if the media range at `from` is of the type `word`. [any thread, needs no lock] */
+/* Returns true if the media range at `from` is of the type `word`. [any thread] */
 static bool starts(const char* from, const char* end, const char* word) {
     size_t n = strlen(word);
     return (size_t)(end - from) >= n && strncasecmp(from, word, n) == 0 &&
@@ -51,19 +51,19 @@ bool openmetrics_wanted(const char* accept) {
 
 /* ---- the document ---- */
 
-/* Writes the text from `from` to `end`. [the caller alone uses out] */
+/* Writes the text from `from` to `end`. [no other user of out] */
 static void put(struct text* out, const char* from, const char* end) {
     (void)text_write(out, from, (size_t)(end - from));
 }
 
-/* Returns true if the text from `from` to `end` ends with `word`. [any thread, needs no lock] */
+/* Returns true if the text from `from` to `end` ends with `word`. [any thread] */
 static bool ends_with(const char* from, const char* end, const char* word) {
     size_t n = strlen(word);
     return (size_t)(end - from) >= n && memcmp(end - n, word, n) == 0;
 }
 
 /* Writes the line "# HELP name text" or "# TYPE name type". The type of a family comes after its help, so a counter is
- * known by its name: the library gives _total to counters and to nothing else. [the caller alone uses out] */
+ * known by its name: the library gives _total to counters and to nothing else. [no other user of out] */
 static void put_comment(struct text* out, const char* line, const char* end) {
     const char* name = line + 7;
     const char* name_end = memchr(name, ' ', (size_t)(end - name));
@@ -81,7 +81,7 @@ static void put_comment(struct text* out, const char* line, const char* end) {
     }
 }
 
-/* Writes the bound of a bucket as a float, the shortest that reads back. [the caller alone uses out] */
+/* Writes the bound of a bucket as a float, the shortest that reads back. [no other user of out] */
 static void put_bound(struct text* out, const char* from, const char* end) {
     char number[32];
     double v = strtod(from, NULL);
@@ -97,7 +97,7 @@ static void put_bound(struct text* out, const char* from, const char* end) {
 }
 
 /* Writes the line of a sample. A label value may hold what looks like a bound: only the last `le` of the line is one,
- * and only in buckets. [the caller alone uses out] */
+ * and only in buckets. [no other user of out] */
 static void put_sample(struct text* out, const char* line, const char* end) {
     const char *name_end = line, *bound = NULL;
     while (name_end < end && *name_end != '{' && *name_end != ' ') name_end++;

@@ -10,10 +10,10 @@
 #define TYPE_OPENMETRICS "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 /* Returns true if an Accept header, or NULL, asks for OpenMetrics by name and at least as much as for text.
- * [any thread, needs no lock] */
+ * [any thread] */
 bool openmetrics_wanted(const char* accept);
 /* Writes text format 0.0.4 as OpenMetrics 1.0; `in` has complete lines. A failure is in out->failed.
- * [the caller alone uses out] */
+ * [no other user of out] */
 void openmetrics_write(const struct text* in, struct text* out);
 
 #endif

@@ -50,7 +50,7 @@ static bool set_address(void* options, const char* value) {
     return flags_wrong("--listen takes an address and a port, like 127.0.0.1:8080 or [::1]:8080, not '%s'", value);
 }
 
-/* Returns true if the text is made of the characters of a host's name. [any thread, needs no lock] */
+/* Returns true if the text is made of the characters of a host's name. [any thread] */
 static bool is_host(const char* s) {
     for (const char* c = s; *c; c++)
         if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_", *c)) return false;
@@ -135,7 +135,8 @@ int options_read(struct options* o, int argc, char** argv) {
         {"--sampling_period", FLAG_UNSIGNED, &o->sampling_period, .most = 1048576,
          .help = "times one slow allocation in so many, 16 or more; 0: none (default: 64)"},
         {"--leak_threshold_s", FLAG_UNSIGNED, &o->leak_threshold_s, .most = 1000000, .argument = "S",
-         .help = "age from which an ended phase that holds objects is a leak (default: " TEXT_OF(DOCTOR_LEAK_SECONDS) ")"},
+         .help =
+             "age from which an ended phase that holds objects is a leak (default: " TEXT_OF(DOCTOR_LEAK_SECONDS) ")"},
         {"--stale_after_s", FLAG_REAL, &o->stale_after_s, .most = 1000000, .argument = "S",
          .help = "a load without a request for so long is not healthy; 0: never (default: 60)"},
         {.name = NULL},

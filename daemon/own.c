@@ -28,7 +28,7 @@ static struct own {
     _Atomic uint64_t served, moved_ns; /* requests when it was last looked, and since when they are as many */
 } own;
 
-/* Writes what the load did by its own count as metrics. [the caller alone uses t] */
+/* Writes what the load did by its own count as metrics. [no other user of t] */
 static void write_load(struct own* w, struct text* t) {
     self_family(t, "load_info", "gauge", "Pattern of the load; always 1.");
     text_format(t, "tslabd_load_info{pattern=\"%s\"} 1\n", w->source.name);

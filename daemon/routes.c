@@ -14,7 +14,7 @@
 #define PLAIN "text/plain; charset=utf-8"
 #define JSON "application/json; charset=utf-8"
 
-/* Makes an answer of fixed words, which stay. code: the status of HTTP. [the caller alone uses out] */
+/* Makes an answer of fixed words, which stay. code: the status of HTTP. [no other user of out] */
 static void say(struct answer* out, unsigned code, const char* words) {
     *out = (struct answer){.code = code, .type = PLAIN, .fixed = words, .fixed_size = strlen(words)};
 }
@@ -28,7 +28,7 @@ static void made(struct server* s, bool (*make)(void*, struct text*), const char
     say(out, 503, "There is no memory for this answer, or it has more than 64 MiB; /metrics has the sums by label.\n");
 }
 
-/* Brings metrics into the format that is wanted; 503 without memory. [the caller alone uses out] */
+/* Brings metrics into the format that is wanted; 503 without memory. [no other user of out] */
 static void formatted(const struct request* r, struct answer* out) {
     if (openmetrics_wanted(r->accept)) {
         struct text open = {.limit = TEXT_LIMIT};
@@ -67,7 +67,7 @@ static void doctor(struct server* s, const struct request* r, struct answer* out
 }
 
 /* Makes an answer of a complaint as a line, in place of what the answer was. code: the status of HTTP; why: the
- * sentence without its full stop. [the caller alone uses out] */
+ * sentence without its full stop. [no other user of out] */
 static void complain(struct answer* out, unsigned code, const char* why) {
     free(out->body.bytes);
     *out = (struct answer){.code = code, .type = PLAIN, .body.limit = 4096};
@@ -88,12 +88,9 @@ static void healthz(struct server* s, const struct request* r, struct answer* ou
 /* Answers /readyz: 503 while draining or before there are numbers. [main thread] */
 static void readyz(struct server* s, const struct request* r, struct answer* out) {
     (void)r;
-    if (s->draining)
-        say(out, 503, "draining\n");
-    else if (!s->source->ready(s->source->self))
-        say(out, 503, "no numbers yet\n");
-    else
-        say(out, 200, "ready\n");
+    if (s->draining) say(out, 503, "draining\n");
+    else if (!s->source->ready(s->source->self)) say(out, 503, "no numbers yet\n");
+    else say(out, 200, "ready\n");
 }
 
 /* Answers /: where to look; the page of any process is that of tslab web. [main thread] */
@@ -110,12 +107,8 @@ static void first(struct server* s, const struct request* r, struct answer* out)
 }
 
 static const struct route routes[] = {
-    {"/", first, false},
-    {"/metrics", metrics, true},
-    {"/stats.json", stats, false},
-    {"/doctor", doctor, false},
-    {"/healthz", healthz, false},
-    {"/readyz", readyz, false},
+    {"/", first, false},        {"/metrics", metrics, true},  {"/stats.json", stats, false},
+    {"/doctor", doctor, false}, {"/healthz", healthz, false}, {"/readyz", readyz, false},
 };
 _Static_assert(sizeof routes / sizeof *routes < SELF_ROUTES, "each route has a row of its own in self.h, and one more");
 

@@ -20,7 +20,7 @@ void self_family(struct text* t, const char* name, const char* type, const char*
     text_format(t, "# HELP tslabd_%s %s\n# TYPE tslabd_%s %s\n", name, help, name, type);
 }
 
-/* Writes a family with one number. [the caller alone uses t] */
+/* Writes a family with one number. [no other user of t] */
 static void number(struct text* t, const char* name, const char* type, const char* help, uint64_t v) {
     self_family(t, name, type, help);
     text_format(t, "tslabd_%s %" PRIu64 "\n", name, v);

@@ -21,7 +21,7 @@ struct self {
 /* Counts an answer by route, a text that stays, and status. code: the status of HTTP. [main thread] */
 void self_answered(struct self* s, const char* route, unsigned code);
 /* Writes HELP and TYPE of the family tslabd_`name`: each that is no number of the library begins here.
- * [the caller alone uses t] */
+ * [no other user of t] */
 void self_family(struct text* t, const char* name, const char* type, const char* help);
 /* Writes the server's own metrics. [main thread] */
 void self_metrics(const struct self* s, struct text* t);

@@ -36,7 +36,7 @@ struct headers {
     const char *host, *accept;
 };
 
-/* Returns true if a header's name is a token of HTTP. [any thread, needs no lock] */
+/* Returns true if a header's name is a token of HTTP. [any thread] */
 static bool is_token(const char* s) {
     for (const char* c = s; *c; c++)
         if (*c <= ' ' || *c >= 127 || strchr("\"(),/:;<=>?@[\\]{}", *c)) return false;
@@ -57,7 +57,7 @@ static enum MHD_Result look(void* ctx, enum MHD_ValueKind kind, const char* name
 }
 
 /* Writes the name or address of "name", "name:port", "[address]:port" to `out`, of HOST_SIZE bytes. Returns false when
- * it is none of them. [any thread, needs no lock] */
+ * it is none of them. [any thread] */
 static bool host_name(const char* host, char* out) {
     const char *from = host + (*host == '['), *end = strchr(host, *host == '[' ? ']' : ':');
     const char* port = end == NULL ? "" : end + (*host == '[');
@@ -72,7 +72,7 @@ static bool host_name(const char* host, char* out) {
 
 /* Returns true for the address of the listener; where it listens at all of the machine's, for any address that is
  * written as numbers: a stranger who has only a name that he controls cannot make a browser send that.
- * [any thread, needs no lock] */
+ * [any thread] */
 static bool is_own_address(const struct options* o, const char* name) {
     struct sockaddr_in6 a6 = {.sin6_family = AF_INET6};
     struct sockaddr_in a4 = {.sin_family = AF_INET};
@@ -87,7 +87,7 @@ static bool is_own_address(const struct options* o, const char* name) {
            (!v4 && memcmp(&a6.sin6_addr, &o->address.v6.sin6_addr, sizeof a6.sin6_addr) == 0);
 }
 
-/* Returns true if a Host header names this server. [any thread, needs no lock] */
+/* Returns true if a Host header names this server. [any thread] */
 static bool host_is_ours(const struct options* o, const char* host) {
     char name[HOST_SIZE];
     if (!host_name(host, name)) return false;
@@ -97,7 +97,7 @@ static bool host_is_ours(const struct options* o, const char* host) {
     return false;
 }
 
-/* Makes an answer of fixed words, which stay. code: the status of HTTP. [the caller alone uses out] */
+/* Makes an answer of fixed words, which stay. code: the status of HTTP. [no other user of out] */
 static void refuse(struct answer* out, unsigned code, const char* words) {
     *out =
         (struct answer){.code = code, .type = "text/plain; charset=utf-8", .fixed = words, .fixed_size = strlen(words)};
@@ -110,21 +110,16 @@ static bool allowed(const struct server* s, const struct headers* h, const char*
     bool get = strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0, new = strcmp(version, "HTTP/1.1") == 0;
     bool twice = h->lengths > 1 || h->encodings > 1 || (h->lengths != 0 && h->encodings != 0);
 
-    if (h->odd != 0 || twice)
-        refuse(out, 400, "The request can be read in more than one way.\n");
-    else if (h->hosts > 1 || (h->hosts == 0 && new))
-        refuse(out, 400, "A request has one Host header.\n");
+    if (h->odd != 0 || twice) refuse(out, 400, "The request can be read in more than one way.\n");
+    else if (h->hosts > 1 || (h->hosts == 0 && new)) refuse(out, 400, "A request has one Host header.\n");
     else if (h->hosts == 1 && !host_is_ours(s->options, h->host))
         refuse(out, 403, "This server is not called that; --allow-host=NAME accepts further names.\n");
     else if (route == NULL)
         refuse(out, 404,
                "There are /, /metrics, /stats.json, /doctor, /healthz and /readyz; pages are those of tslab web.\n");
-    else if (!get)
-        refuse(out, 405, "GET and HEAD only.\n");
-    else if (h->body)
-        refuse(out, 400, "A request has no body here.\n");
-    else
-        return true;
+    else if (!get) refuse(out, 405, "GET and HEAD only.\n");
+    else if (h->body) refuse(out, 400, "A request has no body here.\n");
+    else return true;
     return false;
 }
 

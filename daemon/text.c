@@ -9,7 +9,7 @@
 #include "text.h"
 
 /* Makes room for n bytes more. Returns false, and sets t->failed, without memory or beyond the limit.
- * [the caller alone uses t] */
+ * [no other user of t] */
 static bool make_room(struct text* t, size_t n) {
     if (t->failed || n > t->limit - t->size) return t->failed = true, false;
     if (t->size + n <= t->room) return true;
@@ -38,8 +38,6 @@ void text_format(struct text* t, const char* format, ...) {
     va_start(args, format);
     int n = vsnprintf(line, sizeof line, format, args);
     va_end(args);
-    if (n < 0 || (size_t)n >= sizeof line)
-        t->failed = true;
-    else
-        (void)text_write(t, line, (size_t)n);
+    if (n < 0 || (size_t)n >= sizeof line) t->failed = true;
+    else (void)text_write(t, line, (size_t)n);
 }

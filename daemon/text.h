@@ -14,12 +14,12 @@ struct text {
 };
 
 /* Adds n bytes to the struct text ctx; the library's kind of writer. Returns false when it has failed: no memory, or
- * over the limit. [the caller alone uses ctx] */
+ * over the limit. [no other user of ctx] */
 bool text_write(void* ctx, const char* bytes, size_t n);
-/* Adds a text; a failure is in t->failed. [the caller alone uses t] */
+/* Adds a text; a failure is in t->failed. [no other user of t] */
 void text_put(struct text* t, const char* s);
 /* Adds text by a format of printf, of less than 512 bytes: a longer one fails. A failure is in t->failed.
- * [the caller alone uses t] */
+ * [no other user of t] */
 void text_format(struct text* t, const char* format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

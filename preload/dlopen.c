@@ -48,7 +48,7 @@ static int brings_path(struct dl_phdr_info* info, size_t size, void* arg) {
 }
 
 /* Returns true if dlopen may find another library for `caller`, an address in it, than for us.
- * [any thread, no lock held] */
+ * [any thread, no lock] */
 static bool depends_on_caller(const char* name, const void* caller) {
     if (name == NULL) return false;
     if (strchr(name, '/') != NULL) return strchr(name, '$') != NULL;
@@ -57,7 +57,7 @@ static bool depends_on_caller(const char* name, const void* caller) {
     return asks.differs;
 }
 
-/* Opens a library outside of all phases. Returns it, or NULL as dlopen does. [own thread, no lock held] */
+/* Opens a library outside of all phases. Returns it, or NULL as dlopen does. [own thread, no lock] */
 static void* outside(const char* name, int flags) {
     bool in = tsp_outside_enter();
     void* library = next(name, flags);
@@ -69,7 +69,7 @@ static void* outside(const char* name, int flags) {
 Dlopen* tsp_dlopen_way(const char* name, const void* caller);
 
 /* Returns the function at which a call of dlopen goes on: libc's, or `outside` if the thread is in a phase and that
- * finds the same library. caller: the return address. [own thread, no lock held] */
+ * finds the same library. caller: the return address. [own thread, no lock] */
 __attribute__((used, visibility("hidden"))) Dlopen* tsp_dlopen_way(const char* name, const void* caller) {
     if (next == NULL) {
         Dlopen* found;
@@ -139,7 +139,7 @@ __asm__(".pushsection .text\n"
         ".popsection\n");
 #else
 /* Opens a library by a tail call, where the compiler makes one. Returns it, or NULL as libc's dlopen does.
- * [any thread, no lock held] */
+ * [any thread, no lock] */
 TSP_API void* dlopen(const char* name, int flags) {
     return tsp_dlopen_way(name, __builtin_return_address(0))(name, flags & tsp_dlopen_mask);
 }

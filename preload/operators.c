@@ -28,7 +28,7 @@ OPERATOR(_ZnwmSt11align_val_t, tsp_new_aligned, size_t size, size_t align);
 OPERATOR(_ZnamSt11align_val_t, tsp_new_array_aligned, size_t size, size_t align);
 
 /* Returns the operator behind ours that `caller` would have without it. Aborts if there is none: then the program's C++
- * has none either. [any thread, no lock held] */
+ * has none either. [any thread, no lock] */
 static TSI_COLD void* behind(const char* name, const void* caller) {
     void* found = tsp_next(name, caller);
     if (found == NULL) abort();
@@ -43,7 +43,7 @@ typedef void* NewAlignedNothrow(size_t size, size_t align, const void* tag);
 /* ---- new ---- */
 
 /* Allocates where malloc's fast path does not, like tsp_malloc_more. Returns the object; without memory what the
- * operator behind ours returns, or that throws. [own thread, no lock held; in bracket unless b is NULL] */
+ * operator behind ours returns, or that throws. [own thread, no lock; in bracket unless b is NULL] */
 static TSI_NOINLINE void* new_more(size_t size, TsiBinding* b) {
     TSI_KEEP_FRAME();
     void* p = tsp_malloc_more(size, b);
@@ -51,7 +51,7 @@ static TSI_NOINLINE void* new_more(size_t size, TsiBinding* b) {
 }
 
 /* Allocates by the name malloc, because the program has a malloc of its own. Returns the object; without memory what
- * the operator behind ours returns, or that throws. [any thread, no lock held] */
+ * the operator behind ours returns, or that throws. [any thread, no lock] */
 static TSI_COLD void* new_by_name(size_t size) {
     TSI_KEEP_FRAME();
     void* p = malloc(size);
@@ -59,17 +59,17 @@ static TSI_COLD void* new_by_name(size_t size) {
 }
 
 /* operator new: returns an object of `size` bytes, or what the operator behind ours does without memory.
- * [any thread, no lock held] */
+ * [any thread, no lock] */
 void* _Znwm(size_t size) {
     if (TSI_UNLIKELY(!IS_OURS(malloc, tsp_malloc))) return new_by_name(size);
     return tsi_malloc_quick(&tsp_heap, size, new_more);
 }
 
-/* operator new[]: returns what new does, ours or the program's. [any thread, no lock held] */
+/* operator new[]: returns what new does, ours or the program's. [any thread, no lock] */
 void* _Znam(size_t size) { return _Znwm(size); }
 
 /* operator new(nothrow): returns an object, or what the operator behind ours returns: if the program has replaced new,
- * or without memory. [any thread, no lock held] */
+ * or without memory. [any thread, no lock] */
 TSP_API void* _ZnwmRKSt9nothrow_t(size_t size, const void* tag) {
     TSI_KEEP_FRAME();
     void* p = IS_OURS(_Znwm, tsp_new) ? malloc(size) : NULL;
@@ -77,7 +77,7 @@ TSP_API void* _ZnwmRKSt9nothrow_t(size_t size, const void* tag) {
 }
 
 /* operator new[](nothrow): returns an object, or what the operator behind ours returns: if the program has replaced new
- * or new[], or without memory. [any thread, no lock held] */
+ * or new[], or without memory. [any thread, no lock] */
 TSP_API void* _ZnamRKSt9nothrow_t(size_t size, const void* tag) {
     TSI_KEEP_FRAME();
     void* p = IS_OURS(_Znwm, tsp_new) && IS_OURS(_Znam, tsp_new_array) ? malloc(size) : NULL;
@@ -85,7 +85,7 @@ TSP_API void* _ZnamRKSt9nothrow_t(size_t size, const void* tag) {
 }
 
 /* operator new with an alignment in bytes: returns an object, or what the operator behind ours does without memory.
- * [any thread, no lock held] */
+ * [any thread, no lock] */
 void* _ZnwmSt11align_val_t(size_t size, size_t align) {
     TSI_KEEP_FRAME();
     void* p = memalign(align, size);
@@ -93,11 +93,11 @@ void* _ZnwmSt11align_val_t(size_t size, size_t align) {
 }
 
 /* operator new[] with an alignment: returns what new with one does, ours or the program's.
- * [any thread, no lock held] */
+ * [any thread, no lock] */
 void* _ZnamSt11align_val_t(size_t size, size_t align) { return _ZnwmSt11align_val_t(size, align); }
 
 /* operator new(nothrow) with an alignment: returns an object, or what the operator behind ours returns: if the program
- * has replaced new, or without memory. [any thread, no lock held] */
+ * has replaced new, or without memory. [any thread, no lock] */
 TSP_API void* _ZnwmSt11align_val_tRKSt9nothrow_t(size_t size, size_t align, const void* tag) {
     TSI_KEEP_FRAME();
     void* p = IS_OURS(_ZnwmSt11align_val_t, tsp_new_aligned) ? memalign(align, size) : NULL;
@@ -106,7 +106,7 @@ TSP_API void* _ZnwmSt11align_val_tRKSt9nothrow_t(size_t size, size_t align, cons
 }
 
 /* operator new[](nothrow) with an alignment: returns an object, or what the operator behind ours returns: if the
- * program has replaced new or new[], or without memory. [any thread, no lock held] */
+ * program has replaced new or new[], or without memory. [any thread, no lock] */
 TSP_API void* _ZnamSt11align_val_tRKSt9nothrow_t(size_t size, size_t align, const void* tag) {
     TSI_KEEP_FRAME();
     bool ours = IS_OURS(_ZnwmSt11align_val_t, tsp_new_aligned) && IS_OURS(_ZnamSt11align_val_t, tsp_new_array_aligned);
@@ -118,7 +118,7 @@ TSP_API void* _ZnamSt11align_val_tRKSt9nothrow_t(size_t size, size_t align, cons
 /* ---- delete: the first of each line may be the program's, and the others call it ---- */
 
 /* operator delete: frees p, of ours or libc's; NULL does nothing. All others below do the same by this or the
- * program's. [any thread, no lock held] */
+ * program's. [any thread, no lock] */
 TSP_API void _ZdlPv(void* p) { free(p); }
 TSP_API void _ZdaPv(void* p) { _ZdlPv(p); }
 TSP_API void _ZdlPvRKSt9nothrow_t(void* p, const void* tag) { (void)tag, _ZdlPv(p); }
@@ -127,7 +127,7 @@ TSP_API void _ZdlPvm(void* p, size_t size) { (void)size, _ZdlPv(p); }
 TSP_API void _ZdaPvm(void* p, size_t size) { (void)size, _ZdaPv(p); }
 
 /* operator delete of objects with an alignment: frees p; the others below do the same by this or the program's.
- * [any thread, no lock held] */
+ * [any thread, no lock] */
 TSP_API void _ZdlPvSt11align_val_t(void* p, size_t align) { (void)align, free(p); }
 TSP_API void _ZdaPvSt11align_val_t(void* p, size_t align) { _ZdlPvSt11align_val_t(p, align); }
 TSP_API void _ZdlPvSt11align_val_tRKSt9nothrow_t(void* p, size_t align, const void* tag) {

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns the domain behind the program's name for a phase. [any thread, needs no lock] */
+/* Returns the domain behind the program's name for a phase. [any thread] */
 static epoch_domain_t* domain_of(tslab_phase* phase) { return (epoch_domain_t*)(void*)phase; }
 
 tslab_phase* tslab_preload_phase_begin(const char* label);
@@ -30,7 +30,7 @@ bool tslab_preload_phase_gate(uint32_t warm_up, uint32_t rounds, uint64_t object
                               void (*round)(void* ctx), void* ctx, char* why, size_t why_bytes);
 
 /* Returns true if the allocator is there, and the thread has its record, which this makes.
- * [own thread, no lock held, no bracket open] */
+ * [own thread, no lock, no bracket] */
 static bool ready(void) {
     if (!tsp_ready()) return false;
     if (TSI_UNLIKELY(tsi_malloc_is_new_here())) free(malloc(1));
@@ -38,7 +38,7 @@ static bool ready(void) {
 }
 
 /* Begins a phase, which the thread is inside of then. Returns it, or NULL if libc's malloc serves or memory lacks.
- * Preserves errno. [own thread, no lock held] */
+ * Preserves errno. [own thread, no lock] */
 TSP_API tslab_phase* tslab_preload_phase_begin(const char* label) {
     int saved = errno;
     epoch_domain_t* d = ready() ? tsi_malloc_begin(&tsp_heap, label) : NULL;
@@ -47,12 +47,12 @@ TSP_API tslab_phase* tslab_preload_phase_begin(const char* label) {
 }
 
 /* Returns true if the phase is the innermost one; enters a suspended one, so that it can be ended. False if the thread
- * is in another one. [own thread, no lock held, no bracket open] */
+ * is in another one. [own thread, no lock, no bracket] */
 static bool is_inside(epoch_domain_t* d) { return epoch_domain_current() == d || epoch_domain_attach(d); }
 
 /* Ends a phase by draining it, and writes its account to *out, unless NULL. size: of the account that the caller knows;
  * a later one may have more members. Returns true if it has ended; false, with zeros in *out, if not. Preserves errno.
- * [own thread, no lock held] */
+ * [own thread, no lock] */
 TSP_API bool tslab_preload_phase_end(tslab_phase* phase, tslab_phase_account* out, size_t size) {
     EpochReceipt receipt;
     int saved = errno;
@@ -72,7 +72,7 @@ TSP_API bool tslab_preload_phase_end(tslab_phase* phase, tslab_phase_account* ou
 }
 
 /* Leaves the phase, which goes on and can be resumed by any thread. Returns false if it is not the innermost one.
- * Preserves errno. [own thread, no lock held] */
+ * Preserves errno. [own thread, no lock] */
 TSP_API bool tslab_preload_phase_suspend(tslab_phase* phase) {
     int saved = errno;
     bool done = phase != NULL && tsp_ready() && epoch_domain_detach(domain_of(phase));
@@ -80,7 +80,7 @@ TSP_API bool tslab_preload_phase_suspend(tslab_phase* phase) {
     return done;
 }
 
-/* Enters a suspended phase. Returns false if no thread has suspended it. Preserves errno. [own thread, no lock held] */
+/* Enters a suspended phase. Returns false if no thread has suspended it. Preserves errno. [own thread, no lock] */
 TSP_API bool tslab_preload_phase_resume(tslab_phase* phase) {
     int saved = errno;
     bool done = phase != NULL && ready() && epoch_domain_attach(domain_of(phase));
@@ -89,7 +89,7 @@ TSP_API bool tslab_preload_phase_resume(tslab_phase* phase) {
 }
 
 /* Leaves all phases until tslab_preload_phase_outer_leave. Returns false if libc's malloc serves or memory lacks.
- * Preserves errno. [own thread, no lock held] */
+ * Preserves errno. [own thread, no lock] */
 TSP_API bool tslab_preload_phase_outer(void) {
     int saved = errno;
     bool done = ready() && slab_scope_outer(&tsp_heap);
@@ -98,7 +98,7 @@ TSP_API bool tslab_preload_phase_outer(void) {
 }
 
 /* Goes back into the phases that the thread has left last. Returns false if it has left none. Preserves errno.
- * [own thread, no lock held] */
+ * [own thread, no lock] */
 TSP_API bool tslab_preload_phase_outer_leave(void) {
     int saved = errno;
     bool done = tsp_ready() && slab_scope_outer_leave(&tsp_heap);
@@ -107,7 +107,7 @@ TSP_API bool tslab_preload_phase_outer_leave(void) {
 }
 
 /* Has ends of the label's phases expect that `objects` of `bytes` bytes escape. Returns false without the allocator or
- * a label. Preserves errno. [any thread, no lock held] */
+ * a label. Preserves errno. [any thread, no lock] */
 TSP_API bool tslab_preload_phase_expect(const char* label, uint32_t objects, uint64_t bytes) {
     int saved = errno;
     bool done = tsp_ready() && slab_label_expect_escapes(&tsp_heap, label, objects, bytes);
@@ -117,7 +117,7 @@ TSP_API bool tslab_preload_phase_expect(const char* label, uint32_t objects, uin
 
 /* Runs `round` warm_up times and then `rounds` times, and compares after each what labels retain with the most before:
  * `objects` and `bytes` more may be. Returns true if no label retains more than that, and where libc's malloc serves;
- * false with the reason in `why`, of why_bytes bytes. Preserves errno. [own thread, no lock held] */
+ * false with the reason in `why`, of why_bytes bytes. Preserves errno. [own thread, no lock] */
 TSP_API bool tslab_preload_phase_gate(uint32_t warm_up, uint32_t rounds, uint64_t objects, uint64_t bytes,
                                       void (*round)(void* ctx), void* ctx, char* why, size_t why_bytes) {
     SlabGateOptions options = {

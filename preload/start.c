@@ -22,7 +22,7 @@ SlabAllocator tsp_heap;
 _Atomic int tsp_state;
 extern int tsp_dlopen_mask;
 
-/* Writes to standard error why malloc stays libc's. [any thread, needs no lock] */
+/* Writes to standard error why malloc stays libc's. [any thread] */
 static void say(const char* text) {
     static const char before[] = "temporal-slab: malloc stays libc's: ";
     char line[256];

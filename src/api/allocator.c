@@ -31,7 +31,7 @@ uint64_t slab_now_ns(void) { return tsi_clock_now(); }
 uint64_t slab_rss_bytes(void) { return tsi_os.rss_bytes(); }
 
 /* Returns the number of records, `least` at least, in proportion to the payload, so that a small reservation has small
- * tables; `most`: for the largest one. [any thread, needs no lock] */
+ * tables; `most`: for the largest one. [any thread] */
 static uint32_t records(uint64_t reserve_bytes, uint32_t most, uint32_t least) {
     uint64_t n = most / (TSI_RESERVE_MAX / reserve_bytes);
     return n < least ? least : (uint32_t)n;
@@ -99,7 +99,7 @@ static void arena_close(TsiArena* a) {
     tsi_profile_destroy(&a->profile);
 }
 
-/* Gives back all of an arena, its record too. [no other thread in the allocator, no lock held] */
+/* Gives back all of an arena, its record too. [no other thread in the allocator, no lock] */
 static void arena_discard(TsiArena* a) {
     tsi_stand_ins_close(a);
     arena_close(a);
@@ -108,7 +108,7 @@ static void arena_discard(TsiArena* a) {
 
 /* Creates an arena and lists it in the registry. Returns it; NULL, and a sentence in *why, if the system grants no
  * memory or there are too many. bad_environment: ignored words of TSLAB_OPTIONS, to be reported.
- * [any thread, no lock held] */
+ * [any thread, no lock] */
 static TsiArena* arena_create(const SlabOptions* options, uint32_t bad_environment, const char** why) {
     *why = "the system grants no memory for an allocator (RLIMIT_AS, overcommit or map count)";
     TsiArena* a = tsi_registry_open() ? tsi_os_map(sizeof *a) : NULL;
@@ -167,7 +167,7 @@ bool allocator_init_with(SlabAllocator* allocator, const SlabOptions* options) {
 void allocator_init(SlabAllocator* allocator) { (void)allocator_init_with(allocator, NULL); }
 
 /* Drains all open phases, and calls leak_fn for each that leaves objects.
- * [destroying thread, no lock held, no bracket open] */
+ * [destroying thread, no lock, no bracket] */
 static void report_leaks(TsiArena* a) {
     for (uint32_t n = 1; n < tsi_table_used(&a->phases.incs); n++) {
         TsiInc* inc = tsi_inc(&a->phases, n);
@@ -183,7 +183,7 @@ static void report_leaks(TsiArena* a) {
 }
 
 /* Runs the cleanups of all epochs, which end with their allocator.
- * [destroying thread, no lock held, no bracket open] */
+ * [destroying thread, no lock, no bracket] */
 static void run_cleanups(TsiArena* a) {
     for (uint32_t n = 1; n < tsi_table_used(&a->phases.incs); n++) {
         TsiInc* inc = tsi_inc(&a->phases, n);

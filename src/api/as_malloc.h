@@ -23,7 +23,7 @@ typedef void* TsiMallocMore(size_t size, TsiBinding* b);
 typedef void TsiFreeMore(void* p);
 
 /* Allocates an object of allocator, of any size, by the fast path or by `more`. Returns the object, or what `more`
- * returns. [own thread, no lock held, no bracket open] */
+ * returns. [own thread, no lock, no bracket] */
 TSI_INLINE void* tsi_malloc_quick(SlabAllocator* allocator, size_t size, TsiMallocMore* more) {
     if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, allocator) || size - 1 >= TSI_LUT_MAX))
         return more(size, NULL);
@@ -40,7 +40,7 @@ TSI_INLINE void* tsi_malloc_quick(SlabAllocator* allocator, size_t size, TsiMall
 }
 
 /* Allocates like slab_malloc after tsi_malloc_quick, for `more`. size is not 0. b NULL: no bracket is open; otherwise
- * closes b's. Returns the object, or NULL with errno. [own thread, no lock held] */
+ * closes b's. Returns the object, or NULL with errno. [own thread, no lock] */
 TSI_INLINE void* tsi_malloc_missed(SlabAllocator* allocator, size_t size, TsiBinding* b) {
     bool line = b != NULL && (b->region == NULL || tsi_load_relaxed(&b->busy) != tsi_busy_region(b->region));
     if (TSI_LIKELY(line)) return tsi_alloc_missed(b, size, 0, false, b->heap, NULL);
@@ -49,25 +49,25 @@ TSI_INLINE void* tsi_malloc_missed(SlabAllocator* allocator, size_t size, TsiBin
 }
 
 /* Tells the profile that the third function on the stack of a call of tsi_malloc_missed, counting its caller, keeps no
- * frame, and was called from pc; until a call with 0. [own thread, needs no lock] */
+ * frame, and was called from pc; until a call with 0. [own thread] */
 TSI_INLINE void tsi_malloc_past(uintptr_t pc) {
     TsiBinding* b = tsi_tls.binding;
     if (b != NULL && TSI_UNLIKELY(b->watched)) b->past = pc;
 }
 
-/* Closes b's bracket without allocating, in place of tsi_malloc_missed. [owner, in bracket, no lock held] */
+/* Closes b's bracket without allocating, in place of tsi_malloc_missed. [owner, in bracket, no lock] */
 TSI_INLINE void tsi_malloc_leave(TsiBinding* b) { tsi_fast_leave(b, b->heap); }
 
 /* Frees an object in a region, after tsi_free_fast said IS_REGION. Returns true if it was freed; false if it was
- * refused, which is counted. entry: the one that leads to the region. [own thread, no lock held, no bracket open] */
+ * refused, which is counted. entry: the one that leads to the region. [own thread, no lock, no bracket] */
 bool tsi_free_at_entry(TsiBinding* b, void* p, uint32_t entry);
 
 /* Reads the clock, and searches for empty slabs if that is due; for after tsi_free_quick has counted down to 0.
- * [own thread, no lock held, no bracket open] */
+ * [own thread, no lock, no bracket] */
 TSI_INLINE void tsi_malloc_poll(void) { tsi_decay_now(tsi_tls.binding); }
 
 /* Frees an object of allocator, or calls `more`. Calls `look`, which calls tsi_malloc_poll and frees, in its place from
- * time to time. [own thread, no lock held, no bracket open] */
+ * time to time. [own thread, no lock, no bracket] */
 TSI_INLINE void tsi_free_quick(SlabAllocator* allocator, void* p, TsiFreeMore* more, TsiFreeMore* look) {
     if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, allocator))) {
         more(p);
@@ -91,7 +91,7 @@ TSI_INLINE void tsi_free_quick(SlabAllocator* allocator, void* p, TsiFreeMore* m
 }
 
 /* Returns true if p is in the address space of allocator, whether or not an object lives there. allocator was made.
- * [any thread, needs no lock] */
+ * [any thread] */
 TSI_INLINE bool tsi_malloc_owns(SlabAllocator* allocator, const void* p) {
     const TsiSpace* space = &tsi_public(allocator)->arena->space;
     if (TSI_LIKELY((uint64_t)((uintptr_t)p - (uintptr_t)space->base) < space->payload_bytes)) return true;
@@ -100,11 +100,11 @@ TSI_INLINE bool tsi_malloc_owns(SlabAllocator* allocator, const void* p) {
 }
 
 /* Returns true if the calling thread has no record yet: making one may call malloc, by way of libc.
- * [any thread, needs no lock] */
+ * [any thread] */
 TSI_INLINE bool tsi_malloc_is_new_here(void) { return tsi_tls.thread == NULL; }
 
 /* Returns true if objects of allocator are blocks of malloc (option by_malloc), so that allocator cannot be malloc.
- * allocator was made. [any thread, needs no lock] */
+ * allocator was made. [any thread] */
 TSI_INLINE bool tsi_malloc_is_circular(SlabAllocator* allocator) {
     return tsi_public(allocator)->arena->stand_ins != NULL && tsi_stand_in_sheets(tsi_public(allocator)->arena) == NULL;
 }
@@ -114,13 +114,13 @@ TSI_INLINE void tsi_malloc_start_lean(void) { tsi_os_lean = true; }
 
 /* Begins a phase like epoch_domain_begin, but no exit ends it, and it is drained when its last thread exits inside: the
  * objects of a program that frees them itself must not end with a thread. Returns its domain, or NULL with errno.
- * [own thread, no lock held, no bracket open] */
+ * [own thread, no lock, no bracket] */
 epoch_domain_t* tsi_malloc_begin(SlabAllocator* allocator, const char* label);
 /* Returns true if the calling thread's allocations go to a phase of allocator: it is in a domain, and in no outer
- * scope. [own thread, no lock held, no bracket open] */
+ * scope. [own thread, no lock, no bracket] */
 bool tsi_malloc_in_phase(SlabAllocator* allocator);
 
-/* Returns the bytes of slabs and large objects that allocator has from the system. [any thread, needs no lock] */
+/* Returns the bytes of slabs and large objects that allocator has from the system. [any thread] */
 TSI_INLINE uint64_t tsi_malloc_committed(SlabAllocator* allocator) {
     return tsi_load_relaxed(&tsi_public(allocator)->arena->space.committed_bytes);
 }

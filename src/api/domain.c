@@ -78,7 +78,7 @@ static bool ended_here_locked(TsiDomain* d, TsiRef ref) {
 }
 
 /* Corrects the label in the receipt of an end that held nothing, which the phase may have got since; the rest is right.
- * Takes the domain's lock. [any thread, no lock held] */
+ * Takes the domain's lock. [any thread, no lock] */
 static TSI_NOINLINE void note_label(TsiDomain* d, TsiRef ref, const char label[TSI_LABEL_BYTES]) {
     tsi_lock_take(&d->lock);
     if (ended_here_locked(d, ref)) memcpy(d->receipt.label, label, TSI_LABEL_BYTES);
@@ -114,7 +114,7 @@ void tsi_domain_end_ref(TsiArena* a, TsiDomain* d, TsiRef ref, EpochCloseMode mo
 static const char no_allocator[] = "the allocator is NULL, or was not created";
 
 /* Names the domain; label NULL: it has none. Remembers the label in b, because a thread normally opens phases of the
- * label it had last. [own thread, no lock held, before the domain is alive] */
+ * label it had last. [own thread, no lock, before the domain is alive] */
 TSI_INLINE void name_it(TsiArena* a, TsiBinding* b, TsiDomain* d, const char* label) {
     if (label == NULL || (b->label[0] != 0 && strncmp(label, b->label, TSI_LABEL_BYTES) == 0)) {
         memcpy(d->label, label != NULL ? b->label : tsi_no_label, sizeof d->label);
@@ -129,7 +129,7 @@ TSI_INLINE void name_it(TsiArena* a, TsiBinding* b, TsiDomain* d, const char* la
 }
 
 /* Returns NULL, after setting errno and the sentence: no allocator (a NULL), no binding (b NULL), or no record.
- * [any thread, needs no lock] */
+ * [any thread] */
 static TSI_COLD void* make_failed(TsiArena* a, TsiBinding* b) {
     if (a == NULL) return tsi_failed(EINVAL, no_allocator);
     if (b == NULL) return tsi_failed(ENOMEM, "no memory, or no record, for one more thread in the allocator");
@@ -137,7 +137,7 @@ static TSI_COLD void* make_failed(TsiArena* a, TsiBinding* b) {
 }
 
 /* Makes a record that is not alive yet, with neither id nor reference, and sets *b to the thread's binding. Returns it,
- * or NULL with errno. [own thread, no lock held, no bracket open] */
+ * or NULL with errno. [own thread, no lock, no bracket] */
 TSI_INLINE TsiDomain* make(SlabAllocator* allocator, const char* label, TsiBinding** b) {
     TsiArena* a = tsi_arena(allocator);
     uint32_t index;
@@ -162,7 +162,7 @@ TSI_INLINE TsiDomain* make(SlabAllocator* allocator, const char* label, TsiBindi
 }
 
 /* Ends the record's life as a domain and gives it back; its epoch is left alone.
- * [the one thread that has claimed the domain, no lock held] */
+ * [the one thread that has claimed the domain, no lock] */
 TSI_INLINE void discard(TsiArena* a, TsiBinding* b, TsiDomain* d) {
     tsi_store_relaxed(&d->phase.ref, 0); /* so that epoch_domain_malloc refuses */
     tsi_store_release(&d->alive, 0);     /* pairs with tsi_domain_is_alive */
@@ -172,14 +172,14 @@ TSI_INLINE void discard(TsiArena* a, TsiBinding* b, TsiDomain* d) {
 void tsi_domain_discard(TsiArena* a, TsiDomain* d) { discard(a, tsi_binding_get(a, false), d); }
 
 /* Gives back a new domain whose epoch could not be opened. Returns NULL with errno.
- * [own thread, no lock held, before the domain is alive] */
+ * [own thread, no lock, before the domain is alive] */
 static TSI_NOINLINE epoch_domain_t* create_failed(TsiBinding* b, TsiDomain* d) {
     discard(b->arena, b, d);
     return tsi_failed(ENOMEM, "no memory, or no record, for one more phase: end some, or let the ended ones drain");
 }
 
 /* Ends a new domain's epoch and gives the domain back, because there is no memory for its scope. Returns NULL with
- * errno. [own thread, no lock held, before the domain is alive] */
+ * errno. [own thread, no lock, before the domain is alive] */
 static TSI_NOINLINE epoch_domain_t* enter_failed(TsiBinding* b, TsiDomain* d) {
     TsiArena* a = b->arena;
     tsi_refuse_count(a, TSI_REFUSED_MEMORY);
@@ -206,7 +206,7 @@ TSI_INLINE void set_special(TsiDomain* d, const SlabDomainOptions* options) {
 }
 
 /* Makes a domain with an epoch of its own. inside: the calling thread enters it at once, while no other knows of it.
- * options may be NULL. Returns the domain, or NULL with errno. [own thread, no lock held, no bracket open] */
+ * options may be NULL. Returns the domain, or NULL with errno. [own thread, no lock, no bracket] */
 TSI_INLINE epoch_domain_t* create(SlabAllocator* allocator, const char* label, bool inside,
                                   const SlabDomainOptions* options) {
     TsiBinding* b;
@@ -228,7 +228,7 @@ TSI_INLINE epoch_domain_t* create(SlabAllocator* allocator, const char* label, b
 }
 
 /* Makes a domain like `create`, from destructors of thread-specific data: the thread lets go of everything afterwards.
- * Returns the domain, or NULL with errno. [exiting thread, no lock held, no bracket open] */
+ * Returns the domain, or NULL with errno. [exiting thread, no lock, no bracket] */
 static TSI_NOINLINE epoch_domain_t* create_late(SlabAllocator* allocator, const char* label, bool inside,
                                                 const SlabDomainOptions* options) {
     tsi_thread_late_enter();
@@ -248,7 +248,7 @@ epoch_domain_t* epoch_domain_begin(SlabAllocator* allocator, const char* label) 
 }
 
 /* Copies the program's options to *options; in may be NULL. Returns NULL, or a sentence if they are bad.
- * [any thread, needs no lock] */
+ * [any thread] */
 static const char* options_read(const SlabDomainOptions* in, SlabDomainOptions* options) {
     if (in == NULL) return "the options are NULL";
     if (in->struct_size < offsetof(SlabDomainOptions, reserved_) || in->struct_size > 4096)
@@ -305,13 +305,13 @@ bool tsi_domain_may_drain(TsiArena* a, TsiDomain* d) {
 }
 
 /* Ends a domain without an open phase of its own: drains a borrowed one where destroy has to.
- * [the one thread that has claimed the domain, no lock held] */
+ * [the one thread that has claimed the domain, no lock] */
 static TSI_NOINLINE void end_borrowed(TsiArena* a, TsiDomain* d, TsiRef ref) {
     if (tsi_domain_owes_drain(a, d)) tsi_domain_end_ref(a, d, ref, EPOCH_DRAIN, false, tsi_no_label);
 }
 
 /* Ends the domain's phase and gives the domain back; it is none afterwards. [the one thread that has claimed the
- * domain, no lock held, no bracket open] */
+ * domain, no lock, no bracket] */
 TSI_INLINE void destroy(TsiDomain* d) {
     TsiArena* a = d->arena;
     tsi_store_relaxed(&d->left, TSI_DOMAIN_GOING); /* a cleanup that asks for it again is refused */
@@ -322,14 +322,14 @@ TSI_INLINE void destroy(TsiDomain* d) {
     discard(a, b, d);
 }
 
-/* Refuses the end of a domain: somebody is inside, or it was not `found`. [no lock held, no bracket open] */
+/* Refuses the end of a domain: somebody is inside, or it was not `found`. [no lock, no bracket] */
 static TSI_NOINLINE void refuse_destroy(TsiDomain* d, bool found) {
     if (!found) (void)tsi_domain_refuse_destroyed(d);
     else (void)tsi_domain_refuse(d, TSI_DOMAIN_INSIDE);
 }
 
 /* Destroys the domain if nobody is inside. Returns true if it has; false after a refusal.
- * [no lock held, no bracket open] */
+ * [no lock, no bracket] */
 TSI_INLINE bool destroy_asked(TsiDomain* d) {
     if (!tsi_domain_usable(d)) return false;
     bool found = tsi_domain_found(d), may = found && tsi_domain_refs(d) == 0;
@@ -365,7 +365,7 @@ void tsi_domain_leave_behind(TsiDomain* d) {
 }
 
 /* Destroys the domain like destroy_asked, for tsi_domain_late. Returns true if it has; false after a refusal.
- * [exiting thread, no lock held, no bracket open] */
+ * [exiting thread, no lock, no bracket] */
 static TSI_NOINLINE bool destroy_known(epoch_domain_t* d) { return destroy_asked(tsi_domain_of(d)); }
 
 bool epoch_domain_destroy(epoch_domain_t* d) {
@@ -409,7 +409,7 @@ bool epoch_domain_force_close(epoch_domain_t* domain) {
 
 /* Leaves the calling thread's innermost scope, `top`. Returns true if it was the only one inside: then the domain is
  * the caller's to destroy. That is decided in the same step, so of several threads that end a domain at once the last
- * one destroys it. Takes the domain's lock. [own thread, no lock held, no bracket open] */
+ * one destroys it. Takes the domain's lock. [own thread, no lock, no bracket] */
 TSI_INLINE bool leave_to_end(TsiDomain* d, TsiScope* top) {
     tsi_scope_pop(top);
     tsi_scopes_add(d->arena, d, -1);
@@ -423,7 +423,7 @@ TSI_INLINE bool leave_to_end(TsiDomain* d, TsiScope* top) {
 
 /* Leaves the domain and destroys it if nobody else is inside. Returns true if it was destroyed; false after a refusal:
  * the scope is not the innermost, a run is open, or others are inside, and then the caller has left.
- * [own thread, no lock held, no bracket open] */
+ * [own thread, no lock, no bracket] */
 TSI_INLINE bool end_asked(TsiDomain* d) {
     if (!tsi_domain_usable(d)) return false;
     TsiScope* top = tsi_scope_top(d);
@@ -436,7 +436,7 @@ TSI_INLINE bool end_asked(TsiDomain* d) {
 }
 
 /* Ends the domain like end_asked, for tsi_domain_late. Returns true if it was destroyed; false after a refusal.
- * [exiting thread, no lock held, no bracket open] */
+ * [exiting thread, no lock, no bracket] */
 static TSI_NOINLINE bool end(epoch_domain_t* d) { return end_asked(tsi_domain_of(d)); }
 
 bool epoch_domain_end(epoch_domain_t* d) {

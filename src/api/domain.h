@@ -55,10 +55,10 @@ enum { TSI_RUN_NONE, TSI_RUN_OPEN, TSI_RUN_CALLED /* open, and inside of a call 
 
 enum { TSI_DOMAIN_STRIDE = (sizeof(TsiDomain) + 63) & ~63u };
 
-/* Returns the library's record of a domain; NULL for NULL. [any thread, needs no lock] */
+/* Returns the library's record of a domain; NULL for NULL. [any thread] */
 TSI_INLINE TsiDomain* tsi_domain_of(epoch_domain_t* d) { return (TsiDomain*)(void*)d; }
 /* Returns true if d is a domain that was not destroyed; false for NULL. acquire: pairs with the release that makes a
- * record a domain, or none any more. [any thread, needs no lock] */
+ * record a domain, or none any more. [any thread] */
 TSI_INLINE bool tsi_domain_is_alive(TsiDomain* d) {
     return d != NULL && tsi_load_acquire(&d->alive) == TSI_DOMAIN_ALIVE;
 }
@@ -76,28 +76,28 @@ typedef enum TsiDomainWhy {
     TSI_DOMAIN_CLOSED, /* allocation and registration in an epoch that has ended */
 } TsiDomainWhy;
 /* Counts the refusal, sets errno and the sentence of slab_last_error. Returns false, for callers to return.
- * [no lock held, no bracket open] */
+ * [no lock, no bracket] */
 TSI_COLD bool tsi_domain_refuse(TsiDomain* d, TsiDomainWhy why);
 /* Refuses like tsi_domain_refuse, with a reason found here: NULL, which is not counted, or a domain that was destroyed,
- * is another thread's alone, or has a run open. Returns false. [no lock held, no bracket open] */
+ * is another thread's alone, or has a run open. Returns false. [no lock, no bracket] */
 TSI_COLD bool tsi_domain_refuse_destroyed(TsiDomain* d);
 /* Sets errno and the sentence for a record or a scope that found no memory, and counts the refusal if a is not NULL.
- * Returns false, for callers to return. [any thread, needs no lock] */
+ * Returns false, for callers to return. [any thread] */
 TSI_COLD bool tsi_domain_no_memory(TsiArena* a);
 /* Calls fn with the domain, from destructors of thread-specific data: the thread lets go of everything afterwards.
- * Returns what fn returns. [exiting thread, no lock held, no bracket open] */
+ * Returns what fn returns. [exiting thread, no lock, no bracket] */
 bool tsi_domain_late(bool (*fn)(epoch_domain_t*), epoch_domain_t* d);
-/* Returns true for a domain that is alive; refuses any other and returns false. [no lock held, no bracket open] */
+/* Returns true for a domain that is alive; refuses any other and returns false. [no lock, no bracket] */
 TSI_INLINE bool tsi_domain_usable(TsiDomain* d) {
     return TSI_LIKELY(tsi_domain_is_alive(d)) || tsi_domain_refuse_destroyed(d);
 }
-/* Returns true for a domain that is another thread's alone. [any thread, needs no lock] */
+/* Returns true for a domain that is another thread's alone. [any thread] */
 TSI_INLINE bool tsi_domain_is_anothers(TsiDomain* d) {
     if (TSI_LIKELY(!tsi_load_relaxed(&d->owner_only))) return false;
     return tsi_tls.thread == NULL || tsi_load_relaxed(&d->maker) != tsi_tls.thread->number;
 }
 /* Returns true for a domain of the calling thread's alone in whose phase it has a run open: the phase goes on, and the
- * thread stays in it. [any thread, needs no lock] */
+ * thread stays in it. [any thread] */
 TSI_INLINE bool tsi_domain_runs(TsiDomain* d) {
     return TSI_UNLIKELY(tsi_load_relaxed(&d->left) == TSI_DOMAIN_OWNED) && tsi_load_relaxed(&d->runs) != TSI_RUN_NONE;
 }
@@ -112,7 +112,7 @@ TSI_INLINE void tsi_domain_disown(TsiDomain* d) {
  * their locks. [before the table is shared] */
 void tsi_domain_table_init(TsiTable* table, TsiGround* ground, uint32_t capacity);
 /* Returns the number of scopes inside. Changed under the domain's lock. acquire and release pair with each other.
- * [any thread, needs no lock] */
+ * [any thread] */
 TSI_INLINE uint32_t tsi_domain_refs(TsiDomain* d) { return __atomic_load_n(&d->pub.refcount, __ATOMIC_ACQUIRE); }
 /* Sets the number of scopes inside. [domain's lock held; or before the domain is alive, or fork child] */
 TSI_INLINE void tsi_domain_refs_set(TsiDomain* d, uint32_t n) {
@@ -120,7 +120,7 @@ TSI_INLINE void tsi_domain_refs_set(TsiDomain* d, uint32_t n) {
 }
 
 /* Allocates in the incarnation that ref names, which was the domain's when the caller read it, like
- * epoch_domain_malloc. Returns the object, or NULL with errno. [own thread, no lock held, no bracket open] */
+ * epoch_domain_malloc. Returns the object, or NULL with errno. [own thread, no lock, no bracket] */
 void* tsi_domain_malloc(TsiDomain* d, size_t size, TsiRef ref);
 /* Opens an incarnation of the domain's own, which `ref` then names. Returns false without memory.
  * [domain's lock held, or the domain is not alive yet] */
@@ -130,17 +130,17 @@ bool tsi_domain_open_own(TsiArena* a, TsiBinding* b, TsiDomain* d);
 void tsi_domain_note_ended_locked(TsiDomain* d, EpochId id, uint64_t era);
 /* Ends the incarnation that ref names, and leaves the receipt in the domain. Another thread may destroy the domain
  * meanwhile. `own`: gives the domain's pin back, too. noted: the label that its receipt has already. mode: released or
- * drained. [no lock held, no bracket open] */
+ * drained. [no lock, no bracket] */
 void tsi_domain_end_ref(TsiArena* a, TsiDomain* d, TsiRef ref, EpochCloseMode mode, bool own,
                         const char noted[TSI_LABEL_BYTES]);
 /* Drains a domain that `drains`, and that nobody is inside of; the domain is gone then.
- * [exiting thread, no lock held, no bracket open] */
+ * [exiting thread, no lock, no bracket] */
 void tsi_domain_drain_left(TsiDomain* d);
-/* Returns true if no scope is in the borrowed incarnation and the id still names it. [any thread, needs no lock] */
+/* Returns true if no scope is in the borrowed incarnation and the id still names it. [any thread] */
 bool tsi_domain_may_drain(TsiArena* a, TsiDomain* d);
 
 /* Returns true if the end of a borrowed domain must drain its epoch: it was entered, auto_close asks for it, this
- * domain has not drained the epoch, and tsi_domain_may_drain. [any thread, needs no lock] */
+ * domain has not drained the epoch, and tsi_domain_may_drain. [any thread] */
 TSI_INLINE bool tsi_domain_owes_drain(TsiArena* a, TsiDomain* d) {
     if (d->own || !d->entered) return false;
     return d->pub.auto_close && !d->drained && tsi_domain_may_drain(a, d);
@@ -148,13 +148,13 @@ TSI_INLINE bool tsi_domain_owes_drain(TsiArena* a, TsiDomain* d) {
 
 /* Returns true for a scope of this domain. The serial decides, not the address alone: a scope of a destroyed allocator
  * stays on its thread's stack until it comes to the top, and a later allocator's domain may lie at the same record
- * (registry.h A1). [own thread, needs no lock] */
+ * (registry.h A1). [own thread] */
 TSI_INLINE bool tsi_scope_is_of(const TsiScope* scope, const TsiDomain* d) {
     return scope->domain == d && scope->serial == d->arena->serial;
 }
-/* Returns how many scopes of the domain are on the calling thread's stack. [own thread, needs no lock] */
+/* Returns how many scopes of the domain are on the calling thread's stack. [own thread] */
 uint32_t tsi_scopes_inside(const TsiThread* thread, const TsiDomain* d);
-/* Returns the calling thread's innermost scope if it is one of the domain's, else NULL. [own thread, no lock held] */
+/* Returns the calling thread's innermost scope if it is one of the domain's, else NULL. [own thread, no lock] */
 TSI_INLINE TsiScope* tsi_scope_top(TsiDomain* d) {
     TsiThread* thread = tsi_tls.thread;
     if (thread != NULL) tsi_scopes_refresh(thread);
@@ -164,10 +164,10 @@ TSI_INLINE TsiScope* tsi_scope_top(TsiDomain* d) {
     return top != NULL && top->domain == d ? top : NULL;
 }
 /* Makes room for one scope more on the calling thread's stack. Returns false without memory.
- * [own thread, no lock held] */
+ * [own thread, no lock] */
 bool tsi_scopes_make_room(TsiThread* thread);
 /* Puts a scope of the domain, or with NULL an outer one, on top of the calling thread's stack; the caller then
- * redirects its plain calls. Returns false, and changes nothing, without memory. [own thread, no lock held] */
+ * redirects its plain calls. Returns false, and changes nothing, without memory. [own thread, no lock] */
 TSI_INLINE bool tsi_scope_put(TsiArena* a, TsiBinding* b, TsiDomain* d) {
     TsiThread* thread = b->thread;
     if (TSI_UNLIKELY(thread->scope_count == thread->scope_capacity) && !tsi_scopes_make_room(thread)) return false;
@@ -176,33 +176,33 @@ TSI_INLINE bool tsi_scope_put(TsiArena* a, TsiBinding* b, TsiDomain* d) {
     return true;
 }
 /* Takes the innermost scope, `top`, off its thread's stack, and sends the thread's plain calls to the next one. Does
- * not change the domain's count of scopes. [own thread, no bracket open] */
+ * not change the domain's count of scopes. [own thread, no bracket] */
 void tsi_scope_pop(TsiScope* top);
 /* Adds n to the scopes in the epoch that the domain borrows; does nothing for a domain with an epoch of its own. Takes
  * the stripe. [any thread, no stripe held] */
 void tsi_scopes_add(TsiArena* a, TsiDomain* d, int n);
 /* Sends the thread's plain calls to its innermost scope, or to the current epoch if there is none.
- * [own thread, no bracket open] */
+ * [own thread, no bracket] */
 void tsi_scope_ambient(TsiBinding* b);
 /* Ends the record's life as a domain, without touching its epoch.
- * [the one thread that has claimed the domain, no lock held] */
+ * [the one thread that has claimed the domain, no lock] */
 void tsi_domain_discard(TsiArena* a, TsiDomain* d);
 /* Writes the receipt of the incarnation that ended last to *out. Returns false if none has ended. Takes the domain's
- * lock. [any thread, no lock held] */
+ * lock. [any thread, no lock] */
 bool tsi_domain_last_receipt(TsiDomain* d, EpochReceipt* out);
 /* Leaves a domain behind whose maker was inside of it as it exited: it stays until TSI_LEFT_MAX others were left behind
- * after it. [exiting thread, no lock held] */
+ * after it. [exiting thread, no lock] */
 void tsi_domain_leave_behind(TsiDomain* d);
 /* Claims a domain that may have been left behind for the calling thread, which uses or destroys it. Returns false if it
- * is being destroyed, is another thread's alone, or has a run open. [any thread, needs no lock] */
+ * is being destroyed, is another thread's alone, or has a run open. [any thread] */
 bool tsi_domain_found_slow(TsiDomain* d);
 /* Claims a domain like tsi_domain_found_slow; normally one load. Returns false if the thread must not use it.
- * [any thread, needs no lock] */
+ * [any thread] */
 TSI_INLINE bool tsi_domain_found(TsiDomain* d) {
     return TSI_LIKELY(tsi_load_relaxed(&d->left) == 0) || tsi_domain_found_slow(d);
 }
 /* Installs the functions that end scopes of exiting and vanished threads; works once per process.
- * [any thread, no lock held] */
+ * [any thread, no lock] */
 void tsi_scope_init(void);
 
 #endif

@@ -39,7 +39,7 @@ static bool leave_alone_locked(TsiArena* a, TsiDomain* d, uint32_t mine, EpochCl
 }
 
 /* Ends a domain without an open phase of its own, and writes the receipt to *out, which may be NULL. mode: the one that
- * was asked for. [the one thread that has claimed the domain, no lock held] */
+ * was asked for. [the one thread that has claimed the domain, no lock] */
 static TSI_NOINLINE void end_otherwise(TsiArena* a, TsiDomain* d, EpochCloseMode mode, EpochReceipt* out) {
     EpochReceipt unwanted;
     if (out == NULL) out = &unwanted;
@@ -55,7 +55,7 @@ typedef enum TsiWhere { INSIDE, ANYWHERE, OUTSIDE } TsiWhere;
 
 /* Ends the domain. RELEASE: like epoch_domain_exit and destroy, so a borrowed epoch is drained. Returns true, with the
  * receipt in *out (may be NULL); false after a refusal that has changed nothing. where: the place in which the caller
- * must be. [own thread, no lock held, no bracket open] */
+ * must be. [own thread, no lock, no bracket] */
 static bool end_whole(TsiDomain* d, EpochCloseMode mode, TsiWhere where, EpochReceipt* out) {
     TsiDomainWhy why = TSI_DOMAIN_NOT_INNERMOST;
     if (!tsi_domain_usable(d)) return false;
@@ -83,7 +83,7 @@ static bool end_whole(TsiDomain* d, EpochCloseMode mode, TsiWhere where, EpochRe
 void tsi_domain_drain_left(TsiDomain* d) { (void)end_whole(d, EPOCH_DRAIN, OUTSIDE, NULL); }
 
 /* Ends the domain like end_whole, from destructors of thread-specific data. Returns true if it has ended; false after a
- * refusal. where: the place in which the caller must be. [exiting thread, no lock held, no bracket open] */
+ * refusal. where: the place in which the caller must be. [exiting thread, no lock, no bracket] */
 static TSI_NOINLINE bool end_late(epoch_domain_t* d, EpochCloseMode mode, TsiWhere where, EpochReceipt* out) {
     tsi_thread_late_enter();
     bool done = end_whole(tsi_domain_of(d), mode, where, out);
@@ -92,7 +92,7 @@ static TSI_NOINLINE bool end_late(epoch_domain_t* d, EpochCloseMode mode, TsiWhe
 }
 
 /* Ends the domain by end_whole, or by end_late on a thread that exits. Returns true if it has ended; false after a
- * refusal. where: the place in which the caller must be. [own thread, no lock held, no bracket open] */
+ * refusal. where: the place in which the caller must be. [own thread, no lock, no bracket] */
 TSI_INLINE bool end_asked(epoch_domain_t* d, EpochCloseMode mode, TsiWhere where, EpochReceipt* out) {
     return TSI_UNLIKELY(tsi_tls.exiting) ? end_late(d, mode, where, out)
                                          : end_whole(tsi_domain_of(d), mode, where, out);

@@ -31,7 +31,7 @@ void tsi_domain_table_init(TsiTable* table, TsiGround* ground, uint32_t capacity
     table->stay = stay;
 }
 
-/* Counts a call on a domain that was destroyed, if its allocator lives. [any thread, no lock held, no bracket open] */
+/* Counts a call on a domain that was destroyed, if its allocator lives. [any thread, no lock, no bracket] */
 static void count_destroyed(TsiDomain* d) {
     TsiArena* a = tsi_registry_hold_domain(d); /* the record may read as 0 */
     if (a == NULL) return;

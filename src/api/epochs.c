@@ -27,7 +27,7 @@ typedef struct Named {
 } Named;
 
 /* Returns the incarnation that an id names; inc is NULL if there is none, which is refused, and a is NULL without an
- * allocator. [no lock held, no bracket open] */
+ * allocator. [no lock, no bracket] */
 static Named named(SlabAllocator* allocator, EpochId id) {
     TsiArena* a = tsi_arena(allocator);
     TsiRef ref = a != NULL ? tsi_resolve(a, id) : 0;
@@ -50,7 +50,7 @@ EpochId epoch_advance_id(SlabAllocator* allocator) {
 void epoch_advance(SlabAllocator* allocator) { (void)epoch_advance_id(allocator); }
 
 /* Returns the domain of the incarnation if it is the calling thread's alone and a run is open there; else NULL.
- * [own thread, needs no lock] */
+ * [own thread] */
 static TsiDomain* that_runs(TsiArena* a, TsiRef ref) {
     TsiInc* inc = tsi_inc(&a->phases, tsi_ref_index(ref));
     uint32_t domain = tsi_load_relaxed(&inc->domain);
@@ -62,7 +62,7 @@ static TsiDomain* that_runs(TsiArena* a, TsiRef ref) {
 
 /* Ends the phase, unless it is another thread's alone or has a run open, which is refused. Returns true, with the
  * receipt in *out (may be NULL), if this call has ended it; false after a refusal, or if it had ended before.
- * [no lock held, no bracket open] */
+ * [no lock, no bracket] */
 static bool end(TsiArena* a, TsiRef ref, EpochCloseMode mode, EpochReceipt* out) {
     uint32_t thread = tsi_tls.thread != NULL ? tsi_tls.thread->index + 1 : 0;
     if (tsi_ref_is_anothers(&a->phases, ref, thread)) {
@@ -112,7 +112,7 @@ typedef struct HeldWalk {
     TsiHeld held;
 } HeldWalk;
 
-/* Adds a slab's objects to the HeldWalk ctx, if it is of its phase. [the caller alone uses ctx] */
+/* Adds a slab's objects to the HeldWalk ctx, if it is of its phase. [no other user of ctx] */
 static void add_held(const TsiSlabView* view, void* ctx) {
     HeldWalk* walk = ctx;
     if (view->ref != walk->ref) return;
@@ -138,7 +138,7 @@ void slab_epoch_set_label(SlabAllocator* allocator, EpochId id, const char* labe
 }
 
 /* Adds 1 to the references that the program counts on an epoch (`up`), or takes 1 off unless there are none. Takes the
- * stripe. [no lock held, no bracket open] */
+ * stripe. [no lock, no bracket] */
 static void refcount_add(SlabAllocator* allocator, EpochId id, bool up) {
     Named by_name = named(allocator, id);
     if (by_name.inc == NULL) return;
@@ -157,7 +157,7 @@ uint64_t slab_epoch_get_refcount(SlabAllocator* allocator, EpochId id) {
     return inc != NULL ? tsi_load_relaxed(&inc->user_refs) : 0;
 }
 
-/* Returns true unless a hard budget is below the soft one, in bytes; then sets EINVAL. [any thread, needs no lock] */
+/* Returns true unless a hard budget is below the soft one, in bytes; then sets EINVAL. [any thread] */
 static bool budget_fits(size_t soft, size_t hard) {
     return hard == 0 || hard >= soft || (tsi_error_set(EINVAL), false);
 }

@@ -12,13 +12,13 @@
 /* ---- by handle ---- */
 
 /* Frees by handle, whoever owns the object. Returns true if it was freed; false for no allocator, a handle of 0, or a
- * refusal, which is counted. [any thread, no lock held, no bracket open] */
+ * refusal, which is counted. [any thread, no lock, no bracket] */
 static bool free_obj_in(TsiArena* a, SlabHandle handle) {
     return a != NULL && handle != 0 && tsi_free_handle(a, handle);
 }
 
 /* Frees after a fast path has ended with fast, but not DONE. h: the heap if fast is HANDOVER. Returns true if it was
- * freed; false if it was refused. [own thread, no lock held; in bracket if fast is MISSED] */
+ * freed; false if it was refused. [own thread, no lock; in bracket if fast is MISSED] */
 static TSI_NOINLINE bool free_obj_more(TsiBinding* b, SlabHandle handle, TsiFast fast, TsiHeap* h) {
     TsiArena* a = b->arena;
     if (fast == TSI_FAST_HANDOVER) return tsi_free_left(b, h);
@@ -28,7 +28,7 @@ static TSI_NOINLINE bool free_obj_more(TsiBinding* b, SlabHandle handle, TsiFast
 }
 
 /* Frees an object in a region by its handle. Returns true if it was freed; false if it was refused.
- * [own thread, no lock held, no bracket open] */
+ * [own thread, no lock, no bracket] */
 static TSI_NOINLINE bool free_obj_bumped(TsiBinding* b, SlabHandle handle) {
     TsiHeap* h = NULL;
     TsiFast fast = tsi_bump_handle_free(b, handle, &h);
@@ -36,7 +36,7 @@ static TSI_NOINLINE bool free_obj_bumped(TsiBinding* b, SlabHandle handle) {
 }
 
 /* Frees an object in a slot by its handle. Returns true if it was freed; false if it was refused.
- * [own thread, no lock held, no bracket open] */
+ * [own thread, no lock, no bracket] */
 static TSI_NOINLINE bool free_obj_line(TsiBinding* b, SlabHandle handle) {
     TsiHeap* h = NULL;
     TsiFast fast = tsi_free_handle_fast(b, handle, &h);
@@ -44,13 +44,13 @@ static TSI_NOINLINE bool free_obj_line(TsiBinding* b, SlabHandle handle) {
 }
 
 /* Frees by handle through the binding b, of the allocator that the thread used last. Returns true if it was freed;
- * false if it was refused. [own thread, no lock held, no bracket open] */
+ * false if it was refused. [own thread, no lock, no bracket] */
 TSI_INLINE bool free_obj_of(TsiBinding* b, SlabHandle handle) {
     return tsi_handle_is_bumped(b, handle) ? free_obj_bumped(b, handle) : free_obj_line(b, handle);
 }
 
 /* Frees by handle through the thread's bank, which may own the object, if no thread holds that; otherwise like another
- * thread. Returns true if it was freed; false if it was refused. [own thread, no lock held, no bracket open] */
+ * thread. Returns true if it was freed; false if it was refused. [own thread, no lock, no bracket] */
 static TSI_NOINLINE bool free_obj_in_bank(TsiBinding* own, SlabHandle handle) {
     TsiBank* bank;
     if (!tsi_bank_try(own, &bank)) return free_obj_of(own, handle);
@@ -60,7 +60,7 @@ static TSI_NOINLINE bool free_obj_in_bank(TsiBinding* own, SlabHandle handle) {
 }
 
 /* Frees by handle where the thread has used another allocator last. Returns true if it was freed; false if it was
- * refused. [own thread, no lock held, no bracket open] */
+ * refused. [own thread, no lock, no bracket] */
 static TSI_NOINLINE bool free_obj_any(SlabAllocator* allocator, SlabHandle handle) {
     TsiBinding* b = tsi_sharer(allocator);
     if (b != NULL) return free_obj_in_bank(b, handle);
@@ -93,7 +93,7 @@ SlabHandle slab_ptr_handle(SlabAllocator* allocator, const void* p) {
 /* ---- free ---- */
 
 /* Frees a pointer, whoever owns the object, which must have `least` usable bytes. Returns true if it was freed, or is
- * NULL; false for no allocator, or a refusal, which is counted. [any thread, no lock held, no bracket open] */
+ * NULL; false for no allocator, or a refusal, which is counted. [any thread, no lock, no bracket] */
 static TSI_NOINLINE bool free_any(TsiArena* a, void* p, size_t least) {
     if (p == NULL) return true;
     return a != NULL && tsi_free_pointer(a, p, least);
@@ -110,14 +110,14 @@ TSI_NOINLINE bool tsi_free_at_entry(TsiBinding* b, void* p, uint32_t entry) {
 
 /* Frees a pointer that the fast path knows nothing of: looks up how much of the payload has entries by now. Returns
  * true if it was freed, or is NULL; false if it was refused, which is counted.
- * [own thread, no lock held, no bracket open] */
+ * [own thread, no lock, no bracket] */
 static TSI_NOINLINE bool free_never(TsiBinding* b, void* p) {
     b->covered = tsi_load_acquire(&b->arena->space.covered); /* pairs with cover in space.c */
     return free_any(b->arena, p, 0);
 }
 
 /* Frees through the binding b, of the allocator that the thread used last: by the fast path, or by a tail call. Returns
- * true if it was freed; false if it was refused. [own thread, no lock held, no bracket open] */
+ * true if it was freed; false if it was refused. [own thread, no lock, no bracket] */
 TSI_INLINE bool free_inline(TsiBinding* b, void* p) {
     TsiHeap* h;
     unsigned at;
@@ -129,7 +129,7 @@ TSI_INLINE bool free_inline(TsiBinding* b, void* p) {
 }
 
 /* Frees through the thread's bank, which may own the object, if that is not held; otherwise like another thread.
- * Returns true if it was freed; false if it was refused. [own thread, no lock held, no bracket open] */
+ * Returns true if it was freed; false if it was refused. [own thread, no lock, no bracket] */
 static TSI_NOINLINE bool free_in_bank(TsiBinding* own, void* p) {
     TsiBank* bank;
     if (!tsi_bank_try(own, &bank)) return free_inline(own, p);
@@ -139,7 +139,7 @@ static TSI_NOINLINE bool free_in_bank(TsiBinding* own, void* p) {
 }
 
 /* Frees on a thread that has a record, and has used another allocator last. Returns true if it was freed, or is NULL;
- * false if it was refused, which is counted. [own thread, no lock held, no bracket open] */
+ * false if it was refused, which is counted. [own thread, no lock, no bracket] */
 static TSI_NOINLINE bool free_bound(SlabAllocator* allocator, void* p) {
     TsiBinding* b = tsi_sharer(allocator);
     if (b != NULL) return free_in_bank(b, p);
@@ -147,7 +147,7 @@ static TSI_NOINLINE bool free_bound(SlabAllocator* allocator, void* p) {
 }
 
 /* Frees where the thread has used another allocator last, or none. Returns true if it was freed, or is NULL; false if
- * it was refused, which is counted. [any thread, no lock held, no bracket open] */
+ * it was refused, which is counted. [any thread, no lock, no bracket] */
 static TSI_NOINLINE bool free_whole(SlabAllocator* allocator, void* p) {
     TsiArena* a = tsi_arena(allocator);
     if (tsi_tls.thread == NULL && a != NULL && p != NULL) return tsi_free_unbound(a, p);
@@ -155,7 +155,7 @@ static TSI_NOINLINE bool free_whole(SlabAllocator* allocator, void* p) {
 }
 
 /* Frees by the fast path, or by a tail call. Returns true if it was freed, or is NULL; false if it was refused, which
- * is counted. [any thread, no lock held, no bracket open] */
+ * is counted. [any thread, no lock, no bracket] */
 TSI_INLINE bool free_at(SlabAllocator* allocator, void* p) {
     if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, allocator))) return free_whole(allocator, p);
     return free_inline(tsi_tls.binding, p);
@@ -167,7 +167,7 @@ void slab_free(SlabAllocator* allocator, void* p) { (void)free_at(allocator, p);
 
 /* Frees p where tsi_bump_free has missed: normally the region is another thread's, or the object is larger than the
  * quick check sees, and has the `size` usable bytes. Returns true if it was freed; false if it was refused: its object
- * is smaller, or the pointer is bad. [owner, in bracket, no lock held] */
+ * is smaller, or the pointer is bad. [owner, in bracket, no lock] */
 static TSI_NOINLINE bool free_sized_missed(TsiBinding* b, void* p, size_t size) {
     const TsiRegion* r = (const TsiRegion*)(uintptr_t)tsi_load_relaxed(&b->busy); /* as tsi_busy_region names it */
     uint64_t at = (uint64_t)((uintptr_t)p - (uintptr_t)tsi_load_relaxed(&r->base));
@@ -179,7 +179,7 @@ static TSI_NOINLINE bool free_sized_missed(TsiBinding* b, void* p, size_t size) 
 }
 
 /* Frees p, which is in no region and whose object must have `size` usable bytes. Returns true if it was freed; false if
- * it was refused: its object is smaller, or the pointer is bad. [own thread, no lock held, no bracket open] */
+ * it was refused: its object is smaller, or the pointer is bad. [own thread, no lock, no bracket] */
 static TSI_NOINLINE bool free_sized_in_class(TsiBinding* b, void* p, size_t size) {
     uint64_t off = (uint64_t)((uintptr_t)p - (uintptr_t)b->base);
     TsiChunkKey key = tsi_load_acquire(&b->keys[off >> TSI_CHUNK_SHIFT]);       /* as in tsi_chunk_class */
@@ -189,12 +189,12 @@ static TSI_NOINLINE bool free_sized_in_class(TsiBinding* b, void* p, size_t size
 }
 
 /* Frees p, which the fast path knows nothing of and whose object must have `size` usable bytes. Returns true if it was
- * freed, or is NULL; false if it was refused. [own thread, no lock held, no bracket open] */
+ * freed, or is NULL; false if it was refused. [own thread, no lock, no bracket] */
 static TSI_NOINLINE bool free_sized_never(TsiBinding* b, void* p, size_t size) { return free_any(b->arena, p, size); }
 
 /* Frees p, whose object must have `size` usable bytes, on the thread that used the allocator last. Each way out is a
  * tail call, so that the function needs no frame. Returns true if it was freed, or is NULL; false if it was refused.
- * [own thread, no lock held, no bracket open] */
+ * [own thread, no lock, no bracket] */
 TSI_INLINE bool free_near_sized(TsiBinding* b, void* p, size_t size) {
     TsiHeap* h;
     TsiRegion* r;
@@ -209,13 +209,13 @@ TSI_INLINE bool free_near_sized(TsiBinding* b, void* p, size_t size) {
 }
 
 /* Frees p, whose object must have `size` usable bytes, where the thread has used another allocator last. Returns true
- * if it was freed, or is NULL; false if it was refused. [any thread, no lock held, no bracket open] */
+ * if it was freed, or is NULL; false if it was refused. [any thread, no lock, no bracket] */
 static TSI_NOINLINE bool free_sized_whole(SlabAllocator* allocator, void* p, size_t size) {
     return free_any(tsi_arena(allocator), p, size);
 }
 
 /* Frees p, whose object must have `size` usable bytes, by the fast path or by a tail call. Returns true if it was
- * freed, or is NULL; false if it was refused. [any thread, no lock held, no bracket open] */
+ * freed, or is NULL; false if it was refused. [any thread, no lock, no bracket] */
 TSI_INLINE bool free_sized(SlabAllocator* allocator, void* p, size_t size) {
     if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, allocator))) return free_sized_whole(allocator, p, size);
     return free_near_sized(tsi_tls.binding, p, size);

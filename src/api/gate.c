@@ -34,7 +34,7 @@ typedef struct Gate {
 } Gate;
 
 /* Copies the program's options, with defaults for zeros, to *options; in may be NULL. Returns NULL, or a sentence if
- * they are bad. [any thread, needs no lock] */
+ * they are bad. [any thread] */
 static const char* options_read(const SlabGateOptions* in, SlabGateOptions* options) {
     *options = (SlabGateOptions){.struct_size = sizeof *options};
     if (in != NULL && (in->struct_size < sizeof in->struct_size || in->struct_size > 4096))
@@ -48,7 +48,7 @@ static const char* options_read(const SlabGateOptions* in, SlabGateOptions* opti
 }
 
 /* Returns true for the label of the ring's current epoch, where objects are that were made outside of scopes.
- * [no lock held, no bracket open] */
+ * [no lock, no bracket] */
 static bool has_ring(Gate* gate, const SlabLabelStats* stats) {
     SlabEpochStats ring;
     slab_stats_epoch(gate->a, 0, epoch_current(gate->a), &ring);
@@ -57,7 +57,7 @@ static bool has_ring(Gate* gate, const SlabLabelStats* stats) {
 }
 
 /* Returns the label of `count` rows whose scopes have made most bytes outside since the first counted round; NULL if
- * none has. [the caller alone uses gate] */
+ * none has. [no other user of gate] */
 static const SlabLabelStats* maker(const Gate* gate, size_t count) {
     const SlabLabelStats* maker = NULL;
     uint64_t most = 0;
@@ -71,7 +71,7 @@ static const SlabLabelStats* maker(const Gate* gate, size_t count) {
 }
 
 /* Writes to gate->why which label retains more, and which scopes made it; nothing if there is no room. count: rows;
- * round: the number of the round. [the caller alone uses gate, no lock held] */
+ * round: the number of the round. [no other user of gate, no lock] */
 static void say(Gate* gate, const SlabLabelStats* stats, size_t count, unsigned round) {
     const Most* most = &gate->most[stats->label_id];
     if (gate->why_bytes == 0) return;
@@ -86,12 +86,12 @@ static void say(Gate* gate, const SlabLabelStats* stats, size_t count, unsigned 
         (void)snprintf(gate->why + n, gate->why_bytes - (size_t)n, "; made outside of scopes, most by %s", from->label);
 }
 
-/* Returns a + b, UINT64_MAX if it is more. [any thread, needs no lock] */
+/* Returns a + b, UINT64_MAX if it is more. [any thread] */
 static uint64_t sum(uint64_t a, uint64_t b) { return a + b < a ? UINT64_MAX : a + b; }
 
 /* Compares the labels with the most that they have retained, and remembers the new most; first: only remembers. Returns
  * false if a label retains more, or there is no memory for the figures: then gate->blind. round: its number, for the
- * sentence. [the caller alone uses gate, no lock held] */
+ * sentence. [no other user of gate, no lock] */
 static bool compare(Gate* gate, unsigned round, bool first) {
     size_t count = slab_stats_labels(gate->a, gate->rows, gate->room);
     const SlabLabelStats* worst = NULL;
@@ -131,7 +131,7 @@ static bool compare(Gate* gate, unsigned round, bool first) {
 }
 
 /* Runs the rounds and compares after each that counts. Returns true if no label retains more; false as soon as one
- * does, or gate->blind. round: the program's function, called with ctx. [the caller alone uses gate, no lock held] */
+ * does, or gate->blind. round: the program's function, called with ctx. [no other user of gate, no lock] */
 static bool run(Gate* gate, void (*round)(void* ctx), void* ctx) {
     for (uint32_t n = 0; n < gate->o.warm_up; n++) round(ctx);
     if (!compare(gate, 0, true)) return false;

@@ -33,13 +33,13 @@ TSI_COLD void* tsi_alloc_refuse(TsiArena* a, SlabMisuse what, const void* where,
 }
 
 /* Refuses an allocation for its size or alignment: counts it if there is an allocator, and sets errno. Returns NULL,
- * for callers to return. [no lock held, no bracket open] */
+ * for callers to return. [no lock, no bracket] */
 static TSI_COLD void* refuse_size(TsiArena* a, int error) {
     return tsi_alloc_refuse(a, SLAB_MISUSE_BAD_SIZE, NULL, error);
 }
 
 /* Returns the class of an object that has grown and may grow again, where no region takes it: half its size is left
- * behind it, but nothing under a limit. 0: a large object, which has room. [own thread, no lock held] */
+ * behind it, but nothing under a limit. 0: a large object, which has room. [own thread, no lock] */
 static unsigned grown_class(TsiArena* a, size_t size, TsiRef ref) {
     if (size > TSI_SOLO_MAX) return 0;
     return tsi_class_of(tsi_meets_limit(a, ref) ? size : size + size / 2);
@@ -72,7 +72,7 @@ TSI_NOINLINE void* tsi_alloc_first(TsiBinding* b, size_t size, TsiRef ref, bool 
 
 /* Allocates like tsi_alloc_first in the thread's innermost scope, where the next calls then go. Returns the object;
  * NULL if there is no scope, or anything else is left to do: try another way.
- * [own thread, no lock held, no bracket open] */
+ * [own thread, no lock, no bracket] */
 static void* first_in_scope(TsiBinding* b, size_t size) {
     if (b->scope == 0) return NULL;
     TsiPhaseWords* phase = b->thread->scopes[b->scope - 1].phase;
@@ -112,7 +112,7 @@ TSI_NOINLINE void* tsi_leave_and_alloc(TsiBinding* b, size_t size, TsiRef ref, b
 }
 
 /* Takes an object that is ready in the thread's bank. Returns it, or NULL if none is: try another way.
- * [own thread, no lock held, no bracket open] */
+ * [own thread, no lock, no bracket] */
 static void* in_bank(TsiBinding* b, size_t size, TsiRef ref, SlabHandle* handle) {
     void* p = size - 1 < TSI_LUT_MAX ? tsi_alloc_ready(b, size, ref, handle) : NULL;
     if (p != NULL) tsi_segment_tick(b->arena);
@@ -139,14 +139,14 @@ TsiRef tsi_resolve_for_alloc(SlabAllocator* allocator, EpochId epoch) {
 }
 
 /* Allocates by the fast paths in the phase that ref names; 0: in the ambient one. Returns the object, or NULL with
- * errno. prefer: in the ambient one if ref accepts no more. [own thread, no lock held, no bracket open] */
+ * errno. prefer: in the ambient one if ref accepts no more. [own thread, no lock, no bracket] */
 static TSI_NOINLINE void* alloc_near(SlabAllocator* allocator, size_t size, TsiRef ref, bool prefer) {
     return ref != 0 ? tsi_alloc_there(allocator, size, ref, prefer) : slab_malloc(allocator, size);
 }
 
 /* Allocates sizes that have a class but are not in the table, where the thread has a heap. size in TSI_LUT_MAX +
  * 1..TSI_SMALL_MAX; ref 0: in the ambient phase. Returns the object, or NULL with errno. prefer: in the ambient one if
- * ref accepts no more. [own thread, no lock held, no bracket open] */
+ * ref accepts no more. [own thread, no lock, no bracket] */
 static TSI_NOINLINE void* alloc_wide(TsiBinding* b, size_t size, TsiRef ref, bool prefer) {
     TsiHeap* h = ref != 0 ? tsi_heap_cached(b, ref) : b->heap;
     if (h == NULL || h == &tsi_no_heap) return tsi_alloc_any(b->arena, size, 1, ref, prefer, NULL);
@@ -175,7 +175,7 @@ void* tsi_alloc_ref(SlabAllocator* allocator, size_t size, TsiRef ref) {
 }
 
 /* Allocates in the phase that the id names, which is looked up with care. Callers tail-call it, so that the profile
- * finds the program's frame. Returns the object, or NULL with errno. [own thread, no lock held, no bracket open] */
+ * finds the program's frame. Returns the object, or NULL with errno. [own thread, no lock, no bracket] */
 static TSI_NOINLINE void* alloc_by_id(SlabAllocator* allocator, size_t size, EpochId epoch) {
     TsiRef ref = tsi_resolve_for_alloc(allocator, epoch);
     if (ref == 0) return NULL;
@@ -184,7 +184,7 @@ static TSI_NOINLINE void* alloc_by_id(SlabAllocator* allocator, size_t size, Epo
 }
 
 /* Allocates under an id of the ring, or one that is no domain's. Returns the object, or NULL with errno.
- * [own thread, no lock held, no bracket open] */
+ * [own thread, no lock, no bracket] */
 static TSI_NOINLINE void* alloc_in_ring(SlabAllocator* allocator, TsiBinding* b, size_t size, EpochId epoch) {
     TsiRef ref = tsi_phases_resolve(&b->arena->phases, epoch);
     return TSI_LIKELY(ref != 0) ? tsi_alloc_at(b, size, ref, false) : alloc_by_id(allocator, size, epoch);
@@ -248,7 +248,7 @@ void* slab_aligned_alloc_epoch(SlabAllocator* allocator, size_t alignment, size_
 /* ---- handles ---- */
 
 /* Allocates like tsi_alloc_obj, inlined. Returns the object, or NULL with errno and *out 0.
- * [own thread, no lock held, no bracket open] */
+ * [own thread, no lock, no bracket] */
 TSI_INLINE void* obj(SlabAllocator* allocator, size_t size, TsiRef ref, SlabHandle* out) {
     void* p;
     if (out == NULL) return ref != 0 ? tsi_alloc_there(allocator, size, ref, false) : slab_malloc(allocator, size);

@@ -42,7 +42,7 @@ static const Option table[] = {
 
 enum { COUNT = sizeof table / sizeof table[0], WORD_MOST = 40 /* bytes of a word that are shown */ };
 
-/* Returns an option's value. [any thread, needs no lock] */
+/* Returns an option's value. [any thread] */
 static uint64_t get(const SlabOptions* options, const Option* option) {
     uint8_t b;
     uint32_t w;
@@ -53,7 +53,7 @@ static uint64_t get(const SlabOptions* options, const Option* option) {
     return memcpy(&q, at, 8), q;
 }
 
-/* Sets an option's value, which fits its field. [the caller alone uses options] */
+/* Sets an option's value, which fits its field. [no other user of options] */
 static void set(SlabOptions* options, const Option* option, uint64_t v) {
     uint8_t b = (uint8_t)v;
     uint32_t w = (uint32_t)v;
@@ -64,18 +64,18 @@ static void set(SlabOptions* options, const Option* option, uint64_t v) {
 }
 
 /* Returns words to add to a sentence about the option's range; empty unless only powers of two fit.
- * [any thread, needs no lock] */
+ * [any thread] */
 static const char* power_of_two(const Option* option) {
     return option->offset == offsetof(SlabOptions, slab_bytes) ? ", a power of two" : "";
 }
 
-/* Returns true if the option may have the value. [any thread, needs no lock] */
+/* Returns true if the option may have the value. [any thread] */
 static bool fits(const Option* option, uint64_t v) {
     bool shaped = power_of_two(option)[0] == 0 || tsi_is_pow2(v);
     return shaped && v >= option->least && v <= option->most;
 }
 
-/* Returns the option with a name of n bytes, or NULL. [any thread, needs no lock] */
+/* Returns the option with a name of n bytes, or NULL. [any thread] */
 static const Option* find(const char* name, size_t n) {
     for (size_t i = 0; i < COUNT; i++)
         if (strlen(table[i].name) == n && memcmp(table[i].name, name, n) == 0) return &table[i];
@@ -83,7 +83,7 @@ static const Option* find(const char* name, size_t n) {
 }
 
 /* Reads a decimal number of n characters to *out; sizes take k, m, g. Returns false if the text is anything else, or
- * too large. [any thread, needs no lock] */
+ * too large. [any thread] */
 static bool read_number(const char* text, size_t n, uint64_t* out) {
     char digits[24];
     bool begins = n != 0 && text[0] >= '0' && text[0] <= '9';
@@ -102,21 +102,21 @@ static bool read_number(const char* text, size_t n, uint64_t* out) {
 
 /* ---- words that are ignored ---- */
 
-/* Returns the least of three numbers. [any thread, needs no lock] */
+/* Returns the least of three numbers. [any thread] */
 static unsigned min3(unsigned x, unsigned y, unsigned z) {
     unsigned least = x < y ? x : y;
     return least < z ? least : z;
 }
 
 /* Returns true if character x of a word stands for y of a name: letters of any case, and '-' for '_'.
- * [any thread, needs no lock] */
+ * [any thread] */
 static bool alike(char x, char y) {
     if (x >= 'A' && x <= 'Z') x = (char)(x - 'A' + 'a');
     return x == y || (x == '-' && y == '_');
 }
 
 /* Returns how many letters to insert, drop or replace until the word is the name. n <= WORD_MOST.
- * [any thread, needs no lock] */
+ * [any thread] */
 static unsigned distance(const char* word, size_t n, const char* name) {
     unsigned row[WORD_MOST + 1];
     for (size_t i = 0; i <= n; i++) row[i] = (unsigned)i;
@@ -132,7 +132,7 @@ static unsigned distance(const char* word, size_t n, const char* name) {
 }
 
 /* Returns the name of the option that the word is most like; NULL if it is like none. tslab has the same rule
- * (internal/options). [any thread, needs no lock] */
+ * (internal/options). [any thread] */
 static const char* nearest(const char* word, size_t n) {
     const char* name = NULL;
     unsigned least = 2 + (unsigned)n / 3;
@@ -148,7 +148,7 @@ static const char* nearest(const char* word, size_t n) {
 }
 
 /* Adds to the thread's sentence of slab_last_error what is wrong with a word of n bytes; cuts it where the room ends.
- * option: the one that it names, or NULL. name_bytes: of its name. [any thread, no lock held] */
+ * option: the one that it names, or NULL. name_bytes: of its name. [any thread, no lock] */
 static void explain(const char* word, size_t n, const Option* option, size_t name_bytes) {
     char shown[WORD_MOST + 1];
     char* text = tsi_error_text();
@@ -172,7 +172,7 @@ static void explain(const char* word, size_t n, const Option* option, size_t nam
 }
 
 /* Sets the option of the word name=value. Returns false, and explains it, if there is no such option or it has no such
- * value. *fixed becomes true if warm_bytes is set. [the caller alone uses options, no lock held] */
+ * value. *fixed becomes true if warm_bytes is set. [no other user of options, no lock] */
 static bool apply_word(SlabOptions* options, const char* word, size_t n, bool* fixed) {
     const char* eq = memchr(word, '=', n);
     size_t name_bytes = eq != NULL ? (size_t)(eq - word) : n;
@@ -190,7 +190,7 @@ static bool apply_word(SlabOptions* options, const char* word, size_t n, bool* f
 }
 
 /* Sets the options that TSLAB_OPTIONS names. Returns how many of its words were ignored, which the thread's sentence
- * explains. Preserves errno. *fixed becomes true if warm_bytes is set. [the caller alone uses options, no lock held] */
+ * explains. Preserves errno. *fixed becomes true if warm_bytes is set. [no other user of options, no lock] */
 static uint32_t apply_environment(SlabOptions* options, bool* fixed) {
     uint32_t bad = 0;
     int saved = errno;
@@ -216,7 +216,7 @@ void tsi_options_complain(const SlabOptions* options) {
 }
 
 /* Copies the program's options as far as both versions know them. Returns true; false, with the sentence, if they are
- * bad. [the caller alone uses out, no lock held] */
+ * bad. [no other user of out, no lock] */
 static bool copy_struct(SlabOptions* out, const SlabOptions* in) {
     if (in->struct_size < offsetof(SlabOptions, ring_size) + sizeof in->ring_size || in->struct_size > 4096)
         return tsi_set_error("SlabOptions.struct_size is %zu; set it to sizeof(SlabOptions)", in->struct_size);

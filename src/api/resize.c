@@ -17,14 +17,14 @@
 /* ---- resize ---- */
 
 /* Finds the place of a live object. Returns false for any other pointer, which is not counted.
- * [any thread, no lock held] */
+ * [any thread, no lock] */
 static bool live_place(TsiArena* a, const void* p, TsiPlace* at) {
     uint64_t tag;
     return tsi_space_locate(&a->space, tsi_slot_of(a, p), at) == TSI_PLACE_OK && tsi_place_is_live(a, at, &tag);
 }
 
 /* Finds a live object: sets *at to its place and *tag to its slab's. Returns true; false with EINVAL, and counts a
- * refusal, for any other pointer. [no lock held, no bracket open] */
+ * refusal, for any other pointer. [no lock, no bracket] */
 static bool find_live(TsiArena* a, const void* p, TsiPlace* at, uint64_t* tag) {
     TsiPlaceResult where = tsi_space_locate(&a->space, tsi_slot_of(a, p), at);
     int bad = where == TSI_PLACE_OK ? tsi_place_check(a, at, tag) : (int)tsi_misuse_of(a, where, at);
@@ -40,7 +40,7 @@ bool tsi_meets_limit(TsiArena* a, TsiRef ref) {
 
 /* Allocates the new place of a block that has to move. ref: the phase, 0 the ambient one, TSI_REF_CURRENT the ring's
  * current epoch; not 0 when prefer: the ambient one if ref accepts no more. Returns the object, or NULL with errno.
- * [own thread, no lock held, no bracket open] */
+ * [own thread, no lock, no bracket] */
 static void* tsi_alloc_moved(SlabAllocator* allocator, TsiArena* a, size_t size, TsiRef ref, bool prefer) {
     TSI_KEEP_FRAME();
     if (ref == TSI_REF_CURRENT) return tsi_alloc_any(a, size, 1, ref, false, NULL);
@@ -50,7 +50,7 @@ static void* tsi_alloc_moved(SlabAllocator* allocator, TsiArena* a, size_t size,
 /* Allocates for a block that has grown, with room to grow on: small ones get all that their class has, above 256 bytes
  * a quarter more, so that a block that grows in steps moves a few times for each doubling. Under a limit they get
  * nothing more, or they would be refused for bytes that nobody asked for. ref and prefer name the phase, like for
- * tsi_alloc_moved. Returns the object, or NULL with errno. [own thread, no lock held, no bracket open] */
+ * tsi_alloc_moved. Returns the object, or NULL with errno. [own thread, no lock, no bracket] */
 static void* tsi_alloc_grown(SlabAllocator* allocator, TsiArena* a, size_t size, TsiRef ref, bool prefer) {
     TSI_KEEP_FRAME();
     if (size > TSI_BUMP_MAX) return tsi_alloc_any(a, size, TSI_ALIGN_GROWS, ref, prefer, NULL);
@@ -63,7 +63,7 @@ static void* tsi_alloc_grown(SlabAllocator* allocator, TsiArena* a, size_t size,
 
 /* Records in the profile the bytes that a block has gained in its place, which had `had` usable bytes before, if its
  * phase is still known, and clears b->profile_hit, which asked for it. Returns p. from: the caller of the resizing.
- * [own thread, no lock held, no bracket open] */
+ * [own thread, no lock, no bracket] */
 static TSI_COLD void* record_gain(TsiBinding* b, TsiPlace* at, void* p, size_t had, TsiCaller from) {
     TsiRef ref;
     b->profile_hit = false;
@@ -73,7 +73,7 @@ static TSI_COLD void* record_gain(TsiBinding* b, TsiPlace* at, void* p, size_t h
 }
 
 /* Returns a number that changes with the life of the slab that a place is in; tag: the slab's.
- * [any thread, needs no lock] */
+ * [any thread] */
 static uint64_t life_of(TsiArena* a, const TsiPlace* at, uint64_t tag) {
     unsigned gen = tsi_class_is_region(at->cls)
                        ? tsi_region_gen(tsi_load_seq(&tsi_region(&a->space, at->slab_id)->word)) /* as tsi_byte_check */
@@ -81,19 +81,18 @@ static uint64_t life_of(TsiArena* a, const TsiPlace* at, uint64_t tag) {
     return (uint64_t)tsi_tag_seq(tag) << 8 | gen;
 }
 
-/* Returns true if the phase is another thread's alone. [any thread, needs no lock] */
+/* Returns true if the phase is another thread's alone. [any thread] */
 static bool is_anothers(const TsiArena* a, TsiRef ref) {
     return tsi_ref_is_anothers(&a->phases, ref, tsi_tls.thread != NULL ? tsi_tls.thread->index + 1 : 0);
 }
 
-/* Returns true if an allocation in the phase `target` would not be refused; ref 0: none is named. [own thread, needs no
- * lock] */
+/* Returns true if an allocation in the phase `target` would not be refused; ref 0: none is named. [own thread] */
 static bool may_move_to(const TsiArena* a, TsiRef ref, TsiRef target) {
     return ref != 0 && tsi_ref_is_active(&a->phases, target) && !is_anothers(a, target);
 }
 
 /* Grows a large object where it is, to `size` bytes. Returns the thread's binding if it has grown, else NULL. *lost:
- * the function of a budget that this exceeded has ended the object. [own thread, no lock held, no bracket open] */
+ * the function of a budget that this exceeded has ended the object. [own thread, no lock, no bracket] */
 static TsiBinding* grown_large(TsiArena* a, const TsiPlace* at, size_t size, bool* lost) {
     TsiBinding* b = !tsi_tls.exiting ? tsi_binding_get(a, true) : NULL;
     *lost = false;
@@ -108,7 +107,7 @@ static TsiBinding* grown_large(TsiArena* a, const TsiPlace* at, size_t size, boo
 }
 
 /* Moves the pages of large objects where the system can, which is twenty times as fast as a copy (decision 0064).
- * Returns the bytes that are at q then, 0 if it cannot. [own thread, no lock held, no bracket open] */
+ * Returns the bytes that are at q then, 0 if it cannot. [own thread, no lock, no bracket] */
 static size_t pages_moved(TsiArena* a, const TsiPlace* at, const void* p, void* q, size_t bytes) {
     enum { LEAST = 512 << 10 }; /* objects of that size are large in both places */
     uintptr_t either = (uintptr_t)p | (uintptr_t)q;
@@ -121,7 +120,7 @@ static size_t pages_moved(TsiArena* a, const TsiPlace* at, const void* p, void* 
 
 /* Copies or moves `bytes` from p, which is at `at`, to q, which was made for it, and frees p. Returns q; NULL with
  * ESTALE, and frees q, if p no longer has the life `life`: the function of a budget may have released its phase, or a
- * thread that the program does not order. Then q may lie where p lay. [own thread, no lock held, no bracket open] */
+ * thread that the program does not order. Then q may lie where p lay. [own thread, no lock, no bracket] */
 static void* replace(SlabAllocator* allocator, const TsiPlace* at, uint64_t life, void* p, void* q, size_t bytes) {
     TsiArena* a = tsi_arena(allocator);
     uint64_t tag;
@@ -200,7 +199,7 @@ void* tsi_move(SlabAllocator* allocator, void* p, TsiRef ref) {
 }
 
 /* Resizes after a fast path has missed: in place if the region allows, otherwise by tsi_resize. Returns the block, or
- * NULL with errno. [owner, in bracket, no lock held] */
+ * NULL with errno. [owner, in bracket, no lock] */
 static TSI_NOINLINE void* tsi_resize_missed(TsiBinding* b, SlabAllocator* allocator, void* p, size_t size) {
     TSI_KEEP_FRAME();
     TsiHeap* h;
@@ -212,7 +211,7 @@ static TSI_NOINLINE void* tsi_resize_missed(TsiBinding* b, SlabAllocator* alloca
 }
 
 /* Resizes an object that is not the last one of the thread's ambient heap: in place if its region allows, otherwise by
- * tsi_resize. Returns the block, or NULL with errno. [own thread, no lock held, no bracket open] */
+ * tsi_resize. Returns the block, or NULL with errno. [own thread, no lock, no bracket] */
 static TSI_NOINLINE void* tsi_resize_any(TsiBinding* b, SlabAllocator* allocator, void* p, size_t size) {
     TSI_KEEP_FRAME();
     TsiHeap* h;

@@ -18,7 +18,7 @@
 /* ---- the thread's stack ---- */
 
 /* Returns the thread's heap in the domain's incarnation, or tsi_no_heap, which is normal in a phase that has just
- * begun. [own thread, no bracket open] */
+ * begun. [own thread, no bracket] */
 TSI_INLINE TsiHeap* heap_in(TsiBinding* b, TsiDomain* d) {
     TsiRef ref = tsi_load_relaxed(&d->phase.ref);
     if (ref == 0 || tsi_load_relaxed(&tsi_binding_inc(b, ref)->heap_count) == 0) return &tsi_no_heap;
@@ -42,7 +42,7 @@ TSI_NOINLINE bool tsi_scopes_make_room(TsiThread* thread) {
 }
 
 /* Puts a scope of the domain on top of the calling thread's stack, and sends its plain calls there. Returns false, and
- * changes nothing, without memory. [own thread, no lock held, no bracket open] */
+ * changes nothing, without memory. [own thread, no lock, no bracket] */
 TSI_INLINE bool push(TsiArena* a, TsiBinding* b, TsiDomain* d) {
     if (TSI_UNLIKELY(!tsi_scope_put(a, b, d))) return false;
     tsi_binding_set_ambient(b, heap_in(b, d));
@@ -73,7 +73,7 @@ void tsi_scopes_add(TsiArena* a, TsiDomain* d, int n) {
 }
 
 /* Enters the domain: counts a scope, opens an incarnation if it has none, and puts the scope on the thread's stack.
- * Returns true; false after a refusal or without memory, with errno. [own thread, no lock held, no bracket open] */
+ * Returns true; false after a refusal or without memory, with errno. [own thread, no lock, no bracket] */
 static bool domain_enter(epoch_domain_t* domain) {
     TsiDomain* d = tsi_domain_of(domain);
     if (!tsi_domain_usable(d)) return false;
@@ -109,7 +109,7 @@ static bool domain_enter(epoch_domain_t* domain) {
 }
 
 /* Removes a scope from the domain's count; the last one ends the epoch if auto_close says so. Takes the domain's lock.
- * [thread of the scope, which is off its stack; no lock held, no bracket open] */
+ * [thread of the scope, which is off its stack; no lock, no bracket] */
 static void leave(TsiArena* a, TsiDomain* d) {
     TsiRef end = 0;
     bool own = d->own;
@@ -135,7 +135,7 @@ static void leave(TsiArena* a, TsiDomain* d) {
 }
 
 /* Leaves the domain, whose scope is the thread's innermost. Returns true; false after a refusal, with errno.
- * [own thread, no lock held, no bracket open] */
+ * [own thread, no lock, no bracket] */
 static bool domain_exit(epoch_domain_t* domain) {
     TsiDomain* d = tsi_domain_of(domain);
     if (!tsi_domain_usable(d)) return false;
@@ -150,7 +150,7 @@ static bool domain_exit(epoch_domain_t* domain) {
 }
 
 /* Takes the innermost scope off the stack, and lends or lets go of the thread's heap there if it was its last in the
- * domain. Its domain does not count it as detached yet. [own thread, no lock held, no bracket open] */
+ * domain. Its domain does not count it as detached yet. [own thread, no lock, no bracket] */
 static void set_aside(TsiScope* top) {
     TsiBinding* b = top->binding;
     TsiDomain* d = top->domain;
@@ -172,7 +172,7 @@ bool epoch_domain_detach(epoch_domain_t* domain) {
     return true;
 }
 
-/* Claims one of the domain's detached scopes. Returns false if there is none. [any thread, needs no lock] */
+/* Claims one of the domain's detached scopes. Returns false if there is none. [any thread] */
 static bool claim(TsiDomain* d) {
     uint32_t n = tsi_load_seq(&d->detached);                   /* pairs with detach */
     while (n != 0 && !tsi_cas_seq(&d->detached, &n, n - 1)) {} /* decides among those that attach: once per detach */
@@ -208,7 +208,7 @@ bool epoch_domain_exit(epoch_domain_t* d) {
 }
 
 /* Takes the thread from its innermost scope, `top` (or NULL), to a scope of `to` (or NULL). Returns true; false, with
- * errno, and has changed nothing, if it cannot. [own thread, no lock held, no bracket open] */
+ * errno, and has changed nothing, if it cannot. [own thread, no lock, no bracket] */
 static bool switch_to(TsiScope* top, TsiDomain* to) {
     TsiDomain* old = top != NULL ? top->domain : NULL;
     TsiBinding *ours = top != NULL ? top->binding : NULL, *theirs = NULL;
@@ -313,7 +313,7 @@ SlabAllocator* epoch_domain_allocator(void) {
 
 /* Leaves a domain behind that the exiting thread has made and is still inside of: no other thread may know of it, so
  * its record must not stay, unless a thread is inside, or objects must stay in it.
- * [exiting thread, no lock held, no bracket open] */
+ * [exiting thread, no lock, no bracket] */
 static void leave_with_maker(TsiThread* thread, TsiDomain* d) {
     if (d->drains && tsi_domain_refs(d) == 0) { /* also when another thread made it */
         tsi_domain_drain_left(d);
@@ -326,7 +326,7 @@ static void leave_with_maker(TsiThread* thread, TsiDomain* d) {
 }
 
 /* Releases the phases in `a` that belong to the exiting thread alone, and opens their domains to all threads.
- * [exiting thread, no lock held, no bracket open] */
+ * [exiting thread, no lock, no bracket] */
 static void end_owned(TsiThread* thread, TsiArena* a) {
     for (uint32_t n = 0; n < tsi_table_used(&a->domains); n++) {
         TsiDomain* d = tsi_table_at(&a->domains, n);
@@ -351,7 +351,7 @@ static void end_owned(TsiThread* thread, TsiArena* a) {
 }
 
 /* Calls end_owned for all living allocators, not only those that the thread has used: cleanups that run meanwhile may
- * use any. [exiting thread, no lock held, no bracket open] */
+ * use any. [exiting thread, no lock, no bracket] */
 static void end_all_owned(TsiThread* thread) {
     thread->owns = false;
     for (uint64_t serial = 0;;) {
@@ -366,7 +366,7 @@ static void end_all_owned(TsiThread* thread) {
     }
 }
 
-/* Leaves all scopes of the thread, the innermost first. [exiting thread, no lock held, no bracket open] */
+/* Leaves all scopes of the thread, the innermost first. [exiting thread, no lock, no bracket] */
 static void end_scopes_once(TsiThread* thread) {
     while (thread->scope_count != 0) {
         TsiScope top = thread->scopes[thread->scope_count - 1];
@@ -390,7 +390,7 @@ static void end_scopes_once(TsiThread* thread) {
 }
 
 /* Ends the thread's scopes and owned phases until none is left: cleanups of phases may leave the thread inside of a
- * domain, or with one that is its alone. [exiting thread, no lock held, no bracket open] */
+ * domain, or with one that is its alone. [exiting thread, no lock, no bracket] */
 static void end_scopes(TsiThread* thread) {
     do {
         end_scopes_once(thread);
@@ -455,7 +455,7 @@ static void drop_scopes(void) {
 }
 
 /* Returns the scopes inside of a domain's own incarnation; 0 if the domain has another by now, or only borrows it.
- * `domain`: its record's index. [any thread, needs no lock] */
+ * `domain`: its record's index. [any thread] */
 static uint32_t scopes_of(const TsiArena* a, uint32_t domain, TsiRef ref) {
     TsiDomain* d = tsi_table_at(&a->domains, domain);
     /* pairs with tsi_domain_open_own */

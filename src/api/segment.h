@@ -36,21 +36,21 @@ typedef struct TsiProcess {
     bool stopped; /* by a signal or a tracer */
 } TsiProcess;
 /* Reads a process from /proc to *out. Returns false if there is no such process, or it has ended and waits for its
- * parent. [any thread, needs no lock] */
+ * parent. [any thread] */
 bool tsi_process_poll(uint32_t pid, TsiProcess* out);
 
 /* Returns true if `mount` may be on a machine that does not answer, by a process's list of mounts, a file: it is of
- * such a kind, or neither in the list nor `memory`, the mount of memory. -1: not known. [any thread, no lock held] */
+ * such a kind, or neither in the list nor `memory`, the mount of memory. -1: not known. [any thread, no lock] */
 bool tsi_segment_is_far(long mount, long memory, const char* mountinfo);
 
 /* Copies `bytes`, a multiple of 8, from `offset`, a multiple of 8: by acquire loads, or by pread. Returns false beyond
- * the end. [any thread, needs no lock] */
+ * the end. [any thread] */
 bool tsi_segment_copy(const SlabSegment* segment, uint64_t offset, void* to, size_t bytes);
 /* Checks the open file in s->fd: header and tables. Returns 0, an errno value with a sentence in slab_last_error, or
  * TSI_SEGMENT_FOREIGN: the segment of another process. */
 enum { TSI_SEGMENT_FOREIGN = -1 };
 /* Checks the open file in segment->fd: header and tables, and copies these. Returns 0, an errno value with a sentence
- * in slab_last_error, or TSI_SEGMENT_FOREIGN: the segment of another process. [the caller alone uses segment] */
+ * in slab_last_error, or TSI_SEGMENT_FOREIGN: the segment of another process. [no other user of segment] */
 int tsi_segment_try(SlabSegment* segment, const TsiProcess* process);
 
 #endif

@@ -52,14 +52,14 @@ bool tsi_process_poll(uint32_t pid, TsiProcess* out) {
 }
 
 /* Writes the sentence of slab_last_error, whose format takes a process id. Returns `error`, an errno value.
- * [any thread, no lock held] */
+ * [any thread, no lock] */
 static int refuse(int error, const char* sentence, uint32_t pid) {
     tsi_set_error(sentence, pid);
     return error;
 }
 
 /* Checks the open file and maps it if it cannot shrink. Returns 0, or an errno value with a sentence.
- * [the caller alone uses segment] */
+ * [no other user of segment] */
 static int look_at_file(SlabSegment* segment, const TsiProcess* process) {
     struct stat st;
     if (fstat(segment->fd, &st) != 0 || !S_ISREG(st.st_mode))
@@ -79,7 +79,7 @@ static int look_at_file(SlabSegment* segment, const TsiProcess* process) {
     return 0;
 }
 
-/* Returns the mount of an open file by its fdinfo; -1 if that does not have it. [any thread, needs no lock] */
+/* Returns the mount of an open file by its fdinfo; -1 if that does not have it. [any thread] */
 static long mount_of(const char* fdinfo) {
     char text[1024];
     const char* at = strstr(tsi_os_read_text(fdinfo, text, sizeof text), "mnt_id:");
@@ -87,7 +87,7 @@ static long mount_of(const char* fdinfo) {
 }
 
 /* Returns the kernel's own mount, where all memfds are and which no list has; -1 if unknown.
- * [any thread, needs no lock] */
+ * [any thread] */
 static long memory_mount(void) {
     char path[64];
     int fd = tsi_os.memfd("tslab-mount");
@@ -99,7 +99,7 @@ static long memory_mount(void) {
 }
 
 /* Returns true for kinds of file systems that may wait for another machine, by the name's beginning.
- * [any thread, needs no lock] */
+ * [any thread] */
 static bool is_slow(const char* kind) {
     static const char* const slow[] = {"fuse", "nfs", "cifs", "smb", "ceph", "afs", "9p", "autofs"};
     for (size_t n = 0; n < sizeof slow / sizeof *slow; n++)
@@ -124,7 +124,7 @@ bool tsi_segment_is_far(long mount, long memory, const char* mountinfo) {
 }
 
 /* Returns true if even a stat of the process's open file, by its number `name`, may wait on another machine without
- * end. [any thread, no lock held] */
+ * end. [any thread, no lock] */
 static bool is_far(const TsiProcess* process, const char* name) {
     char fdinfo[64], mountinfo[64];
     (void)snprintf(fdinfo, sizeof fdinfo, "/proc/%u/fdinfo/%.16s", process->pid, name);
@@ -133,7 +133,7 @@ static bool is_far(const TsiProcess* process, const char* name) {
 }
 
 /* Tries a descriptor of the process, by its number `name` in `dir`. Returns 0 for the segment, -1 for another file, or
- * an errno value with a sentence. [the caller alone uses segment] */
+ * an errno value with a sentence. [no other user of segment] */
 static int try_link(SlabSegment* segment, const TsiProcess* process, int dir, const char* name) {
     char text[512];
     struct stat st;
@@ -153,7 +153,7 @@ static int try_link(SlabSegment* segment, const TsiProcess* process, int dir, co
     return error != 0 ? error : tsi_segment_try(segment, process);
 }
 
-/* Unmaps and closes all that the segment has, and empties it. [the caller alone uses segment] */
+/* Unmaps and closes all that the segment has, and empties it. [no other user of segment] */
 static void drop(SlabSegment* segment) {
     if (segment->map != NULL) (void)munmap((void*)(uintptr_t)segment->map, segment->bytes); /* const for us only */
     if (segment->memory != NULL) (void)munmap(segment->memory, segment->memory_bytes);
@@ -162,7 +162,7 @@ static void drop(SlabSegment* segment) {
 }
 
 /* Finds the segment among the descriptors. Returns 0, or the last complaint, an errno value with a sentence; ENOENT if
- * there was none. [the caller alone uses segment and links] */
+ * there was none. [no other user of segment and links] */
 static int find(SlabSegment* segment, const TsiProcess* process, DIR* links) {
     int complaint = 0;
     for (struct dirent* e; (e = readdir(links)) != NULL;) {
@@ -178,7 +178,7 @@ static int find(SlabSegment* segment, const TsiProcess* process, DIR* links) {
 }
 
 /* Finds the segment of a process and checks it. Returns 0, or an errno value with a sentence; the caller drops the
- * segment then. [the caller alone uses segment] */
+ * segment then. [no other user of segment] */
 static int open_of(SlabSegment* segment, uint32_t pid) {
     TsiProcess process;
     char path[64];

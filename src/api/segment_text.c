@@ -13,7 +13,7 @@
 
 #define NONE UINT32_MAX
 
-/* Returns the number of the section's scope in the segment, NONE if it has none. [any thread, needs no lock] */
+/* Returns the number of the section's scope in the segment, NONE if it has none. [any thread] */
 static uint32_t scope_of(const SlabSegment* segment, TsiSection section) {
     for (uint32_t n = 0; n < segment->scope_count; n++)
         if (strcmp(segment->scopes[n].name, tsi_sections[section].name) == 0) return n;
@@ -21,7 +21,7 @@ static uint32_t scope_of(const SlabSegment* segment, TsiSection section) {
 }
 
 /* Returns the number of the metric with the key in a scope of the segment, NONE if it has none.
- * [any thread, needs no lock] */
+ * [any thread] */
 static uint32_t metric_of(const SlabSegment* segment, uint32_t scope, const char* key) {
     for (uint32_t n = 0; n < segment->metric_count; n++)
         if (segment->metrics[n].scope == scope && strcmp(segment->metrics[n].name, key) == 0) return n;
@@ -29,7 +29,7 @@ static uint32_t metric_of(const SlabSegment* segment, uint32_t scope, const char
 }
 
 /* Sets a field at `at`, of the metric's type, to a value read from a segment, cut to the field's size.
- * [the caller alone uses at] */
+ * [no other user of at] */
 static void set_field(const TsiMetric* metric, const SlabSegmentValue* value, char* at) {
     uint32_t word = value->u > UINT32_MAX ? UINT32_MAX : (uint32_t)value->u;
     if (metric->type == SLAB_SEGMENT_STRING) memcpy(at, value->text, strnlen(value->text, metric->bytes - 1u));
@@ -43,7 +43,7 @@ static void set_field(const TsiMetric* metric, const SlabSegmentValue* value, ch
 }
 
 /* Returns true if a value of `type` still has the metric's kind, which a later version may change.
- * [any thread, needs no lock] */
+ * [any thread] */
 static bool same_kind(const TsiMetric* metric, uint32_t type) {
     if (metric->type == SLAB_SEGMENT_STRING || type == SLAB_SEGMENT_STRING) return metric->type == type;
     if (metric->type == SLAB_SEGMENT_F64 || type == SLAB_SEGMENT_F64) return metric->type == type;
@@ -51,7 +51,7 @@ static bool same_kind(const TsiMetric* metric, uint32_t type) {
 }
 
 /* Fills a section of the report: as many rows as the copy has, or a single row where a report has one, whatever form
- * the segment gives it. report has room for them. [the caller alone uses segment and report] */
+ * the segment gives it. report has room for them. [no other user of segment and report] */
 static void fill_section(const SlabSegment* segment, TsiReport* report, TsiSection section, uint32_t scope) {
     TsiRows rows = tsi_report_rows(report, section);
     uint32_t count =
@@ -70,7 +70,7 @@ static void fill_section(const SlabSegment* segment, TsiReport* report, TsiSecti
     }
 }
 
-/* Brings ids that index tables of the writers within bounds. [the caller alone uses report] */
+/* Brings ids that index tables of the writers within bounds. [no other user of report] */
 static void within_bounds(TsiReport* report) {
     for (uint32_t n = 0; n < report->label_count; n++) report->labels[n].label_id %= TSI_LABELS_MAX + 1; /* the rest */
     for (uint32_t n = 0; n < report->phase_count; n++) report->phases[n].label_id %= TSI_LABELS_MAX;
@@ -78,7 +78,7 @@ static void within_bounds(TsiReport* report) {
 }
 
 /* Sets the figures that the reader alone knows: the age of the publication, whether it is the latest, and the process's
- * state. [the caller alone uses report] */
+ * state. [no other user of report] */
 static void set_ages(const SlabSegment* segment, TsiReport* report) {
     static const char* const words[] = {"running", "stopped", "ended"};
     uint64_t now = tsi_os.now_ns();
@@ -92,7 +92,7 @@ static void set_ages(const SlabSegment* segment, TsiReport* report) {
 }
 
 /* Makes a report of the copied publication. Returns true, and *report to drop; false with errno ENOMEM.
- * [the caller alone uses segment and report] */
+ * [no other user of segment and report] */
 static bool report_make(const SlabSegment* segment, TsiReport* report) {
     uint32_t scopes[TSI_SECTIONS], counts[TSI_SECTIONS] = {0};
     memset(report, 0, sizeof *report);
@@ -121,7 +121,7 @@ static bool report_make(const SlabSegment* segment, TsiReport* report) {
 }
 
 /* Writes the copied publication by `text`. Returns true; false with EINVAL without a copy, with ENOMEM, or as soon as
- * `write` refuses. [the caller alone uses segment] */
+ * `write` refuses. [no other user of segment] */
 static bool write_copy(const SlabSegment* segment, TsiWriteFn write, void* ctx,
                        bool (*text)(const TsiReport*, TsiWriteFn, void*)) {
     TsiReport report;
@@ -141,7 +141,7 @@ bool slab_segment_prometheus(const SlabSegment* segment, TsiWriteFn write, void*
 }
 
 /* Reads all live allocators and writes them by `text` as one document. Returns true; false with EINVAL, with ENOENT if
- * none is live, with ENOMEM, or as soon as `write` refuses. [the caller alone uses segment] */
+ * none is live, with ENOMEM, or as soon as `write` refuses. [no other user of segment] */
 static bool write_all(SlabSegment* segment, TsiWriteFn write, void* ctx,
                       bool (*text)(const TsiReport*, unsigned, TsiWriteFn, void*)) {
     TsiReport reports[SLAB_SEGMENT_SLOTS];

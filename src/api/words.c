@@ -23,7 +23,7 @@ typedef struct Text {
 
 static void add(Text* text, const char* format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Adds text by a format of printf; counts what finds no room. [the caller alone uses text] */
+/* Adds text by a format of printf; counts what finds no room. [no other user of text] */
 static void add(Text* text, const char* format, ...) {
     va_list args;
     size_t at = text->used < text->room ? text->used : text->room;
@@ -33,7 +33,7 @@ static void add(Text* text, const char* format, ...) {
     if (n > 0) text->used += (size_t)n;
 }
 
-/* Adds the receipt's label, with '?' for control characters, its id and era. [the caller alone uses text] */
+/* Adds the receipt's label, with '?' for control characters, its id and era. [no other user of text] */
 static void add_epoch(Text* text, const EpochReceipt* receipt) {
     char label[sizeof receipt->label];
     size_t n = 0;
@@ -72,7 +72,7 @@ size_t epoch_receipt_text(const EpochReceipt* receipt, char* out, size_t n) {
 }
 
 /* Returns where a line of at most `width` bytes ends that begins at `text`: at the last space behind a punctuation
- * mark, else at the last space, else at the first one beyond. 0 if there is none. [any thread, needs no lock] */
+ * mark, else at the last space, else at the first one beyond. 0 if there is none. [any thread] */
 static size_t line_end(const char* text, size_t width) {
     size_t end = 0, marked = 0;
     for (size_t i = 1; text[i] != 0 && (i <= width || end == 0); i++) {

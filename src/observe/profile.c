@@ -11,7 +11,7 @@
 
 /* ---- chance: without the mathematical library ---- */
 
-/* Returns the natural logarithm of u, which lies in (0, 1]. [any thread, needs no lock] */
+/* Returns the natural logarithm of u, which lies in (0, 1]. [any thread] */
 static double ln(double u) {
     uint64_t bits;
     memcpy(&bits, &u, sizeof bits);
@@ -25,7 +25,7 @@ static double ln(double u) {
     return 2 * sum + exponent * 0.69314718055994530942;
 }
 
-/* Returns 1 - exp(-x), the chance that a mark lies within x mean distances; x > 0. [any thread, needs no lock] */
+/* Returns 1 - exp(-x), the chance that a mark lies within x mean distances; x > 0. [any thread] */
 static double chance_within(double x) {
     if (x > 40) return 1;
     double y = x, sum = 0, term = 1;
@@ -192,11 +192,11 @@ static TsiProfileStack* stack_locked(TsiProfile* profile, uint32_t label, uint32
 }
 
 /* Returns true if samples of the class keep the handle of their object, because its slots are used again within an
- * incarnation; false for regions and large objects, whose address will do. [any thread, needs no lock] */
+ * incarnation; false for regions and large objects, whose address will do. [any thread] */
 static bool has_handle(unsigned cls) { return cls <= TSI_SMALL_CLASSES; }
 
 /* Fills in *live the words that tell later whether the object at *at, which has just been taken, still lives. Returns
- * false if it has ended already, or its slab is not in the phase ref. [own thread, no lock held, no bracket open] */
+ * false if it has ended already, or its slab is not in the phase ref. [own thread, no lock, no bracket] */
 static bool name_object(TsiBinding* b, const void* object, const TsiPlace* at, TsiRef ref, TsiProfileLive* live) {
     TsiArena* a = b->arena;
     TsiRef now;
@@ -209,7 +209,7 @@ static bool name_object(TsiBinding* b, const void* object, const TsiPlace* at, T
 }
 
 /* Returns true if the sample's object still lives, false if it was freed or its phase released.
- * [any thread, needs no lock] */
+ * [any thread] */
 static bool is_live(TsiArena* a, const TsiProfileLive* live) {
     TsiPlace at;
     uint64_t tag;
@@ -263,7 +263,7 @@ unsigned tsi_profile_frames(TsiBinding* b, TsiCaller from, uintptr_t* frames, un
 }
 
 /* Returns true if the phase is an epoch of the ring, false if it is a domain's or its record serves another phase by
- * now. [any thread, needs no lock] */
+ * now. [any thread] */
 static bool is_of_ring(TsiArena* a, TsiRef ref) {
     if (!tsi_ref_is_current(&a->phases, ref)) return false;
     return (tsi_load_relaxed(&tsi_inc(&a->phases, tsi_ref_index(ref))->id) & TSI_DOMAIN_ID_BIT) == 0;

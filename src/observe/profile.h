@@ -63,7 +63,7 @@ void tsi_profile_one(TsiBinding* b, uint64_t bytes);
 /* Records a sampled object with its stack. `gained`: the bytes that it has gained where it is, if those are sampled,
  * otherwise 0. ref: its phase. maker: see tsi_scope_maker. Records nothing if it was released meanwhile; a table that
  * is full counts it as lost. Preserves errno. Takes the profile's lock. from: the caller of the allocation.
- * [own thread, no lock held, no bracket open] */
+ * [own thread, no lock, no bracket] */
 void tsi_profile_record(TsiBinding* b, const void* object, uint64_t gained, uint64_t ref, uint32_t maker,
                         TsiCaller from);
 /* Writes the callers of an allocation to `frames`, innermost first. Returns how many: 1 to `most`. from: the caller of
@@ -73,7 +73,7 @@ unsigned tsi_profile_frames(TsiBinding* b, TsiCaller from, uintptr_t* frames, un
  * and objects of it live or slabs are deferred. Takes the profile's lock. [stripe held] */
 void tsi_profile_escaped(TsiArena* a, TsiRef ref);
 /* Returns the number of objects that a sampled one of `bytes` bytes stands for, at least 1. `mean`: distance of marks
- * in bytes, at least 1. [any thread, needs no lock] */
+ * in bytes, at least 1. [any thread] */
 double tsi_profile_weight(uint64_t bytes, uint64_t mean);
 /* Returns the bytes of the tables' pages that were written; 0 without a profile. Takes the profile's lock.
  * [any thread that does not hold it] */

@@ -28,7 +28,7 @@ static Elapsed elapsed(TsiStopwatch since) {
     return (Elapsed){cpu, wall, tsi_os.now_ns() - since.wall, tsi_lock_slept_ns - since.slept};
 }
 
-/* Returns the smaller number. [any thread, needs no lock] */
+/* Returns the smaller number. [any thread] */
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 /* Sets `cost` to the least of ROUNDS empty samples. [pthread_once] */
@@ -42,7 +42,7 @@ static void calibrate(void) {
 
 void tsi_sample_calibrate(void) { (void)pthread_once(&calibrated, calibrate); }
 
-/* Returns a - b, or 0 if b is larger. [any thread, needs no lock] */
+/* Returns a - b, or 0 if b is larger. [any thread] */
 static uint64_t less(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
 
 /* Adds v to *sum. 0 is not written: that would fetch a page. [the one writer of *sum] */

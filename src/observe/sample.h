@@ -27,7 +27,7 @@ typedef struct TsiStopwatch {
 } TsiStopwatch;
 
 /* Measures the cost of reading the clocks, once per process, when an allocator samples; another thread waits for it.
- * [any thread, no lock held] */
+ * [any thread, no lock] */
 void tsi_sample_calibrate(void);
 /* Reads the clocks at the beginning of a sample. Returns the readings in ns: processor time and wall clock, and the ns
  * that the thread has slept for our locks. [own thread] */

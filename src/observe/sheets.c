@@ -60,10 +60,10 @@ TsiLock tsi_stand_in_lock = TSI_LOCK_OF(STAND_INS);
 /* The process's tables, in which a fault is looked up. */
 static _Atomic(TsiSheets*) known[TOLD_MAX];
 
-/* Returns the bytes of the array of sheets. [any thread, needs no lock] */
+/* Returns the bytes of the array of sheets. [any thread] */
 static size_t sheets_bytes(const TsiSheets* sheets) { return sheets->places * sizeof(Sheet); }
 
-/* Returns the bytes of an array with a word for each incarnation's record. [any thread, needs no lock] */
+/* Returns the bytes of an array with a word for each incarnation's record. [any thread] */
 static size_t incs_bytes(const TsiSheets* sheets) { return sheets->incs * sizeof(uint32_t); }
 
 /* ---- faults ---- */
@@ -72,10 +72,10 @@ bool tsi_sheets_own(const TsiSheets* sheets, const void* p) {
     return (uintptr_t)p - (uintptr_t)sheets->base < (size_t)sheets->places * TSI_SHEET_BYTES;
 }
 
-/* Returns the offset of the guard page, the last, of `count` sheets in a row. [any thread, needs no lock] */
+/* Returns the offset of the guard page, the last, of `count` sheets in a row. [any thread] */
 static size_t guard_offset(uint32_t count) { return (size_t)count * TSI_SHEET_BYTES - tsi_os.page_bytes; }
 
-/* Returns the offset of a guarded sheet's object. [any thread, needs no lock] */
+/* Returns the offset of a guarded sheet's object. [any thread] */
 static size_t guarded_offset(const Sheet* sheet) { return guard_offset(sheet->count) - sheet->slack - sheet->used; }
 
 /* Returns the record of the object at `offset` of the sheet, or of the nearest one before it; NULL if there is none any
@@ -103,7 +103,7 @@ typedef struct Words {
     } while (0)
 
 /* Adds a line to the text: `before`, then the name of the code at pc. Nothing if pc is 0.
- * [the caller alone uses words] */
+ * [no other user of words] */
 static void put_code(Words* words, const char* before, uintptr_t pc) {
     char name[256];
     if (pc == 0) return;
@@ -111,7 +111,7 @@ static void put_code(Words* words, const char* before, uintptr_t pc) {
     PUT(words, "%s%s\n", before, name);
 }
 
-/* Adds the time from since_ns until now, with its unit. [the caller alone uses words] */
+/* Adds the time from since_ns until now, with its unit. [no other user of words] */
 static void put_ago(Words* words, uint64_t since_ns) {
     uint64_t now = tsi_os.now_ns(), us = (now > since_ns ? now - since_ns : 0) / 1000;
     if (us < 10000) PUT(words, "%" PRIu64 " us", us);
@@ -119,13 +119,13 @@ static void put_ago(Words* words, uint64_t since_ns) {
     else PUT(words, "%" PRIu64 " s", us / 1000000);
 }
 
-/* Begins the text anew: what has happened, the sheet's label and era. [the caller alone uses words] */
+/* Begins the text anew: what has happened, the sheet's label and era. [no other user of words] */
 static void put_phase(Words* words, const char* what, const Sheet* sheet) {
     words->used = 0;
     PUT(words, "temporal-slab: %s phase \"%s\" (era %" PRIu64 ")", what, sheet->label, tsi_ref_era(sheet->ref));
 }
 
-/* Adds a line for each caller that allocated the object; nothing if record is NULL. [the caller alone uses words] */
+/* Adds a line for each caller that allocated the object; nothing if record is NULL. [no other user of words] */
 static void put_callers(Words* words, const Record* record) {
     for (unsigned n = 0; record != NULL && n < record->depth; n++)
         put_code(words, n == 0 ? "  allocated at  " : "                ", record->frames[n]);
@@ -286,13 +286,13 @@ void tsi_sheet_cell_give(TsiSheets* sheets, void* cell) {
 
 /* ---- sheets ---- */
 
-/* Returns the address of the sheet with the number `place`. [any thread, needs no lock] */
+/* Returns the address of the sheet with the number `place`. [any thread] */
 static uint8_t* address_of(const TsiSheets* sheets, uint32_t place) {
     return sheets->base + (size_t)place * TSI_SHEET_BYTES;
 }
 
 /* Returns true if the sheet's phase has ended: drained, released, or its record serves another phase by now.
- * [any thread, needs no lock] */
+ * [any thread] */
 static bool has_ended(const TsiSheets* sheets, const Sheet* sheet) {
     uint64_t word = tsi_load_relaxed(&tsi_inc(&sheets->arena->phases, tsi_ref_index(sheet->ref))->word);
     return word >> 2 != tsi_ref_era(sheet->ref) || (word & TSI_INC_STATE) != TSI_INC_ACTIVE;
@@ -451,7 +451,7 @@ static unsigned written_behind(const TsiSheets* sheets, const Sheet* sheet) {
 }
 
 /* Reports on standard error that a byte was written `behind` bytes behind an object of the sheet, which ends now. [no
- * lock held: naming code may wait for the loader, and the loader for malloc] */
+ * lock: naming code may wait for the loader, and the loader for malloc] */
 static TSI_COLD void tell_written(const Sheet* sheet, const Record* record, const void* block, unsigned behind) {
     Words words;
     put_phase(&words, "written beside an object of", sheet);

@@ -55,14 +55,14 @@ static uint32_t gone_count;
 extern void __lsan_do_leak_check(void) __attribute__((weak));
 
 /* Returns true under Valgrind's memcheck, which puts its malloc into LD_PRELOAD, but not for programs that it does not
- * follow. [any thread, needs no lock] */
+ * follow. [any thread] */
 static bool under_memcheck(void) {
     const char* preloaded = tsi_os_getenv("LD_PRELOAD");
     return preloaded != NULL && strstr(preloaded, "vgpreload_memcheck") != NULL;
 }
 
 /* Returns true if blocks of malloc must stand in, by the option by_malloc, or with 0 if a tool is present.
- * [any thread, needs no lock] */
+ * [any thread] */
 static bool wanted(unsigned by_malloc) {
     if (by_malloc != 0) return by_malloc == TSI_BY_MALLOC_ALWAYS;
     return __lsan_do_leak_check != NULL || under_memcheck();
@@ -88,7 +88,7 @@ struct TsiSheets* tsi_stand_in_sheets(const TsiArena* a) {
 
 /* ---- the tree and the lists ---- */
 
-/* Returns the place of a stand-in in the treap: higher ones are nearer to the root. [any thread, needs no lock] */
+/* Returns the place of a stand-in in the treap: higher ones are nearer to the root. [any thread] */
 static uint64_t rank(const TsiStandIn* stand_in) { return (uint64_t)(uintptr_t)stand_in->block * 0x9e3779b97f4a7c15u; }
 
 /* Puts a stand-in into the tree, by its block, and into the list of its incarnation. [stand-in lock held] */
@@ -150,7 +150,7 @@ static TsiStandIn* find_locked(const TsiArena* a, const void* p) {
 }
 
 /* Frees the blocks and records of a list of stand-ins that are off the tree; the tool takes this for the end of the
- * objects. [no lock held, no bracket open] */
+ * objects. [no lock, no bracket] */
 static void free_list(TsiStandIn* stand_in) {
     TSI_KEEP_FRAME();
     while (stand_in != NULL) {
@@ -170,7 +170,7 @@ static void free_list(TsiStandIn* stand_in) {
 /* ---- objects ---- */
 
 /* Returns the documented alignment in bytes: of a class that is a power of two its size, of a large object its slot's;
- * at least `align`, at most TSI_STAND_IN_ALIGN_MAX if `align` is. [any thread, needs no lock] */
+ * at least `align`, at most TSI_STAND_IN_ALIGN_MAX if `align` is. [any thread] */
 static size_t alignment_of(const TsiArena* a, const TsiPlace* at, const void* slot, size_t align) {
     size_t has = 16;
     if (at->cls == TSI_CLASS_LARGE) has = (uintptr_t)slot & (0 - (uintptr_t)slot);
@@ -181,7 +181,7 @@ static size_t alignment_of(const TsiArena* a, const TsiPlace* at, const void* sl
 }
 
 /* Returns a block of malloc, of `size` bytes and aligned to `align`, a power of two; NULL without memory.
- * [no lock held, no bracket open] */
+ * [no lock, no bracket] */
 static void* new_block(size_t size, size_t align) {
     TSI_KEEP_FRAME();
     void* block = NULL;
@@ -189,17 +189,17 @@ static void* new_block(size_t size, size_t align) {
     return posix_memalign(&block, align, size) == 0 ? block : NULL;
 }
 
-/* Returns the slot's first word, which holds the address of its object's block. [any thread, needs no lock] */
+/* Returns the slot's first word, which holds the address of its object's block. [any thread] */
 static _Atomic(void*)* word_of(void* slot) { return slot; }
 
-/* Returns true if the phase was released, or has drained and its record serves another. [any thread, needs no lock] */
+/* Returns true if the phase was released, or has drained and its record serves another. [any thread] */
 static bool is_released(TsiArena* a, TsiRef ref) {
     /* acquire: pairs with the seq_cst store of an end, which reads the list afterwards (ST3) */
     uint64_t word = tsi_load_acquire(&tsi_inc(&a->phases, tsi_ref_index(ref))->word);
     return word >> 2 != tsi_ref_era(ref) || (word & TSI_INC_STATE) == TSI_INC_RELEASED;
 }
 
-/* Counts an allocation. Returns true if its object must have a sheet of its own: one in `period`. [no lock held] */
+/* Counts an allocation. Returns true if its object must have a sheet of its own: one in `period`. [no lock] */
 static bool is_due(struct TsiStandIns* stand_ins) {
     if (stand_ins->period == 0) return false;
     tsi_lock_take(&tsi_stand_in_lock);
@@ -210,7 +210,7 @@ static bool is_due(struct TsiStandIns* stand_ins) {
 }
 
 /* Clears the word of a slot whose object stays there (ST4), unless its phase was released. Returns the slot.
- * [no lock held] */
+ * [no lock] */
 static void* stay_in_slot(TsiArena* a, void* slot, TsiRef ref) {
     tsi_lock_take(&tsi_stand_in_lock);
     if (!is_released(a, ref)) tsi_store_relaxed(word_of(slot), NULL); /* otherwise it may be another object's */
@@ -272,7 +272,7 @@ TSI_NOINLINE void tsi_stand_in_drop(TsiArena* a, void* block, const void* slot) 
 }
 
 /* Takes the stand-ins of one incarnation, or with ref 0 all of a list, off the tree and their lists. Returns them as a
- * list of their own, NULL if there are none. [no lock held] */
+ * list of their own, NULL if there are none. [no lock] */
 static TsiStandIn* take_list(TsiStandIn** list, TsiRef ref) {
     TsiStandIn* taken = NULL;
     tsi_lock_take(&tsi_stand_in_lock);
@@ -309,7 +309,7 @@ void tsi_stand_ins_close(TsiArena* a) {
 /* ---- names ---- */
 
 /* Returns true if p is surely in no block of the allocator, by its address: there are sheets, and it is not among them.
- * False: look in the tree. [any thread, needs no lock] */
+ * False: look in the tree. [any thread] */
 static bool is_outside(const TsiArena* a, const void* p) {
     return a->stand_ins->sheets != NULL && !tsi_sheets_own(a->stand_ins->sheets, p);
 }

@@ -38,54 +38,54 @@
 enum { TSI_BY_MALLOC_ALWAYS = 1, TSI_BY_MALLOC_NEVER = 2 };
 
 /* Returns the sheets of the stand-ins; NULL if the allocator has none, or they are malloc's.
- * [any thread, needs no lock] */
+ * [any thread] */
 struct TsiSheets* tsi_stand_in_sheets(const TsiArena* a);
 /* Records on the sheets that an incarnation was drained; escaped objects live on. The allocator has stand-ins.
- * [no lock held, no bracket open] */
+ * [no lock, no bracket] */
 void tsi_stand_ins_drained(TsiArena* a, TsiRef ref);
 /* Gives the allocator stand-ins if its options, or a tool that is present, want them. Returns true, or false without
- * memory; tsi_stand_ins_close undoes the half then. [before the allocator is shared, no lock held] */
+ * memory; tsi_stand_ins_close undoes the half then. [before the allocator is shared, no lock] */
 bool tsi_stand_ins_open(TsiArena* a);
 /* Frees all blocks of the allocator and its tables of stand-ins; nothing if there are none.
- * [no other thread in the allocator, no lock held] */
+ * [no other thread in the allocator, no lock] */
 void tsi_stand_ins_close(TsiArena* a);
 
 /* Makes the stand-in of an object of `size` bytes that has just been given the slot, in the incarnation `ref`. Returns
  * its block; the slot if the object stays there: `align` is too large, or it is not its turn to be guarded; NULL with
- * errno ENOMEM if malloc refuses. The allocator has stand-ins. [no lock held, no bracket open] */
+ * errno ENOMEM if malloc refuses. The allocator has stand-ins. [no lock, no bracket] */
 void* tsi_stand_in_make(TsiArena* a, void* slot, TsiRef ref, size_t size, size_t align);
 /* Frees the block of an object whose slot has been freed; nothing if an end has taken it. The allocator has stand-ins.
- * [no lock held, no bracket open] */
+ * [no lock, no bracket] */
 void tsi_stand_in_drop(TsiArena* a, void* block, const void* slot);
 /* Frees all blocks of an incarnation that has been released. The allocator has stand-ins.
- * [no lock held, no bracket open] */
+ * [no lock, no bracket] */
 void tsi_stand_ins_end(TsiArena* a, TsiRef ref);
 
 /* Returns the misuse of a pointer that leads to no object: `foreign`, or the one recorded when its block was freed, if
- * that is still known. [any thread, no lock held] */
+ * that is still known. [any thread, no lock] */
 SlabMisuse tsi_stand_in_misuse(const TsiArena* a, const void* p, SlabMisuse foreign);
 
 /* Returns the address in the slot that corresponds to p, if p is in the block of a live object; otherwise p. The
- * allocator has stand-ins. [any thread, no lock held] */
+ * allocator has stand-ins. [any thread, no lock] */
 void* tsi_stand_in_slot(const TsiArena* a, const void* p);
 /* Returns the block of the object in the slot; the slot if the object has none. The allocator has stand-ins.
- * [any thread, no lock held] */
+ * [any thread, no lock] */
 void* tsi_stand_in_block(const TsiArena* a, void* slot);
 /* Returns the bytes of the block of the object in the slot; `usable` if the object has none. The allocator has
- * stand-ins. [any thread, no lock held] */
+ * stand-ins. [any thread, no lock] */
 size_t tsi_stand_in_bytes(const TsiArena* a, void* slot, size_t usable);
 
 /* Returns the address in the slot that corresponds to p, if p is in the block of a live object; otherwise p.
- * [any thread, no lock held] */
+ * [any thread, no lock] */
 TSI_INLINE void* tsi_slot_of(const TsiArena* a, const void* p) {
     return TSI_LIKELY(a->stand_ins == NULL) ? (void*)(uintptr_t)p : tsi_stand_in_slot(a, p);
 }
-/* Returns the program's pointer to the live object of a place. [any thread, no lock held] */
+/* Returns the program's pointer to the live object of a place. [any thread, no lock] */
 TSI_INLINE void* tsi_object_at(const TsiArena* a, const TsiPlace* at) {
     void* slot = tsi_place_address(&a->space, at);
     return TSI_LIKELY(a->stand_ins == NULL) ? slot : tsi_stand_in_block(a, slot);
 }
-/* Returns the bytes that the program may use of the live object of a place. [any thread, no lock held] */
+/* Returns the bytes that the program may use of the live object of a place. [any thread, no lock] */
 TSI_INLINE size_t tsi_object_bytes(const TsiArena* a, const TsiPlace* at) {
     size_t usable = tsi_place_bytes(&a->space, at);
     return TSI_LIKELY(a->stand_ins == NULL) ? usable : tsi_stand_in_bytes(a, tsi_place_address(&a->space, at), usable);

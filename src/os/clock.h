@@ -18,17 +18,17 @@
 extern _Thread_local uint64_t tsi_clock_told;
 
 /* Returns ns, or this thread's latest reading or stamp if that is ahead by less than TSI_CLOCK_APART; keeps what it
- * returns as the latest. [any thread, needs no lock] */
+ * returns as the latest. [any thread] */
 TSI_INLINE uint64_t tsi_clock_forward(uint64_t ns) {
     if (TSI_UNLIKELY(tsi_clock_told - ns < TSI_CLOCK_APART)) return tsi_clock_told;
     return tsi_clock_told = ns;
 }
 /* Returns the program's clock, CLOCK_MONOTONIC in ns, never less than this thread has read or stamped before. Out of
  * line: files that use vector registers call it, and those keep away from thread-local storage (CMakeLists.txt).
- * [any thread, needs no lock] */
+ * [any thread] */
 uint64_t tsi_clock_now(void);
 /* Returns the time in ns, by the quick clock, to stamp on a beginning that the program may ask about; never less than
- * this thread has read or stamped before. [any thread, needs no lock] */
+ * this thread has read or stamped before. [any thread] */
 TSI_INLINE uint64_t tsi_clock_stamp(void) { return tsi_clock_forward(tsi_os.quick_ns()); }
 
 #endif

@@ -13,7 +13,7 @@ typedef void TsiFaultFn(const void* address, uintptr_t pc);
  * replaces it. Returns false if the system refuses. [one thread at a time: an allocator is being made] */
 bool tsi_os_on_fault(TsiFaultFn* fn);
 /* Writes "function+0x12 (library.so+0x345)" for the code at pc, or as much of it as is known, into `out` of n bytes,
- * ended by 0. Returns its length, at most n - 1. [any thread, needs no lock; signal handler] */
+ * ended by 0. Returns its length, at most n - 1. [any thread; signal handler] */
 size_t tsi_os_code_name(uintptr_t pc, char* out, size_t n);
 
 #endif

@@ -11,7 +11,7 @@
 enum { FUTEX_WAIT = 0, FUTEX_WAKE = 1, FUTEX_PRIVATE_FLAG = 128 };
 
 /* Sleeps while the lock's word is `value`, for `most` at most (FUTEX_WAIT; NULL: without limit), or wakes up to `value`
- * sleepers (FUTEX_WAKE). May end early: callers look again. Preserves errno. [any thread, needs no lock] */
+ * sleepers (FUTEX_WAKE). May end early: callers look again. Preserves errno. [any thread] */
 static void futex(TsiLock* lock, int op, uint32_t value, const struct timespec* most) {
     int saved = errno;
     (void)syscall(SYS_futex, &lock->word, op | FUTEX_PRIVATE_FLAG, value, most, NULL, 0);
@@ -64,7 +64,7 @@ void tsi_lock_all(bool mine) { all_mine = mine; }
  * the holder. */
 enum { LOOKS = 300, CLOSE_LOOKS = 100 };
 
-/* Tells the processor that this is a loop that waits: a hint of some cycles. [any thread, needs no lock] */
+/* Tells the processor that this is a loop that waits: a hint of some cycles. [any thread] */
 static void pause_for_other(void) {
 #if defined(__x86_64__)
     __builtin_ia32_pause();

@@ -38,7 +38,7 @@
 
 enum { TSI_LATENCY_BUCKETS = 96 };
 /* Returns the bucket of a time, below TSI_LATENCY_BUCKETS, four to a doubling: 0..3 singly, then by the highest bit and
- * the two below it; the last takes all longer times. [any thread, needs no lock] */
+ * the two below it; the last takes all longer times. [any thread] */
 TSI_INLINE unsigned tsi_latency_bucket(uint64_t ns) {
     if (ns < 4) return (unsigned)ns;
     unsigned top = tsi_log2(ns), at = 4 * top + (unsigned)(ns >> (top - 2) & 3) - 4;
@@ -78,14 +78,14 @@ typedef struct TsiLock {
  * [before the lock is shared] */
 TSI_INLINE void tsi_lock_init(TsiLock* lock, TsiLockRank rank) { tsi_store_relaxed(&lock->rank, rank); }
 /* Checks that the lock, about to be waited for, comes after all that this thread holds; stops the process otherwise.
- * [any thread, needs no lock] */
+ * [any thread] */
 void tsi_lock_wanted(const TsiLock* lock);
 /* Lists the lock as held by this thread: taken, or handed over by another thread. [its holder] */
 void tsi_lock_own(const TsiLock* lock);
 /* Takes the lock from this thread's list, before it is given or kept by no thread; stops the process if it is not
  * listed. [its holder] */
 void tsi_lock_disown(const TsiLock* lock);
-/* Returns true if this thread holds the lock. [any thread, needs no lock] */
+/* Returns true if this thread holds the lock. [any thread] */
 bool tsi_lock_is_mine(const TsiLock* lock); /* true if this thread holds it */
 /* Starts (`mine`) or ends the time in which a fork has every lock of the process; checks do not look at the list then.
  * [thread that forks] */
@@ -94,7 +94,7 @@ void tsi_lock_all(bool mine);
 #else
 #define TSI_LOCK_OF(r) \
     { 0 }
-/* Does nothing, like the next four: release builds list and check nothing. [any thread, needs no lock] */
+/* Does nothing, like the next four: release builds list and check nothing. [any thread] */
 TSI_INLINE void tsi_lock_init(TsiLock* lock, TsiLockRank rank) { (void)lock, (void)rank; }
 TSI_INLINE void tsi_lock_wanted(const TsiLock* lock) { (void)lock; }
 TSI_INLINE void tsi_lock_own(const TsiLock* lock) { (void)lock; }
@@ -123,7 +123,7 @@ void tsi_lock_probe_end(TsiLock* lock);
 /* Adds samples to those of *to; maxima rise. Another thread may be writing *from: its figures may be a moment old.
  * [the one writer of *to] */
 void tsi_lock_stats_fold(TsiLockStats* to, TsiLockStats* from);
-/* Wakes one thread that sleeps for the lock, if any. [any thread, needs no lock] */
+/* Wakes one thread that sleeps for the lock, if any. [any thread] */
 void tsi_lock_wake(TsiLock* lock);
 
 /* Takes the lock if it is free. Returns true if the caller holds it now, false if it is held: no wait. [any thread] */
@@ -182,7 +182,7 @@ TSI_INLINE void tsi_lock_reset(TsiLock* lock) {
     tsi_store_relaxed(&lock->waiters, 0);
 }
 
-/* Returns true if any thread held the lock at the moment of the read: a hint. [any thread, needs no lock] */
+/* Returns true if any thread held the lock at the moment of the read: a hint. [any thread] */
 TSI_INLINE bool tsi_lock_is_held(TsiLock* lock) { return tsi_load_relaxed(&lock->word) != 0; }
 
 #endif

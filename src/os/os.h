@@ -91,31 +91,31 @@ extern bool tsi_os_lean;
  * [one thread at a time: the registry's once] */
 void tsi_os_init(void);
 /* Returns true if the process has had no other thread than the caller so far, by libc's word; false if it has, or if
- * libc does not tell. [any thread, needs no lock] */
+ * libc does not tell. [any thread] */
 bool tsi_os_is_alone(void);
 /* Registers the process anew for membarriers, and ends the drawing of a tick line by a vanished thread. Sets
  * tsi_os.has_membarrier. [fork child, or tsi_os_init] */
 void tsi_os_after_fork(void);
 /* Lets other threads run while the caller waits. *turn counts its turns, from 0: from the 64th on it sleeps for 50 us,
- * so that a thread of lower priority gets the processor too. No cancellation point. [any thread, needs no lock] */
+ * so that a thread of lower priority gets the processor too. No cancellation point. [any thread] */
 void tsi_os_yield(unsigned* turn);
 /* Maps zeros in whole pages of their own, for data that is neither objects nor bookkeeping in steps. Returns their
  * address, or NULL with errno ENOMEM without memory. The caller owns them until tsi_os_drop.
- * [any thread, needs no lock] */
+ * [any thread] */
 void* tsi_os_map(size_t bytes);
-/* Unmaps the range of `bytes` that tsi_os_map returned; NULL does nothing. [holder of the range, needs no lock] */
+/* Unmaps the range of `bytes` that tsi_os_map returned; NULL does nothing. [holder of the range] */
 void tsi_os_drop(void* p, size_t bytes);
 /* Reads the beginning of a file as text into `to`, of n bytes: as much as fits and one read gives, empty if there is
- * none. Returns `to`. Preserves errno. No cancellation point. [any thread, needs no lock] */
+ * none. Returns `to`. Preserves errno. No cancellation point. [any thread] */
 const char* tsi_os_read_text(const char* path, char* to, size_t n);
 /* Returns the memory nodes of the machine, 1 to TSI_OS_NODES_MAX; reads a file in a lean start.
- * [any thread, needs no lock] */
+ * [any thread] */
 unsigned tsi_os_node_count(void);
 /* Returns true if memory costs something once it may be written: the system charges it, or the process has a limit for
- * it now. May ask the system. [any thread, needs no lock] */
+ * it now. May ask the system. [any thread] */
 bool tsi_os_counts_writable(void);
 /* Returns the value of an environment variable, which is the environment's own text; NULL if it is not set, and in
- * set-user-id programs. [any thread, needs no lock] */
+ * set-user-id programs. [any thread] */
 const char* tsi_os_getenv(const char* name);
 
 #endif

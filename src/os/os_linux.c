@@ -39,7 +39,7 @@ enum {
 };
 
 /* Maps `bytes` of zeros that are charged only as touched, with access PROT_*: anywhere, or with MAP_FIXED at `at` in
- * place of what is there. Returns their address, or NULL with errno. [any thread, needs no lock] */
+ * place of what is there. Returns their address, or NULL with errno. [any thread] */
 static void* map_reserved(void* at, size_t bytes, int access, int flags) {
     void* p = mmap(at, bytes, access, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
     if (p == MAP_FAILED) return NULL;
@@ -71,18 +71,18 @@ enum { HAS_PLACES = 0 };
 enum { PLACE_LEAST = 1 << 20, PLACE_STEP = 1 << 21, PLACE_DICE = 1 << 20 };
 static _Atomic uint64_t place_next;
 
-/* Returns true if p lies among the places. [any thread, needs no lock] */
+/* Returns true if p lies among the places. [any thread] */
 static bool is_place(const void* p) { return (uintptr_t)p >= PLACES_FROM && (uintptr_t)p < PLACES_END; }
 
 /* Takes addresses for `bytes` that no caller has had before; nothing is mapped there. Returns their start, a multiple
- * of PLACE_STEP from the first, or NULL if none are left. [any thread, needs no lock] */
+ * of PLACE_STEP from the first, or NULL if none are left. [any thread] */
 static void* place_take(size_t bytes) {
     uint64_t size = tsi_align_up((uint64_t)bytes, PLACE_STEP), at = tsi_add_relaxed(&place_next, size);
     return at + size <= PLACES_END ? (void*)(uintptr_t)at : NULL;
 }
 
 /* Maps a range of a place readable and writable, replacing nothing. Returns 0, or an errno value: EEXIST if part of it
- * is mapped. [any thread, needs no lock] */
+ * is mapped. [any thread] */
 static int map_at(void* p, size_t bytes) {
     void* got = mmap(p, bytes, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
@@ -98,7 +98,7 @@ static int map_at(void* p, size_t bytes) {
 }
 
 /* Maps a range of a place; a neighbour that shares its first pages may have mapped those already. Returns 0, or an
- * errno value: ENOMEM if something foreign lies in it. [any thread, needs no lock] */
+ * errno value: ENOMEM if something foreign lies in it. [any thread] */
 static int map_rest(uint8_t* p, size_t bytes) {
     int error = map_at(p, bytes);
     if (error != EEXIST || mprotect(p, bytes, PROT_READ | PROT_WRITE) == 0) return error == EEXIST ? 0 : error;
@@ -111,14 +111,14 @@ static int map_rest(uint8_t* p, size_t bytes) {
 }
 
 /* Reserves address space without access or charge: a place if address space is limited, otherwise an inaccessible
- * mapping. Returns its address, or NULL if the system refuses. [any thread, needs no lock] */
+ * mapping. Returns its address, or NULL if the system refuses. [any thread] */
 static void* os_reserve(size_t bytes) {
     void* place = tsi_os.sparse && bytes >= PLACE_LEAST ? place_take(bytes) : NULL;
     return place != NULL ? place : map_reserved(NULL, bytes, PROT_NONE, 0);
 }
 
 /* Makes whole pages of a reservation readable and writable. Returns 0, or an errno value.
- * [any thread, needs no lock] */
+ * [any thread] */
 static int os_commit(void* p, size_t bytes) {
     if (is_place(p)) return map_rest(p, bytes);
     return mprotect(p, bytes, PROT_READ | PROT_WRITE) == 0 ? 0 : errno;
@@ -194,21 +194,21 @@ static size_t os_move(void* to, void* from, size_t bytes) {
 #endif
 }
 
-/* Gives the kernel an advice about whole pages, best effort. Preserves errno. [any thread, needs no lock] */
+/* Gives the kernel an advice about whole pages, best effort. Preserves errno. [any thread] */
 static void wish(void* p, size_t bytes, int advice) {
     int saved = errno;
     (void)madvise(p, bytes, advice);
     errno = saved;
 }
 
-/* Asks for huge pages in a reserved range, best effort. [any thread, needs no lock] */
+/* Asks for huge pages in a reserved range, best effort. [any thread] */
 static void os_prefer_huge(void* p, size_t bytes) { wish(p, bytes, MADV_HUGEPAGE); }
 
-/* Withdraws the request for huge pages in a range, best effort. [any thread, needs no lock] */
+/* Withdraws the request for huge pages in a range, best effort. [any thread] */
 static void os_avoid_huge(void* p, size_t bytes) { wish(p, bytes, MADV_NOHUGEPAGE); }
 
 /* Asks that pages of the range come from the memory node, below TSI_OS_NODES_MAX, when first touched; best effort.
- * Calls mbind by number: libnuma is not needed. [any thread, needs no lock] */
+ * Calls mbind by number: libnuma is not needed. [any thread] */
 static void os_prefer_node(void* p, size_t bytes, unsigned node) {
     int saved = errno;
     unsigned long mask[TSI_OS_NODES_MAX / (8 * sizeof(unsigned long))] = {0};
@@ -218,7 +218,7 @@ static void os_prefer_node(void* p, size_t bytes, unsigned node) {
 }
 
 /* Returns the memory node of the processor that runs this; 0 if the kernel does not tell.
- * [any thread, needs no lock] */
+ * [any thread] */
 static unsigned os_node(void) {
     unsigned cpu = 0, node = 0;
     return syscall(SYS_getcpu, &cpu, &node, NULL) == 0 ? node : 0; /* some libcs have no getcpu */
@@ -226,7 +226,7 @@ static unsigned os_node(void) {
 
 /* Has all other running threads of the process pass a full barrier. Returns true if they have. Tries the barrier for
  * all processes second: it takes milliseconds, but neither memory nor a registration. Preserves errno.
- * [any thread, needs no lock] */
+ * [any thread] */
 static bool os_membarrier(void) {
     int saved = errno;
     bool done = syscall(SYS_membarrier, MEMBARRIER_PRIVATE_EXPEDITED, 0) == 0 ||
@@ -235,14 +235,14 @@ static bool os_membarrier(void) {
     return done;
 }
 
-/* Returns the clock's time in ns. [any thread, needs no lock] */
+/* Returns the clock's time in ns. [any thread] */
 static uint64_t read_clock(clockid_t clock) {
     struct timespec t;
     clock_gettime(clock, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Returns CLOCK_MONOTONIC in ns. [any thread, needs no lock] */
+/* Returns CLOCK_MONOTONIC in ns. [any thread] */
 static uint64_t os_now_ns(void) { return read_clock(CLOCK_MONOTONIC); }
 
 /* The processor's counter, used if it runs at one rate whatever the processor does. */
@@ -250,11 +250,11 @@ static uint64_t os_now_ns(void) { return read_clock(CLOCK_MONOTONIC); }
 static TsiTicks ticks;
 static bool has_ticks;
 
-/* Returns the processor's time-stamp counter. [any thread, needs no lock; where the process may read it] */
+/* Returns the processor's time-stamp counter. [any thread; where the process may read it] */
 static uint64_t read_count(void) { return __builtin_ia32_rdtsc(); }
 
 /* Reads counter and system clock together and draws the next line of the quick clock from them. Returns the clock in
- * ns; the system's own if interrupts came between the readings each time. [any thread, needs no lock] */
+ * ns; the system's own if interrupts came between the readings each time. [any thread] */
 static TSI_NOINLINE uint64_t draw_ticks(void) {
     enum { TRIES = 4, NEAR = 1 << 12 };
     uint64_t ns = 0, from = 0, to = 0;
@@ -267,26 +267,26 @@ static TSI_NOINLINE uint64_t draw_ticks(void) {
 }
 
 /* Returns the monotonic clock in ns, by the processor's counter where that can be trusted, otherwise from the system.
- * [any thread, needs no lock] */
+ * [any thread] */
 static uint64_t os_quick_ns(void) {
     uint64_t ns;
     if (TSI_UNLIKELY(!has_ticks || tsi_load_relaxed(&ticks.off))) return os_now_ns();
     return tsi_ticks_at(&ticks, read_count(), &ns) ? ns : draw_ticks();
 }
 #else
-/* Returns the monotonic clock in ns, from the system: no counter is known here. [any thread, needs no lock] */
+/* Returns the monotonic clock in ns, from the system: no counter is known here. [any thread] */
 static uint64_t os_quick_ns(void) { return os_now_ns(); }
 #endif
 
-/* Returns CLOCK_MONOTONIC in ns at the last tick, some milliseconds ago. [any thread, needs no lock] */
+/* Returns CLOCK_MONOTONIC in ns at the last tick, some milliseconds ago. [any thread] */
 static uint64_t os_coarse_ns(void) { return read_clock(CLOCK_MONOTONIC_COARSE); }
 
-/* Returns the processor time of the calling thread in ns. [any thread, needs no lock] */
+/* Returns the processor time of the calling thread in ns. [any thread] */
 static uint64_t os_thread_ns(void) { return read_clock(CLOCK_THREAD_CPUTIME_ID); }
 
 /* Reads the beginning of a file, n bytes at most, into `to`; no 0 is added. Returns the bytes read, or -1 if it cannot
  * be opened or read. Preserves errno. No cancellation point: callers hold things that a cancelled thread would keep.
- * [any thread, needs no lock] */
+ * [any thread] */
 static ssize_t read_file(const char* path, char* to, size_t n) {
     int state, saved = errno;
     ssize_t got = -1;
@@ -308,7 +308,7 @@ const char* tsi_os_read_text(const char* path, char* to, size_t n) {
 }
 
 /* Returns the resident bytes of the process, 0 if /proc does not tell: the second number of statm, in real kernel
- * pages. [any thread, needs no lock] */
+ * pages. [any thread] */
 static uint64_t os_rss_bytes(void) {
     char buf[128], *end;
     (void)strtoull(tsi_os_read_text("/proc/self/statm", buf, sizeof buf), &end, 10);
@@ -317,7 +317,7 @@ static uint64_t os_rss_bytes(void) {
 
 /* Returns the bytes that may still be made writable under RLIMIT_DATA, 0 if it is used up, UINT64_MAX without a limit.
  * Compares the sixth number of /proc/self/statm, data and stacks in pages, with the limit.
- * [any thread, needs no lock] */
+ * [any thread] */
 static uint64_t os_data_room(void) {
     struct rlimit limit;
     char buf[128], *at = buf;
@@ -329,7 +329,7 @@ static uint64_t os_data_room(void) {
 }
 
 /* Fills *mapping from a line "low-high perms offset device inode path" of /proc/self/maps.
- * [any thread, needs no lock] */
+ * [any thread] */
 static void parse_mapping(const char* line, TsiMapping* mapping) {
     char* at;
     mapping->low = (uintptr_t)strtoull(line, &at, 16);
@@ -352,7 +352,7 @@ static void parse_mapping(const char* line, TsiMapping* mapping) {
 }
 
 /* Calls fn for each line that can be read from fd, parsed, until it returns false; reads may end anywhere. Cuts lines
- * longer than one with the longest kept path. [any thread, needs no lock] */
+ * longer than one with the longest kept path. [any thread] */
 static void each_line(int fd, bool (*fn)(const TsiMapping* mapping, void* ctx), void* ctx) {
     char buf[1024], line[512];
     size_t used = 0;
@@ -372,7 +372,7 @@ static void each_line(int fd, bool (*fn)(const TsiMapping* mapping, void* ctx), 
 }
 
 /* Calls fn(mapping, ctx) for each mapping of the process, by address, until it returns false; for none if /proc cannot
- * be read. Preserves errno. No cancellation point. [any thread, needs no lock] */
+ * be read. Preserves errno. No cancellation point. [any thread] */
 static void os_each_mapping(bool (*fn)(const TsiMapping* mapping, void* ctx), void* ctx) {
     int state, saved = errno;
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state); /* as in read_file */
@@ -386,7 +386,7 @@ static void os_each_mapping(bool (*fn)(const TsiMapping* mapping, void* ctx), vo
 }
 
 /* Returns true if the 8 bytes at p can be read now. Passes p as a signal set, which the kernel copies before it looks
- * at the first argument, which is invalid. Preserves errno. [any thread, needs no lock] */
+ * at the first argument, which is invalid. Preserves errno. [any thread] */
 static bool os_is_readable(const void* p) {
     int saved = errno;
     bool readable = syscall(SYS_rt_sigprocmask, -1, p, NULL, sizeof(uint64_t)) == 0 || errno != EFAULT;
@@ -394,7 +394,7 @@ static bool os_is_readable(const void* p) {
     return readable;
 }
 
-/* Returns 64 random bits: the kernel's, or mixed from the clock where it has none yet. [any thread, needs no lock] */
+/* Returns 64 random bits: the kernel's, or mixed from the clock where it has none yet. [any thread] */
 static uint64_t os_random(void) {
     uint64_t v = 0;
     /* libc's function would be a cancellation point */
@@ -404,19 +404,19 @@ static uint64_t os_random(void) {
 }
 
 /* Makes a file in memory that can be sealed. Returns a descriptor, or -1 with errno. Called by number: a C library
- * older than the call would not link. [any thread, needs no lock] */
+ * older than the call would not link. [any thread] */
 static int os_memfd(const char* name) {
     enum { CLOEXEC = 1, ALLOW_SEALING = 2 };
     return (int)syscall(SYS_memfd_create, name, CLOEXEC | ALLOW_SEALING);
 }
 
 /* Reserves the pages of a range of the file, so that touching them cannot fail. Returns 0, or an errno value.
- * [any thread, needs no lock] */
+ * [any thread] */
 static int os_reserve_file(int fd, size_t offset, size_t bytes) {
     return posix_fallocate(fd, (off_t)offset, (off_t)bytes);
 }
 
-/* Writes n bytes to standard error in one call; a failure is left alone. [any thread, needs no lock] */
+/* Writes n bytes to standard error in one call; a failure is left alone. [any thread] */
 static void os_complain(const char* bytes, size_t n) { (void)!syscall(SYS_write, STDERR_FILENO, bytes, n); }
 
 TsiOs tsi_os = {
@@ -465,7 +465,7 @@ static bool read_huge(void) {
 }
 
 /* Returns the highest number of a memory node that is online, + 1, at most TSI_OS_NODES_MAX; 1 if the system does not
- * tell. Reads "0-1" or "0,2-3". [any thread, needs no lock] */
+ * tell. Reads "0-1" or "0,2-3". [any thread] */
 static unsigned read_nodes(void) {
     char buf[64];
     unsigned long last = 0;

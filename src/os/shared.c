@@ -24,7 +24,7 @@
 
 /* Opens the user's own folder, making it if there is none. Returns a descriptor, or -1 with errno if it cannot be had
  * or is not the user's alone. /tmp is everybody's, so it is checked, not trusted: a link is not followed, and owner and
- * mode are those of the open folder. [any thread, needs no lock] */
+ * mode are those of the open folder. [any thread] */
 static int folder_open(const char* path) {
     struct stat st;
     if (mkdir(path, 0700) != 0 && errno != EEXIST) return -1;
@@ -37,7 +37,7 @@ static int folder_open(const char* path) {
 }
 
 /* Opens the user's folder for segments: in XDG_RUNTIME_DIR, otherwise in /tmp. Returns a descriptor, or -1 with errno.
- * [any thread, needs no lock] */
+ * [any thread] */
 static int folder_any(void) {
     char path[512];
     const char* runtime = tsi_os_getenv("XDG_RUNTIME_DIR");
@@ -51,7 +51,7 @@ static int folder_any(void) {
 }
 
 /* Makes a file "OF.PID.NUMBER" in the user's folder, opens it and takes its name away. Returns a descriptor, or -1 with
- * errno and *what as the words for the step that failed. of: the first part of its name. [any thread, needs no lock] */
+ * errno and *what as the words for the step that failed. of: the first part of its name. [any thread] */
 static int file_open(const char* of, const char** what) {
     char name[64];
     int dir = folder_any();
@@ -79,7 +79,7 @@ static int above_streams(int fd) {
 }
 
 /* Returns true if a file of `bytes` is beyond the process's limit, where ftruncate would raise a signal.
- * [any thread, needs no lock] */
+ * [any thread] */
 static bool is_too_long(size_t bytes) {
     struct rlimit limit;
     return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < bytes;
@@ -87,7 +87,7 @@ static bool is_too_long(size_t bytes) {
 
 /* Gives the open file its length, seals (if `sealed`), the first `reserve` bytes of pages and its mapping. Returns 0,
  * or an errno value and *what as the words for the step that failed; the caller unmaps and closes then.
- * [the caller alone uses *shared] */
+ * [no other user of *shared] */
 static int fill_in(TsiShared* shared, bool sealed, size_t reserve, const char** what) {
     struct stat st;
     *what = "fchmod";

@@ -22,14 +22,14 @@ typedef struct TsiShared {
 
 /* Makes a memory of `bytes` zeros, of which the first `reserve` may be touched. Readers know it by the name of the
  * memfd, or of the file, FILE.PID.NUMBER. Returns 0; otherwise an errno value, *what as the words for the step that
- * failed, and *shared empty. [the caller alone uses *shared] */
+ * failed, and *shared empty. [no other user of *shared] */
 int tsi_shared_open(TsiShared* shared, const char* memfd, const char* file, size_t bytes, size_t reserve,
                     const char** what);
 /* Keeps the pages of the range at `offset` mapped in fork children; one range at a time. Returns 0, or an errno value.
- * [the caller alone uses *shared] */
+ * [no other user of *shared] */
 int tsi_shared_inherit(TsiShared* shared, size_t offset, size_t bytes);
 /* Reserves the pages of a further range, which may then be touched. Returns 0, or an errno value. offset: from the
- * start of the memory. [any thread, needs no lock] */
+ * start of the memory. [any thread] */
 int tsi_shared_reserve(const TsiShared* shared, size_t offset, size_t bytes);
 /* Closes the inherited descriptor, if it is still this file's, unmaps the inherited range, and empties *shared.
  * [fork child] */

@@ -18,7 +18,7 @@ extern ElfW(Dyn) _DYNAMIC[] __attribute__((weak, visibility("hidden")));
 #endif
 
 /* Returns true unless the object that this code lies in is a library that may be unloaded. Linkers give DT_DEBUG to
- * programs alone. [any thread, needs no lock] */
+ * programs alone. [any thread] */
 static bool stays_anyway(void) {
     const ElfW(Dyn)* entry = _DYNAMIC;
     if (entry == NULL) return true;

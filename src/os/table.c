@@ -21,7 +21,7 @@ enum { VAIN_NS = 100000000, SECOND_NS = 1000000000 };
 
 /* ---- bits ---- */
 
-/* Returns the bytes that the bookkeeping of 64 records takes. [any thread, needs no lock] */
+/* Returns the bytes that the bookkeeping of 64 records takes. [any thread] */
 static size_t bits_stride(const TsiTable* table) {
     return sizeof(TsiTableBits) + (table->aside ? WORD * sizeof(uint16_t) : 0);
 }
@@ -50,7 +50,7 @@ static bool bits_commit(TsiTable* table, uint32_t word) {
 }
 
 /* Returns the bits, in `word`, of the records that lie in [from, to). The word holds at least one of them.
- * [any thread, needs no lock] */
+ * [any thread] */
 static uint64_t mask(uint32_t word, uint32_t from, uint32_t to) {
     uint32_t first = word * WORD;
     uint64_t bits = from > first ? ~0ull << (from - first) : ~0ull;
@@ -81,7 +81,7 @@ static void shape(TsiTable* table, size_t stride, uint32_t capacity, bool aside)
     table->bits_reserved = tsi_align_up(((uint64_t)capacity + WORD - 1) / WORD * bits_stride(table), page);
 }
 
-/* Returns the bytes that records and bookkeeping take together, whole pages. [any thread, needs no lock] */
+/* Returns the bytes that records and bookkeeping take together, whole pages. [any thread] */
 static size_t room(const TsiTable* table) { return table->bytes_reserved + table->bits_reserved; }
 
 /* Sets the table's place, room(table) bytes from `base` on, writable already if `whole`.
@@ -411,7 +411,7 @@ void tsi_table_poll(TsiTable* table, uint64_t now_ns) {
     tsi_lock_give(&table->lock);
 }
 
-/* Returns which of the 64 records of `word` have pages; the bits may be a moment old. [any thread, needs no lock] */
+/* Returns which of the 64 records of `word` have pages; the bits may be a moment old. [any thread] */
 TSI_UNORDERED static uint64_t filled_now(TsiTable* table, uint32_t word) {
     return ((volatile TsiTableBits*)bits_at(table, word))->filled;
 }

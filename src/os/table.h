@@ -77,7 +77,7 @@ typedef struct TsiGround {
     bool whole;               /* all of it is writable */
 } TsiGround;
 /* Returns the bytes of a ground that a table of `capacity` records of `stride` bytes takes, whole pages; aside: with 16
- * bits more for each record. [any thread, needs no lock] */
+ * bits more for each record. [any thread] */
 size_t tsi_table_room(size_t stride, uint32_t capacity, bool aside);
 /* Reserves a ground of `bytes`, and makes all of it writable if it is small and that costs nothing. Returns false if
  * the system refuses. [before the ground is shared] */
@@ -117,12 +117,12 @@ void tsi_table_poll(TsiTable* table, uint64_t now_ns);
 /* Returns how many records are taken now, those in stores of threads included. Takes the table's lock.
  * [any thread that does not hold it] */
 uint32_t tsi_table_taken(TsiTable* table);
-/* Returns how many records may be read: all below it are committed. [any thread, needs no lock] */
+/* Returns how many records may be read: all below it are committed. [any thread] */
 TSI_INLINE uint32_t tsi_table_used(const TsiTable* table) {
     /* acquire: pairs with the release in tsi_table_take: the record is committed */
     return tsi_load_acquire(&table->used);
 }
-/* Returns the address of record `index`, which stays the same. index < used to read it. [any thread, needs no lock] */
+/* Returns the address of record `index`, which stays the same. index < used to read it. [any thread] */
 TSI_INLINE void* tsi_table_at(const TsiTable* table, uint32_t index) {
     return table->base + (size_t)index * table->stride;
 }
@@ -133,13 +133,13 @@ typedef struct TsiTablePages {
 } TsiTablePages;
 /* Finds the next stretch where pages may be filled, at index *at (0 at first) or after, sets *out to it and moves *at
  * behind it. Returns false if there is none. A hint: records may be taken and go meanwhile.
- * [any thread, needs no lock] */
+ * [any thread] */
 bool tsi_table_pages(TsiTable* table, uint32_t* at, TsiTablePages* out);
 /* Returns the bytes of the table's own bookkeeping, from table->bits on; 0 if all of it lies in the table.
- * [any thread, needs no lock] */
+ * [any thread] */
 size_t tsi_table_bits_bytes(const TsiTable* table);
 /* Returns where the record's 16 bits aside lie, which stay when its page goes. index < used; the table was made with
- * them. [any thread, needs no lock] */
+ * them. [any thread] */
 _Atomic uint16_t* tsi_table_aside(const TsiTable* table, uint32_t index);
 
 #endif

@@ -9,10 +9,10 @@ enum {
     SLOWER_MAX_LOG2 = 1 /* a line goes at least at half the clock's rate */
 };
 
-/* Returns a rate, ns << 32 to a count, from the ns that `counts` took. counts > 0. [any thread, needs no lock] */
+/* Returns a rate, ns << 32 to a count, from the ns that `counts` took. counts > 0. [any thread] */
 static uint64_t rate_of(uint64_t ns, uint64_t counts) { return (uint64_t)((double)ns / (double)counts * 4294967296.0); }
 
-/* Returns true if `rate` differs from `with` by less than an eighth of it. [any thread, needs no lock] */
+/* Returns true if `rate` differs from `with` by less than an eighth of it. [any thread] */
 static bool agrees(uint64_t rate, uint64_t with) { return rate > with - with / 8 && rate < with + with / 8; }
 
 /* Returns the most, in ns, that the line was read as, at a count that may be past its end: as if it had been read until

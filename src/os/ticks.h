@@ -39,7 +39,7 @@ typedef struct TsiTicks {
 } TsiTicks;
 
 /* Reads the clock at a count into *ns. Returns true if *ns is good, false if a line must be drawn first
- * (tsi_ticks_draw). [any thread, needs no lock] */
+ * (tsi_ticks_draw). [any thread] */
 TSI_INLINE bool tsi_ticks_at(TsiTicks* ticks, uint64_t count, uint64_t* ns) {
     uint64_t n = tsi_load_acquire(&ticks->lines);
     TsiTickLine* line = &ticks->line[n & 1];
@@ -51,7 +51,7 @@ TSI_INLINE bool tsi_ticks_at(TsiTicks* ticks, uint64_t count, uint64_t* ns) {
     return TSI_LIKELY(count - from < TSI_TICKS_SPAN && rate != 0) && TSI_LIKELY(tsi_load_relaxed(&ticks->lines) == n);
 }
 /* Draws the next line, from the counter's `count` and the system's clock at that moment, unless another thread does.
- * Returns the clock at `count` in ns, never less than a reader was told. [any thread, needs no lock] */
+ * Returns the clock at `count` in ns, never less than a reader was told. [any thread] */
 uint64_t tsi_ticks_draw(TsiTicks* ticks, uint64_t count, uint64_t system_ns);
 /* Ends the drawing of a vanished thread, so that the child can draw. [fork child] */
 void tsi_ticks_child(TsiTicks* ticks);

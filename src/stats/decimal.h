@@ -9,7 +9,7 @@
 enum { TSI_DECIMAL_BYTES = 32 };
 
 /* Writes a number as in JSON, with a point in every locale; 0 if it is not finite. Returns its length in bytes, at most
- * TSI_DECIMAL_BYTES; no terminator. [any thread, needs no lock] */
+ * TSI_DECIMAL_BYTES; no terminator. [any thread] */
 size_t tsi_decimal_write(char out[TSI_DECIMAL_BYTES], double v);
 
 #endif

@@ -35,7 +35,7 @@ typedef struct Collect {
 } Collect;
 
 /* Returns an incarnation's age in ns. The first one of id 0 was open before its first slab, but not before its
- * allocator. [any thread, needs no lock] */
+ * allocator. [any thread] */
 static uint64_t age_ns(const Collect* collect, TsiInc* inc) {
     uint64_t since = tsi_load_relaxed(&inc->open_since_ns);
     if (since < collect->a->born_ns) since = collect->a->born_ns;
@@ -43,7 +43,7 @@ static uint64_t age_ns(const Collect* collect, TsiInc* inc) {
 }
 
 /* Returns the row of an incarnation and a class, or the free one (ref 0) where it would be.
- * [the caller alone uses collect] */
+ * [no other user of collect] */
 static TsiLeakRow* find_row(const Collect* collect, TsiRef ref, unsigned cls) {
     uint64_t hash = (ref ^ (uint64_t)cls << 56) * 0x9e3779b97f4a7c15ull;
     for (uint32_t at = (uint32_t)(hash >> 32) & (collect->capacity - 1);; at = (at + 1) & (collect->capacity - 1)) {
@@ -53,7 +53,7 @@ static TsiLeakRow* find_row(const Collect* collect, TsiRef ref, unsigned cls) {
 }
 
 /* Returns the row of an incarnation and a class, made if it is new; NULL, and collect->full, if the table is full.
- * [the caller alone uses collect] */
+ * [no other user of collect] */
 static TsiLeakRow* row_of(Collect* collect, TsiRef ref, unsigned cls) {
     TsiLeakRow* row = find_row(collect, ref, cls);
     if (row->ref != 0) return row;
@@ -67,7 +67,7 @@ static TsiLeakRow* row_of(Collect* collect, TsiRef ref, unsigned cls) {
 }
 
 /* Adds a slab to a row by its fill: full if an object of object_bytes would not fit. Nothing if row is NULL.
- * [the caller alone uses row] */
+ * [no other user of row] */
 static void add_slab(TsiLeakRow* row, const TsiSlabView* view, uint64_t object_bytes) {
     if (row == NULL) return;
     row->c.estimated_rss_bytes += view->bytes;
@@ -77,7 +77,7 @@ static void add_slab(TsiLeakRow* row, const TsiSlabView* view, uint64_t object_b
 }
 
 /* Adds a region. Objects count under the class of their size, the region itself under the class that has most bytes
- * there. [the caller alone uses collect] */
+ * there. [no other user of collect] */
 static void add_region(Collect* collect, const TsiSlabView* view) {
     TsiRegionTally region;
     unsigned most = 0;
@@ -93,7 +93,7 @@ static void add_region(Collect* collect, const TsiSlabView* view) {
 }
 
 /* Adds a slab to the Collect ctx if its incarnation has ended and is old enough; nothing once the table is full.
- * [the caller alone uses ctx] */
+ * [no other user of ctx] */
 static void collect_slab(const TsiSlabView* view, void* ctx) {
     Collect* collect = ctx;
     if (view->ref == 0 || collect->full) return;
@@ -110,7 +110,7 @@ static void collect_slab(const TsiSlabView* view, void* ctx) {
 }
 
 /* Returns the objects in all rows of an incarnation, and their usable bytes. ref: the incarnation.
- * [the caller alone uses collect] */
+ * [no other user of collect] */
 static TsiTotals held_by(const Collect* collect, TsiRef ref) {
     TsiTotals held = {0, 0};
     for (unsigned cls = 1; cls < TSI_CLASSES; cls++) {
@@ -123,7 +123,7 @@ static TsiTotals held_by(const Collect* collect, TsiRef ref) {
 }
 
 /* Returns true if the incarnation has let no more escape than its label may. Slabs that heaps still hold do not count
- * there: for these the rows do. Takes the stripe. [any thread, no lock held] */
+ * there: for these the rows do. Takes the stripe. [any thread, no lock] */
 static bool is_expected(const Collect* collect, TsiRef ref) {
     TsiInc* inc = tsi_inc(&collect->a->phases, tsi_ref_index(ref));
     TsiLabel* label = tsi_label(&collect->a->phases.labels, tsi_inc_label(inc));
@@ -138,7 +138,7 @@ static bool is_expected(const Collect* collect, TsiRef ref) {
 }
 
 /* Fills a row from the incarnation's record. Returns false if the record was released or reused in between, nothing
- * lives in the row, or the escape was expected. Takes the stripe. [any thread, no lock held] */
+ * lives in the row, or the escape was expected. Takes the stripe. [any thread, no lock] */
 static bool complete_row(Collect* collect, TsiLeakRow* row) {
     TsiInc* inc = tsi_inc(&collect->a->phases, tsi_ref_index(row->ref));
     if (row->ref == 0 || row->c.alloc_count == 0 || row->expected) return false;
@@ -158,7 +158,7 @@ static bool complete_row(Collect* collect, TsiLeakRow* row) {
 }
 
 /* Returns true if row `one` goes before `other`: old ones first, then larger ones, then more objects, then older ones.
- * [any thread, needs no lock] */
+ * [any thread] */
 static bool is_larger(const void* one, const void* other) {
     const TsiLeakRow *row = one, *y = other;
     if (row->old != y->old) return row->old;
@@ -171,7 +171,7 @@ static bool is_larger(const void* one, const void* other) {
 
 _Static_assert(sizeof(TsiLeakRow) <= TSI_ROW_MAX, "rows can be sorted");
 
-/* Sorts n rows by is_larger. [the caller alone uses rows] */
+/* Sorts n rows by is_larger. [no other user of rows] */
 static void sort_by_size(TsiLeakRow* rows, uint32_t n) { tsi_rows_sort(rows, n, sizeof *rows, is_larger); }
 
 bool tsi_leaks_take(TsiArena* a, uint32_t threshold_sec, TsiLeaks* out) {
@@ -197,7 +197,7 @@ bool tsi_leaks_take(TsiArena* a, uint32_t threshold_sec, TsiLeaks* out) {
 }
 
 /* Returns true if row `one` goes before `other` by label, then class, then age, the oldest first.
- * [any thread, needs no lock] */
+ * [any thread] */
 static bool by_label(const void* one, const void* other) {
     const TsiLeakRow *row = one, *y = other;
     int order = memcmp(row->c.label, y->c.label, sizeof row->c.label);
@@ -207,7 +207,7 @@ static bool by_label(const void* one, const void* other) {
     return row->c.epoch_era < y->c.epoch_era;
 }
 
-/* Adds the counts of a row to those of another of the same label and class. [the caller alone uses to] */
+/* Adds the counts of a row to those of another of the same label and class. [no other user of to] */
 static void join(TsiLeakRow* to, const TsiLeakRow* row) {
     to->c.alloc_count += row->c.alloc_count;
     to->c.estimated_rss_bytes += row->c.estimated_rss_bytes;
@@ -301,7 +301,7 @@ typedef struct Walk {
 } Walk;
 
 /* Calls fn for the live objects of a line. Returns false if the caller has had enough. at: the line's place; live: bits
- * of the slots with live objects. [any thread, no lock held] */
+ * of the slots with live objects. [any thread, no lock] */
 static bool walk_line(Walk* walk, TsiPlace at, uint64_t live) {
     const TsiSpace* s = &walk->a->space;
     for (; live != 0; live &= live - 1) {
@@ -317,7 +317,7 @@ static bool walk_line(Walk* walk, TsiPlace at, uint64_t live) {
 }
 
 /* Calls fn for the live objects of a slab, if it is of the Walk's incarnation; nothing after fn has returned false.
- * [any thread, no lock held] */
+ * [any thread, no lock] */
 static void walk_slab(const TsiSlabView* view, void* ctx) {
     Walk* walk = ctx;
     const TsiSpace* s = &walk->a->space;

@@ -23,18 +23,18 @@ typedef struct TsiDoctorView {
 } TsiDoctorView;
 
 /* Writes the diagnosis of the figures in *view. Returns true, or false as soon as `write` does; it is not called again
- * then. [any thread, needs no lock] */
+ * then. [any thread] */
 bool tsi_doctor_write(const TsiDoctorView* view, TsiWriteFn write, void* ctx);
 
 /* Returns where sampled allocations spent their time, in ns. locks: slept for the allocator's own. wait: for a
- * processor; cpu: at work. [any thread, needs no lock] */
+ * processor; cpu: at work. [any thread] */
 TsiVerdict tsi_sampling_verdict(uint64_t wait_ns, uint64_t cpu_ns, uint64_t locks_ns);
 
 /* Returns the health of locks of which `contended` of `total` were waited for; TSI_HEALTH_GOOD if total is 0.
- * [any thread, needs no lock] */
+ * [any thread] */
 TsiHealth tsi_lock_health(uint64_t contended, uint64_t total);
 /* Returns the health of compare-exchanges that were retried `retries` times in `operations`; TSI_HEALTH_GOOD if there
- * were none. [any thread, needs no lock] */
+ * were none. [any thread] */
 TsiHealth tsi_retry_health(uint64_t retries, uint64_t operations);
 
 #endif

@@ -81,7 +81,7 @@ bool tsi_growth_is_nearer(const TsiLimit* limit, const TsiLimit* than) {
 }
 
 /* Sets *limit to the nearest limit, in bytes, on the `used` bytes of epochs. `kept`: bytes kept warm, for no epoch.
- * Returns its name. Asks the system. [any thread, needs no lock] */
+ * Returns its name. Asks the system. [any thread] */
 static const char* nearest(const TsiArena* a, uint64_t used, uint64_t kept, uint64_t* limit) {
     const char* name = "reserve_bytes";
     uint64_t room = tsi_os.data_room();

@@ -47,14 +47,14 @@ TsiGrown tsi_growth_told(const TsiStretch stretches[TSI_GROWTHS], const TsiFloor
 /* Returns the growth of the memory that live bytes hold: limits count committed bytes, and an object that pins its page
  * makes these grow by more than itself. `live` and `committed` are paces of one span, `most` the least growth of
  * committed bytes over the spans, in bytes a second; the result lies between `grown` and `most`, and is `grown` if that
- * is more. [any thread, needs no lock] */
+ * is more. [any thread] */
 TsiGrown tsi_growth_held(TsiGrown grown, double live, double committed, double most);
 /* Returns a limit of `bytes`, of which `used` are, with the ns until it is reached, at least 1; ns 0 if it is more than
  * a year away or nothing grows, all 0 if bytes is. `age_ns`: of what grows, used by the first reading, see above.
- * [any thread, needs no lock] */
+ * [any thread] */
 TsiLimit tsi_growth_limit(uint64_t bytes, uint64_t used, const TsiGrown* grown, uint64_t age_ns);
 /* Returns true if `limit` is reached before `than`, or has more of it used when neither is in sight; a limit of 0 bytes
- * is none, and farther than any. [any thread, needs no lock] */
+ * is none, and farther than any. [any thread] */
 bool tsi_growth_is_nearer(const TsiLimit* limit, const TsiLimit* than);
 /* Fills growth and limit of the allocator in *stats from its other figures there, paces included. now: ns of the clock.
  * [labels' lock held] */

@@ -64,32 +64,32 @@ typedef struct TsiRows {
 extern const TsiMetric tsi_metrics[TSI_METRICS];
 extern const TsiSectionInfo tsi_sections[TSI_SECTIONS];
 
-/* Returns true if the metric is an array of counts, false if it is one value. [any thread, needs no lock] */
+/* Returns true if the metric is an array of counts, false if it is one value. [any thread] */
 TSI_INLINE bool tsi_metric_is_array(const TsiMetric* metric) {
     return metric->type == SLAB_SEGMENT_BY_LABEL || metric->type == SLAB_SEGMENT_DOUBLING ||
            metric->type == SLAB_SEGMENT_LATENCY || metric->type == SLAB_SEGMENT_LIST;
 }
-/* Returns true if the metric is an array of buckets, with tops by tsi_metric_bucket_top. [any thread, needs no lock] */
+/* Returns true if the metric is an array of buckets, with tops by tsi_metric_bucket_top. [any thread] */
 TSI_INLINE bool tsi_metric_has_buckets(const TsiMetric* metric) {
     return metric->type == SLAB_SEGMENT_DOUBLING || metric->type == SLAB_SEGMENT_LATENCY;
 }
-/* Returns the number of entries of an array. [any thread, needs no lock] */
+/* Returns the number of entries of an array. [any thread] */
 TSI_INLINE unsigned tsi_metric_entries(const TsiMetric* metric) { return metric->bytes / sizeof(uint64_t); }
-/* Returns the metric's value in a row of its section; strings and arrays lie in the row. [any thread, needs no lock] */
+/* Returns the metric's value in a row of its section; strings and arrays lie in the row. [any thread] */
 TsiValue tsi_metric_value(const TsiMetric* metric, const void* row);
-/* Returns the name of an EpochLifecycleState, "ACTIVE" or "CLOSING". [any thread, needs no lock] */
+/* Returns the name of an EpochLifecycleState, "ACTIVE" or "CLOSING". [any thread] */
 const char* tsi_metric_state(uint64_t state);
 /* Returns the largest value that bucket i of a DOUBLING or LATENCY array counts; the last bucket has no such bound.
- * [any thread, needs no lock] */
+ * [any thread] */
 uint64_t tsi_metric_bucket_top(unsigned type, unsigned i);
 /* Returns the help of a line's family: FAMILY's, otherwise its own. The line has a family.
- * [any thread, needs no lock] */
+ * [any thread] */
 const char* tsi_metric_family_help(const TsiMetric* metric);
 /* Returns the rows of a report in a section, one if it is no ARRAY; they stay the report's.
- * [any thread, needs no lock] */
+ * [any thread] */
 TsiRows tsi_report_rows(const TsiReport* report, TsiSection section);
 /* Sets the rows of an ARRAY section to `count` rows at `first`, which stay the caller's.
- * [the caller alone uses report] */
+ * [no other user of report] */
 void tsi_report_set_rows(TsiReport* report, TsiSection section, void* first, uint32_t count);
 
 #endif

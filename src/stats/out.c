@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* Hands the gathered bytes to the callback, and records if it refuses. [the caller alone uses out] */
+/* Hands the gathered bytes to the callback, and records if it refuses. [no other user of out] */
 static void flush(TsiOut* out) {
     if (out->ok && out->used != 0) out->ok = out->write(out->ctx, out->bytes, out->used);
     out->used = 0;
@@ -56,7 +56,7 @@ void tsi_out_seconds(TsiOut* out, uint64_t ns) {
 }
 
 /* Returns the length of the UTF-8 sequence at s, at most `n` bytes; 0 if there is none. Overlong forms, surrogates and
- * values beyond U+10FFFF are none. [any thread, needs no lock] */
+ * values beyond U+10FFFF are none. [any thread] */
 static size_t utf8_length(const unsigned char* s, size_t n) {
     size_t length = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : s[0] < 0xf5 ? 4 : 0;
     if (length > n) return 0;
@@ -70,7 +70,7 @@ static size_t utf8_length(const unsigned char* s, size_t n) {
 static const char replacement[] = "\xef\xbf\xbd"; /* U+FFFD */
 
 /* Writes s, of at most `most` bytes, in UTF-8, single characters through `escape` unless that returns false. Returns
- * true if U+FFFD is in it, put there or before. [the caller alone uses out] */
+ * true if U+FFFD is in it, put there or before. [no other user of out] */
 static bool write_escaped(TsiOut* out, const char* text, size_t most, bool (*escape)(TsiOut*, unsigned char)) {
     const unsigned char* s = (const unsigned char*)text;
     bool replaced = false;
@@ -86,7 +86,7 @@ static bool write_escaped(TsiOut* out, const char* text, size_t most, bool (*esc
 }
 
 /* Writes a character as JSON escapes it. Returns false, and writes nothing, if it needs no escape.
- * [the caller alone uses out] */
+ * [no other user of out] */
 static bool escape_json(TsiOut* out, unsigned char c) {
     static const char digits[] = "0123456789abcdef", letters[] = "btn?fr"; /* 8 .. 13 */
     if (c >= 0x20 && c != '"' && c != '\\') return false;
@@ -104,7 +104,7 @@ static bool escape_json(TsiOut* out, unsigned char c) {
 }
 
 /* Writes a character as the value of a Prometheus label escapes it. Returns false, and writes nothing, if it needs no
- * escape. [the caller alone uses out] */
+ * escape. [no other user of out] */
 static bool escape_label(TsiOut* out, unsigned char c) {
     if (c != '\n' && c != '"' && c != '\\') return false;
     tsi_out_char(out, '\\');

@@ -30,7 +30,7 @@ void tsi_pace_note(TsiPast* past, unsigned turned, uint64_t live, uint64_t commi
 }
 
 /* Returns the pace over `ns`, above 0, from bytes now and bytes then. live, committed: now; live_then, committed_then:
- * then. [any thread, needs no lock] */
+ * then. [any thread] */
 static TsiPace between(uint64_t ns, uint64_t live, uint64_t live_then, uint64_t committed, uint64_t committed_then) {
     double seconds = (double)ns / 1e9;
     return (TsiPace){ns, ((double)live - (double)live_then) / seconds,

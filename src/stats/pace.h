@@ -28,7 +28,7 @@ typedef struct TsiPace {
     double live, committed;
 } TsiPace;
 
-/* Returns the allocator's age at `now` in ns, 0 if it began later. [any thread, needs no lock] */
+/* Returns the allocator's age at `now` in ns, 0 if it began later. [any thread] */
 static inline uint64_t tsi_pace_age(const TsiArena* a, uint64_t now) { return now > a->born_ns ? now - a->born_ns : 0; }
 
 /* Makes the marks that are due at a reading of `live` and `committed` bytes at `age_ns`, the age of the allocator.

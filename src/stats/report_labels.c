@@ -14,7 +14,7 @@
 enum { TRIES = 64 };
 
 /* Adds a shard's or a thread's sums to a label's row. Writers may be at work: each sum is one that it had.
- * [any thread, needs no lock] */
+ * [any thread] */
 static void sums_add(SlabLabelStats* out, const TsiLabelSums* sums) {
     /* acquire: pairs with tsi_sum_add, tsi_pending_sum and move_sum */
     uint64_t straight = tsi_load_acquire(&sums->straight), objects = tsi_load_acquire(&sums->straight_objects),
@@ -38,7 +38,7 @@ static void sums_add(SlabLabelStats* out, const TsiLabelSums* sums) {
 }
 
 /* Adds a thread's pending sums to the row of label `at`, if they are that label's; nothing if they change owner
- * meanwhile. [any thread, needs no lock] */
+ * meanwhile. [any thread] */
 static void pending_add(SlabLabelStats* stats, uint32_t at, const TsiPending* pending) {
     uint64_t whose = tsi_load_acquire(&pending->whose); /* before the sums, which are the label's or 0 from then on */
     if ((uint32_t)whose != at + 1) return;
@@ -52,7 +52,7 @@ static void pending_add(SlabLabelStats* stats, uint32_t at, const TsiPending* pe
 }
 
 /* Fills the row of label `at` from its shards and the threads' records, before any phase is read. Returns false if sums
- * moved among these during it: try again. [the caller alone uses out, needs no lock] */
+ * moved among these during it: try again. [no other user of out] */
 static bool label_begin(TsiArena* a, uint32_t at, SlabLabelStats* out) {
     TsiLabels* ls = &a->phases.labels;
     TsiLabel* label = tsi_label(ls, at);
@@ -95,7 +95,7 @@ static bool label_begin(TsiArena* a, uint32_t at, SlabLabelStats* out) {
 }
 
 /* Returns true if the phase was relabelled or ended since it was copied: then another label has its slabs' issued
- * objects. [any thread, needs no lock] */
+ * objects. [any thread] */
 static bool has_moved(TsiWalk* walk, uint32_t n) {
     const TsiPhaseCopy* copy = &walk->copies[n];
     TsiInc* inc = tsi_inc(&walk->a->phases, n);
@@ -104,17 +104,17 @@ static bool has_moved(TsiWalk* walk, uint32_t n) {
 }
 
 /* Returns the individually freed part of `allocated` that is not posted: neither live nor released; 0 if there is none.
- * The parts are read one after the other: what moves in between is missing. [any thread, needs no lock] */
+ * The parts are read one after the other: what moves in between is missing. [any thread] */
 static uint64_t freed(uint64_t allocated, uint64_t released, uint64_t live, uint64_t posted) {
     uint64_t gone = released + live + posted;
     return allocated > gone ? allocated - gone : 0;
 }
 
 /* Returns a difference, or 0 below 0: sums that a relabelling has posted ahead may be settled after the phase was
- * copied, or issued and not counted yet; missed, this time. [any thread, needs no lock] */
+ * copied, or issued and not counted yet; missed, this time. [any thread] */
 static uint64_t more(uint64_t not_posted) { return (int64_t)not_posted > 0 ? not_posted : 0; }
 
-/* Adds the sums of a phase that its label's account does not have. [the caller alone uses walk] */
+/* Adds the sums of a phase that its label's account does not have. [no other user of walk] */
 static void label_add(TsiWalk* walk, uint32_t n) {
     const TsiPhaseCopy* copy = &walk->copies[n];
     const TsiPhaseSum* sum = &walk->sums[n];
@@ -204,7 +204,7 @@ static TsiGrown grown_of(const TsiArena* a, TsiFloor floors[TSI_GROWTHS], unsign
     return tsi_growth_told(a->stretches, of, now, live);
 }
 
-/* Returns the growth of the bytes that a budget counts, from the label's row. [any thread, needs no lock] */
+/* Returns the growth of the bytes that a budget counts, from the label's row. [any thread] */
 static TsiGrown held_told(const SlabLabelStats* stats) {
     TsiGrown grown = {stats->growth_bytes, stats->growth_ns, stats->growth_per_second};
     double most =
@@ -212,7 +212,7 @@ static TsiGrown held_told(const SlabLabelStats* stats) {
     return tsi_growth_held(grown, stats->live_pace_10s, stats->committed_pace_10s, most);
 }
 
-/* Sets the row's limit if `limit` is nearer than the one there. [the caller alone uses out] */
+/* Sets the row's limit if `limit` is nearer than the one there. [no other user of out] */
 static void limit_nearer(SlabLabelStats* out, TsiLimit limit) {
     if (!tsi_growth_is_nearer(&limit, &(TsiLimit){out->limit_bytes, out->limit_used_bytes, out->limit_ns})) return;
     out->limit_bytes = limit.bytes;
@@ -221,7 +221,7 @@ static void limit_nearer(SlabLabelStats* out, TsiLimit limit) {
 }
 
 /* Sets the label's limit to the phase's if that is nearer. A phase grows no faster than its label: at most by its pace
- * so far if other phases may grow, too. [the caller alone uses walk] */
+ * so far if other phases may grow, too. [no other user of walk] */
 static void phase_limit(TsiWalk* walk, uint32_t n) {
     const TsiPhaseCopy* copy = &walk->copies[n];
     uint64_t since = tsi_walk_since(walk, copy), used = walk->sums[n].bytes, now = walk->report->figures_ns;
@@ -248,7 +248,7 @@ static void label_growth(const TsiArena* a, TsiLabel* label, unsigned turned, ui
 
 /* ---- what drains ---- */
 
-/* Sets the row's figures of ended phases. now: ns of the clock. [the caller alone uses out] */
+/* Sets the row's figures of ended phases. now: ns of the clock. [no other user of out] */
 static void put_drains(SlabLabelStats* out, const TsiDrainSum* sum, uint64_t now) {
     out->draining_phases = out->phases_draining = sum->phases;
     out->draining_objects = sum->held.objects;
@@ -272,7 +272,7 @@ static void put_drains(SlabLabelStats* out, const TsiDrainSum* sum, uint64_t now
 }
 
 /* Adds the incarnation to its label's sum if it drains. Takes the stripe.
- * [the caller alone uses walk, no stripe held] */
+ * [no other user of walk, no stripe held] */
 static void add_draining(TsiWalk* walk, TsiInc* inc) {
     if (tsi_inc_era(inc) == 0 || tsi_inc_state(inc) == TSI_INC_ACTIVE) return;
     tsi_lock_take(tsi_inc_lock(inc)); /* not counted: the wait is the report's */
@@ -294,7 +294,7 @@ void tsi_labels_drains(TsiWalk* walk) {
 }
 
 /* Adds an ended phase with slabs that heaps hold: the label's sum has it with other slabs, or not at all.
- * [the caller alone uses walk] */
+ * [no other user of walk] */
 static void add_unsettled(TsiWalk* walk, uint32_t n) {
     const TsiPhaseCopy* copy = &walk->copies[n];
     const TsiHolding* owned = &walk->sums[n].owned;
@@ -336,14 +336,14 @@ void tsi_labels_add(TsiWalk* walk) {
         put_drains(&report->labels[at], &walk->drains[at], report->figures_ns);
 }
 
-/* Sorts by id: records 0 and 1 come first, but record 1 has the highest id. [the caller alone uses report] */
+/* Sorts by id: records 0 and 1 come first, but record 1 has the highest id. [no other user of report] */
 static void labels_by_id(TsiReport* report) {
     SlabLabelStats other = report->labels[TSI_LABEL_OTHER];
     for (uint32_t n = TSI_LABEL_OTHER; n + 1 < report->label_count; n++) report->labels[n] = report->labels[n + 1];
     report->labels[report->label_count - 1] = other;
 }
 
-/* Sums all labels, with or without a row later, in the report. [the caller alone uses report] */
+/* Sums all labels, with or without a row later, in the report. [no other user of report] */
 static void add_totals(TsiReport* report) {
     for (uint32_t n = 0; n < report->label_count; n++) {
         const SlabLabelStats* stats = &report->labels[n];

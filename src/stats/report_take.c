@@ -55,7 +55,7 @@ static void copy_unposted(TsiPhaseCopy* copy, const TsiInc* inc) {
 }
 
 /* Copies the incarnation's record n for the report, unless it is free, or has settled and the report is of figures
- * alone. Takes the stripe. [the caller alone uses walk, no stripe held] */
+ * alone. Takes the stripe. [no other user of walk, no stripe held] */
 static void copy_phase(TsiWalk* walk, uint32_t n) {
     TsiArena* a = walk->a;
     TsiInc* inc = tsi_inc(&a->phases, n);
@@ -111,7 +111,7 @@ static void copy_phase(TsiWalk* walk, uint32_t n) {
     copy->used = row->peak_bytes != 0;
 }
 
-/* Adds a slab to the row of its class, a region's objects to those of theirs too. [the caller alone uses walk] */
+/* Adds a slab to the row of its class, a region's objects to those of theirs too. [no other user of walk] */
 static void add_to_classes(TsiWalk* walk, const TsiSlabView* view) {
     bool kept = view->cls != TSI_CLASS_LARGE && (view->state == TSI_SLAB_ORPHAN || view->state == TSI_SLAB_PARTIAL);
     SlabClassStats* rows = kept ? walk->report->settled : walk->report->classes;
@@ -125,7 +125,7 @@ static void add_to_classes(TsiWalk* walk, const TsiSlabView* view) {
     tsi_tally_class_add(walk->a, &rows[row - 1], view, &region);
 }
 
-/* Adds a slab to the sums of the TsiWalk ctx: its class, the allocator, its phase. [the caller alone uses ctx] */
+/* Adds a slab to the sums of the TsiWalk ctx: its class, the allocator, its phase. [no other user of ctx] */
 static void add_slab(const TsiSlabView* view, void* ctx) {
     TsiWalk* walk = ctx;
     add_to_classes(walk, view);
@@ -150,14 +150,14 @@ static void add_slab(const TsiSlabView* view, void* ctx) {
     else sum->partial++;
 }
 
-/* Returns the ns since the phase took its first slab; 0 if it never did. [any thread, needs no lock] */
+/* Returns the ns since the phase took its first slab; 0 if it never did. [any thread] */
 static uint64_t age_of(const TsiWalk* walk, const TsiPhaseCopy* copy, uint64_t now) {
     uint64_t since = tsi_walk_since(walk, copy);
     return copy->used && now > since ? now - since : 0;
 }
 
 /* Adds the row of the phase n to the report, unless it never held anything or has ended and holds nothing.
- * [the caller alone uses walk] */
+ * [no other user of walk] */
 static void phase_row(TsiWalk* walk, uint32_t n, uint64_t now) {
     const TsiPhaseCopy* copy = &walk->copies[n];
     const TsiPhaseSum* sum = &walk->sums[n];
@@ -178,7 +178,7 @@ static void phase_row(TsiWalk* walk, uint32_t n, uint64_t now) {
 }
 
 /* Adds the row of the epoch n to the report, if its id in the ring names it or it holds slabs.
- * [the caller alone uses walk] */
+ * [no other user of walk] */
 static void epoch_row(TsiWalk* walk, uint32_t n, uint64_t now) {
     const TsiPhaseCopy* copy = &walk->copies[n];
     const TsiPhaseSum* sum = &walk->sums[n];
@@ -208,14 +208,14 @@ static void epoch_row(TsiWalk* walk, uint32_t n, uint64_t now) {
 
 /* ---- the report ---- */
 
-/* Returns the ns since 1970, by the system's clock. [any thread, needs no lock] */
+/* Returns the ns since 1970, by the system's clock. [any thread] */
 static uint64_t wall_ns(void) {
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Maps all tables at once; the walk's own come last. Returns false with errno ENOMEM. [the caller alone uses walk] */
+/* Maps all tables at once; the walk's own come last. Returns false with errno ENOMEM. [no other user of walk] */
 static bool tables_map(TsiWalk* walk) {
     TsiReport* report = walk->report;
     uint32_t incs = walk->incs, labels = report->label_count, classes = report->class_count,
@@ -241,7 +241,7 @@ static bool tables_map(TsiWalk* walk) {
     return at != NULL;
 }
 
-/* Adds the slabs of ended phases to their class. [the caller alone uses to] */
+/* Adds the slabs of ended phases to their class. [no other user of to] */
 static void add_settled(SlabClassStats* to, const SlabClassStats* more) {
     to->live_bytes += more->live_bytes;
     to->net_slabs += more->net_slabs;
@@ -252,7 +252,7 @@ static void add_settled(SlabClassStats* to, const SlabClassStats* more) {
 }
 
 /* Adds the live objects of phases not walked over, by their labels, and their slabs, by the classes.
- * [the caller alone uses walk] */
+ * [no other user of walk] */
 static void add_drains(TsiWalk* walk) {
     SlabGlobalStats* stats = &walk->report->global;
     stats->net_slabs = 0;
@@ -269,7 +269,7 @@ static void add_drains(TsiWalk* walk) {
 
 /* Fills the report, whose tables are mapped. kept: results of an earlier walk, for a report of figures alone, or NULL.
  * Takes stripes, and the registry's and the labels' locks.
- * [the caller alone uses walk, no lock held but the segment's] */
+ * [no other user of walk, no lock but the segment's] */
 static void fill(TsiWalk* walk, const TsiKept* kept) {
     TsiArena* a = walk->a;
     TsiReport* report = walk->report;
@@ -307,7 +307,7 @@ static void fill(TsiWalk* walk, const TsiKept* kept) {
 }
 
 /* Takes a report; kept: results of an earlier walk, for a report of figures alone, or NULL. Returns true, and *out to
- * drop; false with errno ENOMEM and nothing to drop. [any thread, no lock held but the segment's] */
+ * drop; false with errno ENOMEM and nothing to drop. [any thread, no lock but the segment's] */
 static bool take(TsiArena* a, const TsiKept* kept, TsiReport* out) {
     memset(out, 0, sizeof *out);
     TsiWalk walk = {.a = a, .report = out, .figures = kept != NULL};

@@ -44,23 +44,23 @@ typedef struct TsiWalk {
 } TsiWalk;
 
 /* Returns when a phase that was used took its first slab, in ns of the clock; TSI_UNTIMED if it is not timed.
- * [any thread, needs no lock] */
+ * [any thread] */
 TSI_INLINE uint64_t tsi_walk_since(const TsiWalk* walk, const TsiPhaseCopy* copy) {
     uint64_t since = copy->row.open_since_ns, born = walk->a->born_ns;
     return since > born ? since : born; /* the first incarnation of id 0 was always open */
 }
 
 /* Fills the rows of labels from their accounts, first of the four steps, before any phase is read.
- * [the caller alone uses walk] */
+ * [no other user of walk] */
 void tsi_labels_begin(TsiWalk* walk);
 /* Fills the sums of ended phases by label, second of the four steps, before the slabs are read. Takes stripes.
- * [the caller alone uses walk, no stripe held] */
+ * [no other user of walk, no stripe held] */
 void tsi_labels_drains(TsiWalk* walk);
 /* Adds the results of the walk over phases and slabs to the rows, third of the four steps.
- * [the caller alone uses walk] */
+ * [no other user of walk] */
 void tsi_labels_add(TsiWalk* walk);
 /* Computes the rest of the rows, notes the reading for growth and pace, and sorts by id: the last of the four steps.
- * Takes the labels' lock. [the caller alone uses walk, labels' lock not held] */
+ * Takes the labels' lock. [no other user of walk, labels' lock not held] */
 void tsi_labels_end(TsiWalk* walk);
 
 #endif

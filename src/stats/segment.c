@@ -71,13 +71,13 @@ static struct {
     _Atomic int error;
 } seg = {.memory = {.fd = -1}};
 
-/* Returns the word at an offset of the segment, which is there. [any thread, needs no lock] */
+/* Returns the word at an offset of the segment, which is there. [any thread] */
 static TsiShareWord* word_at(size_t offset) { return (TsiShareWord*)(void*)(seg.memory.base + offset); }
 #define HEADER(field) word_at(offsetof(SlabSegmentHeader, field))
 #define SLOT(slot, field) word_at(seg.plan.slots + (slot) * sizeof(SlabSegmentSlot) + offsetof(SlabSegmentSlot, field))
 
 /* Records the last failure, for tsi_segment_health. Returns false. what: the step in words; error: an errno value.
- * [any thread, needs no lock] */
+ * [any thread] */
 static bool failed(const char* what, int error) {
     tsi_store_relaxed(&seg.what, what);
     tsi_store_relaxed(&seg.error, error);
@@ -87,7 +87,7 @@ static bool failed(const char* what, int error) {
 /* ---- the segment ---- */
 
 /* Returns the process's start time in ticks since boot, 0 if /proc does not tell: field 22; the second is a name in
- * parentheses that may hold anything. [any thread, needs no lock] */
+ * parentheses that may hold anything. [any thread] */
 static uint64_t start_time(void) {
     char text[1024];
     const char* at = strrchr(tsi_os_read_text("/proc/self/stat", text, sizeof text), ')');
@@ -282,8 +282,8 @@ static uint64_t pause_after(uint64_t cost) {
     return pause < most ? pause : most;
 }
 
-/* Publishes. Sets *done to true if it has, and returns when, in ns of the clock, the allocator's next publication may
- * be. Setting up happens once and is not part of a publication's share. [segment lock held] */
+/* Publishes. Sets *done to true if it has. Returns when, in ns of the clock, the allocator's next publication may be.
+ * Setting up happens once and is not part of a publication's share. [segment lock held] */
 static uint64_t publish_locked(TsiArena* a, bool* done) {
     TSI_HOLDS(&tsi_segment_lock);
     TsiReport report;
@@ -316,7 +316,7 @@ static uint64_t publish_locked(TsiArena* a, bool* done) {
 }
 
 /* Publishes if no thread does; `waits`: after the publication under way. Preserves errno. Returns true if it has, false
- * without a publication. Takes the segment lock. [no lock held, no bracket open] */
+ * without a publication. Takes the segment lock. [no lock, no bracket] */
 static TSI_COLD bool publish(TsiArena* a, bool waits) {
     int saved = errno, state;
     bool done;

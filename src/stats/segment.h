@@ -10,22 +10,22 @@
 
 #include "state/arena.h"
 
-/* Sets up the process's segment, once: has fork children forget it. [any thread, no lock held] */
+/* Sets up the process's segment, once: has fork children forget it. [any thread, no lock] */
 void tsi_segment_init(void);
 /* Publishes a new allocator for the first time, if the option is set and no other thread publishes.
- * [no lock held, no bracket open] */
+ * [no lock, no bracket] */
 void tsi_segment_begin(TsiArena* a);
 /* Ends an allocator's publications; its slot may be another's after a while. [no other thread in the allocator] */
 void tsi_segment_end(TsiArena* a);
 
 /* Publishes now, after waiting for the publication under way. Returns true if it has; false if it cannot, or the option
- * is not set. [no lock held, no bracket open] */
+ * is not set. [no lock, no bracket] */
 bool tsi_segment_publish(TsiArena* a);
 /* Publishes if it is time and no other thread does; otherwise tells readers that something has changed. Preserves
- * errno. [no lock held, no bracket open] */
+ * errno. [no lock, no bracket] */
 void tsi_segment_poll(TsiArena* a);
 /* If the option is set, publishes when it is time, and otherwise tells readers that something has changed. Preserves
- * errno. [no lock held, no bracket open] */
+ * errno. [no lock, no bracket] */
 TSI_INLINE void tsi_segment_tick(TsiArena* a) {
     if (TSI_UNLIKELY(a->options.segment != 0)) tsi_segment_poll(a);
 }
@@ -37,7 +37,7 @@ typedef struct TsiSegmentHealth {
     const char* what; /* the last failure in the process, or NULL */
     int error;        /* errno value, or 0 */
 } TsiSegmentHealth;
-/* Returns the state of an allocator's publications. [any thread, needs no lock] */
+/* Returns the state of an allocator's publications. [any thread] */
 TsiSegmentHealth tsi_segment_health(TsiArena* a);
 
 #endif

@@ -37,7 +37,7 @@ static struct {
     uint64_t due_ns, publications;
 } prof = {.memory = {.fd = -1}};
 
-/* Returns the word at an offset of the file, which is there. [any thread, needs no lock] */
+/* Returns the word at an offset of the file, which is there. [any thread] */
 static TsiShareWord* word_at(size_t offset) { return (TsiShareWord*)(void*)(prof.memory.base + offset); }
 #define HEADER(field) word_at(offsetof(SlabSegmentHeader, field))
 #define SLOT(slot, field) \
@@ -121,7 +121,7 @@ static size_t put(size_t at, const void* from, size_t bytes) {
     return at + bytes;
 }
 
-/* Sets head's counts of the tables' rows, and the bytes that these take with it. [the caller alone uses head] */
+/* Sets head's counts of the tables' rows, and the bytes that these take with it. [no other user of head] */
 static void count_rows(const Tables* tables, SlabProfileBuffer* head) {
     head->stacks = tables->counts.stack_count;
     head->live = tables->counts.live_count;

@@ -16,7 +16,7 @@
 
 #include "slab_segment.h"
 
-/* Returns the bytes of a buffer with every table full, see segment_profile.c. [any thread, needs no lock] */
+/* Returns the bytes of a buffer with every table full, see segment_profile.c. [any thread] */
 size_t tsi_share_profile_most(void);
 
 /* Publishes the profile of the allocator whose rows in a slot were just published, if it has one and the last one did

@@ -40,7 +40,7 @@ AT(SlabSegmentSlot, buffer, 64);
 
 /* ---- places ---- */
 
-/* Returns the bytes of a metric's value in a row. [any thread, needs no lock] */
+/* Returns the bytes of a metric's value in a row. [any thread] */
 static uint32_t value_bytes(const TsiMetric* metric) {
     if (metric->type == SLAB_SEGMENT_STRING) return TEXT_BYTES;
     return tsi_metric_is_array(metric) ? metric->bytes : (uint32_t)sizeof(uint64_t);
@@ -70,7 +70,7 @@ void tsi_plan_make(TsiPlan* plan, size_t page_bytes) {
     plan->total_bytes = tsi_plan_buffer(plan, SLAB_SEGMENT_SLOTS, 0);
 }
 
-/* Copies a text, cut to n - 1 bytes; the n bytes at `to` are zero. [the caller alone uses to] */
+/* Copies a text, cut to n - 1 bytes; the n bytes at `to` are zero. [no other user of to] */
 static void put_text(char* to, size_t n, const char* from) {
     size_t len = strlen(from);
     memcpy(to, from, len < n ? len : n - 1);
@@ -124,7 +124,7 @@ static void put_value(const TsiMetric* metric, const void* row, uint8_t* at) {
     }
 }
 
-/* Returns how many rows the choice of the report's rows has left out in a section. [any thread, needs no lock] */
+/* Returns how many rows the choice of the report's rows has left out in a section. [any thread] */
 static uint64_t left_out_before(const TsiReport* report, TsiSection s) {
     return s == TSI_SECTION_PHASE   ? report->phases_left_out
            : s == TSI_SECTION_EPOCH ? report->epochs_left_out

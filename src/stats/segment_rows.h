@@ -22,9 +22,9 @@ typedef struct TsiPlan {
     size_t total_bytes;
 } TsiPlan;
 
-/* Lays out a segment: sets all places, in bytes. [the caller alone uses plan] */
+/* Lays out a segment: sets all places, in bytes. [no other user of plan] */
 void tsi_plan_make(TsiPlan* plan, size_t page_bytes);
-/* Returns the place of a slot's buffer 0 or 1, in bytes from the start of the segment. [any thread, needs no lock] */
+/* Returns the place of a slot's buffer 0 or 1, in bytes from the start of the segment. [any thread] */
 TSI_INLINE size_t tsi_plan_buffer(const TsiPlan* plan, unsigned slot, unsigned which) {
     return plan->buffers + (2 * slot + which) * plan->buffer_bytes;
 }
@@ -48,7 +48,7 @@ enum {
 #define TSI_SEGMENT_WALK_NS 60000000000u
 
 /* Returns the pause, in ns, after a walk over all phases, or a profile, that took took_ns: TSI_SEGMENT_WALK_NS at most.
- * [any thread, needs no lock] */
+ * [any thread] */
 TSI_INLINE uint64_t tsi_segment_walk_pause(uint64_t took_ns) {
     uint64_t pause = TSI_SEGMENT_SHARE * took_ns;
     return pause < TSI_SEGMENT_WALK_NS ? pause : TSI_SEGMENT_WALK_NS;

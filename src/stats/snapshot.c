@@ -9,7 +9,7 @@
 
 /* Reads a slab of class `cls` into *view. Returns true if it holds memory and its tag was the same before and after;
  * false if it is in the pool, changes too often, or its chunk serves another class by now.
- * [any thread, needs no lock] */
+ * [any thread] */
 static bool view_slab(TsiArena* a, uint32_t slab_id, unsigned cls, TsiSlabView* view) {
     TsiSpace* s = &a->space;
     for (int tries = 0; tries < 3; tries++) {
@@ -35,14 +35,14 @@ static bool view_slab(TsiArena* a, uint32_t slab_id, unsigned cls, TsiSlabView* 
     return false;
 }
 
-/* Returns true if no heap and no store has the slab, by its tag alone. [any thread, needs no lock] */
+/* Returns true if no heap and no store has the slab, by its tag alone. [any thread] */
 static bool is_settled(TsiArena* a, uint32_t slab_id) {
     unsigned state = tsi_tag_state(tsi_load_relaxed(&tsi_slab(&a->space, slab_id)->tag));
     return state != TSI_SLAB_OWNED && state != TSI_SLAB_WARM;
 }
 
 /* Calls fn(view, ctx) for every slab that holds memory; without `settled`, only for those that heaps or stores have,
- * and large objects. [any thread, needs no lock] */
+ * and large objects. [any thread] */
 static void walk(TsiArena* a, bool settled, void (*fn)(const TsiSlabView*, void*), void* ctx) {
     TsiSpace* s = &a->space;
     for (uint32_t chunk = 0; chunk < tsi_load_relaxed(&s->chunk_high); chunk++) {
@@ -85,7 +85,7 @@ bool tsi_snapshot_phase(TsiArena* a, TsiRef ref, void (*fn)(const TsiSlabView*, 
 
 /* Returns the bytes of the filled pages of [from, from + bytes). Bookkeeping comes from the system as zeros and keeps
  * something other than 0 wherever it was written, so these are the pages that the process is charged for. The words
- * belong to their writers and are read unordered: a write of this instant may be missed. [any thread, needs no lock] */
+ * belong to their writers and are read unordered: a write of this instant may be missed. [any thread] */
 TSI_UNORDERED static uint64_t filled_pages(const void* from, size_t bytes) {
     size_t page = tsi_os.page_bytes;
     uintptr_t at = (uintptr_t)from & ~(uintptr_t)7, end = (uintptr_t)from + bytes;
@@ -100,7 +100,7 @@ TSI_UNORDERED static uint64_t filled_pages(const void* from, size_t bytes) {
     return filled;
 }
 
-/* Returns the bytes of a table's filled pages, of its bookkeeping and its records. [any thread, needs no lock] */
+/* Returns the bytes of a table's filled pages, of its bookkeeping and its records. [any thread] */
 static uint64_t table_pages(TsiTable* table) {
     uint64_t bytes = filled_pages(table->bits, tsi_table_bits_bytes(table));
     TsiTablePages some;
@@ -109,7 +109,7 @@ static uint64_t table_pages(TsiTable* table) {
 }
 
 /* Returns the written bytes of three adjacent tables, with rows for `chunks` chunks, which share one page in a small
- * space. [any thread, needs no lock] */
+ * space. [any thread] */
 static uint64_t chunk_table_pages(const TsiSpace* s, uint32_t chunks) {
     const struct {
         const void* from;

@@ -21,25 +21,25 @@ typedef struct TsiSlabView {
 } TsiSlabView;
 
 /* Calls fn(view, ctx) for every slab that holds memory, warm ones included, with no lock held. O(slabs).
- * [any thread, needs no lock] */
+ * [any thread] */
 void tsi_snapshot_slabs(TsiArena* a, void (*fn)(const TsiSlabView*, void*), void* ctx);
 /* Calls fn(view, ctx) like tsi_snapshot_slabs, but skips slabs that no heap has any more, except large objects. O(tags,
- * and slabs of heaps). [any thread, needs no lock] */
+ * and slabs of heaps). [any thread] */
 void tsi_snapshot_unsettled(TsiArena* a, void (*fn)(const TsiSlabView*, void*), void* ctx);
 /* Calls fn(view, ctx), under the stripe, for every slab of an active incarnation. Returns true, or false without a call
  * if it is not active. O(slabs of the incarnation). ref: the incarnation.
  * [any thread that holds no stripe and no lock behind it] */
 bool tsi_snapshot_phase(TsiArena* a, TsiRef ref, void (*fn)(const TsiSlabView*, void*), void* ctx);
 /* Returns the bytes of pages of the allocator's own tables that were written and not given back; writes of this instant
- * may be missed. O(pages). Takes the profile's lock. [any thread, no lock held but the segment's] */
+ * may be missed. O(pages). Takes the profile's lock. [any thread, no lock but the segment's] */
 uint64_t tsi_snapshot_metadata_bytes(TsiArena* a);
 /* Returns how many references an incarnation has: scopes inside, and those that the program counts. [stripe held] */
 uint64_t tsi_snapshot_refcount(const TsiArena* a, TsiInc* inc);
 /* Returns the sum of a refusal counter (TSI_REFUSED_...) over all threads, living and gone. Takes the registry lock.
- * [any thread, no lock held but the segment's] */
+ * [any thread, no lock but the segment's] */
 uint64_t tsi_snapshot_refused(TsiArena* a, unsigned what);
 /* Sets *out to the sums of a class's counters over all threads, living and gone; the rest is 0. Takes the registry
- * lock. [any thread, no lock held but the segment's] */
+ * lock. [any thread, no lock but the segment's] */
 void tsi_snapshot_class(TsiArena* a, unsigned cls, SlabClassStats* out);
 
 #endif

@@ -21,26 +21,26 @@ typedef struct TsiText {
 } TsiText;
 
 /* Writes text by a format of printf, cut after 500 bytes; "1 objects" becomes "1 object".
- * [the caller alone uses text] */
+ * [no other user of text] */
 void tsi_text_put(TsiText* text, const char* format, ...) __attribute__((format(printf, 2, 3)));
-/* Writes the head of a section as a line, "1. ...". [the caller alone uses text] */
+/* Writes the head of a section as a line, "1. ...". [no other user of text] */
 void tsi_text_head(TsiText* text, unsigned section, const char* format, ...) __attribute__((format(printf, 3, 4)));
-/* Writes a line below a head, indented. [the caller alone uses text] */
+/* Writes a line below a head, indented. [no other user of text] */
 void tsi_text_line(TsiText* text, const char* format, ...) __attribute__((format(printf, 2, 3)));
-/* Writes a line below a head that starts with ACTION, and counts it in text->actions. [the caller alone uses text] */
+/* Writes a line below a head that starts with ACTION, and counts it in text->actions. [no other user of text] */
 void tsi_text_action(TsiText* text, const char* format, ...) __attribute__((format(printf, 2, 3)));
-/* Hands over the rest. Returns true, or false if anything was refused. [the caller alone uses text] */
+/* Hands over the rest. Returns true, or false if anything was refused. [no other user of text] */
 bool tsi_text_end(TsiText* text);
 
 typedef struct TsiWord {
     char at[48];
 } TsiWord;
-/* Returns an amount of bytes in words, "12.3 MiB". [any thread, needs no lock] */
+/* Returns an amount of bytes in words, "12.3 MiB". [any thread] */
 TsiWord tsi_word_bytes(uint64_t bytes);
-/* Returns a label in quotes, cut to 31 bytes, unprintable ones as '?'; or (unlabeled). [any thread, needs no lock] */
+/* Returns a label in quotes, cut to 31 bytes, unprintable ones as '?'; or (unlabeled). [any thread] */
 TsiWord tsi_word_label(const char* label);
 /* Returns "class 2 (128 B)", "regions" or "large objects" for a public class index and its bytes of an object.
- * [any thread, needs no lock] */
+ * [any thread] */
 TsiWord tsi_word_class(uint32_t class_index, uint32_t object_size);
 
 #endif

@@ -14,20 +14,20 @@ static const char* const shared[] = {"rss_bytes_current", "page_size",     "allo
                                      "changed_since"};
 
 /* Returns true if the allocators' largest value of the metric counts for the process; false if they are added up.
- * [any thread, needs no lock] */
+ * [any thread] */
 static bool takes_largest(const TsiMetric* metric) {
     bool largest = metric->kind == SLAB_SEGMENT_PEAK || metric->kind == SLAB_SEGMENT_COPY;
     for (unsigned i = 0; i < sizeof shared / sizeof *shared; i++) largest |= strcmp(metric->key, shared[i]) == 0;
     return largest;
 }
 
-/* Returns true if the metric is of a limit, which is taken from one allocator whole. [any thread, needs no lock] */
+/* Returns true if the metric is of a limit, which is taken from one allocator whole. [any thread] */
 static bool is_limit(const TsiMetric* metric) {
     return metric->section == TSI_SECTION_GLOBAL && strncmp(metric->key, "limit_", strlen("limit_")) == 0;
 }
 
 /* Returns the report that reaches its limit first; if none is on its way, the fullest. Each allocator has limits of its
- * own. count >= 1. [any thread, needs no lock] */
+ * own. count >= 1. [any thread] */
 static const TsiReport* nearest(const TsiReport* reports, unsigned count) {
     const TsiReport* found = reports;
     for (unsigned i = 1; i < count; i++) {
@@ -41,11 +41,11 @@ static const TsiReport* nearest(const TsiReport* reports, unsigned count) {
     return found;
 }
 
-/* Returns a + b, UINT64_MAX if it is more. [any thread, needs no lock] */
+/* Returns a + b, UINT64_MAX if it is more. [any thread] */
 static uint64_t add(uint64_t a, uint64_t b) { return b > UINT64_MAX - a ? UINT64_MAX : a + b; }
 
 /* Adds v to the metric's word at `to`, or takes the larger; a word of 32 bits is cut to its largest value.
- * [the caller alone uses to] */
+ * [no other user of to] */
 static void merge_word(const TsiMetric* metric, uint64_t v, char* to) {
     bool largest = takes_largest(metric);
     if (metric->type == SLAB_SEGMENT_U64) {
@@ -62,7 +62,7 @@ static void merge_word(const TsiMetric* metric, uint64_t v, char* to) {
     }
 }
 
-/* Adds a field of another report's row to `to`, which has the sum of those before. [the caller alone uses to] */
+/* Adds a field of another report's row to `to`, which has the sum of those before. [no other user of to] */
 static void merge(const TsiMetric* metric, const char* row, char* to) {
     TsiValue value = tsi_metric_value(metric, row);
     if (tsi_metric_is_array(metric)) {
