@@ -21,8 +21,8 @@ for alert in $(sed -n 's/^ *- alert: //p' alerts.yml); do
         complain "$alert has $fires cases that fire, of $cases"
     fi
     [ "$(grep -A12 -- "- alert: $alert\$" alerts.yml | grep -m1 runbook_url)" = \
-        "          runbook_url: '{{ or \$externalLabels.slab_docs \"docs\" }}/alerts.md#${alert,,}'" ] ||
+        "          runbook_url: '{{ or \$externalLabels.slab_docs \"docs\" }}/monitoring.md#${alert,,}'" ] ||
         complain "$alert has no runbook_url to its section"
-    grep -q "^## $alert\$" "$TSLAB_SOURCE_DIR/docs/alerts.md" || complain "docs/alerts.md has nothing on $alert"
+    grep -q "^### $alert\$" "$TSLAB_SOURCE_DIR/docs/monitoring.md" || complain "docs/monitoring.md has nothing on $alert"
 done
 finish

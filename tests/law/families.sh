@@ -33,9 +33,9 @@ for file in README.md $(find docs share daemon tools scripts examples demo tslab
 done
 twice=$(uniq -d "$scratch/daemon")
 [ -z "$twice" ] || complain "families of tslabd begin in two places: $twice"
-diff -u --label "families in daemon/" "$scratch/daemon" --label docs/tslabd.md \
-    <(grep -E '^\| `tslabd_' docs/tslabd.md | cut -d'|' -f2 | grep -oE 'tslabd_[a-z_]+' | sort) >&2 ||
-    complain "docs/tslabd.md does not list what tslabd counts of itself"
+diff -u --label "families in daemon/" "$scratch/daemon" --label docs/monitoring.md \
+    <(grep -E '^\| `tslabd_' docs/monitoring.md | cut -d'|' -f2 | grep -oE 'tslabd_[a-z_]+' | sort) >&2 ||
+    complain "docs/monitoring.md does not list what tslabd counts of itself"
 
 # Keys of rows in Go; a wrong one would panic when its line runs.
 found=$(grep -rhoE --include='*.go' --exclude='*_test.go' '\.(U|F|S|Tells)\("[a-z_]+"|metrics\.Of\(.*\)\.Find\("[a-z_]+"|Total\(metrics\.\w+, "[a-z_]+"|sortDescending\(\w+, "[a-z_]+"' tslab |
