@@ -91,6 +91,8 @@ END
 empty advice
 ./tslab profile --pid $pid --escapes -n 0 --bytes >text || complain "as text"
 has text '^/page *10 *[0-9]* *5 *[0-9]* *by_strdup < handle < main'
+./tslab profile --pid $pid --escapes >brief && python3 "$TSLAB_SOURCE_DIR/tests/cli/shown.py" "$TSLAB_SOURCE_DIR/docs/profile.md" "tslab profile --pid \$! --escapes" brief ||
+    complain "docs/profile.md"
 ./tslab profile --pid $pid -n 0 >all || complain "tslab profile"
 has all '^by_calloc '
 ./tslab flame --pid $pid -o flame.html --by escaped_objects >/dev/null || complain "tslab flame"

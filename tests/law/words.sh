@@ -21,5 +21,5 @@ limit() { sed -nE "s/^(LIMIT|RATE)\($1, ([0-9.]+), .*/\2/p" $words; }
 has docs/which-number.md "^| lock acquisitions that had to wait | < $(limit LOCK_GOOD) % | $(limit LOCK_GOOD)-$(limit LOCK_NORMAL) % | $(limit LOCK_NORMAL)-$(limit LOCK_WATCH) % | > $(limit LOCK_WATCH) % |\$"
 has docs/which-number.md "^| retries per operation | < $(limit RETRY_GOOD) | < $(limit RETRY_NORMAL) | < $(limit RETRY_WATCH) | $(limit RETRY_WATCH) and more |\$"
 has docs/which-number.md "not $(limit LEAK_SECONDS)\$"
-has docs/tslab.md "no ended phase of $(limit LEAK_SECONDS) s or more holds an object"
+has docs/tslab.md " with some of $(limit LEAK_SECONDS) s or more\.\$"
 finish

@@ -1,0 +1,64 @@
+#!/bin/bash
+# What docs/tslab.md and docs/gate.md show as the output of a program is what the program prints today: shown.py. A page that shows
+# something else is told.
+set -u
+. "$TSLAB_SOURCE_DIR/tests/cli/kit.bash"
+need_go
+need python3
+unset TSLAB_OPTIONS NO_COLOR COLUMNS
+clean
+build_tslab "$PWD/tslab"
+docs=$TSLAB_SOURCE_DIR/docs
+shown() { python3 "$TSLAB_SOURCE_DIR/tests/cli/shown.py" "$@"; }
+
+# The leak of the first page. Only ended phases of a minute are leaks unless another age is given: a second is enough here.
+called=which-route-$$ # processes of other tests may have the name of the program
+cc -std=gnu11 -Og -g -fno-omit-frame-pointer -pthread -I"$TSLAB_SOURCE_DIR/include" "$docs/which-route.c" "$TSLAB_BUILD_DIR/libtemporal_slab.a" -o "$called" ||
+    fail "which-route.c does not compile"
+TSLAB_OPTIONS=segment=1 "./$called" 60000000 >program.out 2>&1 &
+pid=$!
+trap 'kill $pid 2>/dev/null; [ $? -ne 0 ] || [ "$failures" -eq 0 ] || exit 1' EXIT
+doctor() {
+    ./tslab doctor --name $called --leak-age 1 >doctor.out 2>doctor.err
+    shown "$docs/tslab.md" "tslab doctor --name which-route" doctor.out 2>wrong
+}
+eventually 120 doctor || complain "$(cat wrong doctor.err)"
+
+sed 's/Leaks: /Losses: /' doctor.out >other
+! shown "$docs/tslab.md" "tslab doctor --name which-route" other 2>wrong || complain "a line that is not printed is not told"
+sed '/^7\. Labels/d' doctor.out >other
+! shown "$docs/tslab.md" "tslab doctor --name which-route" other 2>wrong || complain "a line that is missing is not told"
+! shown "$docs/tslab.md" "tslab doctor --name nobody" doctor.out 2>wrong || complain "an output that the page has not is found"
+
+cat >screen.py <<'END'
+import fcntl, os, pty, select, struct, sys, termios, time
+master, slave = pty.openpty()
+fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 110, 0, 0))
+if os.fork() == 0:
+    os.setsid()
+    fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
+    for fd in 0, 1, 2:
+        os.dup2(slave, fd)
+    os.environ.update(TERM="xterm-256color")
+    os.execv(sys.argv[1], sys.argv[1:])
+os.close(slave)
+out, end = b"", time.monotonic() + 120
+while time.monotonic() < end and b"rates over" not in out:
+    if select.select([master], [], [], 0.1)[0]:
+        try:
+            out += os.read(master, 65536)
+        except OSError:
+            break
+os.write(master, b"q")
+open("screen", "wb").write(out)
+END
+screen() { python3 screen.py ./tslab watch --name $called && shown --words "$docs/tslab.md" "live every 1s" screen 2>wrong; }
+screen || complain "$(cat wrong)"
+sed 's/resident/remaining/' screen >other
+! shown --words "$docs/tslab.md" "live every 1s" other 2>wrong || complain "a row that is not on the screen is not told"
+
+if [ -x "$TSLAB_BUILD_DIR/examples/leak_gate" ]; then # builds of the tests alone have no examples
+    "$TSLAB_BUILD_DIR/examples/leak_gate" >gate.out || complain "leak_gate"
+    shown "$docs/gate.md" "build/gcc-release/examples/leak_gate" gate.out || complain "docs/gate.md"
+fi
+finish
