@@ -54,7 +54,7 @@ open("screen", "wb").write(out)
 END
 screen() { python3 screen.py ./tslab watch --name $called && shown --words "$docs/tslab.md" "live every 1s" screen 2>wrong; }
 screen || complain "$(cat wrong)"
-sed 's/resident/remaining/' screen >other
+sed 's/resident/remaining/g' screen >other
 ! shown --words "$docs/tslab.md" "live every 1s" other 2>wrong || complain "a row that is not on the screen is not told"
 
 if [ -x "$TSLAB_BUILD_DIR/examples/leak_gate" ]; then # builds of the tests alone have no examples
