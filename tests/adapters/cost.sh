@@ -1,5 +1,5 @@
 #!/bin/bash
-# What the adapters cost beside malloc, on the work of the tests, as rows of docs/adapters.md: instructions of one round of the whole
+# What the adapters cost beside malloc, on the work of the tests: instructions of one round of the whole
 # program, library and all (callgrind; they do not depend on the machine's mood), and processor time of N rounds, medians of five
 # processes of each kind in turn.
 # Usage: tests/adapters/cost.sh [-n N] [BUILD] [NAME...]     default: -n 5 build/gcc-release, all that are built there
