@@ -59,6 +59,8 @@ static const char page_head[] =
     "- **Unit** is that of the document. Prometheus has seconds for nanoseconds, and ratios for percent.\n"
     "- Integers are exact to 64 bits in both formats. A ratio whose denominator is 0 is 0.\n"
     "- If a histogram has a line for its sum, the sum is exact. Otherwise each value counts as the middle of its bucket.\n"
+    "- Once a process has a second allocator, series that `tslab` reads carry the label `allocator`, which is the number\n"
+    "  that `tslab ls` shows.\n"
     "- Bytes of a label that are not UTF-8 become U+FFFD. In Prometheus the label's id follows (` #7`), so that no two\n"
     "  series are the same.\n";
 
