@@ -221,7 +221,8 @@ static void check_stock(Check* check) {
         if ((here != 0) != tsi_chunk_is_stocked(s, chunk)) fail(check, "chunk %u: in the stock or not", chunk);
         if (s->chunks[chunk].held) fail(check, "chunk %u: held, and nobody gives its pages back", chunk);
         if (here != 0 && tsi_load_relaxed(&s->chunks[chunk].dirty) == 0) fail(check, "chunk %u: taken for zero", chunk);
-        for (uint32_t i = 0; here != 0 && cls != 0 && cls != TSI_CLASS_CONT && i < tsi_chunk_slab_count(s, cls); i++) {
+        bool has_slabs = here != 0 && cls != 0 && cls != TSI_CLASS_CONT;
+        for (uint32_t i = 0; has_slabs && i < tsi_chunk_slab_count(s, cls); i++) {
             uint32_t id = tsi_slab_id(chunk, i);
             if (tsi_tag_state(tsi_load_relaxed(&tsi_slab(s, id)->tag)) == TSI_SLAB_POOL) continue;
             if (tsi_tag_state(tsi_load_relaxed(&tsi_slab(s, id)->tag)) == TSI_SLAB_INSIDE) continue;
