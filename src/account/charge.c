@@ -1,6 +1,7 @@
 /* charge.c - see charge.h. */
 #include "account/charge.h"
 
+#include "os/clock.h"
 #include "threads/registry.h"
 #include "phase/draining.h"
 
@@ -428,7 +429,8 @@ void tsi_post_end_locked(TsiArena* a, TsiBinding* b, TsiInc* inc, uint64_t now_n
     if (peak == 0) return;
 
     if (since == TSI_UNTIMED) now_ns = 0;
-    unsigned size = tsi_label_bucket(peak), age = tsi_label_bucket(now_ns > since ? now_ns - since : 0);
+    if (since < a->born_ns) since = a->born_ns; /* the first incarnation of id 0 was always open */
+    unsigned size = tsi_label_bucket(peak), age = tsi_label_bucket(tsi_clock_between(since, now_ns));
     if (b != NULL) {
         TsiPending* pending = tsi_pending_of(b, tsi_inc_label(inc));
         tsi_pending_count(b, pending, &pending->peaks[size]);

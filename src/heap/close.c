@@ -21,6 +21,7 @@
 #include "observe/stand_in.h"
 #include "heap/sweep.h"
 #include "heap/warm.h"
+#include "os/clock.h"
 #include "phase/eras.h"
 
 #include <string.h>
@@ -120,7 +121,7 @@ static void log_measured(TsiSweep* sweep, EpochReceipt* receipt, uint64_t rss_be
     inc->rss_after = receipt->rss_after = rss_after;
     tsi_lock_give_probed(tsi_inc_lock(inc));
     tsi_closelog_note(&sweep->arena->closed_log, row, sweep->tally);
-    count_close(sweep, sweep->tally, tsi_os.now_ns() - start_ns);
+    count_close(sweep, sweep->tally, tsi_clock_between(start_ns, tsi_os.now_ns()));
 }
 
 bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, TsiEnding how, EpochReceipt* out) {
@@ -149,7 +150,7 @@ bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, TsiEnding how, 
     end_swept(&sweep, mode == EPOCH_RELEASE ? TSI_INC_RELEASED : TSI_INC_CLOSED, out, start);
 
     uint64_t end = start == 0 ? 0 : asked ? tsi_os.now_ns() : tsi_os.quick_ns();
-    out->close_ns = end > start ? end - start : 0;
+    out->close_ns = tsi_clock_between(start, end);
     if (rss_before != 0) log_measured(&sweep, out, rss_before, start);
 
     tsi_receipt_returned(&sweep, out);

@@ -6,6 +6,7 @@
 #include "heap/trim.h"
 #include "heap/warm.h"
 #include "mem/stock.h"
+#include "os/clock.h"
 
 #include <errno.h>
 
@@ -42,7 +43,12 @@ static bool is_worth(TsiInc* inc) {
 
 /* Makes the next look due decay_ms and more_ns nanoseconds from now. [any thread] */
 static void set_due(TsiArena* a, uint64_t more_ns) {
-    tsi_store_relaxed(&a->decay_due_ns, tsi_os.coarse_ns() + a->options.decay_ms * NS_PER_MS + more_ns);
+    uint64_t wait_ns = a->options.decay_ms * NS_PER_MS + more_ns;
+    tsi_store_relaxed(&a->decay_wait_ns, wait_ns);
+    tsi_store_release(&a->decay_due_ns, tsi_os.coarse_ns() + wait_ns); /* pairs with is_due: wait_ns comes first */
+}
+static bool is_due(TsiArena* a, uint64_t now_ns, uint64_t due_ns) {
+    return due_ns != LOOKING && tsi_clock_is_due(now_ns, due_ns, tsi_load_relaxed(&a->decay_wait_ns));
 }
 
 void tsi_decay_begin(TsiArena* a) { set_due(a, 0); }
@@ -62,8 +68,8 @@ static void look(TsiArena* a, TsiBinding* b) {
 }
 
 void tsi_decay_poll(TsiArena* a, TsiBinding* b) {
-    uint64_t due = tsi_load_relaxed(&a->decay_due_ns);
-    if (!tsi_decay_is_on(a) || tsi_os.coarse_ns() < due) return;
+    uint64_t due = tsi_load_acquire(&a->decay_due_ns); /* pairs with set_due, whose reading is not after ours */
+    if (!tsi_decay_is_on(a) || !is_due(a, tsi_os.coarse_ns(), due)) return;
     /* relaxed: picks one of the threads that come together; the walks take the locks that they need */
     if (!atomic_compare_exchange_strong_explicit(&a->decay_due_ns, &due, LOOKING, memory_order_relaxed,
                                                  memory_order_relaxed))
@@ -82,5 +88,6 @@ void tsi_decay_now(TsiBinding* b) {
     uint64_t now = tsi_os.coarse_ns();
     tsi_store_relaxed(&b->look_in, now - b->looked_ns < HURRY_NS ? STEPS : AGAIN);
     b->looked_ns = now;
-    if (TSI_UNLIKELY(now >= tsi_load_relaxed(&a->decay_due_ns)) && !tsi_tls.exiting) tsi_decay_poll(a, b);
+    uint64_t due = tsi_load_acquire(&a->decay_due_ns); /* pairs with set_due */
+    if (TSI_UNLIKELY(is_due(a, now, due)) && !tsi_tls.exiting) tsi_decay_poll(a, b);
 }

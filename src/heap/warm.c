@@ -6,6 +6,7 @@
 #include "mem/pool.h"
 #include "mem/rest.h"
 #include "mem/stock.h"
+#include "os/clock.h"
 
 enum {
     GRANT_BYTES = 64 << 10,
@@ -296,7 +297,8 @@ static void look_now(TsiArena* a, bool stores) {
     bool risen = tsi_load_relaxed(&stock->budget) > stock->start;
     uint64_t ns = tsi_os.coarse_ns(), looked = tsi_load_relaxed(&a->warm_look_ns);
     if (risen) tsi_stock_poll(&a->space, ns);
-    if (ns < looked + TSI_STOCK_SECOND && tsi_load_relaxed(&stock->left) >= 0) return;
+    bool due = tsi_clock_is_due(ns, looked + TSI_STOCK_SECOND, TSI_STOCK_SECOND);
+    if (!due && tsi_load_relaxed(&stock->left) >= 0) return;
     if (!atomic_compare_exchange_strong_explicit(&a->warm_look_ns, &looked, ns, memory_order_relaxed,
                                                  memory_order_relaxed))
         return;

@@ -3,6 +3,7 @@
 
 #include "mem/chunk.h"
 #include "mem/purge.h"
+#include "os/clock.h"
 
 enum {
     WORDS = TSI_STOCK_UNITS / 64,
@@ -329,10 +330,12 @@ void tsi_stock_note_gone(TsiSpace* s, uint64_t bytes) {
 void tsi_stock_poll(TsiSpace* s, uint64_t ns) {
     TsiStock* stock = &s->stock;
     uint64_t used = tsi_load_relaxed(&stock->used_ns);
-    if (tsi_load_relaxed(&stock->budget) <= stock->start || ns < used + TSI_STOCK_SECOND) return;
+    if (tsi_load_relaxed(&stock->budget) <= stock->start) return;
+    if (!tsi_clock_is_due(ns, used + TSI_STOCK_SECOND, TSI_STOCK_SECOND)) return;
     tsi_lock_take(&s->lock);
     used = tsi_load_relaxed(&stock->used_ns);
-    uint64_t seconds = ns < used ? 0 : (ns - used) / TSI_STOCK_SECOND, budget = tsi_load_relaxed(&stock->budget);
+    if (used > ns + TSI_STOCK_SECOND) tsi_store_relaxed(&stock->used_ns, ns); /* the clock was set back */
+    uint64_t seconds = tsi_clock_between(used, ns) / TSI_STOCK_SECOND, budget = tsi_load_relaxed(&stock->budget);
     if (seconds != 0) {
         uint64_t to = seconds < 64 ? budget >> seconds : 0;
         set_budget_locked(s, to > stock->start ? to : stock->start);

@@ -1,6 +1,8 @@
 /* sample.c - see sample.h. */
 #include "observe/sample.h"
 
+#include "os/clock.h"
+
 #include <pthread.h>
 #include <string.h>
 
@@ -24,8 +26,8 @@ TsiStopwatch tsi_sample_start(void) {
 /* Returns the ns since the readings of `since`: processor time, wall clock before and after its second reading, sleep
  * for our locks. [own thread] */
 static Elapsed elapsed(TsiStopwatch since) {
-    uint64_t wall = tsi_os.now_ns() - since.wall, cpu = tsi_os.thread_ns() - since.cpu;
-    return (Elapsed){cpu, wall, tsi_os.now_ns() - since.wall, tsi_lock_slept_ns - since.slept};
+    uint64_t wall = tsi_clock_between(since.wall, tsi_os.now_ns()), cpu = tsi_os.thread_ns() - since.cpu;
+    return (Elapsed){cpu, wall, tsi_clock_between(since.wall, tsi_os.now_ns()), tsi_lock_slept_ns - since.slept};
 }
 
 /* Returns the smaller number. [any thread] */

@@ -2,6 +2,8 @@
 #define _GNU_SOURCE
 #include "os/lock.h"
 
+#include "os/clock.h"
+
 #include <errno.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -79,21 +81,22 @@ bool tsi_lock_slow_within(TsiLock* lock, uint64_t ns) {
         if (look >= CLOSE_LOOKS) pause_for_other();
     }
 
-    uint64_t since = tsi_os.now_ns(), slept = 0;
+    uint64_t since = tsi_os.now_ns(), now = since;
     bool got;
     tsi_add_seq(&lock->waiters, 1); /* pairs with the read in tsi_lock_give */
     const struct timespec nap = {0, 1000000}, sleep = {0, 20000000};
     bool seen = !tsi_os.has_membarrier || tsi_os.membarrier(); /* see lock.h */
 
-    while (!(got = tsi_lock_try(lock)) && slept < ns) {
+    while (!(got = tsi_lock_try(lock)) && now - since < ns) {
         futex(lock, FUTEX_WAIT, 1, seen && ns == UINT64_MAX ? &sleep : &nap);
-        slept = tsi_os.now_ns() - since;
+        now = tsi_os.now_ns();
+        if (now < since) since = now; /* the clock was set back */
     }
 
     uint32_t waiters = tsi_load_relaxed(&lock->waiters);
     /* seq_cst where relaxed would do: this is rare. */
     while (waiters != 0 && !tsi_cas_seq(&lock->waiters, &waiters, waiters - 1)) {}
-    tsi_lock_slept_ns += slept;
+    tsi_lock_slept_ns += now - since;
     return got;
 }
 
@@ -122,7 +125,7 @@ bool tsi_lock_probed(TsiLock* lock) {
     stats->tick = 0;
     stats->held = lock;
     stats->held_since = tsi_os.now_ns();
-    uint64_t wait = fast ? 0 : stats->held_since - since;
+    uint64_t wait = fast ? 0 : tsi_clock_between(since, stats->held_since);
     add(&stats->samples, 1);
     add(&stats->wait_sum, wait);
     rise(&stats->wait_max, wait);
@@ -133,7 +136,7 @@ bool tsi_lock_probed(TsiLock* lock) {
 void tsi_lock_probe_end(TsiLock* lock) {
     TsiLockStats* stats = tsi_lock_stats;
     if (stats->held != lock) return;
-    uint64_t hold = tsi_os.now_ns() - stats->held_since;
+    uint64_t hold = tsi_clock_between(stats->held_since, tsi_os.now_ns());
     stats->held = NULL;
     add(&stats->hold_sum, hold);
     rise(&stats->hold_max, hold);

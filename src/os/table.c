@@ -4,6 +4,7 @@
 #include "os/table.h"
 
 #include "base/check.h"
+#include "os/clock.h"
 
 #include <string.h>
 
@@ -401,7 +402,8 @@ void tsi_table_tidy_slow(TsiTable* table, bool all) {
 void tsi_table_poll(TsiTable* table, uint64_t now_ns) {
     if (tsi_load_relaxed(&table->learned) == 0) return;
     tsi_lock_take(&table->lock);
-    uint64_t seconds = now_ns < table->learned_used_ns ? 0 : (now_ns - table->learned_used_ns) / SECOND_NS;
+    if (table->learned_used_ns > now_ns + SECOND_NS) table->learned_used_ns = now_ns; /* the clock was set back */
+    uint64_t seconds = tsi_clock_between(table->learned_used_ns, now_ns) / SECOND_NS;
     if (seconds != 0) {
         tsi_store_relaxed(&table->learned, seconds < 32 ? tsi_load_relaxed(&table->learned) >> seconds : 0);
         table->learned_used_ns += seconds * SECOND_NS;

@@ -375,8 +375,9 @@ struct TsiArena {
     SlabAllocator* owner;
     SlabOptions options;
     uint32_t bad_environment;
-    _Atomic uint64_t warm_look_ns; /* when unused warm stores were last searched for */
-    _Atomic uint64_t decay_due_ns; /* when the next look of decay.h is due */
+    _Atomic uint64_t warm_look_ns;  /* when unused warm stores were last searched for */
+    _Atomic uint64_t decay_due_ns;  /* when the next look of decay.h is due */
+    _Atomic uint64_t decay_wait_ns; /* how long before that time it was set */
     _Atomic uint64_t tickets;
     _Atomic uint64_t refused[TSI_REFUSED_COUNT]; /* by threads without a binding */
     _Atomic uint64_t retired_slabs, barriers;

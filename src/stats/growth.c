@@ -1,6 +1,8 @@
 /* growth.c - see growth.h. */
 #include "stats/growth.h"
 
+#include "stats/pace.h"
+
 #include <string.h>
 
 static const uint64_t most_ns[TSI_GROWTHS] = {[TSI_GROWTH_SHORT] = 10000000000u, [TSI_GROWTH_LONG] = 3600000000000u};
@@ -12,6 +14,8 @@ unsigned tsi_growth_turn(TsiStretch stretches[TSI_GROWTHS], uint64_t age_ns, uin
         uint64_t length = age_ns / 8 < most_ns[which] ? age_ns / 8 : most_ns[which];
         if (length < TSI_GROWTH_LEAST_NS) length = TSI_GROWTH_LEAST_NS;
 
+        if (stretch->begun_ns > now + length) /* the clock was set back */
+            stretch->begun_ns = stretch->before_ns = stretch->older_ns = 0;
         bool due = stretch->begun_ns == 0 ? live != 0 : now > stretch->begun_ns && now - stretch->begun_ns >= length;
         if (due) {
             stretch->older_ns = stretch->before_ns;
@@ -112,7 +116,7 @@ void tsi_growth_tell_locked(TsiArena* a, uint64_t now, SlabGlobalStats* stats) {
     if (all < most) most = all;
 
     TsiGrown held = tsi_growth_held(grown, stats->live_pace_10s, stats->committed_pace_10s, most);
-    TsiLimit bound = tsi_growth_limit(limit, used, &held, now - a->born_ns);
+    TsiLimit bound = tsi_growth_limit(limit, used, &held, tsi_pace_age(a, now));
 
     memcpy(stats->limit_name, name, strlen(name) + 1);
     stats->max_bytes = a->options.max_bytes;

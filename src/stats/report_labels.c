@@ -243,7 +243,7 @@ static void label_growth(const TsiArena* a, TsiLabel* label, unsigned turned, ui
     out->growth_ns = grown.ns;
     out->growth_per_second = grown.per_second;
     TsiGrown held = held_told(out);
-    limit_nearer(out, tsi_growth_limit(out->budget_hard_bytes, out->committed_bytes, &held, now - a->born_ns));
+    limit_nearer(out, tsi_growth_limit(out->budget_hard_bytes, out->committed_bytes, &held, tsi_pace_age(a, now)));
 }
 
 /* ---- what drains ---- */

@@ -17,6 +17,7 @@
 #include "heap/late_frees.h"
 #include "threads/registry.h"
 #include "os/clock.h"
+#include "stats/pace.h"
 #include "stats/report_walk.h"
 #include "stats/tally.h"
 
@@ -320,7 +321,7 @@ static bool take(TsiArena* a, const TsiKept* kept, TsiReport* out) {
 
     out->timestamp_ns = wall_ns();
     out->figures_ns = tsi_clock_now();
-    out->uptime_ns = out->figures_ns - a->born_ns;
+    out->uptime_ns = tsi_pace_age(a, out->figures_ns);
     out->pid = (uint32_t)getpid();
     out->page_size = (uint32_t)tsi_os.page_bytes;
     out->epoch_count = a->phases.ring_size;

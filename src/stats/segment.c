@@ -33,6 +33,7 @@
 #include "stats/segment.h"
 
 #include "heap/fork.h"
+#include "os/clock.h"
 #include "os/shared.h"
 #include "stats/report.h"
 #include "stats/segment_profile.h"
@@ -174,7 +175,8 @@ static bool segment_ready(uint64_t now) {
 static bool is_free(Slot* slot, uint64_t now) {
     uint64_t state = tsi_load_acquire(&slot->state);    /* pairs with tsi_segment_end */
     uint64_t ended = tsi_load_relaxed(&slot->ended_ns); /* may be after `now`: ends take no lock */
-    return state == SLAB_SEGMENT_FREE || (state == SLAB_SEGMENT_ENDED && now > ended && now - ended >= COOL_NS);
+    if (state == SLAB_SEGMENT_ENDED) return tsi_clock_is_due(now, ended + COOL_NS, COOL_NS);
+    return state == SLAB_SEGMENT_FREE;
 }
 
 /* Takes a slot of the segment for the allocator, if it has none. Returns true if it has one, false after recording a
@@ -242,7 +244,7 @@ static void publication_write(TsiReport* report, unsigned slot, uint64_t serial,
 
     uint64_t now = tsi_os.now_ns();
     tsi_store_relaxed(SLOT(slot, published_ns), now);
-    tsi_store_relaxed(SLOT(slot, cost_ns), now - begun);
+    tsi_store_relaxed(SLOT(slot, cost_ns), tsi_clock_between(begun, now));
     entry->sequence = 2 * n;
     tsi_store_release(SLOT(slot, sequence), entry->sequence); /* pairs with the reader's acquire, P2 */
     tsi_store_relaxed(HEADER(publications), ++seg.publications);
@@ -253,12 +255,13 @@ static void publication_write(TsiReport* report, unsigned slot, uint64_t serial,
  * alone. Returns true, and *report to drop; false without memory. [segment lock held] */
 static bool report_take(TsiArena* a, uint64_t now, TsiReport* report) {
     TsiSeat* seat = &a->seat;
-    bool walk = seat->kept->phases_ns == 0 || (now >= seat->walk_due_ns && now >= seg.walk_due_ns);
+    bool walk = seat->kept->phases_ns == 0 || (tsi_clock_is_due(now, seat->walk_due_ns, TSI_SEGMENT_PERIOD_NS) &&
+                                               tsi_clock_is_due(now, seg.walk_due_ns, TSI_SEGMENT_WALK_NS));
     if (!walk) return tsi_report_figures(a, seat->kept, report);
     if (!tsi_report_take_rows(a, TSI_SEGMENT_EACH, report)) return false;
     tsi_report_keep(report, seat->kept);
     uint64_t done = tsi_os.now_ns();
-    seg.walk_due_ns = done + tsi_segment_walk_pause(done - now);
+    seg.walk_due_ns = done + tsi_segment_walk_pause(tsi_clock_between(now, done));
     seat->walk_due_ns = now + TSI_SEGMENT_PERIOD_NS;
     return true;
 }
@@ -311,7 +314,7 @@ static uint64_t publish_locked(TsiArena* a, bool* done) {
         tsi_add_relaxed(&a->seat.failures, 1);
     }
 
-    tsi_store_relaxed(&seg.due_ns, now + pause_after(now - begun));
+    tsi_store_relaxed(&seg.due_ns, now + pause_after(tsi_clock_between(begun, now)));
     return begun + TSI_SEGMENT_PERIOD_NS;
 }
 
@@ -334,7 +337,8 @@ bool tsi_segment_publish(TsiArena* a) { return a->options.segment != 0 && publis
 
 TSI_COLD void tsi_segment_poll(TsiArena* a) {
     uint64_t now = tsi_os.coarse_ns();
-    bool due = now >= tsi_load_relaxed(&a->seat.due_ns) && now >= tsi_load_relaxed(&seg.due_ns);
+    bool due = tsi_clock_is_due(now, tsi_load_relaxed(&a->seat.due_ns), RETRY_NS) &&
+               tsi_clock_is_due(now, tsi_load_relaxed(&seg.due_ns), TSI_SEGMENT_PAUSE_NS);
     if (!due || !publish(a, false)) tsi_changed(a);
 }
 

@@ -9,6 +9,7 @@
 #include "stats/segment_profile.h"
 
 #include "observe/profile.h"
+#include "os/clock.h"
 #include "os/shared.h"
 #include "stats/segment_rows.h"
 
@@ -196,7 +197,7 @@ static int publish(TsiArena* a, const Tables* tables, unsigned slot, uint64_t be
     buffer_write(a, tables, buffer_at(slot, n & 1), &head);
     uint64_t now = tsi_os.now_ns();
     tsi_store_relaxed(SLOT(slot, published_ns), now);
-    tsi_store_relaxed(SLOT(slot, cost_ns), now - begun);
+    tsi_store_relaxed(SLOT(slot, cost_ns), tsi_clock_between(begun, now));
     entry->sequence = 2 * n;
     tsi_store_release(SLOT(slot, sequence), entry->sequence); /* pairs with the reader's acquire, P2 */
     tsi_store_release(SLOT(slot, state), SLAB_SEGMENT_LIVE);  /* the serial and a publication of it are there */
@@ -222,7 +223,9 @@ int tsi_share_profile(TsiArena* a, unsigned slot, const SlabSegmentHeader* like,
     TsiSeat* seat = &a->seat;
     if (a->profile.mean == 0) return 0;
     uint64_t begun = tsi_os.coarse_ns();
-    if (begun < seat->profile_retry_ns || begun < prof.due_ns) return 0;
+    bool due = tsi_clock_is_due(begun, seat->profile_retry_ns, RETRY_NS) &&
+               tsi_clock_is_due(begun, prof.due_ns, TSI_SEGMENT_WALK_NS);
+    if (!due) return 0;
 
     begun = tsi_os.now_ns();
     int error = file_ready(like, what);
@@ -234,6 +237,6 @@ int tsi_share_profile(TsiArena* a, unsigned slot, const SlabSegmentHeader* like,
 
     seat->has_profile = true;
     uint64_t now = tsi_os.now_ns();
-    prof.due_ns = now + tsi_segment_walk_pause(now - begun);
+    prof.due_ns = now + tsi_segment_walk_pause(tsi_clock_between(begun, now));
     return 0;
 }

@@ -51,6 +51,20 @@ static void a_leak_below_what_comes_and_goes(void) {
     REQUIRE_GE(1500, g.per_second);
 }
 
+/* A process that was moved to another machine: what was read by the other clock is forgotten, and growth is told again
+ * after two stretches. */
+static void a_clock_that_is_set_back_begins_anew(void) {
+    Reader r = {.now = 1000 * SECOND};
+    for (uint64_t n = 0; n < 300; n++) (void)reading(&r, 1, n << 20);
+    r.now = 10 * SECOND;
+    TsiGrown g = {0, 0, 0};
+    for (uint64_t n = 300; n < 310; n++) {
+        g = reading(&r, 1, n << 20);
+        REQUIRE_LE(g.ns, 20 * SECOND);
+    }
+    REQUIRE_GE(g.bytes, 1 << 20);
+}
+
 /* A start that is over, and a process that stands still. */
 static void growth_ends(void) {
     Reader r = {.now = SECOND};
@@ -288,6 +302,7 @@ int main(int argc, char** argv) {
         TEST(it_takes_two_stretches),
         TEST(what_comes_and_goes_does_not_grow),
         TEST(a_leak_below_what_comes_and_goes),
+        TEST(a_clock_that_is_set_back_begins_anew),
         TEST(growth_ends),
         TEST(less_is_no_growth),
         TEST(time_that_stands_still),
