@@ -60,6 +60,9 @@ static const work_fn ROW(table)[ROW_COUNT] = {
     [ROW_REALLOC_GROW] = ROW(realloc_grow),
     [ROW_LEFT_OVER] = ROW(left_over),
     [ROW_END_TAIL] = ROW(end_tail),
+#if BK_GENERAL && BK_PHASE_FREE
+    [ROW_REQUEST_TAIL] = ROW(request_tail),
+#endif
     [ROW_PHASE100] = ROW(phase100),
     [ROW_OPEN_PHASES] = ROW(open_phases),
     [ROW_BIG_PHASES] = ROW(big_phases),

@@ -371,6 +371,111 @@ static void ROW(end_tail)(const struct plan* plan, double* out) {
     out[4] = (double)larger(tail.longest_alloc[0], tail.longest_alloc[1]) * tail.timer.ns_per_tick / 1000.0;
 }
 
+/* ---- the tail of everything a request does ---------------------------------------------- */
+
+#if BK_GENERAL && BK_PHASE_FREE
+enum { ROW(SESSIONS) = 64, ROW(SESSION_BYTES) = 200, ROW(BUFFER_MOST) = 8 << 10, ROW(LARGE_BYTES) = 300000 };
+enum { ROW(DOES_BEGIN), ROW(DOES_ALLOC), ROW(DOES_REALLOC), ROW(DOES_FREE), ROW(DOES_END), ROW(DOES) };
+
+struct ROW(calls) {
+    struct timer timer;
+    uint64_t laps, longest[2];
+    const uint16_t* sizes;
+    _Atomic(bk_ref)* sessions; /* of both threads; 0: none */
+    struct histogram took[2][ROW(DOES)];
+};
+
+/* Times one call, and notes it as what it does. */
+#define TIMED(what, call)                                         \
+    do {                                                          \
+        uint64_t since_ = ticks();                                \
+        call;                                                     \
+        uint64_t took_ = timer_net(&c->timer, since_, ticks());   \
+        hist_add(&c->took[index][ROW(what)], took_);              \
+        if (took_ > c->longest[index]) c->longest[index] = took_; \
+    } while (0)
+
+/* A buffer that doubles until it has the answer. */
+static void ROW(calls_buffer)(struct ROW(calls) * c, unsigned index, struct BK(phase) * ph, bk_ref* ref) {
+    char* p;
+    TIMED(DOES_ALLOC, p = BK(scope_alloc)(ph, 256, ref));
+    TOUCH_LINES(p, 256);
+    for (size_t size = 256; size < ROW(BUFFER_MOST); size *= 2) {
+        TIMED(DOES_REALLOC, p = BK(scope_realloc)(ph, ref, size, 2 * size));
+        TOUCH_LINES(p + size, size);
+    }
+}
+
+/* A session made outside of the request, in place of one that either thread has made. */
+static void ROW(calls_session)(struct ROW(calls) * c, unsigned index, uint64_t* seed) {
+    bk_ref ref;
+    char* p;
+    TIMED(DOES_ALLOC, p = BK(alloc)(ROW(SESSION_BYTES), &ref));
+    TOUCH_LINES(p, ROW(SESSION_BYTES));
+    ref = atomic_exchange(&c->sessions[next_random(seed) % ROW(SESSIONS)], ref);
+    if (ref) TIMED(DOES_FREE, BK(free)(ref));
+}
+
+static void ROW(calls_body)(unsigned index, void* arg) {
+    struct ROW(calls)* c = arg;
+    bk_ref list[REQUEST_OBJECTS + 2];
+    uint64_t seed = seeded(40 + index);
+    for (uint64_t lap = 0; lap < c->laps; lap++) {
+        struct BK(phase) ph;
+        unsigned n = 0;
+        char* p;
+        ROW(calls_session)(c, index, &seed); /* as the connection is made */
+        TIMED(DOES_BEGIN, BK(scope_begin)(&ph, REQUEST_BYTES));
+        ROW(calls_buffer)(c, index, &ph, &list[n++]);
+        for (unsigned i = 0; i < REQUEST_OBJECTS; i++) {
+            TIMED(DOES_ALLOC, p = BK(scope_alloc)(&ph, c->sizes[i], &list[n]));
+            TOUCH_LINES(p, c->sizes[i]);
+            if (i % 4 != 3) n++;
+            else TIMED(DOES_FREE, BK(scope_free)(&ph, list[n]));
+        }
+        if (lap % 64 == 0) {
+            TIMED(DOES_ALLOC, p = BK(scope_alloc)(&ph, ROW(LARGE_BYTES), &list[n++]));
+            TOUCH_LINES(p, ROW(LARGE_BYTES));
+        }
+        TIMED(DOES_END, BK(scope_end)(&ph, list, n));
+    }
+}
+#undef TIMED
+
+static void ROW(calls_warm)(unsigned index, void* arg) {
+    struct ROW(calls)* c = arg;
+    struct ROW(calls)* own = touched(sizeof *own);
+    *own = (struct ROW(calls)){.timer = c->timer, .laps = c->laps / 10 + 1, .sizes = c->sizes, .sessions = c->sessions};
+    ROW(calls_body)(index, own);
+    munmap(own, sizeof *own);
+}
+
+static void ROW(request_tail)(const struct plan* plan, double* out) {
+    static struct ROW(calls) c;
+    static _Atomic(bk_ref) sessions[ROW(SESSIONS)];
+    uint16_t sizes[REQUEST_OBJECTS];
+    draw_sizes(sizes, REQUEST_OBJECTS);
+    c.timer = timer_calibrate();
+    c.laps = laps_of(plan, 50000);
+    c.sizes = sizes;
+    c.sessions = sessions;
+    BK(start)();
+    memset(c.took, 0, sizeof c.took); /* resident before the threads begin */
+    struct crew crew = {.threads = 2, .warm = ROW(calls_warm), .body = ROW(calls_body), .arg = &c};
+    crew_run(&crew);
+    static struct histogram all;
+    for (unsigned what = 0; what < ROW(DOES); what++) {
+        hist_merge(&c.took[0][what], &c.took[1][what]);
+        hist_merge(&all, &c.took[0][what]);
+        out[what] = timer_ns(&c.timer, &c.took[0][what], 99.99) / 1000.0;
+    }
+    out[ROW(DOES)] = timer_ns(&c.timer, &all, 99.99) / 1000.0;
+    out[ROW(DOES) + 1] = (double)larger(c.longest[0], c.longest[1]) * c.timer.ns_per_tick / 1000.0;
+    for (unsigned n = 0; n < ROW(SESSIONS); n++)
+        if (sessions[n]) BK(free)(sessions[n]);
+}
+#endif
+
 /* ---- threads that share an allocator ---------------------------------------------------- */
 
 /* Thousands of requests a second, all threads together. One allocator each is row_shared_ours. */

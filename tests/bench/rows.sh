@@ -44,7 +44,7 @@ printf '%s\t%s\t%s\t%s\t%s\n' scudo 19 checked "$PWD/PLAIN.so" "" mimalloc-secur
 
 # ---- every row
 words=""
-for row in pair request request_own shared_allocator in_domain phase10 labels event_loop big_phase realloc_grow grow_large handed_on end_tail left_over xthread churn_apart thread_bursts survivors; do
+for row in pair request request_own shared_allocator in_domain phase10 labels event_loop big_phase realloc_grow grow_large handed_on end_tail request_tail left_over xthread churn_apart thread_bursts survivors; do
     words="$words --row $row"
 done
 for b in glibc scudo mimalloc-secure snmalloc-checks arena arena-inlined obstack tslab tslab-handle tslab-single; do words="$words --backend $b"; done
@@ -98,6 +98,11 @@ for b in "glibc", "tslab", "tslab-handle", "arena", "obstack":
 for b in "glibc", "tslab", "tslab-single":
     p50, p99, p9999, longest = (value("end_tail", m, b) for m in ("end p50", "end p99", "end p99.99", "longest end"))
     assert p50 <= p99 <= p9999 <= longest * 1.02 and value("end_tail", "longest allocation", b) > 0, b
+for b in "glibc", "scudo", "tslab", "tslab-handle":
+    longest = value("request_tail", "longest call", b)
+    for m in "allocation p99.99", "realloc p99.99", "free p99.99", "end p99.99", "any call p99.99":
+        assert 0 < value("request_tail", m, b) <= longest * 1.02, (m, b)
+assert cells["request_tail", "longest call", "obstack"]["state"] == "cannot"
 shared = metrics["shared_allocator"]
 assert all(value("shared_allocator", m, "tslab") > 0 for m in shared) and len(shared) == 5
 assert [value("shared_allocator", m, "glibc") is None for m in shared] == [False, False, False, True, True]
