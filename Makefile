@@ -82,7 +82,7 @@ dist: ## make the source archive of the commit, build/temporal-slab-VERSION.tar.
 packages: ## build the Debian packages of the commit and check them with lintian; in build/packages (ARGS=--cli: tslab as well)
 	@scripts/packages.sh $(ARGS)
 
-soak: ## stress and model tests with SCALE times the work (SCALE=20: half an hour and more on two cores)
+soak: ## stress, fault and model tests with SCALE times the work (SCALE=20: half an hour and more on two cores)
 	@scripts/install-deps.sh --root soak
 	@scripts/build.sh gcc-release
 	TSLAB_TEST_SCALE="$(SCALE)" ctest --preset soak

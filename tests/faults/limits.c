@@ -114,12 +114,12 @@ static void drop_mappings(uint8_t* p, size_t bytes) {
     }
 }
 
-/* Pages that are readable by turns: each is a mapping of its own. Takes all but `left` of those that the process may
- * have. Returns where they lie. */
-static uint8_t* use_up_mappings(size_t most, size_t left, size_t* bytes) {
+/* Pages that are readable by turns: each is a mapping of its own. Takes all that the process may have. Returns how many
+ * pages are readable; they lie at *at, in *bytes. */
+static size_t use_up_mappings(size_t most, uint8_t** at, size_t* bytes) {
     size_t page = slab_page_size(), n = 0;
     *bytes = 2 * most * page;
-    uint8_t* p = mmap(NULL, *bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    uint8_t* p = *at = mmap(NULL, *bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     REQUIRE(p != MAP_FAILED);
     while (n < most && mprotect(p + (2 * n + 1) * page, page, PROT_READ) == 0) n++;
     REQUIRE_OR(n < most, "%zu mappings more than the limit", n);
@@ -130,35 +130,36 @@ static uint8_t* use_up_mappings(size_t most, size_t left, size_t* bytes) {
         extra[k] = q;
     }
     REQUIRE(mmap(NULL, page, PROT_READ | PROT_EXEC, MAP_SHARED | MAP_ANONYMOUS, -1, 0) == MAP_FAILED);
-    for (size_t k = 0; 2 * k < left && n > 0; k++) { /* each gives back two */
-        n--;
-        REQUIRE_EQ(mprotect(p + (2 * n + 1) * page, page, PROT_NONE), 0);
-    }
-    return p;
+    return n;
 }
 
+/* From none left to two dozen, two more each time. */
 static void without_mappings(void* arg) {
-    enum { MOST = 2000000 };
+    enum { MOST = 2000000, STEPS = 12 };
     const SlabOptions* o = arg;
-    size_t most = setting("/proc/sys/vm/max_map_count"), bytes, none = 0;
+    size_t most = setting("/proc/sys/vm/max_map_count"), page = slab_page_size(), bytes, none = 0;
+    uint8_t* p;
     if (most == 0 || most > MOST) SKIP("vm.max_map_count is %zu: more than can be used up", most);
-    for (size_t left = 0; left < 24; left += left < 8 ? 1 : 5) {
-        a = kit_create_with(o);
-        for (unsigned n = 0; n < 3; n++) round_of_everything(n);
-        uint8_t* p = use_up_mappings(most, left, &bytes);
+    a = kit_create_with(o);
+    for (unsigned n = 0; n < 3; n++) round_of_everything(n);
+    size_t readable = use_up_mappings(most, &p, &bytes);
+    for (unsigned step = 0; step < STEPS; step++) {
         for (unsigned n = 0; n < 40; n++) round_of_everything(n);
+        kit_check(a);
         SlabAllocator* second = slab_allocator_create_with(o);
         if (second == NULL) {
             REQUIRE_EQ(errno, ENOMEM);
             none++;
         }
         slab_allocator_free(second);
-        drop_mappings(p, bytes);
-        works_again();
+        readable--; /* and no mapping of its own any more, nor is what lies behind it */
+        REQUIRE_EQ(mprotect(p + (2 * readable + 1) * page, page, PROT_NONE), 0);
     }
-    printf("  %zu mappings, of which 0 to 23 were left: %" PRIu64 " objects and %zu allocators were refused\n", most,
+    drop_mappings(p, bytes);
+    printf("  %zu mappings, of which 0 to 22 were left: %" PRIu64 " objects and %zu allocators were refused\n", most,
            refused, none);
     REQUIRE_GT(none, 0); /* a reservation takes a mapping or two */
+    works_again();
 }
 static void mappings_are_used_up(void) {
     SlabOptions o = kit_options();

@@ -376,7 +376,7 @@ static void each_k(Call which, bool on) {
         if (status != 0)
             FAIL("%s, %s from call %" PRIu64 " on: status %d", call_kinds[which].name, on ? "all" : "one", k, status);
         lives++;
-        k += check_scale() >= 2 ? 1 : 1 + k / (check_scale() < 1 ? 2 : 4);
+        k += check_scale() >= 2 ? 1 : 1 + k / (check_scale() < 1 ? 1 : 4);
     }
     if (k == 1 && (which == CALL_NODES || which == CALL_FAULTS)) NOTE("this system has no use for the call");
     else REQUIRE(k > 1);
