@@ -104,6 +104,7 @@ static struct {
     _Atomic int kind; /* that fails; -1: none */
     _Atomic uint64_t count, first, last, failed;
 } calls = {.kind = -1};
+static bool calls_lie;      /* mprotect says that it was done */
 static bool calls_no_memfd; /* there are none in this kernel: the library has files instead */
 /* malloc is libc's own tool, too: it fails only where a test says so. */
 static _Thread_local bool calls_malloc;
@@ -151,7 +152,7 @@ void* mmap(void* at, size_t bytes, int prot, int flags, int fd, off_t from) {
 }
 int munmap(void* at, size_t bytes) { return call_fails(CALL_MUNMAP) ? -1 : NEXT(munmap, at, bytes); }
 int mprotect(void* at, size_t bytes, int prot) {
-    return call_fails(CALL_MPROTECT) ? -1 : NEXT(mprotect, at, bytes, prot);
+    return call_fails(CALL_MPROTECT) ? -!calls_lie : NEXT(mprotect, at, bytes, prot);
 }
 int madvise(void* at, size_t bytes, int how) { return call_fails(CALL_MADVISE) ? -1 : NEXT(madvise, at, bytes, how); }
 

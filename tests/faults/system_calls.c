@@ -23,6 +23,7 @@
 #include "slab_segment.h"
 #include "slab_stats.h"
 
+#include <signal.h>
 #include <sys/wait.h>
 
 enum { OBJECTS = 512, DOMAINS = 24, SECONDS = 120, NOT_REACHED = 9 };
@@ -384,6 +385,16 @@ static void each_k(Call which, bool on) {
            on ? "for ever" : "once", lives, k);
 }
 
+/* A life notices what the library does not, which is told here that memory can be written that cannot. */
+static void a_refusal_that_nobody_is_told_of(void) {
+    struct rlimit none = {0, 0};
+    REQUIRE_EQ(setrlimit(RLIMIT_CORE, &none), 0);
+    calls_lie = true;
+    int status = live(CALL_MPROTECT, 1, true);
+    calls_lie = false;
+    REQUIRE_EQ(status, 128 + SIGSEGV);
+}
+
 /* ---- cases: one for each kind ---- */
 
 static void both(Call which) {
@@ -422,6 +433,7 @@ EACH(handlers_of_forks, CALL_ATFORK)
 EACH(memory_of_reports, CALL_MALLOC)
 
 static const CheckCase cases[] = {
+    CHECK_CASE(a_refusal_that_nobody_is_told_of),
     CHECK_CASE(maps),
     CHECK_CASE(unmaps),
     CHECK_CASE(commits),
