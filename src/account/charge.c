@@ -9,12 +9,12 @@
 
 enum { FAR_BYTES = 4 * TSI_PENDING_BYTES };
 
-/* Returns the label, a record index, in a phase's word `charge`. [any thread] */
+/* Returns the label, a record index, in a phase's word `charge`. [any thread, needs no lock] */
 static uint32_t label_in(uint64_t charge) { return (uint32_t)(charge >> TSI_CHARGE_BITS); }
-/* Returns the committed bytes in a phase's word `charge`. [any thread] */
+/* Returns the committed bytes in a phase's word `charge`. [any thread, needs no lock] */
 static uint64_t bytes_in(uint64_t charge) { return charge & TSI_CHARGE_MASK; }
 
-/* Raises a peak to `to` if it is lower. [any thread] */
+/* Raises a peak to `to` if it is lower. [any thread, needs no lock] */
 static void rise(_Atomic uint64_t* peak, uint64_t to) {
     uint64_t seen = tsi_load_relaxed(peak);
     while (to > seen && !tsi_cas_seq(peak, &seen, to)) {} /* a maximum: it orders nothing */
@@ -23,7 +23,7 @@ static void rise(_Atomic uint64_t* peak, uint64_t to) {
 /* ---- labels ---- */
 
 /* Adds bytes, which may be negative, to a label, and raises its peak. Returns its committed bytes, without those that
- * threads have pending; 0 if that is negative. [any thread] */
+ * threads have pending; 0 if that is negative. [any thread, needs no lock] */
 static uint64_t label_now(TsiLabel* label, int64_t bytes) {
     uint64_t now = tsi_add_relaxed(&label->committed, (uint64_t)bytes) + (uint64_t)bytes;
     if ((int64_t)now < 0) return 0; /* others' pending bytes are missing */
@@ -37,7 +37,8 @@ void tsi_pending_push(TsiArena* a, TsiPending* pending) {
 }
 
 /* Moves a sum from a thread's record to its label. release, both: pair with the acquires in report_labels.c. A reader
- * that sees either sees that a move was begun, and one that sees the second sees the first. [own thread] */
+ * that sees either sees that a move was begun, and one that sees the second sees the first.
+ * [own thread, needs no lock] */
 static void move_sum(_Atomic uint64_t* from, _Atomic uint64_t* to) {
     uint64_t n = tsi_load_relaxed(from);
     if (n == 0) return;
@@ -45,7 +46,7 @@ static void move_sum(_Atomic uint64_t* from, _Atomic uint64_t* to) {
     tsi_add_release(to, n);
 }
 
-/* Moves the buckets of a histogram from a thread's record to its label. [own thread] */
+/* Moves the buckets of a histogram from a thread's record to its label. [own thread, needs no lock] */
 static void move_histogram(_Atomic uint32_t* from, _Atomic uint64_t* to) {
     for (unsigned n = 0; n < TSI_LABEL_BUCKETS; n++) {
         uint32_t count = tsi_load_relaxed(&from[n]);
@@ -55,13 +56,13 @@ static void move_histogram(_Atomic uint32_t* from, _Atomic uint64_t* to) {
     }
 }
 
-/* Returns the bytes of a grant if it is from the label's budget, otherwise 0. [any thread] */
+/* Returns the bytes of a grant if it is from the label's budget, otherwise 0. [any thread, needs no lock] */
 static uint64_t granted(uint64_t grant, uint32_t label) {
     return grant >> TSI_BUDGET_SHIFT == label + 1 ? grant & TSI_BUDGET_BYTES : 0;
 }
 
 /* Gives the grant in a thread's record back to the label, if it is from its budget. account: the label's record.
- * [any thread] */
+ * [any thread, needs no lock] */
 static void grant_back(TsiLabel* account, TsiPending* pending, uint32_t label) {
     uint64_t now = tsi_load_relaxed(&pending->grant);
     do {
@@ -95,14 +96,14 @@ void tsi_pending_turn(TsiBinding* b, TsiPending* pending, uint32_t label) {
 /* ---- budgets of labels ---- */
 
 /* Returns true if a charge that takes committed bytes from `was` to `now` passes the soft budget; soft 0: none.
- * [any thread] */
+ * [any thread, needs no lock] */
 static bool passes(uint64_t soft, uint64_t was, uint64_t now) {
     bool above = (int64_t)now > 0 && now > soft;
     return soft != 0 && above && (int64_t)was <= (int64_t)soft;
 }
 
 /* Returns true if a grant may be given: the label, with `committed` bytes, is far below both limits, some threads'
- * grants included, and nobody charges it exactly. [any thread] */
+ * grants included, and nobody charges it exactly. [any thread, needs no lock] */
 static bool is_far(TsiLabel* label, uint64_t committed) {
     uint64_t soft = tsi_load_relaxed(&label->budget.soft), hard = tsi_load_relaxed(&label->budget.hard);
     uint64_t most = soft != 0 && (hard == 0 || soft < hard) ? soft : hard;
@@ -140,7 +141,7 @@ void tsi_budget_change_locked(TsiArena* a, uint32_t label, uint64_t soft, uint64
 }
 
 /* Charges the label itself, which has a budget, and takes a grant if it is far from its limits. Sets charge->of_label.
- * Returns false, with nothing charged, if the hard budget forbids it. [own thread, no labels lock] */
+ * Returns false, with nothing charged, if the hard budget forbids it. [own thread, no labels lock held] */
 static bool budget_charge(TsiArena* a, TsiLabel* label, TsiPending* pending, TsiCharge* charge) {
     uint64_t soft = tsi_load_relaxed(&label->budget.soft), hard = tsi_load_relaxed(&label->budget.hard), now, more;
     bool exact = false, over;
@@ -193,7 +194,7 @@ void tsi_budget_give(TsiArena* a, TsiPending* pending, uint32_t label, uint64_t 
 }
 
 /* Charges the label, from the thread's store, its grant or the label itself. Sets charge->pending. Returns false, with
- * nothing charged, if its hard budget forbids it. [own thread, no labels lock] */
+ * nothing charged, if its hard budget forbids it. [own thread, no labels lock held] */
 static bool label_charge(TsiArena* a, TsiBinding* b, TsiCharge* charge) {
     TsiLabel* label = tsi_label(&a->phases.labels, charge->label);
     TsiPending* pending = tsi_pending_of(b, charge->label);
@@ -207,7 +208,8 @@ static bool label_charge(TsiArena* a, TsiBinding* b, TsiCharge* charge) {
     return charge->pending || budget_charge(a, label, pending, charge);
 }
 
-/* Takes committed bytes off a label: with b, the calling thread's binding, through its store or grant. [any thread] */
+/* Takes committed bytes off a label: with b, the calling thread's binding, through its store or grant.
+ * [any thread, needs no lock] */
 static void label_uncharge(TsiArena* a, TsiBinding* b, uint32_t at, uint64_t bytes) {
     if (b != NULL) tsi_label_less(b, tsi_pending_of(b, at), at, bytes);
     else (void)label_now(tsi_label(&a->phases.labels, at), -(int64_t)bytes);
@@ -235,7 +237,8 @@ void tsi_uncharge_all_locked(TsiArena* a, TsiBinding* b, TsiInc* inc) {
     tsi_store_relaxed(&inc->charge, (uint64_t)label_in(was) << TSI_CHARGE_BITS);
 }
 
-/* Takes a charge that the label refused off the phase; `was` is the phase's charge before it. [any thread] */
+/* Takes a charge that the label refused off the phase; `was` is the phase's charge before it.
+ * [any thread, needs no lock] */
 static void charge_back(TsiArena* a, TsiInc* inc, uint64_t was, uint64_t bytes) {
     uint64_t undone = tsi_sub_relaxed(&inc->charge, bytes);
     if (label_in(undone) == label_in(was)) return;
@@ -453,7 +456,7 @@ void tsi_post_escapes(TsiArena* a, TsiInc* inc, TsiTotals live) {
 /* ---- telling ---- */
 
 /* Reads the budget, of the phase or its label, that *events names: sets *ctx and *now, its committed bytes without
- * grants. Returns its function; NULL if there is none or the phase has gone. [any thread, no lock] */
+ * grants. Returns its function; NULL if there is none or the phase has gone. [any thread, no lock held] */
 static SlabBudgetFn budget_read(TsiArena* a, const TsiBudgetEvents* events, unsigned whose, void** ctx, uint64_t* now) {
     TsiInc* inc = tsi_inc(&a->phases, tsi_ref_index(events->ref));
     TsiLabel* label = tsi_label(&a->phases.labels, events->label);
@@ -474,7 +477,7 @@ static SlabBudgetFn budget_read(TsiArena* a, const TsiBudgetEvents* events, unsi
 }
 
 /* Calls a budget's function, if it has one, with the bytes that passed it. Each call reads the budget again: the
- * function called before may have replaced it, and freed its ctx. [own thread, no lock, no bracket] */
+ * function called before may have replaced it, and freed its ctx. [own thread, no lock held, no bracket open] */
 static void tell(TsiArena* a, const TsiBudgetEvents* events, unsigned whose, bool hard) {
     void* ctx;
     uint64_t now;

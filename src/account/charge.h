@@ -33,7 +33,8 @@
 
 enum { TSI_PENDING_BYTES = 64 << 10 };
 
-/* Returns true if a hard budget of the phase or its label, or max_bytes, may refuse memory. A hint. [any thread] */
+/* Returns true if a hard budget of the phase or its label, or max_bytes, may refuse memory. A hint.
+ * [any thread, needs no lock] */
 TSI_INLINE bool tsi_is_limited(TsiArena* a, TsiInc* inc) {
     return (tsi_load_relaxed(&inc->budget.hard) | tsi_load_relaxed(&tsi_label_of(a, inc)->budget.hard) |
             a->space.config.max_bytes) != 0;
@@ -47,18 +48,18 @@ typedef struct TsiCharge {
 } TsiCharge;
 
 /* Charges a slab of `bytes` that is about to be taken to the phase and its label, into *charge. Returns false if a hard
- * budget forbids it: then nothing has changed, and b->budget says whose it was. [own thread, no labels lock] */
+ * budget forbids it: then nothing has changed, and b->budget says whose it was. [own thread, no labels lock held] */
 bool tsi_charge(TsiBinding* b, TsiInc* inc, uint64_t bytes, TsiCharge* charge);
 /* Keeps a charge whose slab was taken: raises the label's peak and notes the soft budgets passed in b->budget.
- * [own thread] */
+ * [own thread, needs no lock] */
 void tsi_charge_keep(TsiBinding* b, TsiInc* inc, const TsiCharge* charge);
-/* Undoes a charge whose slab was not taken: no peak has its bytes. [own thread] */
+/* Undoes a charge whose slab was not taken: no peak has its bytes. [own thread, needs no lock] */
 void tsi_charge_undo(TsiArena* a, TsiBinding* b, TsiInc* inc, uint64_t bytes);
-/* Takes off bytes that were kept. The incarnation is pinned. b may be NULL. [any thread] */
+/* Takes off bytes that were kept. The incarnation is pinned. b may be NULL. [any thread, needs no lock] */
 void tsi_uncharge(TsiArena* a, TsiBinding* b, TsiInc* inc, uint64_t bytes);
 /* Takes off all bytes of a phase that is over and that nobody else charges. [stripe held] */
 void tsi_uncharge_all_locked(TsiArena* a, TsiBinding* b, TsiInc* inc);
-/* Moves everything that the exiting thread has pending to the labels. [own thread] */
+/* Moves everything that the exiting thread has pending to the labels. [own thread, needs no lock] */
 void tsi_charges_flush(TsiBinding* b);
 
 /* Clears all charges and pending bytes: vanished threads may have been between a charge and its slab. [fork child] */
@@ -85,43 +86,45 @@ void tsi_post_end_locked(TsiArena* a, TsiBinding* b, TsiInc* inc, uint64_t now_n
 void tsi_post_escapes(TsiArena* a, TsiInc* inc, TsiTotals live);
 
 /* Calls the functions of the budgets that *events has; for hard ones only those in the bits `hard`. Does nothing inside
- * of such a function. [own thread, no lock, no bracket] */
+ * of such a function. [own thread, no lock held, no bracket open] */
 void tsi_budget_notify(TsiArena* a, const TsiBudgetEvents* events, unsigned hard);
 
-/* Returns the index of the label that pending is for; it must be for one. [any thread] */
+/* Returns the index of the label that pending is for; it must be for one. [any thread, needs no lock] */
 TSI_INLINE uint32_t tsi_pending_label(const TsiPending* pending) {
     return (uint32_t)tsi_load_relaxed(&pending->whose) - 1;
 }
-/* Assigns pending to `label`, after emptying it into its present label. [own thread] */
+/* Assigns pending to `label`, after emptying it into its present label. [own thread, needs no lock] */
 void tsi_pending_turn(TsiBinding* b, TsiPending* pending, uint32_t label);
-/* Returns the thread's record of a label, made if another label has it. [own thread] */
+/* Returns the thread's record of a label, made if another label has it. [own thread, needs no lock] */
 TSI_INLINE TsiPending* tsi_pending_of(TsiBinding* b, uint32_t label) {
     TsiPending* pending = &b->pending[label % TSI_PENDING_LABELS];
     if (TSI_UNLIKELY((uint32_t)tsi_load_relaxed(&pending->whose) != label + 1)) tsi_pending_turn(b, pending, label);
     return pending;
 }
-/* Moves everything that pending has to its label. [own thread] */
+/* Moves everything that pending has to its label. [own thread, needs no lock] */
 void tsi_pending_empty(TsiBinding* b, TsiPending* pending);
-/* Adds n to a sum of a pending record. [own thread] */
+/* Adds n to a sum of a pending record. [own thread, needs no lock] */
 TSI_INLINE void tsi_pending_sum(_Atomic uint64_t* sum, uint64_t n) {
     /* release: pairs with the acquire in tsi_labels_begin: a reader that sees it sees whose it is, too */
     tsi_store_release(sum, tsi_load_relaxed(sum) + n);
 }
-/* Adds 1 to a bucket of pending. 32 bits are enough: a record that comes near their end is emptied. [own thread] */
+/* Adds 1 to a bucket of pending. 32 bits are enough: a record that comes near their end is emptied.
+ * [own thread, needs no lock] */
 TSI_INLINE void tsi_pending_count(TsiBinding* b, TsiPending* pending, _Atomic uint32_t* bucket) {
     uint32_t now = tsi_load_relaxed(bucket) + 1;
     tsi_store_release(bucket, now); /* as in tsi_pending_sum */
     if (TSI_UNLIKELY(now > UINT32_MAX / 2)) tsi_pending_empty(b, pending);
 }
-/* Moves p's committed bytes to its label. [own thread] */
+/* Moves p's committed bytes to its label. [own thread, needs no lock] */
 void tsi_pending_push(TsiArena* a, TsiPending* pending);
-/* Adds committed bytes, or takes them off, in pending; moves them to the label at 64 KiB. [own thread] */
+/* Adds committed bytes, or takes them off, in pending; moves them to the label at 64 KiB.
+ * [own thread, needs no lock] */
 TSI_INLINE void tsi_pending_add(TsiArena* a, TsiPending* pending, int64_t bytes) {
     pending->bytes += bytes;
     if (TSI_UNLIKELY((uint64_t)(pending->bytes + TSI_PENDING_BYTES - 1) > 2 * TSI_PENDING_BYTES - 2))
         tsi_pending_push(a, pending);
 }
-/* Returns true if the label has a budget. [any thread] */
+/* Returns true if the label has a budget. [any thread, needs no lock] */
 TSI_INLINE bool tsi_label_has_budget(TsiLabel* label) {
     return (tsi_load_relaxed(&label->budget.soft) | tsi_load_relaxed(&label->budget.hard)) != 0;
 }
@@ -140,7 +143,7 @@ enum { TSI_BUDGET_SHIFT = 40 }; /* label's record + 1 in TsiPending.grant */
 #define TSI_BUDGET_BYTES ((1ull << TSI_BUDGET_SHIFT) - 1)
 
 /* Takes bytes out of the thread's grant for the label, in its record pending. Returns false if the grant is less.
- * [own thread] */
+ * [own thread, needs no lock] */
 TSI_INLINE bool tsi_budget_use(TsiPending* pending, uint32_t label, uint64_t bytes) {
     uint64_t now = tsi_load_relaxed(&pending->grant);
     do {
@@ -149,9 +152,10 @@ TSI_INLINE bool tsi_budget_use(TsiPending* pending, uint32_t label, uint64_t byt
     } while (!tsi_cas_seq(&pending->grant, &now, now - bytes));
     return true;
 }
-/* Gives back bytes of a phase whose label has a budget, to the thread's grant or to the label. [own thread] */
+/* Gives back bytes of a phase whose label has a budget, to the thread's grant or to the label.
+ * [own thread, needs no lock] */
 void tsi_budget_give(TsiArena* a, TsiPending* pending, uint32_t label, uint64_t bytes);
-/* Takes committed bytes off p's label. [own thread] */
+/* Takes committed bytes off p's label. [own thread, needs no lock] */
 TSI_INLINE void tsi_label_less(TsiBinding* b, TsiPending* pending, uint32_t label, uint64_t bytes) {
     if (TSI_LIKELY(!tsi_label_has_budget(tsi_label(&b->arena->phases.labels, label))))
         tsi_pending_add(b->arena, pending, -(int64_t)bytes);
@@ -174,7 +178,8 @@ TSI_INLINE bool tsi_charge_first_locked(TsiBinding* b, TsiInc* inc, uint64_t byt
     return true;
 }
 
-/* Posts a phase's individually freed objects as allocated and as freed, after its released ones. [own thread] */
+/* Posts a phase's individually freed objects as allocated and as freed, after its released ones.
+ * [own thread, needs no lock] */
 TSI_INLINE void tsi_post_freed(TsiPending* pending, const TsiRegionSum* sum) {
     uint64_t objects = sum->issued - sum->live, bytes = sum->issued_bytes - sum->live_bytes;
     tsi_pending_sum(&pending->sums.objects_allocated, objects);
@@ -182,7 +187,7 @@ TSI_INLINE void tsi_post_freed(TsiPending* pending, const TsiRegionSum* sum) {
     tsi_pending_sum(&pending->sums.objects_freed, objects);
     tsi_pending_sum(&pending->sums.bytes_freed, bytes);
 }
-/* Posts a phase's peak and, unless it is untimed, its age. [own thread] */
+/* Posts a phase's peak and, unless it is untimed, its age. [own thread, needs no lock] */
 TSI_INLINE void tsi_post_shape(TsiBinding* b, TsiPending* pending, uint64_t peak, uint64_t since_ns, uint64_t now_ns) {
     tsi_pending_count(b, pending, &pending->peaks[tsi_label_bucket(peak)]);
     if (TSI_UNLIKELY(since_ns == TSI_UNTIMED)) return;

@@ -18,18 +18,20 @@ TSI_LISTENERS(epoch_close);
 TSI_LISTENERS(close_objects);
 TSI_LISTENERS(close_bytes);
 TSI_LISTENERS(close_slabs);
-/* Returns true if a tool listens to ends of phases. [any thread] */
+/* Returns true if a tool listens to ends of phases. [any thread, needs no lock] */
 TSI_INLINE bool tsi_closes_are_watched(void) {
     return (tsi_listen_epoch_close | tsi_listen_close_objects | tsi_listen_close_bytes | tsi_listen_close_slabs) != 0;
 }
 #else
-/* Returns false: this build has no probes. [any thread] */
+/* Returns false: this build has no probes. [any thread, needs no lock] */
 TSI_INLINE bool tsi_closes_are_watched(void) { return false; }
 #endif
 
-/* Fires the probe of the end of a phase that never held anything. label: TSI_LABEL_BYTES. [any thread] */
+/* Fires the probe of the end of a phase that never held anything. label: TSI_LABEL_BYTES.
+ * [any thread, needs no lock] */
 void tsi_tell_empty_close(TsiArena* a, EpochId id, uint64_t era, const char* label);
-/* Fires the probes of an end. escaped: live objects, at the first close that drains; otherwise 0. [any thread] */
+/* Fires the probes of an end. escaped: live objects, at the first close that drains; otherwise 0.
+ * [any thread, needs no lock] */
 void tsi_tell_close(TsiArena* a, EpochCloseMode mode, const EpochReceipt* receipt, TsiTotals escaped);
 
 #endif

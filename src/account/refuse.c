@@ -23,7 +23,7 @@ const char* tsi_misuse_name(SlabMisuse what) {
 }
 
 /* Counts a refusal for a cause, SlabMisuse or TSI_REFUSED_*, and fires its probe. where: the pointer, or NULL.
- * [any thread] */
+ * [any thread, needs no lock] */
 static void count(TsiArena* a, unsigned what, const void* where) {
     TsiBinding* b = tsi_tls.serial == a->serial ? tsi_tls.binding : NULL;
     tsi_sum_add(b, b != NULL ? &b->refused[what] : &a->refused[what], 1);
@@ -33,7 +33,7 @@ static void count(TsiArena* a, unsigned what, const void* where) {
 void tsi_refuse_count(TsiArena* a, unsigned what) { count(a, what, NULL); }
 
 /* Returns the label that a misuse counts for: the phase's, or that of a slab which is still in one; NULL if there is
- * none. [any thread] */
+ * none. [any thread, needs no lock] */
 static TsiLabel* label_of(TsiArena* a, const TsiMisuse* misuse) {
     TsiPlace at;
     TsiRef ref = misuse->ref;
@@ -74,7 +74,7 @@ static void add_hex(Line* line, const char* before, uint64_t v) {
 }
 
 /* Prints one line that names the misuse and its label, and ends the process by abort. label: NULL for misuse->label.
- * [any thread] */
+ * [any thread, needs no lock] */
 static _Noreturn void die(const TsiMisuse* misuse, const TsiLabel* label) {
     if (label == NULL) label = misuse->label;
 
@@ -95,7 +95,7 @@ static _Noreturn void die(const TsiMisuse* misuse, const TsiLabel* label) {
     abort();
 }
 
-/* Calls the program's function for misuse. [own thread, no lock but a bank's, no bracket] */
+/* Calls the program's function for misuse. [own thread, no lock held but a bank's, no bracket open] */
 static TSI_NOINLINE void tell(TsiArena* a, const TsiMisuse* misuse) {
     TsiBankPause pause = tsi_bank_pause();
     tsi_tls.telling |= TSI_TELLS_MISUSE;
@@ -104,7 +104,7 @@ static TSI_NOINLINE void tell(TsiArena* a, const TsiMisuse* misuse) {
     tsi_bank_resume(pause);
 }
 
-/* Returns the error, for slab_error, that a misuse is. [any thread] */
+/* Returns the error, for slab_error, that a misuse is. [any thread, needs no lock] */
 static SlabError error_of(SlabMisuse what) {
     static const uint8_t errors[] = {
         [SLAB_MISUSE_STALE_HANDLE] = SLAB_ERROR_OBJECT,     [SLAB_MISUSE_BAD_HANDLE] = SLAB_ERROR_OBJECT,

@@ -16,19 +16,19 @@ typedef struct TsiMisuse {
 } TsiMisuse;
 
 /* Counts the misuse, calls the callback, and sets the thread's error (slab_error). Preserves errno.
- * [any thread, no lock, no bracket] */
+ * [any thread, no lock held, no bracket open] */
 void tsi_refuse_as(TsiArena* a, const TsiMisuse* misuse);
 /* Refuses like tsi_refuse_as a misuse with a pointer, or NULL, and nothing else known of it.
- * [any thread, no lock, no bracket] */
+ * [any thread, no lock held, no bracket open] */
 TSI_INLINE void tsi_refuse(TsiArena* a, SlabMisuse what, const void* where) {
     tsi_refuse_as(a, &(TsiMisuse){.what = what, .where = where});
 }
-/* Returns the misuse's name in the statistics, a word; static storage. [any thread] */
+/* Returns the misuse's name in the statistics, a word; static storage. [any thread, needs no lock] */
 const char* tsi_misuse_name(SlabMisuse what);
 /* Counts a refusal that is not the caller's mistake: TSI_REFUSED_LATE, TSI_REFUSED_MEMORY, TSI_REFUSED_BUDGET.
- * [any thread] */
+ * [any thread, needs no lock] */
 void tsi_refuse_count(TsiArena* a, unsigned what);
-/* Sets errno and the thread's error, which follows from it. [any thread] */
+/* Sets errno and the thread's error, which follows from it. [any thread, needs no lock] */
 void tsi_error_set(int error);
 
 #endif

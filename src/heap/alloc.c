@@ -91,10 +91,10 @@ static TSI_COLD void line_mend(TsiBinding* b, const TsiHeap* h, TsiLine* l, unsi
     tsi_sample_repair(b, ours ? 0 : 1, watch);
 }
 
-/* Returns the class that a request counts under: its own, or LARGE. [any thread] */
+/* Returns the class that a request counts under: its own, or LARGE. [any thread, needs no lock] */
 static unsigned counted_as(const TsiRequest* request) { return request->cls != 0 ? request->cls : TSI_CLASS_LARGE; }
 
-/* Counts a refused allocation of the class, which no heap has, as a slow path. [own thread] */
+/* Counts a refused allocation of the class, which no heap has, as a slow path. [own thread, needs no lock] */
 static void count_closed(TsiBinding* b, unsigned cls) {
     tsi_count(&b->counters[cls].slow);
     tsi_count(&b->counters[cls].slow_by[TSI_SLOW_CLOSED]);
@@ -212,7 +212,8 @@ TsiRef tsi_ambient_ref(const TsiBinding* b) {
     return tsi_phases_current(&b->arena->phases);
 }
 
-/* Returns the phase in which an allocation with this `ref` (see TsiRequest) goes now; 0: none. [own thread] */
+/* Returns the phase in which an allocation with this `ref` (see TsiRequest) goes now; 0: none.
+ * [own thread, needs no lock] */
 static TsiRef target_of(TsiBinding* b, TsiRef ref) {
     if (ref == TSI_REF_CURRENT) return tsi_phases_current(&b->arena->phases);
     return ref != 0 ? ref : tsi_ambient_ref(b);
@@ -285,7 +286,7 @@ static TSI_NOINLINE bool scavenges(TsiBinding* b, TsiHeap* h) {
     return many && slabs > SCAVENGE_LEAST;
 }
 
-/* Gives the heap's empty slabs back; notes whether it pays. [own thread, no lock, no bracket] */
+/* Gives the heap's empty slabs back; notes whether it pays. [own thread, no lock held, no bracket open] */
 static TSI_NOINLINE void look_for_empty(TsiBinding* b, TsiHeap* h) {
     uint64_t before = tsi_load_relaxed(&h->slab_bytes);
     tsi_heap_scavenge(b, h);
@@ -303,7 +304,7 @@ static void leave(TsiBinding* b, TsiHeap* h) {
 /* Allocates in h, a heap of the phase `ref`, in one bracket. Returns TSI_GOT with the object in got->p; TSI_AGAIN if h
  * is no longer the phase's or the thread's, or another line has handles left; TSI_OVER_BUDGET; or TSI_NO_MEMORY.
  * got->budgets: those passed or in the way. A cleanup in a handover may have freed h and reused its record for another
- * phase: hence the test of `ref`. [own thread, no bracket] */
+ * phase: hence the test of `ref`. [own thread, no bracket open] */
 static TsiOutcome alloc_in_heap(TsiBinding* b, TsiHeap* h, TsiRef ref, const TsiRequest* request, TsiAllocResult* got) {
     unsigned cls = request->cls;
     TsiIssue* issue = request->handle != NULL ? &got->issue : NULL;
@@ -339,7 +340,7 @@ static TsiOutcome alloc_in_heap(TsiBinding* b, TsiHeap* h, TsiRef ref, const Tsi
 }
 
 /* Returns true if a budget's function, called by this thread, has released the phase of the allocation, and so the
- * object. [own thread] */
+ * object. [own thread, needs no lock] */
 static bool is_released(TsiArena* a, TsiRef ref) {
     TsiInc* inc = tsi_inc(&a->phases, tsi_ref_index(ref));
     uint64_t word = tsi_load_relaxed(&inc->word); /* written by this thread, in that function */
@@ -394,7 +395,8 @@ void* tsi_alloc_nearby(TsiBinding* b, TsiHeap* h, size_t size, SlabHandle* handl
 /* ---- one try ---- */
 
 /* Allocates in the binding's heap of the phase `target`, made if it has none; `ambient`: the thread's next allocations
- * go there. Returns the outcome like alloc_in_heap; TSI_STALE if the phase accepts no more. [own thread, no bracket] */
+ * go there. Returns the outcome like alloc_in_heap; TSI_STALE if the phase accepts no more.
+ * [own thread, no bracket open] */
 TSI_INLINE TsiOutcome alloc_owned(TsiBinding* b, TsiRef target, bool ambient, const TsiRequest* request,
                                   TsiAllocResult* got) {
     TsiHeap* h;
@@ -411,7 +413,7 @@ TSI_INLINE TsiOutcome alloc_owned(TsiBinding* b, TsiRef target, bool ambient, co
 /* ---- shared mode ---- */
 
 /* Allocates `bytes` of the heap's region, or a slot of the class, with *handle unless NULL, if that is ready. Returns
- * the object, or NULL; no bracket is open then. [own thread, no lock, no bracket] */
+ * the object, or NULL; no bracket is open then. [own thread, no lock held, no bracket open] */
 TSI_INLINE void* take_ready(TsiBinding* b, TsiHeap* h, uint32_t bytes, unsigned cls, SlabHandle* handle) {
     TsiRegion* r = tsi_load_relaxed(&h->region);
     uint32_t rel;
@@ -448,7 +450,7 @@ void* tsi_alloc_ready(TsiBinding* own, size_t size, TsiRef ref, SlabHandle* hand
 }
 
 /* Allocates in a bank, which it waits for, as the thread whose bank it is. Returns the outcome like alloc_owned. own:
- * the thread's own binding. [own thread, no lock, no bracket] */
+ * the thread's own binding. [own thread, no lock held, no bracket open] */
 static TsiOutcome alloc_in_bank(TsiBinding* own, TsiRef target, const TsiRequest* request, TsiAllocResult* got) {
     TsiArena* a = own->arena;
     TsiBank* bank = tsi_bank_enter(own, tsi_class_row(counted_as(request)), target);
@@ -471,7 +473,7 @@ static TsiOutcome alloc_in_bank(TsiBinding* own, TsiRef target, const TsiRequest
 
 /* Decides what becomes of a request whose phase `target` accepts no more. Returns true if it goes elsewhere: with the
  * ring, or from a phase that was only preferred, by a change of request->ref. Otherwise refuses it, with errno, and
- * returns false. [own thread, no lock, no bracket] */
+ * returns false. [own thread, no lock held, no bracket open] */
 static bool stale_goes_on(TsiBinding* b, TsiRequest* request, TsiRef target) {
     bool follows = request->ref == TSI_REF_CURRENT || (request->ref == 0 && b->scope == 0);
     if (follows && target_of(b, request->ref) != target) return true;
@@ -486,7 +488,7 @@ static bool stale_goes_on(TsiBinding* b, TsiRequest* request, TsiRef target) {
 }
 
 /* Refuses an allocation for want of memory (error: ENOMEM) or because of a budget (EDQUOT): counts it and sets errno.
- * Returns NULL. [any thread] */
+ * Returns NULL. [any thread, needs no lock] */
 static void* refused(TsiArena* a, int error) {
     tsi_refuse_count(a, error == EDQUOT ? TSI_REFUSED_BUDGET : TSI_REFUSED_MEMORY);
     tsi_error_set(error);
@@ -494,7 +496,7 @@ static void* refused(TsiArena* a, int error) {
 }
 
 /* Refuses an allocation, since the phase is another thread's alone: reports the misuse and sets errno. Returns NULL.
- * [any thread, no lock, no bracket] */
+ * [any thread, no lock held, no bracket open] */
 static TSI_COLD void* refused_to_others(TsiArena* a) {
     tsi_refuse(a, SLAB_MISUSE_DOMAIN_ORDER, NULL);
     tsi_error_set(EBUSY);
@@ -502,7 +504,7 @@ static TSI_COLD void* refused_to_others(TsiArena* a) {
 }
 
 /* Allocates: each turn tries once, and removes what is in the way between two. Returns like tsi_alloc_slow.
- * [any thread, no lock, no bracket] */
+ * [any thread, no lock held, no bracket open] */
 static void* alloc_untimed(TsiArena* a, TsiRequest* request) {
     TsiSearch search = {.looked = false};
     bool lost = false;
@@ -544,7 +546,7 @@ static void* alloc_untimed(TsiArena* a, TsiRequest* request) {
 }
 
 /* Allocates like alloc_untimed, as a call that a thread may make past its destructor. Returns like tsi_alloc_slow.
- * [any thread, no lock, no bracket] */
+ * [any thread, no lock held, no bracket open] */
 static void* alloc_whole(TsiArena* a, TsiRequest* request) {
     tsi_thread_late_enter();
     void* p = alloc_untimed(a, request);
@@ -553,7 +555,7 @@ static void* alloc_whole(TsiArena* a, TsiRequest* request) {
 }
 
 /* Allocates like alloc_whole, timed if a sample is due; the locks that it waits for are sampled. Returns like
- * tsi_alloc_slow. [own thread, no lock, no bracket] */
+ * tsi_alloc_slow. [own thread, no lock held, no bracket open] */
 static TSI_NOINLINE void* alloc_sampled(TsiBinding* b, TsiRequest* request) {
     TsiRef ref = request->ref;            /* as asked for */
     TsiLockStats* outer = tsi_lock_stats; /* a cleanup may allocate inside */
@@ -570,7 +572,7 @@ static TSI_NOINLINE void* alloc_sampled(TsiBinding* b, TsiRequest* request) {
 }
 
 /* Allocates like alloc_whole, with samples, and records the object in the profile if that is its turn. Returns like
- * tsi_alloc_slow. [own thread, no lock, no bracket] */
+ * tsi_alloc_slow. [own thread, no lock held, no bracket open] */
 static TSI_NOINLINE void* alloc_watched(TsiBinding* b, TsiRequest* request) {
     TsiRef ref = request->ref;       /* as in alloc_sampled */
     TsiCaller from = tsi_tls.caller; /* a cleanup may allocate inside, as in alloc_sampled */
@@ -588,7 +590,7 @@ static TSI_NOINLINE void* alloc_watched(TsiBinding* b, TsiRequest* request) {
 }
 
 /* Notes the callers of an allocation, from the frame `from` on, with the sheet that the stand-in `block` lies on.
- * [own thread] */
+ * [own thread, needs no lock] */
 static TSI_COLD void note_callers(TsiBinding* b, struct TsiSheets* sheets, const void* block, TsiCaller from) {
     uintptr_t frames[TSI_SHEET_FRAMES];
     tsi_sheet_note(sheets, block, frames, tsi_profile_frames(b, from, frames, TSI_SHEET_FRAMES));

@@ -20,11 +20,12 @@ typedef struct TsiRequest {
 
 /* Allocates by the whole slow path: gets binding, heap and in that a region, a line or a slab, after what waits for the
  * thread; removes what is in the way. Returns the object, with its incarnation in request->ref and its handle in
- * *request->handle; or NULL with errno, refused and counted. Changes *request. [any thread, no lock, no bracket] */
+ * *request->handle; or NULL with errno, refused and counted. Changes *request.
+ * [any thread, no lock held, no bracket open] */
 void* tsi_alloc_slow(TsiArena* a, TsiRequest* request);
 
 /* Allocates what is ready in the thread's bank, in shared mode. Returns NULL if nothing is, or the bank is not free.
- * size <= TSI_LUT_MAX; ref and handle as in TsiRequest. [own thread, no lock, no bracket] */
+ * size <= TSI_LUT_MAX; ref and handle as in TsiRequest. [own thread, no lock held, no bracket open] */
 void* tsi_alloc_ready(TsiBinding* own, size_t size, TsiRef ref, SlabHandle* handle);
 
 /* Takes a ready slot of the class's line in cur, the heap's current lines, into *out. Returns DONE; HANDOVER: done,
@@ -47,7 +48,7 @@ TSI_INLINE TsiFast tsi_alloc_fast(TsiBinding* b, TsiHeap* h, TsiLine* const* cur
 TSI_INLINE TsiLine* const* tsi_cur_of(const TsiHeap* h) { return h->room != NULL ? h->room->cur : tsi_no_cur; }
 
 /* Returns the phase of the thread's plain allocations: its innermost scope's in this arena, or the current epoch; 0:
- * none. [own thread] */
+ * none. [own thread, needs no lock] */
 TsiRef tsi_ambient_ref(const TsiBinding* b);
 
 /* Allocates by the short slow path after tsi_alloc_fast has missed: in that line, another, a region or a slab of the

@@ -35,7 +35,7 @@ static void not_solo(TsiHeap* h, TsiRegion* r) {
     r->solo = false;
 }
 
-/* Returns true if the region has used up its generations of handles: it issues no more. [any thread] */
+/* Returns true if the region has used up its generations of handles: it issues no more. [any thread, needs no lock] */
 static bool is_spent(const TsiSpace* s, const TsiRegion* r) {
     return tsi_load_relaxed(&tsi_region_slab(s, r)->gen_base) >= TSI_GEN_LIMIT;
 }
@@ -123,7 +123,7 @@ static bool use_emptied(TsiBinding* b, TsiHeap* h, bool* stop) {
 }
 
 /* Returns a copy of what the last phases of the heap's label have taught this thread; nothing, but for APART, if none
- * has. [own thread] */
+ * has. [own thread, needs no lock] */
 static TsiLearned learned_of(TsiBinding* b, TsiHeap* h) {
     uint32_t label = tsi_inc_label(tsi_heap_inc(b->arena, h));
     TsiLearned learned = b->learned[label % TSI_LEARNED];
@@ -140,14 +140,14 @@ static bool goes_over(TsiBinding* b, TsiHeap* h) {
 }
 
 /* Returns how far phases of the label count as general work, above 0, once this one of `bytes` is over; `before`: until
- * now. A phase that was short, or has bumped to its end, teaches nothing. [own thread] */
+ * now. A phase that was short, or has bumped to its end, teaches nothing. [own thread, needs no lock] */
 static int general_after(const TsiHeap* h, int before, uint64_t bytes) {
     if (h->bumps || bytes < SETTLED_BYTES) return before;
     bool often = tsi_load_relaxed(&h->slow) >= OFTEN * (uint64_t)tsi_load_relaxed(&h->slab_count);
     return !often ? (before > 0 ? -LESSONS : before) : before < 1 ? before + 1 : before;
 }
 
-/* Returns the first rank of a phase that objects are likely to outlive. [any thread] */
+/* Returns the first rank of a phase that objects are likely to outlive. [any thread, needs no lock] */
 static unsigned small_rank(TsiBinding* b) {
     return tsi_parts_allowed(&b->arena->space) ? TSI_RANK_PART : TSI_RANK_PAGE;
 }

@@ -59,12 +59,12 @@ enum {
     TSI_SOLO_MAX = 128 << 10   /* bytes of the largest growing object that gets a region alone */
 };
 
-/* Returns the region's name for `busy`. [any thread] */
+/* Returns the region's name for `busy`. [any thread, needs no lock] */
 TSI_INLINE uint64_t tsi_busy_region(const TsiRegion* r) { return (uint64_t)(uintptr_t)r; }
 
 /* ---- objects ---- */
 
-/* Returns the bytes of a region that an object of `size` takes. size <= TSI_BUMP_MAX. [any thread] */
+/* Returns the bytes of a region that an object of `size` takes. size <= TSI_BUMP_MAX. [any thread, needs no lock] */
 TSI_INLINE uint32_t tsi_bump_bytes(size_t size) { return ((uint32_t)size + TSI_GRANULE - 1) & ~(TSI_GRANULE - 1u); }
 /* Sets *rel to where the region's next object would begin. Returns true if `bytes` fit there. Both hold as long as the
  * heap is the thread's and the thread does nothing else in it. [owner, in or out of the bracket] */
@@ -207,7 +207,7 @@ TSI_INLINE TsiFast tsi_bump_handle_fast(TsiBinding* b, TsiHeap* h, TsiRegion* r,
     return TSI_LIKELY(tsi_word_is(&h->word, live)) ? TSI_FAST_DONE : TSI_FAST_HANDOVER;
 }
 
-/* Returns true if the handle's place is in a chunk of regions: a hint. [any thread] */
+/* Returns true if the handle's place is in a chunk of regions: a hint. [any thread, needs no lock] */
 TSI_INLINE bool tsi_handle_is_bumped(const TsiBinding* b, SlabHandle handle) {
     uint32_t chunk = tsi_line_chunk(tsi_place_line(tsi_handle_place_of(handle)));
     if (TSI_UNLIKELY((uint64_t)chunk << TSI_CHUNK_SHIFT >= b->covered)) return false;
@@ -268,14 +268,14 @@ void* tsi_bump_alloc(TsiBinding* b, TsiHeap* h, size_t size, size_t align, bool 
  * [owner, in bracket] */
 void tsi_bump_thin(TsiBinding* b, TsiHeap* h);
 /* Keeps an empty region that tsi_bump_free has reported (TSI_FAST_REGION_EMPTY) for the heap to use again. Returns
- * true. [own thread, no lock, no bracket] */
+ * true. [own thread, no lock held, no bracket open] */
 bool tsi_bump_keep_empty(TsiBinding* b, TsiHeap* h, TsiRegion* r);
-/* Returns the rank of the region that a phase of this label begins with on this thread. [own thread] */
+/* Returns the rank of the region that a phase of this label begins with on this thread. [own thread, needs no lock] */
 TSI_INLINE unsigned tsi_bump_first_rank(const TsiBinding* b, uint32_t label) {
     const TsiLearned* learned = &b->learned[label % TSI_LEARNED];
     return learned->label == label && learned->rank != 0 ? learned->rank - 1u : TSI_RANK_PAGE;
 }
-/* Learns from heap h how the thread's next phase of this label begins. [own thread] */
+/* Learns from heap h how the thread's next phase of this label begins. [own thread, needs no lock] */
 void tsi_bump_learn(TsiBinding* b, const TsiHeap* h, uint32_t label);
 /* Returns true if the phase has needed more so far than the thread knows of its label: a thread that begins phases and
  * hands them on learns while it has them. A phase that ends on the thread teaches in any case. [owner, in bracket] */
@@ -286,20 +286,20 @@ TSI_INLINE bool tsi_bump_teaches(const TsiBinding* b, const TsiHeap* h, uint32_t
     return !known || (h->bumped != 0 && h->rank > learned->rank);
 }
 /* Notes, after tsi_bump_learn, that objects outlive phases of the label: the next ones take small regions.
- * [own thread] */
+ * [own thread, needs no lock] */
 void tsi_bump_outlived(TsiBinding* b, uint32_t label);
 /* Grows an object that tsi_bump_grow_fast has missed, normally because it has not grown before or is large enough.
  * Returns like that, but never NOT_FOUND. [own thread, in the open bracket] */
 TsiFast tsi_bump_grow_missed(TsiBinding* b, const void* p, size_t size, TsiHeap** out);
 /* Makes the last object of one of the thread's regions larger where it is. Returns false, changing nothing, if it is
  * not the last, the region is not the thread's, or there is no room. Sets b->profile_hit if the growth must be
- * recorded. [own thread, no lock, no bracket] */
+ * recorded. [own thread, no lock held, no bracket open] */
 bool tsi_bump_grow(TsiBinding* b, const TsiPlace* at, size_t size);
 
 /* ---- frees of others ---- */
 
 /* Enters the region's present life as a freer; *gen is its generation. Returns false if the life has ended.
- * [any thread] */
+ * [any thread, needs no lock] */
 TSI_INLINE bool tsi_bump_enter(TsiRegion* r, unsigned* gen) {
     uint64_t word = tsi_load_acquire(&r->word); /* pairs with tsi_region_open */
     do {
@@ -311,7 +311,7 @@ TSI_INLINE bool tsi_bump_enter(TsiRegion* r, unsigned* gen) {
 }
 
 /* Leaves the life entered and adds `counted` to its word. Returns false, uncounted, if the life has ended.
- * [any thread] */
+ * [any thread, needs no lock] */
 TSI_INLINE bool tsi_bump_leave(TsiRegion* r, unsigned gen, uint64_t counted) {
     uint64_t word = tsi_load_relaxed(&r->word);
     do {
@@ -327,7 +327,7 @@ TSI_INLINE bool tsi_bump_leave(TsiRegion* r, unsigned gen, uint64_t counted) {
 
 /* Frees an object of a region by compare-exchange, like tsi_bump_free_shared, at address p of the slab whose tag was
  * `was` before. Returns TSI_FREE_OK, or the SlabMisuse as which it is refused. *tag: the slab's tag afterwards. While a
- * freer is inside, the region's place and map stay (R2), so they are read there. [any thread] */
+ * freer is inside, the region's place and map stay (R2), so they are read there. [any thread, needs no lock] */
 TSI_INLINE int tsi_bump_free_in_life(TsiSlab* slab, TsiRegion* r, const void* p, uint64_t was, uint32_t generation,
                                      uint64_t* tag) {
     unsigned gen;
@@ -359,7 +359,8 @@ TSI_INLINE int tsi_bump_free_in_life(TsiSlab* slab, TsiRegion* r, const void* p,
 }
 
 /* Frees by compare-exchange. Returns TSI_FREE_OK or a SlabMisuse. `seq` is that of the region's slab; `generation` is
- * the one its handles must have, or UINT32_MAX for a pointer. *tag is the slab's tag afterwards. [any thread] */
+ * the one its handles must have, or UINT32_MAX for a pointer. *tag is the slab's tag afterwards.
+ * [any thread, needs no lock] */
 int tsi_bump_free_shared(TsiArena* a, const TsiPlace* at, uint32_t seq, uint32_t generation, uint64_t* tag);
 
 #endif

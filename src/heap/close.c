@@ -77,7 +77,7 @@ static void end_swept(TsiSweep* sweep, unsigned state, EpochReceipt* out, uint64
     tsi_sweep_finish(sweep);
 }
 
-/* Adds the close's time, `ns`, to its classes, by the slabs that it looked at. [own thread] */
+/* Adds the close's time, `ns`, to its classes, by the slabs that it looked at. [own thread, needs no lock] */
 static void count_close(TsiSweep* sweep, const TsiCloseTally* tally, uint64_t ns) {
     uint64_t all = 0;
     for (unsigned cls = 1; cls < TSI_CLASSES; cls++) all += tally->c[cls].scanned;
@@ -88,7 +88,7 @@ static void count_close(TsiSweep* sweep, const TsiCloseTally* tally, uint64_t ns
     }
 }
 
-/* Logs an end, but not an ordinary one of a domain: those come too often. [own thread, no lock] */
+/* Logs an end, but not an ordinary one of a domain: those come too often. [own thread, no lock held] */
 static void log_end(TsiSweep* sweep, const EpochReceipt* receipt) {
     if (receipt->rss_before == 0 && sweep->escaped.objects == 0) return;
     TsiCloseRow row = {tsi_os.now_ns(),          receipt->epoch_id,
@@ -105,7 +105,7 @@ static void log_end(TsiSweep* sweep, const EpochReceipt* receipt) {
 }
 
 /* Logs what a measured end, begun at start_ns, has given back, and sets the resident bytes in the receipt and the
- * incarnation. [own thread, no lock] */
+ * incarnation. [own thread, no lock held] */
 static void log_measured(TsiSweep* sweep, EpochReceipt* receipt, uint64_t rss_before, uint64_t start_ns) {
     TsiInc* inc = sweep->inc;
     uint64_t rss_after = tsi_os.rss_bytes();
@@ -205,7 +205,7 @@ bool tsi_inc_end_empty(TsiArena* a, TsiBinding* b, TsiRef ref, EpochId* id, char
 /* Releases a phase straight (ready.h) where tsi_inc_end_own has not tried it: tools watch closes, and are told; or in
  * shared mode, where b is the binding of a bank that the thread holds. out may be NULL. Returns false in all other
  * cases, with nothing done, and like tsi_ready_end, perhaps with the objects ended: then the common way must follow.
- * [own thread, no lock but the bank's, no bracket] */
+ * [own thread, no lock held but the bank's, no bracket open] */
 static bool end_straight(TsiBinding* b, TsiRef ref, EpochReceipt* out) {
     EpochReceipt told;
     bool watched = TSI_UNLIKELY(tsi_closes_are_watched());
@@ -217,7 +217,7 @@ static bool end_straight(TsiBinding* b, TsiRef ref, EpochReceipt* out) {
 }
 
 /* Tries end_straight, in shared mode as the thread's bank if that is free. Returns true if the phase was ended so.
- * [own thread, no lock, no bracket] */
+ * [own thread, no lock held, no bracket open] */
 static bool end_alone(TsiBinding* b, TsiRef ref, EpochReceipt* out) {
     TsiBank* bank;
     if (TSI_LIKELY(!b->arena->none_at_hand)) return end_straight(b, ref, out);

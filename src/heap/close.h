@@ -13,22 +13,22 @@
 typedef enum TsiEnding { TSI_END_SCOPE, TSI_END_OWN, TSI_END_ASKED } TsiEnding;
 
 /* Ends an incarnation and fills *out, unless NULL. Returns false, and does nothing, if the reference is stale.
- * [any thread, no lock, no bracket] */
+ * [any thread, no lock held, no bracket open] */
 bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, TsiEnding how, EpochReceipt* out);
 /* Ends an incarnation like tsi_epoch_end, but one that may be the ring's current: moves the ring on first, so that
- * calls without an epoch find the next. Returns like that. [any thread, no lock, no bracket] */
+ * calls without an epoch find the next. Returns like that. [any thread, no lock held, no bracket open] */
 bool tsi_epoch_close(TsiArena* a, TsiRef ref, EpochCloseMode mode, TsiEnding how, EpochReceipt* out);
 /* Ends an incarnation that never held anything, has no cleanups and is pinned by the caller alone, and frees its
  * record. Returns false, and does nothing, if it is not so. Sets *id and label to what it had, for a receipt. b may be
- * NULL. [any thread, no lock, no bracket] */
+ * NULL. [any thread, no lock held, no bracket open] */
 bool tsi_inc_end_empty(TsiArena* a, TsiBinding* b, TsiRef ref, EpochId* id, char label[TSI_LABEL_BYTES]);
 /* Ends an incarnation like tsi_inc_end_own, which has tried the straight end already where the phase is the thread's
- * own and nobody watches. Returns like that. [any thread, no lock, no bracket] */
+ * own and nobody watches. Returns like that. [any thread, no lock held, no bracket open] */
 bool tsi_inc_end_common(TsiArena* a, TsiBinding* b, TsiRef ref, EpochCloseMode mode, EpochReceipt* out);
 /* Ends a domain's own incarnation, whose pin goes with it, by the shortest way: straight (heap/ready.h); without a
  * sweep, where it has never held anything; or like tsi_epoch_end. b: NULL where the thread has none. Fills *out, unless
  * NULL: with zeros where the incarnation had ended before. Returns true if it held something.
- * [any thread, no lock, no bracket] */
+ * [any thread, no lock held, no bracket open] */
 TSI_INLINE bool tsi_inc_end_own(TsiArena* a, TsiBinding* b, TsiRef ref, EpochCloseMode mode, EpochReceipt* out) {
     /* In shared mode its heap is a bank's; stand-ins end by the sweep. */
     bool released = b != NULL && mode == EPOCH_RELEASE;
@@ -36,7 +36,7 @@ TSI_INLINE bool tsi_inc_end_own(TsiArena* a, TsiBinding* b, TsiRef ref, EpochClo
     return (TSI_LIKELY(own) && tsi_ready_end(b, ref, out)) || tsi_inc_end_common(a, b, ref, mode, out);
 }
 /* Moves the ring on; if `from` is not 0, only while that is current. Returns the current id afterwards.
- * [any thread, no lock, no bracket] */
+ * [any thread, no lock held, no bracket open] */
 EpochId tsi_epoch_advance(TsiArena* a, TsiRef from);
 
 #endif

@@ -21,7 +21,7 @@ enum {
 #define LOOKING UINT64_MAX /* in place of the time of the next look */
 
 /* Notes which threads have made no call that counts since the last look: a look may take empty slabs of their heaps.
- * [any thread] */
+ * [any thread, needs no lock] */
 static void note_idle(TsiArena* a) {
     for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
         TsiBinding* other = tsi_table_at(&a->bindings, n);
@@ -33,7 +33,7 @@ static void note_idle(TsiArena* a) {
 }
 
 /* Returns true if a look trims the phase. Phases of the ring begin small and never end; small ones of domains end soon,
- * and their threads have heaps ready that a look would take apart. [any thread] */
+ * and their threads have heaps ready that a look would take apart. [any thread, needs no lock] */
 static bool is_worth(TsiInc* inc) {
     if (tsi_inc_era(inc) == 0 || tsi_inc_state(inc) != TSI_INC_ACTIVE || tsi_load_relaxed(&inc->heap_count) == 0)
         return false;
@@ -41,7 +41,7 @@ static bool is_worth(TsiInc* inc) {
     return ring || (tsi_load_relaxed(&inc->charge) & TSI_CHARGE_MASK) >= LEAST_BYTES;
 }
 
-/* Makes the next look due decay_ms and more_ns nanoseconds from now. [any thread] */
+/* Makes the next look due decay_ms and more_ns nanoseconds from now. [any thread, needs no lock] */
 static void set_due(TsiArena* a, uint64_t more_ns) {
     uint64_t wait_ns = a->options.decay_ms * NS_PER_MS + more_ns;
     tsi_store_relaxed(&a->decay_wait_ns, wait_ns);
@@ -54,7 +54,7 @@ static bool is_due(TsiArena* a, uint64_t now_ns, uint64_t due_ns) {
 void tsi_decay_begin(TsiArena* a) { set_due(a, 0); }
 
 /* Trims each phase that is worth it, and gives back pages that nobody has touched since the last look. b: the thread's
- * binding, or NULL. [any thread, no lock, no bracket] */
+ * binding, or NULL. [any thread, no lock held, no bracket open] */
 static void look(TsiArena* a, TsiBinding* b) {
     note_idle(a);
     if (b != NULL) tsi_put_off_no_more(b);

@@ -24,21 +24,21 @@
 
 #include "state/arena.h"
 
-/* Returns true if there are looks: decay_ms is set, and pages go back at all. [any thread] */
+/* Returns true if there are looks: decay_ms is set, and pages go back at all. [any thread, needs no lock] */
 TSI_INLINE bool tsi_decay_is_on(const TsiArena* a) {
     return a->options.decay_ms != 0 && tsi_space_gives_back(&a->space);
 }
 /* Makes the first look due decay_ms from now; in a fork child, too, where a look may have been under way.
- * [any thread] */
+ * [any thread, needs no lock] */
 void tsi_decay_begin(TsiArena* a);
 /* Asks for the time, as the thread has counted down to 0, and looks if that is due.
- * [own thread, no lock, no bracket] */
+ * [own thread, no lock held, no bracket open] */
 void tsi_decay_now(TsiBinding* b);
-/* Counts a call, or some of the thread's slow paths. [own thread, no lock, no bracket] */
+/* Counts a call, or some of the thread's slow paths. [own thread, no lock held, no bracket open] */
 TSI_INLINE void tsi_decay_step(TsiBinding* b) {
     if (TSI_UNLIKELY(tsi_count_down(&b->look_in))) tsi_decay_now(b);
 }
-/* Looks if that is due. b may be NULL. [any thread, no lock, no bracket] */
+/* Looks if that is due. b may be NULL. [any thread, no lock held, no bracket open] */
 void tsi_decay_poll(TsiArena* a, TsiBinding* b);
 
 #endif

@@ -20,7 +20,7 @@ typedef enum TsiFast {
 } TsiFast;
 
 /* Hands over h, which was asked for, after an allocation in it has succeeded. Returns p, the object.
- * [own thread, no lock, no bracket] */
+ * [own thread, no lock held, no bracket open] */
 TSI_COLD void* tsi_alloc_left(TsiBinding* b, TsiHeap* h, void* p);
 /* Leaves the bracket of a fast path that has missed in h, whatever it names, and hands over what was asked for.
  * [own thread, in the open bracket] */

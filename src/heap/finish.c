@@ -23,14 +23,15 @@
 
 enum { BATCH = 256 };
 
-/* Counts bytes of a slab of the class that go to the system, for the close log and the incarnation. [own thread] */
+/* Counts bytes of a slab of the class that go to the system, for the close log and the incarnation.
+ * [own thread, needs no lock] */
 static void count_bytes(TsiSweep* sweep, unsigned cls, size_t bytes) {
     tsi_sweep_purged(sweep, cls, bytes);
     sweep->purged += bytes;
 }
 
 /* Counts a slab whose pages are about to go to the system; a page that it shares is counted when it goes.
- * [own thread] */
+ * [own thread, needs no lock] */
 static void count_gone(TsiSweep* sweep, uint32_t slab_id) {
     TsiSpace* s = &sweep->arena->space;
     unsigned cls = tsi_class_of_slab(s, slab_id);
@@ -40,7 +41,7 @@ static void count_gone(TsiSweep* sweep, uint32_t slab_id) {
 }
 
 /* Gives the n slabs to the stock as far as the budget allows, the others to the system. Changes the order of the ids.
- * [holder of the slabs, no lock] */
+ * [holder of the slabs, no lock held] */
 static void give_slabs(TsiSweep* sweep, uint32_t* ids, unsigned n) {
     TsiSpace* s = &sweep->arena->space;
     if (sweep->lends) {
@@ -59,14 +60,15 @@ static void give_slabs(TsiSweep* sweep, uint32_t* ids, unsigned n) {
     if (kept != 0) tsi_space_keep(s, ids, kept);
 }
 
-/* Returns true if a slab of the chunk is next to ids[i], whose order is that of addresses. [any thread] */
+/* Returns true if a slab of the chunk is next to ids[i], whose order is that of addresses.
+ * [any thread, needs no lock] */
 static bool is_beside(const uint32_t* ids, unsigned n, unsigned i, uint32_t chunk) {
     if (i > 0 && tsi_slab_chunk(ids[i - 1]) == chunk) return true;
     return i + 1 < n && tsi_slab_chunk(ids[i + 1]) == chunk;
 }
 
 /* Gives n halves of huge pages back to the system; they are never kept. A half that goes without the other breaks its
- * page, and the system must not join it again. Sorts the ids. [holder of the slabs, no lock] */
+ * page, and the system must not join it again. Sorts the ids. [holder of the slabs, no lock held] */
 static void give_huge(TsiSweep* sweep, uint32_t* ids, unsigned n) {
     TsiSpace* s = &sweep->arena->space;
     tsi_sort_ids(ids, n);
@@ -79,7 +81,7 @@ static void give_huge(TsiSweep* sweep, uint32_t* ids, unsigned n) {
 }
 
 /* Gives back the first n slabs of ids, and halves of huge pages from `halves` to the end of the batch.
- * [holder of the slabs, no lock] */
+ * [holder of the slabs, no lock held] */
 static void give_all(TsiSweep* sweep, uint32_t* ids, unsigned n, unsigned halves) {
     if (n != 0) give_slabs(sweep, ids, n);
     if (halves != BATCH) give_huge(sweep, ids + halves, BATCH - halves);
@@ -88,7 +90,7 @@ static void give_all(TsiSweep* sweep, uint32_t* ids, unsigned n, unsigned halves
 /* ---- pages that drains have left: put_off.h ---- */
 
 /* Gives back the pages of the phase that the thread remembers longest, and forgets it. The phase may have ended since,
- * and its record be another's: then nothing goes. [own thread, no lock, no bracket] */
+ * and its record be another's: then nothing goes. [own thread, no lock held, no bracket open] */
 static void thin_oldest(TsiBinding* b) {
     TsiPutOff put_off = b->put_off[b->put_off_first];
     b->put_off_first = (uint8_t)((b->put_off_first + 1) % TSI_PUT_OFF_PHASES);
@@ -98,7 +100,7 @@ static void thin_oldest(TsiBinding* b) {
 }
 
 /* Remembers the phase of a sweep that has put pages off; gives back those of older ones beyond the bounds.
- * [own thread, no lock, no bracket] */
+ * [own thread, no lock held, no bracket open] */
 static void remember(TsiSweep* sweep) {
     TsiBinding* b = sweep->b;
     uint32_t bytes = sweep->put_off;
@@ -116,7 +118,7 @@ void tsi_put_off_no_more(TsiBinding* b) {
 /* ---- the end of a sweep ---- */
 
 /* Returns a slab, an orphan again with `tag`, that others have completed or released while its pages went.
- * [any thread, no lock, no bracket] */
+ * [any thread, no lock held, no bracket open] */
 static void look_again(TsiSweep* sweep, uint32_t slab_id, uint64_t tag) {
     TsiSpace* s = &sweep->arena->space;
     bool released = tsi_inc_state(sweep->inc) == TSI_INC_RELEASED;
@@ -254,7 +256,8 @@ void tsi_sweep_later(TsiArena* a, TsiBinding* b, TsiInc* inc) {
     if (!put) tsi_inc_unpin(a, b, inc);
 }
 
-/* Takes an incarnation off the list, with its pin. Returns it, or NULL if there is none. [any thread, no ring lock] */
+/* Takes an incarnation off the list, with its pin. Returns it, or NULL if there is none.
+ * [any thread, no ring lock held] */
 static TsiInc* unswept_take(TsiArena* a) {
     if (TSI_LIKELY(!tsi_load_relaxed(&a->has_unswept))) return NULL;
     tsi_lock_take(&a->phases.ring_lock);
@@ -269,7 +272,7 @@ static TsiInc* unswept_take(TsiArena* a) {
 }
 
 /* Sweeps an incarnation taken from the list, or `most` bytes of it (0: all), and drops the list's pin. Returns the
- * number of membarriers that took. [any thread, no lock, no bracket] */
+ * number of membarriers that took. [any thread, no lock held, no bracket open] */
 static unsigned sweep_unswept(TsiArena* a, TsiBinding* b, TsiInc* inc, uint64_t most) {
     unsigned interrupts = tsi_inc_sweep(a, b, inc, tsi_inc_era(inc), most);
     tsi_inc_unpin(a, NULL, inc); /* the list's pin; to the table, where the ring takes the next one */

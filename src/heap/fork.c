@@ -75,7 +75,7 @@ static void inner_locks(TsiArena* a, void (*op)(TsiLock*)) {
 static bool alone; /* the process that forks has one thread; written under all locks */
 
 /* Takes every lock of the process, in lock order, and notes whether the process has one thread.
- * [thread that forks, no lock] */
+ * [thread that forks, no lock held] */
 static void prepare(void) {
     TsiArena* a;
     tsi_lock_all(true);

@@ -28,7 +28,8 @@
 /* ---- the owner ---- */
 
 /* Frees an object, whose slab's tag was `tag`, in the thread's own heap. Returns true with *result, TSI_FREE_OK or a
- * SlabMisuse; false if the heap is not (any longer) the thread's: free remotely. [own thread, no lock, no bracket] */
+ * SlabMisuse; false if the heap is not (any longer) the thread's: free remotely.
+ * [own thread, no lock held, no bracket open] */
 static bool free_as_owner(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint64_t tag, int* result) {
     TsiSpace* s = &a->space;
     TsiHeap* h = tsi_heap(a, tsi_tag_index(tag));
@@ -85,7 +86,7 @@ static TSI_NOINLINE bool free_own(TsiBinding* b, TsiHeap* h, TsiLine* l, void* p
 /* ---- other threads ---- */
 
 /* Completes a free in a slab of no heap, with `tag`: returns the slab if nothing lives there; otherwise marks it, and
- * gives back pages of the phase if enough of them are dead. [any thread, no lock, no bracket] */
+ * gives back pages of the phase if enough of them are dead. [any thread, no lock held, no bracket open] */
 static TSI_NOINLINE void after_orphans_free(TsiArena* a, TsiBinding* b, TsiPlace at, uint64_t tag) {
     /* if claimed instead: the claimer looks at the words afterwards */
     bool orphan = tsi_tag_state(tag) == TSI_SLAB_ORPHAN;
@@ -100,7 +101,7 @@ static TSI_NOINLINE void after_orphans_free(TsiArena* a, TsiBinding* b, TsiPlace
 }
 
 /* Returns true, as for most late frees, if another object lives in the line and page of the freed slot, so that neither
- * slab nor page can go. [any thread] */
+ * slab nor page can go. [any thread, needs no lock] */
 TSI_INLINE bool neighbour_lives(const TsiClass* shape, TsiLine* l, unsigned slot) {
     uint64_t w0 = tsi_load_seq(&l->remote[0]); /* as in tsi_slab_is_empty: of two last freers one sees both bits */
     uint64_t gone = tsi_remote_bits(w0, tsi_load_seq(&l->remote[1]));
@@ -112,7 +113,7 @@ TSI_INLINE bool neighbour_lives(const TsiClass* shape, TsiLine* l, unsigned slot
 /* Completes a free in a slab of a heap of `inc`, which accepts no more; ref: the heap's, 0 if it has none. Where an end
  * has begun, its thread, or the heap's owner as it hands over, looks at the slab after this free's bit: its tag is
  * still OWNED after it. Where the ring has only moved on, and where the phase waits for a sweep, nobody may: the free
- * sweeps a piece, and the rest waits for the next ones (S5 in sweep.c). [any thread, no lock, no bracket] */
+ * sweeps a piece, and the rest waits for the next ones (S5 in sweep.c). [any thread, no lock held, no bracket open] */
 static TSI_NOINLINE void after_late_free(TsiArena* a, TsiBinding* b, TsiPlace at, TsiInc* inc, TsiRef ref) {
     bool nobodys = ref != 0 && (tsi_inc_state(inc) == TSI_INC_ADVANCED || tsi_load_relaxed(&inc->unswept));
     if (nobodys && tsi_slab_is_empty(&a->space, at.cls, at.slab_id))
@@ -120,7 +121,7 @@ static TSI_NOINLINE void after_late_free(TsiArena* a, TsiBinding* b, TsiPlace at
 }
 
 /* Completes a free in a slab with `tag`, read after the free: if the object was its last, or of its page, returns what
- * can go. b may be NULL. [any thread, no lock, no bracket] */
+ * can go. b may be NULL. [any thread, no lock held, no bracket open] */
 TSI_INLINE void after_free(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint64_t tag) {
     if (TSI_UNLIKELY(tsi_tag_state(tag) != TSI_SLAB_OWNED)) {
         bool neighbour = at->cls <= TSI_SMALL_CLASSES &&
@@ -139,7 +140,7 @@ TSI_INLINE void after_free(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint6
 }
 
 /* Returns true if `threshold` slots are free in an armed line, so that its owner must be told (as tsi_line_disarm would
- * find), and nobody does so now (T3). seq_cst, after the bit: T4. [any thread] */
+ * find), and nobody does so now (T3). seq_cst, after the bit: T4. [any thread, needs no lock] */
 TSI_INLINE bool owner_waits(TsiSlab* slab, TsiLine* l, const TsiClass* shape) {
     uint64_t w0 = tsi_load_seq(&l->remote[0]);
     if (TSI_LIKELY((w0 & TSI_REMOTE_TOKEN) == 0) || tsi_load_seq(&slab->inbox) != 0) return false;
@@ -149,7 +150,7 @@ TSI_INLINE bool owner_waits(TsiSlab* slab, TsiLine* l, const TsiClass* shape) {
 }
 
 /* Completes a free by bit under `seq`: tells an owner that waits for free slots, then does what after_free does.
- * [any thread, no lock, no bracket] */
+ * [any thread, no lock held, no bracket open] */
 TSI_INLINE void after_remote_free(TsiArena* a, TsiBinding* b, const TsiPlace* at, TsiSlab* slab, TsiLine* l,
                                   uint32_t seq) {
     /* seq_cst, after the bit: pairs with tsi_settle_drain, which changes the tag, then reads the bits */
@@ -170,7 +171,7 @@ int tsi_free_in_region(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_t 
 }
 
 /* Counts a retry, for the class and the phase's label: another thread changed the word between our look and our
- * exchange. [any thread] */
+ * exchange. [any thread, needs no lock] */
 static TSI_NOINLINE void count_retry(TsiArena* a, TsiBinding* b, TsiPlace at) {
     tsi_sum_add(b, &tsi_counters(a, b, at.cls)->free_retries, 1);
     TsiRef ref;
@@ -181,7 +182,7 @@ static TSI_NOINLINE void count_retry(TsiArena* a, TsiBinding* b, TsiPlace at) {
 }
 
 /* Returns true if a slab with this tag is OWNED or ORPHAN and has issued no handle, so that a bit alone frees.
- * [any thread] */
+ * [any thread, needs no lock] */
 TSI_INLINE bool frees_by_bit(uint64_t tag) {
     _Static_assert(TSI_SLAB_OWNED == 1 && TSI_SLAB_ORPHAN == 2, "one comparison");
     return ((unsigned)tag & (TSI_SLAB_STATE | TSI_SLAB_HANDLED)) - 1u <= 1;
@@ -197,7 +198,7 @@ typedef struct Spot {
 } Spot;
 
 /* Finds the place of the payload's byte `off`, in *out, by the bookkeeping at `meta`. Returns false if the chunk serves
- * no class with lines, or no slot begins there. [any thread] */
+ * no class with lines, or no slot begins there. [any thread, needs no lock] */
 TSI_INLINE bool spot_find(uint8_t* meta, const TsiChunkKey* keys, const TsiClassTable* classes, uint64_t off,
                           Spot* out) {
     out->key_at = &keys[off >> TSI_CHUNK_SHIFT];
@@ -215,7 +216,7 @@ TSI_INLINE bool spot_find(uint8_t* meta, const TsiChunkKey* keys, const TsiClass
 }
 
 /* Returns true if the slot holds an object of the slab with this tag that a bit alone frees; sets *word to its remote
- * word. Reads the class again after the tag, as tsi_free_place does. [any thread] */
+ * word. Reads the class again after the tag, as tsi_free_place does. [any thread, needs no lock] */
 TSI_INLINE bool spot_is_live(const Spot* spot, uint64_t tag, uint64_t* word) {
     TsiLine* l = spot->line;
     if (TSI_UNLIKELY(!frees_by_bit(tag) || tsi_load_acquire(spot->key_at) != spot->key)) return false;
@@ -227,14 +228,14 @@ TSI_INLINE bool spot_is_live(const Spot* spot, uint64_t tag, uint64_t* word) {
     return (gone >> spot->slot & 1) == 0 && (*word & tsi_remote_bit(spot->slot)) == 0;
 }
 
-/* Returns the place of a slot of line l, whose chunk has the key. [any thread] */
+/* Returns the place of a slot of line l, whose chunk has the key. [any thread, needs no lock] */
 static TsiPlace place_of(const TsiSpace* s, const TsiLine* l, uint32_t key, unsigned slot) {
     uint32_t line_id = tsi_line_id(s, l);
     return (TsiPlace){line_id, tsi_slab_at(tsi_key_class(s->classes, key), line_id), key / sizeof(TsiClass), slot};
 }
 
 /* Frees a slot remotely by its bit, if its remote word still is *word. Returns false if that has changed, with the new
- * one in *word. [any thread] */
+ * one in *word. [any thread, needs no lock] */
 TSI_INLINE bool set_bit(TsiBinding* b, TsiLine* l, unsigned cls, unsigned slot, uint64_t* word) {
     if (b != NULL) tsi_count_word(&b->counters[cls].free_tries);
     /* seq_cst: publishes the caller's use of the object to the next owner (merge: acquire), and
@@ -243,7 +244,7 @@ TSI_INLINE bool set_bit(TsiBinding* b, TsiLine* l, unsigned cls, unsigned slot, 
 }
 
 /* Frees from the slot, line l in a chunk with the key, after set_bit has failed there. Returns true if it is freed,
- * false if refused. a: for a thread without a binding. [any thread, no lock, no bracket] */
+ * false if refused. a: for a thread without a binding. [any thread, no lock held, no bracket open] */
 static TSI_NOINLINE bool free_again(TsiArena* a, TsiBinding* b, TsiLine* l, uint32_t key, unsigned slot) {
     if (b != NULL) a = b->arena;
     TsiPlace at = place_of(&a->space, l, key, slot);
@@ -252,7 +253,7 @@ static TSI_NOINLINE bool free_again(TsiArena* a, TsiBinding* b, TsiLine* l, uint
 }
 
 /* Completes a free of a slot of line l whose bit was set under this tag. Returns true. a: for a thread without a
- * binding. [any thread, no lock, no bracket] */
+ * binding. [any thread, no lock held, no bracket open] */
 static TSI_NOINLINE bool freed(TsiArena* a, TsiBinding* b, TsiLine* l, uint32_t key, unsigned slot, uint64_t tag) {
     if (b != NULL) a = b->arena;
     TsiPlace at = place_of(&a->space, l, key, slot);
@@ -261,7 +262,7 @@ static TSI_NOINLINE bool freed(TsiArena* a, TsiBinding* b, TsiLine* l, uint32_t 
 }
 
 /* Completes a free in heap h, which nobody owns: notes room, or an empty slab. Returns false, and does nothing, if its
- * phase does not go on. [any thread, no lock, no bracket] */
+ * phase does not go on. [any thread, no lock held, no bracket open] */
 static TSI_NOINLINE bool freed_ownerless(TsiArena* a, TsiBinding* b, TsiHeap* h, TsiLine* l, uint32_t key,
                                          unsigned slot) {
     TsiRef ref = tsi_load_relaxed(&h->ref);
@@ -275,7 +276,7 @@ static TSI_NOINLINE bool freed_ownerless(TsiArena* a, TsiBinding* b, TsiHeap* h,
 
 /* Completes a free in a slab of a heap. Returns true. If nobody owns the heap and its phase goes on, its next owner
  * looks at all its lines: the token stays, and the class has room, or the slab is empty (ownerless.h).
- * [any thread, no lock, no bracket] */
+ * [any thread, no lock held, no bracket open] */
 static TSI_NOINLINE bool freed_in_heap(TsiArena* a, TsiBinding* b, TsiLine* l, uint32_t key, unsigned slot,
                                        uint64_t tag) {
     if (b != NULL) a = b->arena;
@@ -288,7 +289,7 @@ static TSI_NOINLINE bool freed_in_heap(TsiArena* a, TsiBinding* b, TsiLine* l, u
 }
 
 /* Completes a free with this tag after its bit, where the heap is not LIVE; an orphan normally gets a mark. Returns
- * true. [any thread, no lock, no bracket] */
+ * true. [any thread, no lock held, no bracket open] */
 static TSI_NOINLINE bool freed_unowned(TsiArena* a, TsiBinding* b, TsiLine* l, uint32_t key, unsigned slot,
                                        uint64_t tag) {
     if (tsi_tag_state(tag) != TSI_SLAB_ORPHAN) return freed_in_heap(a, b, l, key, slot, tag);
@@ -310,7 +311,7 @@ static TSI_NOINLINE bool freed_unowned(TsiArena* a, TsiBinding* b, TsiLine* l, u
  * at the words of its slabs afterwards. seq_cst on both sides, so either our bit is seen there, or the change here.
  * Before the change the phase has not ended, as far as this free can tell, even if its state says so already. `home` is
  * the heap of the tag, or 0 when a sweep is about to change that; record 0 is not LIVE.
- * [any thread, no lock, no bracket] */
+ * [any thread, no lock held, no bracket open] */
 TSI_INLINE bool free_spot(TsiArena* a, TsiBinding* b, const Spot* spot, uint64_t tag, uint64_t word) {
     TsiLine* l = spot->line;
     if (TSI_UNLIKELY(!set_bit(b, l, spot->key / sizeof(TsiClass), spot->slot, &word)))
@@ -357,7 +358,7 @@ bool tsi_free_missed(TsiBinding* b, void* p) {
 }
 
 /* Frees the object at *at by its bit, as any thread but the owner, if it lives in the slab incarnation `seq`. Returns
- * TSI_FREE_OK or a SlabMisuse. b may be NULL. [any thread, no lock, no bracket] */
+ * TSI_FREE_OK or a SlabMisuse. b may be NULL. [any thread, no lock held, no bracket open] */
 static int free_as_other(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_t seq) {
     TsiLine* l = tsi_line(&a->space, at->line_id);
     for (uint64_t word;; count_retry(a, b, *at)) {
@@ -370,7 +371,7 @@ static int free_as_other(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_
 }
 
 /* Returns true if other objects live in the region, by its counts, which are never too low (R4), and no page of it goes
- * alone. [any thread] */
+ * alone. [any thread, needs no lock] */
 TSI_INLINE bool neighbour_is_bumped(const TsiSpace* s, const TsiRegion* r, uint32_t slab_id) {
     uint64_t word = tsi_load_seq(&r->word); /* as in tsi_region_is_empty */
     uint32_t issued = tsi_load_acquire(&r->issued), gone = tsi_load_relaxed(&r->freed) + tsi_region_objects(word);
@@ -378,7 +379,7 @@ TSI_INLINE bool neighbour_is_bumped(const TsiSpace* s, const TsiRegion* r, uint3
 }
 
 /* Completes a free of p in a region with `tag`, read after the free and of the same incarnation, like after_free.
- * Returns true. [own thread, no lock, no bracket] */
+ * Returns true. [own thread, no lock held, no bracket open] */
 static TSI_NOINLINE bool freed_bumped_solo(TsiBinding* b, const TsiRegion* r, const void* p, uint64_t tag) {
     TsiArena* a = b->arena;
     TsiPlace at;
@@ -389,7 +390,7 @@ static TSI_NOINLINE bool freed_bumped_solo(TsiBinding* b, const TsiRegion* r, co
 }
 
 /* Completes a free of p in a region with `tag`, read after the free and of the same incarnation; normally only marks an
- * orphan. Returns true. [own thread, no lock, no bracket] */
+ * orphan. Returns true. [own thread, no lock held, no bracket open] */
 static TSI_NOINLINE bool freed_bumped(TsiBinding* b, const TsiRegion* r, const void* p, uint64_t tag) {
     TsiArena* a = b->arena;
     uint32_t slab_id = tsi_region_id(&a->space, r);

@@ -9,20 +9,20 @@
 
 /* Frees the object at *at. `seq` is the slab incarnation it must belong to, 0 for the present one. `handled`: the
  * caller has won the slot's count. Returns TSI_FREE_OK or the SlabMisuse as which it is refused, which the caller
- * reports. b may be NULL. [any thread, no lock, no bracket] */
+ * reports. b may be NULL. [any thread, no lock held, no bracket open] */
 int tsi_free_place(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_t seq, bool handled);
 /* Frees the object at *at in a region, by another thread's way: `seq` is the slab incarnation it must belong to,
  * `generation` the handle's, or UINT32_MAX for a pointer. Returns TSI_FREE_OK or the SlabMisuse as which it is refused.
- * b may be NULL. [any thread, no lock, no bracket] */
+ * b may be NULL. [any thread, no lock held, no bracket open] */
 int tsi_free_in_region(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_t seq, uint32_t generation);
 /* Frees a pointer into a region that tsi_bump_free missed. Returns true if it is freed, false if refused, which is
  * counted and told. [own thread, in the open bracket] */
 bool tsi_free_bumped(TsiBinding* b, void* p);
 /* Frees a pointer whose object must have `least` usable bytes; 0: any. Returns true if it is freed, false if refused,
- * which is counted and told. [any thread, no lock, no bracket] */
+ * which is counted and told. [any thread, no lock held, no bracket open] */
 bool tsi_free_pointer(TsiArena* a, void* p, size_t least);
 /* Returns the misuse as which a free is refused whose object tsi_space_locate did not find: `r` is its answer, *at the
- * place. [any thread] */
+ * place. [any thread, needs no lock] */
 SlabMisuse tsi_misuse_of(const TsiArena* a, TsiPlaceResult r, const TsiPlace* at);
 /*
  * Frees a slot of an ordinary line of the thread's. Returns DONE; HANDOVER: done, and the caller hands over *out, the
@@ -63,11 +63,12 @@ TSI_INLINE TsiFast tsi_free_fast(TsiBinding* b, const void* p, TsiHeap** out, un
  * or it has issued handles; or the slab is another thread's, or nobody's. Returns true if it is freed, false if
  * refused, which is counted and told. [own thread, in the open bracket] */
 bool tsi_free_missed(TsiBinding* b, void* p);
-/* Hands over h after a free in it that ended with HANDOVER. Returns true. [own thread, no lock, no bracket] */
+/* Hands over h after a free in it that ended with HANDOVER. Returns true.
+ * [own thread, no lock held, no bracket open] */
 bool tsi_free_left(TsiBinding* b, TsiHeap* h);
 
 /* Frees a pointer for a thread without a binding, which has no heap and only frees. Returns true if it is freed, false
- * if refused, which is counted and told. [any thread, no lock, no bracket] */
+ * if refused, which is counted and told. [any thread, no lock held, no bracket open] */
 bool tsi_free_unbound(TsiArena* a, void* p);
 
 #endif

@@ -8,11 +8,11 @@
 
 /* Grows, in place, a live large object of a phase that goes on, to `size` bytes. Returns false, changing nothing, if
  * room is short, or a budget or the system is in the way. b->budget.soft says which soft budgets were passed. O(1), and
- * O(units) of the growth. [own thread, no lock, no bracket] */
+ * O(units) of the growth. [own thread, no lock held, no bracket open] */
 bool tsi_large_grow(TsiBinding* b, const TsiPlace* at, size_t size);
 /* Moves the first pages of a live large object of a phase that goes on, with what is in them, to `to`, those of another
  * large object, which is new. Returns the number of bytes moved: whole pages, up to `bytes`. Their old places read as
- * zeros, and are not kept when the object is freed. [own thread, no lock, no bracket] */
+ * zeros, and are not kept when the object is freed. [own thread, no lock held, no bracket open] */
 size_t tsi_large_move(TsiBinding* b, const TsiPlace* at, void* to, size_t bytes);
 
 #endif

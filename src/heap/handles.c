@@ -7,7 +7,7 @@
 #include "observe/stand_in.h"
 
 /* Frees the object that the handle names if it lives in a region, the commonest case of other threads. Returns false,
- * and does nothing, if there is none. b may be NULL. [any thread, no lock, no bracket] */
+ * and does nothing, if there is none. b may be NULL. [any thread, no lock held, no bracket open] */
 static bool free_bumped(TsiArena* a, TsiBinding* b, SlabHandle handle) {
     TsiSpace* s = &a->space;
     uint32_t place = tsi_handle_place_of(handle);
@@ -25,7 +25,7 @@ static bool free_bumped(TsiArena* a, TsiBinding* b, SlabHandle handle) {
 }
 
 /* Frees the object that a handle names. Returns TSI_FREE_OK or the SlabMisuse as which it is refused, which is not
- * counted yet. [any thread, no lock, no bracket] */
+ * counted yet. [any thread, no lock held, no bracket open] */
 static int free_named(TsiArena* a, SlabHandle handle) {
     TsiBinding* b = tsi_binding_get(a, false);
     TsiPlace at;

@@ -20,7 +20,7 @@
 #include "state/names.h"
 
 /* Frees an object by its handle. Returns true if it is freed, false if refused, which is counted and told.
- * [any thread, no lock, no bracket] */
+ * [any thread, no lock held, no bracket open] */
 bool tsi_free_handle(TsiArena* a, SlabHandle handle);
 
 /* Returns the handle that a slot of the owner's line has now; 0 if the line has issued none yet, or can issue no more.

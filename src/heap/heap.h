@@ -15,13 +15,13 @@ typedef enum TsiBirth { TSI_BIRTH_OK, TSI_BIRTH_STALE, TSI_BIRTH_NO_MEMORY } Tsi
 
 /* Finds another heap of the binding's in an incarnation to which nothing leads yet, or adopts or makes one, in *out.
  * Returns TSI_BIRTH_OK; otherwise STALE if the incarnation accepts no more, or NO_MEMORY, with *out NULL.
- * [own thread, no lock, no bracket] */
+ * [own thread, no lock held, no bracket open] */
 TsiBirth tsi_heap_make(TsiBinding* b, TsiRef ref, TsiHeap** out);
 /* Makes a heap of record `index`, which is the caller's, in the incarnation of `ref`, with `word`. Returns it.
  * [stripe held] */
 TsiHeap* tsi_heap_birth_locked(TsiArena* a, TsiInc* inc, TsiRef ref, uint32_t index, uint64_t word);
 /* Returns the time, nanoseconds of tsi_clock_stamp, if the incarnation is about to be used for the first time, so that
- * it must be read; otherwise 0. [any thread] */
+ * it must be read; otherwise 0. [any thread, needs no lock] */
 TSI_INLINE uint64_t tsi_inc_opening_ns(TsiInc* inc, TsiRef ref) {
     /* The first incarnation of id 0 has always been open: its time is 0. */
     return tsi_load_relaxed(&inc->open_since_ns) == 0 && tsi_ref_era(ref) != 1 ? tsi_clock_stamp() : 0;
@@ -38,14 +38,15 @@ bool tsi_heap_adopt_more(TsiBinding* b, TsiHeap* h, unsigned cls);
 void tsi_heap_rebuild_room(TsiBinding* b, TsiHeap* h);
 /* Gives the heap a room, unless it has one. Returns false without memory. [owner, in bracket] */
 bool tsi_heap_ensure_room(TsiBinding* b, TsiHeap* h);
-/* Lets go of all heaps of an exiting thread: none has this owner afterwards. [own thread, no lock, no bracket] */
+/* Lets go of all heaps of an exiting thread: none has this owner afterwards.
+ * [own thread, no lock held, no bracket open] */
 void tsi_heaps_detach_all(TsiBinding* b);
 /* Lends the binding's primary in the incarnation of the domain, if it has one that may be lent (H3 in thread_heaps.h).
  * Returns false, changing nothing, if not, or if the heap was asked for. label: the phase's.
- * [own thread, no lock, no bracket] */
+ * [own thread, no lock held, no bracket open] */
 bool tsi_heap_lend(TsiBinding* b, TsiPhaseWords* words, TsiRef ref, uint32_t label);
 /* Lets go of the binding's heap in an incarnation, if it has one: any thread may adopt it.
- * [own thread, no lock, no bracket] */
+ * [own thread, no lock held, no bracket open] */
 void tsi_heap_let_go(TsiBinding* b, TsiRef ref);
 /* Makes a heap that is not being swept DETACHED. [owner, stripe held] */
 void tsi_heap_detach_locked(TsiBinding* b, TsiHeap* h);

@@ -59,7 +59,7 @@ void tsi_late_post_locked(TsiArena* a, TsiInc* inc) {
 }
 
 /* Returns true if the slab is an orphan, with its incarnation in *inc. Final only under that one's stripe.
- * [any thread] */
+ * [any thread, needs no lock] */
 static bool is_orphan(TsiArena* a, uint32_t slab_id, TsiInc** inc) {
     uint64_t tag = tsi_load_seq(&tsi_slab(&a->space, slab_id)->tag);
     unsigned state = tsi_tag_state(tag);
@@ -68,7 +68,7 @@ static bool is_orphan(TsiArena* a, uint32_t slab_id, TsiInc** inc) {
     return true;
 }
 
-/* Counts anew what lives in the slab, if it is an orphan of class cls. [any thread, no stripe] */
+/* Counts anew what lives in the slab, if it is an orphan of class cls. [any thread, no stripe held] */
 static void count_slab(TsiArena* a, uint32_t slab_id, unsigned cls) {
     TsiInc *inc, *now;
     if (!is_orphan(a, slab_id, &inc)) return;

@@ -20,19 +20,19 @@
 
 enum { TSI_LATE_SLABS_LOG2 = 2 }; /* slabs to a mark */
 
-/* Marks a slab of no heap after a free in it, by its chunk and its number there. [any thread] */
+/* Marks a slab of no heap after a free in it, by its chunk and its number there. [any thread, needs no lock] */
 TSI_INLINE void tsi_late_mark_in(TsiArena* a, uint32_t chunk, uint32_t number) {
     _Atomic uint64_t* marks = &a->space.chunks[chunk].late;
     uint64_t bit = 1ull << (number >> TSI_LATE_SLABS_LOG2);
     /* seq_cst, after the bit in the remote word: pairs with the exchange in tsi_late_count */
     if ((tsi_load_seq(marks) & bit) == 0) (void)tsi_or_seq(marks, bit);
 }
-/* Marks a slab of no heap after a free in it, by the slab's id. [any thread] */
+/* Marks a slab of no heap after a free in it, by the slab's id. [any thread, needs no lock] */
 TSI_INLINE void tsi_late_mark(TsiArena* a, uint32_t slab_id) {
     tsi_late_mark_in(a, tsi_slab_chunk(slab_id), tsi_slab_number(slab_id));
 }
 /* Counts anew what lives in orphans where something was freed late since the last count. O(chunks), and O(slabs) of
- * those marked. [any thread, no lock] */
+ * those marked. [any thread, no lock held] */
 void tsi_late_count(TsiArena* a);
 
 /* Adds a slab to the figures of its incarnation's orphans with what lives in it. [stripe held] */
@@ -48,7 +48,7 @@ TSI_INLINE void tsi_late_note_locked(TsiArena* a, TsiInc* inc) {
     if (TSI_UNLIKELY((inc->holding.objects | inc->draining.label) != 0)) tsi_late_post_locked(a, inc);
 }
 /* Returns the time, in nanoseconds, since which the incarnation is open. The first one of id 0 is as old as its
- * allocator. [any thread] */
+ * allocator. [any thread, needs no lock] */
 TSI_INLINE uint64_t tsi_inc_since(const TsiArena* a, TsiInc* inc) {
     uint64_t since = tsi_load_relaxed(&inc->open_since_ns);
     return since < a->born_ns ? a->born_ns : since;

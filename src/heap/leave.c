@@ -18,7 +18,7 @@
 void (*tsi_thread_end_scopes)(TsiThread*);
 
 /* Ends the thread's part in an arena: heaps detached, inbox closed, records and warm slabs returned. The binding is
- * nobody's then. [own thread, no lock, no bracket] */
+ * nobody's then. [own thread, no lock held, no bracket open] */
 static void binding_release(TsiBinding* b) {
     TsiArena* a = b->arena;
     tsi_ready_close(b); /* before the heaps that phases have */
@@ -44,7 +44,7 @@ static void binding_release(TsiBinding* b) {
 }
 
 /* Leaves, in one pass, the arenas that the thread has used. Returns false if there was none.
- * [own thread, no lock, no bracket] */
+ * [own thread, no lock held, no bracket open] */
 static bool leave_arenas(TsiThread* thread) {
     bool any = false;
     for (uint32_t i = 0; i < thread->ref_capacity; i++) {
@@ -67,7 +67,7 @@ static bool leave_arenas(TsiThread* thread) {
 }
 
 /* Leaves every living arena the thread has used, until there is none, and gives its record back: cleanups may use this
- * or other arenas meanwhile. [own thread, no lock, no bracket] */
+ * or other arenas meanwhile. [own thread, no lock held, no bracket open] */
 static void thread_leave(TsiThread* thread) {
     tsi_tls.late++; /* calls of cleanups below are not the outermost */
     do {
@@ -77,7 +77,8 @@ static void thread_leave(TsiThread* thread) {
     tsi_thread_give(thread);
 }
 
-/* Leaves all arenas as the thread exits: its destructor. arg: its record. [own thread, no lock, no bracket] */
+/* Leaves all arenas as the thread exits: its destructor. arg: its record.
+ * [own thread, no lock held, no bracket open] */
 static void thread_exit(void* arg) {
     tsi_tls.exiting = true;
     tsi_tls.number = 0; /* its lanes call from here on */

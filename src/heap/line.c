@@ -134,7 +134,7 @@ bool tsi_line_leave(TsiBinding* b, unsigned cls, TsiLine* l) {
 typedef enum Push { PUSHED, PUSH_CLOSED, PUSH_LINKED } Push;
 
 /* Links a slab into b's inbox. Returns PUSHED; PUSH_LINKED: it is in an inbox already, or about to be; PUSH_CLOSED: the
- * thread has left. [any thread] */
+ * thread has left. [any thread, needs no lock] */
 static Push inbox_push(TsiSpace* s, TsiBinding* b, uint32_t slab_id) {
     TsiSlab* slab = tsi_slab(s, slab_id);
     uint32_t none = 0;
@@ -151,7 +151,7 @@ static Push inbox_push(TsiSpace* s, TsiBinding* b, uint32_t slab_id) {
 }
 
 /* Returns true if the heap has no owner, or one that is leaving: the next owner looks at all its lines. The word alone
- * would not do: a binding may have left and come back meanwhile. [any thread] */
+ * would not do: a binding may have left and come back meanwhile. [any thread, needs no lock] */
 static bool nobody_to_tell(TsiArena* a, uint64_t word) {
     unsigned state = tsi_heap_state(word);
     bool owned = state == TSI_HEAP_LIVE || state == TSI_HEAP_RETIRE || state == TSI_HEAP_REVOKED;
@@ -159,7 +159,7 @@ static bool nobody_to_tell(TsiArena* a, uint64_t word) {
 }
 
 /* Returns the number of lines of a slab of a size class, with its class in *cls and its first line in *first; 0 if the
- * slab is none any more. [any thread] */
+ * slab is none any more. [any thread, needs no lock] */
 static uint32_t lines_of(const TsiSpace* s, uint32_t slab_id, unsigned* cls, uint32_t* first) {
     *cls = tsi_class_of_slab(s, slab_id);
     if (*cls == 0 || *cls > TSI_SMALL_CLASSES || tsi_slab_number(slab_id) >= tsi_chunk_slab_count(s, *cls)) return 0;
@@ -169,7 +169,7 @@ static uint32_t lines_of(const TsiSpace* s, uint32_t slab_id, unsigned* cls, uin
 
 /* Delivers the line's token to the owner if `threshold` slots are free, in the slab incarnation `seq`. Returns true if
  * the slab's link was claimed for nothing meanwhile: then the slab's other lines must be looked at.
- * [any thread, no bracket] */
+ * [any thread, no bracket open] */
 static bool line_deliver(TsiArena* a, uint32_t line_id, uint32_t slab_id, uint32_t seq) {
     TsiSpace* s = &a->space;
     unsigned threshold = tsi_slab_class(s, slab_id)->threshold;
@@ -229,7 +229,7 @@ void tsi_line_take_in(TsiBinding* b, const TsiHeap* h, unsigned cls, uint32_t li
 }
 
 /* Takes in the tokens of a slab that was in the inbox, or sends them on if it is not the thread's any more.
- * [own thread, no lock, no bracket] */
+ * [own thread, no lock held, no bracket open] */
 static void inbox_take_in(TsiBinding* b, uint32_t slab_id) {
     TsiArena* a = b->arena;
     TsiSpace* s = &a->space;
@@ -264,7 +264,8 @@ static void inbox_take_in(TsiBinding* b, uint32_t slab_id) {
     tsi_bracket_leave(b, h);
 }
 
-/* Takes in each slab of a chain that was the inbox: its head, slab id + 2. [own thread, no lock, no bracket] */
+/* Takes in each slab of a chain that was the inbox: its head, slab id + 2.
+ * [own thread, no lock held, no bracket open] */
 static void inbox_empty(TsiBinding* b, uint32_t at) {
     while (at >= 2 && at != TSI_INBOX_EMPTY) {
         uint32_t slab_id = at - 2;

@@ -28,21 +28,20 @@ void tsi_line_counts_even(TsiSpace* s, TsiLine* l, const TsiClass* shape, uint64
 /* Frees a slot, which the caller has checked: sets its bit, and files a parked line in its room. [owner, in bracket] */
 void tsi_line_freed(TsiBinding* b, TsiLine* l, unsigned slot);
 /* Tells the owner of a parked line that slots were freed there, if it waits for that; `seq` is the slab's when they
- * were. [any thread, no lock] */
+ * were. [any thread, no lock held] */
 void tsi_line_notify(TsiArena* a, uint32_t line_id, uint32_t slab_id, uint32_t seq);
 /* Takes back the token of a line of h, the owner's, if it has come home, and files the line if it has room. `seq` is
  * the slab's. [owner, in bracket, or fork child] */
 void tsi_line_take_in(TsiBinding* b, const TsiHeap* h, unsigned cls, uint32_t line_id, uint32_t seq);
-/* Takes in the slabs that others have told the owner of. [own thread, no lock, no bracket] */
+/* Takes in the slabs that others have told the owner of. [own thread, no lock held, no bracket open] */
 void tsi_inbox_drain(TsiBinding* b);
-/* Takes in the inbox and closes it: nothing is pushed there from now on. [own thread, no lock, no bracket] */
+/* Takes in the inbox and closes it: nothing is pushed there from now on. [own thread, no lock held, no bracket open] */
 void tsi_inbox_close(TsiBinding* b);
 
-/* ---- the token of a parked line (T1-T4 in line.c): the thread that takes it out tells the owner that there is room;
- * [any thread] ---- */
+/* ---- the token of a parked line (T1-T4 in line.c): the thread that takes it out tells the owner of room ---- */
 
 /* Returns the slots, a bit each, that the owner could have, freed by itself or by others: a hint for other threads.
- * [any thread] */
+ * [any thread, needs no lock] */
 TSI_INLINE uint64_t tsi_line_free_bits(const TsiSpace* s, TsiLine* l, uint32_t line_id) {
     _Atomic uint64_t* r = tsi_remote(s, line_id);
     uint64_t w0 = tsi_load_seq(&r[0]), w1 = tsi_load_seq(&r[1]); /* T4 */
@@ -60,7 +59,7 @@ TSI_INLINE bool tsi_line_arm(TsiSpace* s, uint32_t line_id, uint32_t seq) {
     return false; /* the slab has left its incarnation: the token is void */
 }
 /* Takes the token out of the line's remote word if `threshold` slots are free, in the slab incarnation `seq`. Returns
- * true if the caller has it. [any thread] */
+ * true if the caller has it. [any thread, needs no lock] */
 TSI_INLINE bool tsi_line_disarm(TsiSpace* s, uint32_t line_id, uint32_t seq, unsigned threshold) {
     _Atomic uint64_t* r = tsi_remote(s, line_id);
     uint64_t w = tsi_load_seq(&r[0]); /* T4 */

@@ -13,7 +13,7 @@
 enum { TAKES = 64 /* frees in heaps that are nobody's, for each attempt to adopt one */ };
 
 /* Takes the empty slabs of a heap that nobody owns, if its incarnation is still that of `ref`. b may be NULL.
- * [any thread, no lock, no bracket] */
+ * [any thread, no lock held, no bracket open] */
 static void take_empty(TsiArena* a, TsiBinding* b, TsiHeap* h, TsiRef ref) {
     TsiInc* inc = tsi_inc(&a->phases, tsi_ref_index(ref));
     TsiSweep sweep = {.arena = a, .b = b, .inc = inc, .learns = true};

@@ -29,11 +29,11 @@
 
 /* Completes a free in a slab of heap h, which was not LIVE, in an ACTIVE incarnation that `ref` names: notes that the
  * slab's class has room, and takes the heap's empty slabs if they are enough. b may be NULL.
- * [any thread, no lock, no bracket] */
+ * [any thread, no lock held, no bracket open] */
 void tsi_ownerless_freed(TsiArena* a, TsiBinding* b, const TsiPlace* at, TsiHeap* h, TsiRef ref);
 /* Completes each such free: for a thread that goes on so in the ring without a heap, since a look or a trim has taken
  * its, adopts one from time to time, where looks give back what it empties (decay_ms); elsewhere O1 has to.
- * [own thread, no lock, no bracket] */
+ * [own thread, no lock held, no bracket open] */
 void tsi_ownerless_again(TsiBinding* b, TsiRef ref);
 
 #endif

@@ -11,7 +11,8 @@
 #include "mem/region.h"
 
 /* Returns a bit for each page of a slab that no live slot touches and that could go back to the system; of a region,
- * for each part of *page_bytes, which may be more than a page. Returns 0 where pages never go alone. [any thread] */
+ * for each part of *page_bytes, which may be more than a page. Returns 0 where pages never go alone.
+ * [any thread, needs no lock] */
 static uint64_t dead_pages(const TsiSpace* s, unsigned cls, uint32_t slab_id, size_t* page_bytes) {
     const TsiClass* shape = &s->classes->c[cls];
     size_t page = tsi_os.page_bytes, pages = shape->slab_bytes / page;
@@ -146,7 +147,7 @@ uint64_t tsi_partial_let_go(TsiSpace* s, uint32_t slab_id) {
 }
 
 /* Returns true if no live object may be in the page of one that was freed, of `bytes`, also where only dead_pages can
- * tell. Each late free asks this; the answer is normally no. [any thread] */
+ * tell. Each late free asks this; the answer is normally no. [any thread, needs no lock] */
 static bool page_may_be_dead(const TsiSpace* s, const TsiPlace* at, size_t bytes) {
     const TsiClass* shape = &s->classes->c[at->cls];
     uint32_t page = (uint32_t)tsi_os.page_bytes;

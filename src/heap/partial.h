@@ -12,7 +12,7 @@ void tsi_partial_claim(TsiSweep* sweep, unsigned cls, uint32_t slab_id);
 /* Returns the bytes of the slab's pages without an object that have not gone back, whether it is claimed or not.
  * [stripe held] */
 size_t tsi_partial_dead_bytes(const TsiSpace* s, unsigned cls, uint32_t slab_id);
-/* Gives back the pages without an object of the n claimed slabs, whose ids ascend. [slabs claimed, no lock] */
+/* Gives back the pages without an object of the n claimed slabs, whose ids ascend. [slabs claimed, no lock held] */
 void tsi_partial_give(TsiSweep* sweep, uint32_t* ids, unsigned n);
 /* Gives back the pages without an object of a region in which its owner allocates nothing any more.
  * [owner, in bracket] */
@@ -24,11 +24,11 @@ uint64_t tsi_partial_let_go(TsiSpace* s, uint32_t slab_id);
  * times as many bytes: an eighth of them at most has such pages, and no free looks at more */
 enum { TSI_LATE_PAGES_BYTES = 64 << 10, TSI_LATE_LOOK_BYTES = 8 * TSI_LATE_PAGES_BYTES };
 /* Counts, after a free in an orphan, the pages that it has left without a live slot. Returns true once there are enough
- * of them for tsi_inc_thin of *inc in *era. [any thread] */
+ * of them for tsi_inc_thin of *inc in *era. [any thread, needs no lock] */
 bool tsi_partial_page_freed(TsiArena* a, const TsiPlace* at, uint64_t tag, TsiInc** inc, uint64_t* era);
 
 /* Returns the slots of a line that begin in the same page as `slot`: all of them where a page has several lines; 0
- * where objects lie in two pages. [any thread] */
+ * where objects lie in two pages. [any thread, needs no lock] */
 TSI_INLINE uint64_t tsi_partial_slots(const TsiClass* shape, unsigned slot) {
     return shape->in_page << (slot & shape->page_first);
 }

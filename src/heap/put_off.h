@@ -25,7 +25,7 @@
 
 enum { TSI_PUT_OFF_PHASE_BYTES = 128 << 10, TSI_PUT_OFF_BYTES = 256 << 10 };
 
-/* Gives back the pages of all phases that the thread remembers. [own thread, no lock, no bracket] */
+/* Gives back the pages of all phases that the thread remembers. [own thread, no lock held, no bracket open] */
 void tsi_put_off_no_more(TsiBinding* b);
 
 #endif

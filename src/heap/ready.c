@@ -17,14 +17,15 @@
 
 #include <string.h>
 
-/* Returns the word of a heap of the binding that waits with the region that is slab slab_id. [any thread] */
+/* Returns the word of a heap of the binding that waits with the region that is slab slab_id.
+ * [any thread, needs no lock] */
 static uint64_t ready_word(const TsiBinding* b, uint32_t slab_id) {
     return (uint64_t)slab_id << TSI_STANDBY_SLAB_SHIFT | tsi_heap_word(b->index, TSI_HEAP_STANDBY);
 }
 
 /* ---- a phase begins ---- */
 
-/* Frees a heap that has lost its region, and was in the list of `rank`. [own thread] */
+/* Frees a heap that has lost its region, and was in the list of `rank`. [own thread, needs no lock] */
 static void drop_bare(TsiBinding* b, TsiHeap* h, unsigned rank) {
     tsi_heap_drop_own(b, h);
     b->ready_bytes -= b->ready_size[rank];
@@ -59,7 +60,8 @@ TSI_INLINE void enter_locked(TsiBinding* b, TsiInc* inc, TsiHeap* h, TsiRef ref)
     tsi_store_release(&slab->tag, tsi_tag(tsi_tag_seq(tsi_load_relaxed(&slab->tag)), h->index, TSI_SLAB_OWNED));
 }
 
-/* Counts the begin of a phase by a waiting heap, like tsi_count_slow; h has its counts already. [own thread] */
+/* Counts the begin of a phase by a waiting heap, like tsi_count_slow; h has its counts already.
+ * [own thread, needs no lock] */
 TSI_INLINE void count_begun(TsiBinding* b) {
     tsi_count(&b->counters[TSI_CLASS_REGION].straight_begun);
     tsi_probe_slow_path(b->arena->owner, TSI_CLASS_REGION - 1, b->classes->c[TSI_CLASS_REGION].size, TSI_SLOW_MISS);
@@ -89,7 +91,7 @@ TSI_INLINE bool is_anothers_locked(TsiInc* inc) {
 }
 
 /* Takes a waiting heap into the phase, which has had none. Returns it, LIVE, or NULL if none waits, the heap was
- * flushed, or the phase was touched, closed or cannot be charged. [own thread, no lock, no bracket] */
+ * flushed, or the phase was touched, closed or cannot be charged. [own thread, no lock held, no bracket open] */
 TSI_INLINE TsiHeap* take(TsiBinding* b, TsiRef ref) {
     TsiInc* inc = tsi_inc(&b->arena->phases, tsi_ref_index(ref));
     unsigned rank = tsi_bump_first_rank(b, tsi_inc_label(inc));
@@ -150,7 +152,7 @@ void* tsi_ready_first(TsiBinding* b, TsiRef ref, uint32_t bytes) {
 /* ---- a phase ends ---- */
 
 /* Returns true if the binding may keep `bytes` more with heaps that wait; borrows from its share if it must.
- * [own thread] */
+ * [own thread, needs no lock] */
 static bool has_budget(TsiBinding* b, size_t bytes) {
     if (TSI_LIKELY(b->ready_bytes + bytes <= tsi_load_relaxed(&b->warm.lent))) return true;
     return tsi_warm_lend(b, bytes) && b->ready_bytes + bytes <= tsi_load_relaxed(&b->warm.lent);
@@ -238,7 +240,7 @@ TSI_INLINE void post_locked(TsiBinding* b, TsiInc* inc, const TsiEnded* ended) {
     tsi_label_less(b, pending, label, bytes);
 }
 
-/* Returns true if `bytes` need a page, and no more than one. [any thread] */
+/* Returns true if `bytes` need a page, and no more than one. [any thread, needs no lock] */
 TSI_INLINE bool is_of_a_page(uint32_t bytes) { return bytes > TSI_PART_BYTES && bytes <= TSI_REGION_MIN; }
 
 /* Learns like tsi_bump_learn, from a phase that has had one region, r. [own thread, stripe held] */
@@ -278,7 +280,7 @@ TSI_INLINE void fill_locked(TsiInc* inc, const TsiRegionSum* sum, EpochReceipt* 
     memcpy(out->label, inc->label, sizeof out->label);
 }
 
-/* Sets the receipt's close_ns to the time since since_ns, of the quick clock. [any thread] */
+/* Sets the receipt's close_ns to the time since since_ns, of the quick clock. [any thread, needs no lock] */
 static void tell_time(uint64_t since_ns, EpochReceipt* out) {
     uint64_t end = tsi_os.quick_ns();
     out->close_ns = end > since_ns ? end - since_ns : 0;

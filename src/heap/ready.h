@@ -31,16 +31,16 @@
 
 /* Finds, adopts or makes the binding's heap in an incarnation, in *out. With `bumps`, for an object of a region, a
  * domain's phase without a heap gets a waiting one, with a region of the size that the phase's label needed last.
- * Returns like tsi_heap_make. [own thread, no lock, no bracket] */
+ * Returns like tsi_heap_make. [own thread, no lock held, no bracket open] */
 TsiBirth tsi_ready_heap(TsiBinding* b, TsiRef ref, bool bumps, TsiHeap** out);
 /* Allocates the first object of a phase, `bytes` of a waiting heap's region, by the shortest way. Returns the object,
  * or NULL if no heap waits or anything else must be done first: the slow path does all of it then.
- * [own thread, no lock, no bracket] */
+ * [own thread, no lock held, no bracket open] */
 void* tsi_ready_first(TsiBinding* b, TsiRef ref, uint32_t bytes);
 /* Ends a phase straight, if its one heap is the caller's and nobody else has touched it: frees the record, posts the
  * account, and keeps the heap waiting, if one region is all that it has and there is room; otherwise its slabs go as
  * from a sweep. Returns false if it is not so: nothing was done, or the objects have ended and are counted, and the
- * common way must follow. `out` may be NULL. [own thread, no lock, no bracket] */
+ * common way must follow. `out` may be NULL. [own thread, no lock held, no bracket open] */
 bool tsi_ready_end(TsiBinding* b, TsiRef ref, EpochReceipt* out);
 /* Repairs a waiting heap; regions are found by their tags. `own`: the heap's thread has forked. [fork child] */
 void tsi_ready_child(TsiArena* a, TsiHeap* h, bool own);

@@ -24,7 +24,7 @@ void tsi_records_tidy_slow(TsiArena* a, bool all) {
 }
 
 /* Returns true if little memory is committed, spread over many chunks: kept slabs then keep the bookkeeping of as many
- * chunks, twenty times as much. [any thread] */
+ * chunks, twenty times as much. [any thread, needs no lock] */
 static bool is_sparse(TsiArena* a) {
     uint64_t chunks = tsi_load_relaxed(&a->space.open_chunks);
     return chunks > SPARSE_CHUNKS && tsi_load_relaxed(&a->space.committed_bytes) < chunks * SPARSE_BYTES;
@@ -70,7 +70,7 @@ void tsi_binding_flush_records(TsiBinding* b) {
 
 /* Notes that a table got a phase's record: more phases were open at once than threads keep records for. After many
  * phases, gives kept memory back each time that the open ones have become a quarter: it may lie anywhere.
- * [any thread, no lock] */
+ * [any thread, no lock held] */
 static void phase_given(TsiArena* a) {
     uint32_t learned = tsi_load_relaxed(&a->phases.incs.learned) | tsi_load_relaxed(&a->heaps.learned) |
                        tsi_load_relaxed(&a->domains.learned);
@@ -122,7 +122,8 @@ void tsi_eras_block(TsiBinding* b) {
     tsi_store_release(&b->era_block, b->era); /* as in tsi_eras_leave */
 }
 
-/* Returns the incarnation that has the era, of those in the threads' present blocks of eras, or 0. [any thread] */
+/* Returns the incarnation that has the era, of those in the threads' present blocks of eras, or 0.
+ * [any thread, needs no lock] */
 static TsiRef find_begun(TsiArena* a, uint64_t era) {
     for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
         const TsiBinding* b = tsi_table_at(&a->bindings, n);
@@ -171,7 +172,8 @@ static uint32_t take_ends_if_drained_locked(TsiInc* inc) {
 }
 
 /* Runs the cleanups of a chain, `at` as above, which are the program's: no bank is held meanwhile, and the binding may
- * have been anywhere when this returns, as after allocations. [any thread, no lock but a bank's, no bracket] */
+ * have been anywhere when this returns, as after allocations.
+ * [any thread, no lock held but a bank's, no bracket open] */
 static void run_ends(TsiArena* a, uint32_t at) {
     TsiBankPause pause = tsi_bank_pause();
     while (at != 0) {

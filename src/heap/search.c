@@ -10,7 +10,7 @@ enum { WAITS = 20000 /* yields, most of them naps: a second and more */, LOOKS =
 
 /* Gives back what can go for a request with outcome `outcome`: everything; where max_bytes is in the way, what makes
  * room; else the empty slabs of the epoch. Returns true if others were inside of some.
- * [own thread, no lock, no bracket] */
+ * [own thread, no lock held, no bracket open] */
 static bool give_back(TsiBinding* b, TsiOutcome outcome, const TsiBudgetEvents* events) {
     TsiArena* a = b->arena;
     if (outcome == TSI_NO_MEMORY) return tsi_trim_all(a, b);
@@ -20,7 +20,7 @@ static bool give_back(TsiBinding* b, TsiOutcome outcome, const TsiBudgetEvents* 
 
 /* Waits until as many threads have given memory back as were at it after the look, or, for threads inside of a slab,
  * longer after each look. Returns false if the request has waited enough: a thread may be stopped there. A giver is not
- * waited for again before some memory goes. [any thread, no lock, no bracket] */
+ * waited for again before some memory goes. [any thread, no lock held, no bracket open] */
 static bool wait_for_others(TsiArena* a, TsiSearch* search) {
     uint64_t giving = tsi_space_giving(&a->space);
     bool gives = search->givers != 0, stood = gives && giving == tsi_load_relaxed(&a->stood);
@@ -38,7 +38,7 @@ static bool wait_for_others(TsiArena* a, TsiSearch* search) {
 }
 
 /* Looks for room, once more while others may have some, and notes in *search what they have. Returns true if the
- * request must be tried again. [own thread, no lock, no bracket] */
+ * request must be tried again. [own thread, no lock held, no bracket open] */
 static bool find_room(TsiBinding* b, TsiOutcome outcome, const TsiBudgetEvents* events, TsiSearch* search) {
     TsiArena* a = b->arena;
     if (search->looked && !search->left && search->givers == 0) return false;

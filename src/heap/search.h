@@ -31,7 +31,7 @@ typedef struct TsiSearch {
 
 /* Looks for room after outcome `outcome`: no memory, or over the budgets in events->hard. Calls the functions of the
  * budgets in `events`, of a hard one once in a search. Returns true if the request should be tried again.
- * [own thread, no lock, no bracket] */
+ * [own thread, no lock held, no bracket open] */
 bool tsi_search(TsiBinding* b, TsiOutcome outcome, const TsiBudgetEvents* events, TsiSearch* search);
 
 #endif

@@ -51,7 +51,7 @@ static void raise_generations(TsiArena* a, unsigned cls, uint32_t slab_id, uint3
 }
 
 /* Returns the tag of a slab that has left the incarnation of tag `old` and is being returned. The tag keeps the flag of
- * handles until their generations are raised (names.h, N1). [any thread] */
+ * handles until their generations are raised (names.h, N1). [any thread, needs no lock] */
 static uint64_t purging(uint64_t old) {
     uint64_t handled = old & TSI_SLAB_HANDLED;
     return tsi_tag(tsi_seq_next(tsi_tag_seq(old)), tsi_tag_index(old), TSI_SLAB_PURGING) | handled;

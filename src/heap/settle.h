@@ -29,7 +29,7 @@ void tsi_unlink_claimed(TsiArena* a, TsiInc* inc);
 void tsi_return_claimed(TsiArena* a, uint32_t slab_id);
 /* Claims an ORPHAN slab with this tag that a freer found complete, or a sweep found released, for the sweep to give
  * back, and pins the incarnation. Returns false, and does nothing, if another thread was first.
- * [any thread, no lock] */
+ * [any thread, no lock held] */
 bool tsi_settle_complete(TsiSweep* sweep, uint32_t slab_id, uint64_t tag);
 
 /* ---- slabs that no heap has ---- */
@@ -41,7 +41,7 @@ void tsi_orphan_link_locked(TsiArena* a, TsiInc* inc, uint32_t slab_id, const Ts
 void tsi_orphan_unlink_locked(TsiArena* a, TsiInc* inc, uint32_t slab_id, TsiTotals issued);
 /* Adds the slab to those that a sweep has left to their owner, or with n = -1 takes it away. [stripe held] */
 void tsi_skipped_add_locked(TsiArena* a, TsiInc* inc, uint32_t slab_id, int n);
-/* Retires a slab of no epoch: never used again, its pages go back. [holder of the slab, no lock] */
+/* Retires a slab of no epoch: never used again, its pages go back. [holder of the slab, no lock held] */
 void tsi_slab_retire(TsiArena* a, uint32_t slab_id);
 
 #endif

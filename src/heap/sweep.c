@@ -50,13 +50,14 @@ bool tsi_barrier(void) {
     return false;
 }
 
-/* Returns true if a heap with this word is the sweeping thread's, or a bank's that it holds. [own thread] */
+/* Returns true if a heap with this word is the sweeping thread's, or a bank's that it holds.
+ * [own thread, needs no lock] */
 static bool is_mine(TsiSweep* sweep, uint64_t word) {
     uint32_t binding = tsi_heap_binding(word);
     return (sweep->b != NULL && binding == sweep->b->index) || tsi_banks_have(sweep->arena, sweep->banks, binding);
 }
 
-/* Returns true if a thread owns a heap with this word: it is LIVE, RETIRE or REVOKED. [any thread] */
+/* Returns true if a thread owns a heap with this word: it is LIVE, RETIRE or REVOKED. [any thread, needs no lock] */
 static bool has_owner(uint64_t word) {
     unsigned state = tsi_heap_state(word);
     return state == TSI_HEAP_LIVE || state == TSI_HEAP_RETIRE || state == TSI_HEAP_REVOKED;

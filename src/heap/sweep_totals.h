@@ -41,12 +41,13 @@ typedef struct TsiSweep {
 
 enum { TSI_PIECE_BYTES = 256 << 10 };
 
-/* Returns true if the sweep has looked at as many bytes as it may. [own thread] */
+/* Returns true if the sweep has looked at as many bytes as it may. [own thread, needs no lock] */
 TSI_INLINE bool tsi_sweep_is_through(const TsiSweep* sweep) { return sweep->most != 0 && sweep->looked >= sweep->most; }
 
-/* Adds n for the class in the field of TsiClassCounters at byte offset `field`. [own thread] */
+/* Adds n for the class in the field of TsiClassCounters at byte offset `field`. [own thread, needs no lock] */
 void tsi_sweep_count(TsiSweep* sweep, size_t field, unsigned cls, uint64_t n);
-/* Notes bytes that the system is given back, for the class in the close log, if the sweep is logged. [own thread] */
+/* Notes bytes that the system is given back, for the class in the close log, if the sweep is logged.
+ * [own thread, needs no lock] */
 void tsi_sweep_purged(TsiSweep* sweep, unsigned cls, size_t bytes);
 /* Counts a slab of the class that an end has looked at. [stripe held] */
 void tsi_sweep_poll(TsiSweep* sweep, unsigned cls);
@@ -55,9 +56,9 @@ void tsi_sweep_poll(TsiSweep* sweep, unsigned cls);
 void tsi_sweep_uncharge(TsiSweep* sweep);
 /* Fills in what the phase was, as it ends; `live`: what escapes. [stripe held] */
 void tsi_receipt_fill_locked(TsiInc* inc, TsiTotals live, EpochReceipt* receipt);
-/* Fills in the receipt of an end that has met nothing: names and zeros. [any thread] */
+/* Fills in the receipt of an end that has met nothing: names and zeros. [any thread, needs no lock] */
 void tsi_receipt_blank(EpochReceipt* receipt, EpochId id, uint64_t era, const char label[TSI_LABEL_BYTES]);
-/* Fills in what the sweep has returned and left. [own thread] */
+/* Fills in what the sweep has returned and left. [own thread, needs no lock] */
 void tsi_receipt_returned(const TsiSweep* sweep, EpochReceipt* receipt);
 
 #endif

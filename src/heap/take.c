@@ -54,7 +54,7 @@ static bool slab_open(TsiSpace* s, unsigned cls, uint32_t slab_id, uint32_t inde
 
 unsigned tsi_column_of(TsiArena* a, TsiInc* inc) { return tsi_label_column(&a->phases.labels, tsi_inc_label(inc)); }
 
-/* Notes that max_bytes is in the way, if `why`, an id that a take has left, says so. [own thread] */
+/* Notes that max_bytes is in the way, if `why`, an id that a take has left, says so. [own thread, needs no lock] */
 static void note_over(TsiBinding* b, uint32_t why) {
     if (why == TSI_SPACE_OVER) b->budget.hard = TSI_BUDGET_SPACE;
 }

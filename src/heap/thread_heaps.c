@@ -22,7 +22,8 @@ void tsi_binding_set_ambient(TsiBinding* b, TsiHeap* h) {
     b->region = r != &tsi_no_region ? r : NULL;
 }
 
-/* Returns true if the heap is the primary of the incarnation `ref`, and its owner's to use. [any thread] */
+/* Returns true if the heap is the primary of the incarnation `ref`, and its owner's to use.
+ * [any thread, needs no lock] */
 static bool is_used(TsiHeap* h, TsiRef ref) {
     return tsi_word_is(&h->key, ref) && tsi_heap_state(tsi_load_relaxed(&h->word)) == TSI_HEAP_LIVE;
 }

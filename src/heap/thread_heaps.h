@@ -27,21 +27,21 @@
 
 #include "state/arena.h"
 
-/* Returns the record of the incarnation that `ref` names. [any thread] */
+/* Returns the record of the incarnation that `ref` names. [any thread, needs no lock] */
 TSI_INLINE TsiInc* tsi_binding_inc(const TsiBinding* b, TsiRef ref) {
     return (TsiInc*)(void*)(b->incs_base + (size_t)tsi_ref_index(ref) * TSI_INC_STRIDE);
 }
-/* Returns the heap that the incarnation leads to: a hint (H1). [any thread] */
+/* Returns the heap that the incarnation leads to: a hint (H1). [any thread, needs no lock] */
 TSI_INLINE TsiHeap* tsi_binding_led(const TsiBinding* b, TsiInc* inc) {
     return (TsiHeap*)(void*)((uint8_t*)b->heaps_base + tsi_load_relaxed(&inc->heap_at));
 }
 /* Returns true if h is the binding's primary in the incarnation, LIVE, and its brackets are not fenced (H1). ref: not
- * 0. If h is not the thread's, its record's page may have gone. [own thread] */
+ * 0. If h is not the thread's, its record's page may have gone. [own thread, needs no lock] */
 TSI_INLINE bool tsi_heap_is_at(const TsiBinding* b, TsiHeap* h, TsiRef ref) {
     return TSI_LIKELY(tsi_word_is(&h->key, ref) && tsi_word_is(&h->word, b->live_word));
 }
 /* Returns the binding's primary in an incarnation, with fenced brackets, too, or NULL if nothing leads to it.
- * [own thread] */
+ * [own thread, needs no lock] */
 TSI_INLINE TsiHeap* tsi_heap_cached(const TsiBinding* b, TsiRef ref) {
     uint64_t live = tsi_heap_word(b->index, TSI_HEAP_LIVE);
     uint32_t at = tsi_load_relaxed(&tsi_binding_inc(b, ref)->heap_at);
@@ -51,20 +51,23 @@ TSI_INLINE TsiHeap* tsi_heap_cached(const TsiBinding* b, TsiRef ref) {
     h = b->by_inc[tsi_ref_index(ref) % TSI_HEAP_CACHE];
     return tsi_word_is(&h->key, ref) && tsi_word_is(&h->word, live) ? h : NULL;
 }
-/* Makes the incarnation, or else the binding's table, lead to the binding's primary h. [own thread] */
+/* Makes the incarnation, or else the binding's table, lead to the binding's primary h. [own thread, needs no lock] */
 void tsi_heap_found(TsiBinding* b, TsiHeap* h, TsiRef ref);
-/* Makes the domain lead to h in the incarnation, unless a heap that it leads to is in use there. [own thread] */
+/* Makes the domain lead to h in the incarnation, unless a heap that it leads to is in use there.
+ * [own thread, needs no lock] */
 void tsi_phase_leads_on(TsiPhaseWords* words, TsiHeap* h, TsiRef ref);
-/* Makes the domain lead to h in the incarnation, like tsi_phase_leads_on, if it does not already. [own thread] */
+/* Makes the domain lead to h in the incarnation, like tsi_phase_leads_on, if it does not already.
+ * [own thread, needs no lock] */
 TSI_INLINE void tsi_phase_leads_to(TsiPhaseWords* words, TsiHeap* h, TsiRef ref) {
     if (TSI_UNLIKELY(tsi_load_relaxed(&words->heap) != h)) tsi_phase_leads_on(words, h, ref);
 }
-/* Puts a heap at the head of its owner's chain. [own thread] */
+/* Puts a heap at the head of its owner's chain. [own thread, needs no lock] */
 void tsi_own_link(TsiBinding* b, TsiHeap* h);
-/* Takes a heap out of its owner's chain; the owner's ambient heap is none then, if it was this one. [own thread] */
+/* Takes a heap out of its owner's chain; the owner's ambient heap is none then, if it was this one.
+ * [own thread, needs no lock] */
 void tsi_own_unlink(TsiBinding* b, TsiHeap* h);
 /* Takes the heap back if the binding has lent it and it is in the incarnation: LIVE, in the owner's chain. Returns true
- * if it did. [own thread, no bracket] */
+ * if it did. [own thread, no bracket open] */
 TSI_INLINE bool tsi_heap_take_back(TsiBinding* b, TsiHeap* h, TsiRef ref) {
     uint64_t lent = tsi_lent_word(b->index);
     if (!tsi_word_is(&h->key, ref) || !tsi_word_is(&h->word, lent)) return false; /* H1 holds of its own LENT, too */
@@ -76,10 +79,10 @@ TSI_INLINE bool tsi_heap_take_back(TsiBinding* b, TsiHeap* h, TsiRef ref) {
 /* Makes a lent heap DETACHED. Returns true if it was lent. [stripe held] */
 bool tsi_heap_recall_locked(TsiArena* a, TsiHeap* h);
 /* Returns the binding's primary, found by the incarnation, and makes the domain lead to it; NULL if nothing leads to
- * one. [own thread] */
+ * one. [own thread, needs no lock] */
 TsiHeap* tsi_phase_heap_slow(TsiBinding* b, TsiPhaseWords* words, TsiRef ref);
 /* Returns the binding's primary, found by the domain, and taken back if lent, or by the incarnation; NULL if nothing
- * leads to one. [own thread, no bracket] */
+ * leads to one. [own thread, no bracket open] */
 TSI_INLINE TsiHeap* tsi_phase_heap(TsiBinding* b, TsiPhaseWords* words, TsiRef ref) {
     TsiHeap* h = tsi_load_relaxed(&words->heap);
     if (tsi_heap_is_at(b, h, ref) || tsi_heap_take_back(b, h, ref)) return h;
@@ -87,24 +90,24 @@ TSI_INLINE TsiHeap* tsi_phase_heap(TsiBinding* b, TsiPhaseWords* words, TsiRef r
 }
 
 /* Takes a record, from the thread's small store first: *index. Returns false if there is none.
- * [own thread, no table lock] */
+ * [own thread, no table lock held] */
 TSI_INLINE bool tsi_record_take(TsiTable* table, uint32_t* cache, uint32_t* count, uint32_t* index) {
     if (TSI_UNLIKELY(*count == 0)) return tsi_table_take(table, index, 0);
     *index = cache[--*count];
     return true;
 }
-/* Frees a record, to the thread's small store if that has room. [own thread, no table lock] */
+/* Frees a record, to the thread's small store if that has room. [own thread, no table lock held] */
 void tsi_record_give(TsiTable* table, uint32_t* cache, uint32_t* count, uint32_t index);
 /* Frees the heap's room, if it has one. b: the calling thread's binding, or NULL. [holder of the heap] */
 void tsi_room_give(TsiArena* a, TsiBinding* b, TsiHeap* h);
-/* Unlinks the heap from its owner's chain and frees its record and room. [own thread] */
+/* Unlinks the heap from its owner's chain and frees its record and room. [own thread, needs no lock] */
 void tsi_heap_drop_own(TsiBinding* b, TsiHeap* h);
 /* Frees the record and room of a heap that is in nobody's chain. b: the calling thread's binding, or NULL.
  * [holder of the heap] */
 void tsi_heap_free(TsiArena* a, TsiBinding* b, TsiHeap* h);
-/* Frees the records of the thread's heaps that others have swept. [own thread, no bracket] */
+/* Frees the records of the thread's heaps that others have swept. [own thread, no bracket open] */
 void tsi_heaps_prune(TsiBinding* b);
-/* Makes h, which may be tsi_no_heap, the heap of the binding's ambient allocations. [own thread] */
+/* Makes h, which may be tsi_no_heap, the heap of the binding's ambient allocations. [own thread, needs no lock] */
 void tsi_binding_set_ambient(TsiBinding* b, TsiHeap* h);
 
 #endif

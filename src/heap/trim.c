@@ -14,7 +14,7 @@ enum { BANKS_LEAST = 16 /* lines that were freed in: fewer are not worth a trim 
 /* ---- handover ---- */
 
 /* Hands over the thread's heaps of h's incarnation that were asked for; `leaves`: it lets go of them for long, with
- * their empty slabs. Does nothing if h is in none. [own thread, no lock, no bracket] */
+ * their empty slabs. Does nothing if h is in none. [own thread, no lock held, no bracket open] */
 static void hand_over(TsiBinding* b, TsiHeap* h, bool leaves) {
     TsiArena* a = b->arena;
     TsiRef ref = tsi_load_relaxed(&h->ref);
@@ -41,7 +41,7 @@ static void hand_over(TsiBinding* b, TsiHeap* h, bool leaves) {
 void tsi_handover(TsiBinding* b, TsiHeap* h) { hand_over(b, h, false); }
 void tsi_handover_last(TsiBinding* b, TsiHeap* h) { hand_over(b, h, true); }
 
-/* Returns a heap of the thread that somebody has asked for, or NULL. [own thread] */
+/* Returns a heap of the thread that somebody has asked for, or NULL. [own thread, needs no lock] */
 static TsiHeap* asked_for(TsiBinding* b) {
     for (uint32_t at = b->own_heaps; at != 0; at = tsi_heap(b->arena, at - 1)->own_next) {
         unsigned state = tsi_heap_state(tsi_load_seq(&tsi_heap(b->arena, at - 1)->word));
@@ -80,7 +80,8 @@ static bool pass_by(TsiArena* a, TsiInc* inc, unsigned banks) {
 }
 
 /* Gives the empty slabs of one incarnation back, or of the heaps of one binding there if `only` is not NULL; passes
- * over another thread's own. at_once: nothing is kept. Returns like tsi_trim_inc. [any thread, no lock, no bracket] */
+ * over another thread's own. at_once: nothing is kept. Returns like tsi_trim_inc.
+ * [any thread, no lock held, no bracket open] */
 static bool trim_inc(TsiArena* a, TsiBinding* b, TsiInc* inc, TsiBinding* only, bool at_once) {
     TsiSweep sweep = {.arena = a, .b = b, .inc = inc, .at_once = at_once};
     sweep.banks = only == NULL ? tsi_banks_take(a) : 0;

@@ -7,27 +7,28 @@
 #include "state/arena.h"
 
 /* Gives the empty slabs of one incarnation back. Returns true if slabs were left to threads that were inside of them,
- * or to another sweep. b: the thread's binding, or NULL. [any thread, no lock, no bracket] */
+ * or to another sweep. b: the thread's binding, or NULL. [any thread, no lock held, no bracket open] */
 bool tsi_trim_inc(TsiArena* a, TsiBinding* b, TsiInc* inc);
 /* Gives empty slabs of every incarnation back at once; of the heaps of one binding only when `only` is not NULL.
- * Returns like tsi_trim_inc. [any thread, no lock, no bracket] */
+ * Returns like tsi_trim_inc. [any thread, no lock held, no bracket open] */
 bool tsi_trim(TsiArena* a, TsiBinding* b, TsiBinding* only);
 /* Gives the empty slabs of one incarnation that goes on back, except in heaps of other threads that are not idle
- * (decay.h). If memory that goes for want of budget is missed, the budget rises. [any thread, no lock, no bracket] */
+ * (decay.h). If memory that goes for want of budget is missed, the budget rises.
+ * [any thread, no lock held, no bracket open] */
 void tsi_trim_idle(TsiArena* a, TsiBinding* b, TsiInc* inc);
 /* Gives the empty slabs of the ring's current epoch back as a thread exits in shared mode, where no heap goes with it;
  * only if half of the slabs may be empty, by the full lines that were freed in since the last time.
- * [own thread, no lock, no bracket] */
+ * [own thread, no lock held, no bracket open] */
 void tsi_trim_banks(TsiArena* a, TsiBinding* b);
 /* Gives empty slabs of every incarnation back, at once, and the warm stores of all threads. Returns like tsi_trim_inc;
- * true also if a store was busy. [any thread, no lock, no bracket] */
+ * true also if a store was busy. [any thread, no lock held, no bracket open] */
 bool tsi_trim_all(TsiArena* a, TsiBinding* b);
 /* Gives back what tsi_trim_all does, where max_bytes is in the way, but passes over incarnations that only drain: their
  * slabs go back as they empty, and single pages count as committed until then. Returns like that. O(heaps)
- * [any thread, no lock, no bracket] */
+ * [any thread, no lock held, no bracket open] */
 bool tsi_trim_for_room(TsiArena* a, TsiBinding* b);
 /* Gives the empty slabs back that this thread has in the heap's incarnation. The heap is DETACHED afterwards and found
- * again by its next use. [own thread, no lock, no bracket] */
+ * again by its next use. [own thread, no lock held, no bracket open] */
 void tsi_heap_scavenge(TsiBinding* b, TsiHeap* h);
 
 #endif

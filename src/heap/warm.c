@@ -79,7 +79,7 @@ static unsigned cut(TsiSpace* s, TsiWarm* warm, unsigned cls, uint32_t* ids, uns
 }
 
 /* Moves slabs of a store to the system, or with `keep` to the stock if there is room. learn: as in TsiSweep.
- * [holder of the slabs, no pool lock] */
+ * [holder of the slabs, no pool lock held] */
 static void move_out(TsiArena* a, uint32_t* ids, unsigned n, bool keep, bool learn) {
     TsiSpace* s = &a->space;
     if (!keep) {
@@ -97,7 +97,7 @@ static void move_out(TsiArena* a, uint32_t* ids, unsigned n, bool keep, bool lea
 }
 
 /* Moves some of the store's oldest slabs out, EVICT_BYTES of them. Returns false if there are none.
- * [store lock held, no pool lock] */
+ * [store lock held, no pool lock held] */
 static bool evict(TsiArena* a, TsiWarm* warm, bool learn) {
     uint32_t ids[FLUSH_BATCH];
     unsigned n = 0;
@@ -167,7 +167,8 @@ void tsi_warm_call_in(TsiArena* a, TsiBinding* b) {
     if (lent != 0) tsi_stock_unreserve(&a->space, lent);
 }
 
-/* Returns true if a heap with this word waits with a region, for the binding with this index. [any thread] */
+/* Returns true if a heap with this word waits with a region, for the binding with this index.
+ * [any thread, needs no lock] */
 static bool waits(uint32_t binding, uint64_t word) {
     return tsi_heap_binding(word) == binding && tsi_heap_state(word) == TSI_HEAP_STANDBY;
 }
@@ -214,7 +215,7 @@ void tsi_ready_flush(TsiArena* a, TsiBinding* b) {
 
 /* Empties a store, into the stock with `keep`, and gives back regions that wait. Returns false if it is busy. The
  * binding's thread may have gone meanwhile, and its record's page: then all of it reads as 0. While the store is locked
- * the page stays (registry.c). [any thread, no lock] */
+ * the page stays (registry.c). [any thread, no lock held] */
 static bool empty_store(TsiArena* a, TsiBinding* b, bool keep) {
     TsiWarm* warm = &b->warm;
     uint32_t ids[FLUSH_BATCH];
@@ -257,7 +258,7 @@ void tsi_warm_leave(TsiBinding* b) {
 }
 
 /* Empties all stores; or those not used since the last look, and all of them while more is kept than the budget allows.
- * Returns false if one was busy. [any thread, no lock] */
+ * Returns false if one was busy. [any thread, no lock held] */
 static bool flush_stores(TsiArena* a, bool all) {
     bool whole = true;
     for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
@@ -278,7 +279,7 @@ bool tsi_warm_give_up(TsiArena* a) {
 }
 
 /* Lowers what tables of records have learned, and gives pages back that are no longer worth keeping. ns: coarse clock.
- * [any thread, no lock] */
+ * [any thread, no lock held] */
 static void look_at_records(TsiArena* a, uint64_t ns) {
     TsiTable* const tables[] = {&a->phases.incs, &a->heaps, &a->domains};
     bool learned = false;
@@ -291,7 +292,7 @@ static void look_at_records(TsiArena* a, uint64_t ns) {
 }
 
 /* Lets the budget fall and, once a second, what tables have learned; gives back stores that nobody has used if the
- * budget has risen, or with `stores`. [any thread, no lock, no bracket] */
+ * budget has risen, or with `stores`. [any thread, no lock held, no bracket open] */
 static void look_now(TsiArena* a, bool stores) {
     TsiStock* stock = &a->space.stock;
     bool risen = tsi_load_relaxed(&stock->budget) > stock->start;

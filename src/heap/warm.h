@@ -20,47 +20,48 @@ _Static_assert((uint64_t)TSI_CHUNKS_MAX* TSI_CHUNK_SLABS <= 1ull << (64 - TSI_ST
 
 /* Puts a chain of returned slabs (by `next`) into the binding's store, in shared mode into the first bank's. Returns
  * the chain of those it did not keep; all of them if b is NULL or the store is busy. learn: as in TsiSweep.
- * [holder of the slabs, no pool lock] */
+ * [holder of the slabs, no pool lock held] */
 uint32_t tsi_warm_put(TsiArena* a, TsiBinding* b, uint32_t chain, bool learn);
 /* Takes a slab of the class, with its pages, from the binding's store: *slab_id. Returns false, and leaves that alone,
- * if the store has none or is busy. [own thread] */
+ * if the store has none or is busy. [own thread, needs no lock] */
 bool tsi_warm_take(TsiBinding* b, unsigned cls, uint32_t* slab_id);
 /* Gives the pages back that a binding keeps in its store and with heaps that wait, and its share of the budget. Returns
- * false if the store is busy. [any thread, no lock] */
+ * false if the store is busy. [any thread, no lock held] */
 bool tsi_warm_flush(TsiArena* a, TsiBinding* b);
-/* Gives back what all threads keep, and the stock. Returns false if a store was busy. [any thread, no lock] */
+/* Gives back what all threads keep, and the stock. Returns false if a store was busy. [any thread, no lock held] */
 bool tsi_warm_give_up(TsiArena* a);
 /* Lends at least `bytes` of the binding's share for what it keeps elsewhere (ready.h): b->warm.lent rises. Returns
- * false if the share is too small or the store is busy. [own thread, no pool lock] */
+ * false if the share is too small or the store is busy. [own thread, no pool lock held] */
 bool tsi_warm_lend(TsiBinding* b, size_t bytes);
 /* Empties the store as its thread exits, into the stock as far as there is room; waits for a thread that is at it.
- * [own thread, no lock] */
+ * [own thread, no lock held] */
 void tsi_warm_leave(TsiBinding* b);
-/* Does tsi_warm_poll without asking whether that is due. [any thread, no lock, no bracket] */
+/* Does tsi_warm_poll without asking whether that is due. [any thread, no lock held, no bracket open] */
 void tsi_warm_look_now(TsiArena* a);
 /* Looks once a second, where the budget has risen or tables of records have learned: either falls by half for each
  * second it was not needed, and stores that nobody has used go back. Called at ends, slow paths and statistics.
- * [any thread, no lock, no bracket] */
+ * [any thread, no lock held, no bracket open] */
 TSI_INLINE void tsi_warm_poll(TsiArena* a) {
     bool risen = tsi_load_relaxed(&a->space.stock.budget) > a->space.stock.start;
     if (TSI_UNLIKELY(risen || tsi_load_relaxed(&a->records_learned))) tsi_warm_look_now(a);
 }
 /* Looks like tsi_warm_poll as part of a look of decay.h, whether or not the budget has risen.
- * [any thread, no lock, no bracket] */
+ * [any thread, no lock held, no bracket open] */
 void tsi_warm_decay(TsiArena* a);
-/* Returns the bytes of all stores, and of regions that wait with heaps. [any thread] */
+/* Returns the bytes of all stores, and of regions that wait with heaps. [any thread, needs no lock] */
 uint64_t tsi_warm_bytes(TsiArena* a);
 
 /* ---- the memory of heaps that wait for a phase (ready.h), as others may see and take it ---- */
 
-/* Returns the bytes of the regions that wait with heaps of a binding, by its index: a hint for others. [any thread] */
+/* Returns the bytes of the regions that wait with heaps of a binding, by its index: a hint for others.
+ * [any thread, needs no lock] */
 uint64_t tsi_ready_bytes(const TsiArena* a, uint32_t binding);
-/* Gives back the regions that wait with heaps of the binding, and what is lent for them. [any thread, no lock] */
+/* Gives back the regions that wait with heaps of the binding, and what is lent for them. [any thread, no lock held] */
 void tsi_ready_flush(TsiArena* a, TsiBinding* b);
 /* Takes the region of a heap that waits, which is STANDBY_EMPTY then. Returns its slab id + 1, or 0 if the heap had
- * none. [any thread] */
+ * none. [any thread, needs no lock] */
 uint32_t tsi_ready_seize(TsiBinding* b, TsiHeap* h);
-/* Gives all that the binding's share has lent back to the budget. [any thread] */
+/* Gives all that the binding's share has lent back to the budget. [any thread, needs no lock] */
 void tsi_warm_call_in(TsiArena* a, TsiBinding* b);
 /* Empties a vanished thread's store; its slabs are found by their tags. [fork child] */
 void tsi_warm_forget(TsiBinding* b);

@@ -13,7 +13,7 @@
 #include "mem/space.h"
 
 /* Takes the pool's lock, waiting for it, and counts under the class and `column`, a kind of caller, whether it was free
- * at once. Give it back by tsi_lock_give_probed. [any thread, no pool lock] */
+ * at once. Give it back by tsi_lock_give_probed. [any thread, no pool lock held] */
 void tsi_space_lock_counted(TsiSpace* s, unsigned cls, unsigned column);
 
 /* Returns true if pages of the chunk are in the stock. [pool lock held] */
@@ -26,13 +26,11 @@ void tsi_chunk_set_used(TsiSpace* s, uint32_t chunk, bool used);
  * [pool lock held] */
 uint32_t tsi_chunk_find(TsiSpace* s);
 
-/*
- * Where the system has huge pages on request, small pages and huge ones keep to sides of their own, or each pair of
+/* Where the system has huge pages on request, small pages and huge ones keep to sides of their own, or each pair of
  * chunks would be a mapping: of the chunks from 2^k to 2^(k+1), from 16 on, the upper half is for huge pages. When a
  * side is full the other is used.
  *
- * Returns the chunks of a word of 64 that are on the side of huge pages, a bit each. [any thread]
- */
+ * Returns the chunks of a word of 64 that are on the side of huge pages, a bit each. [any thread, needs no lock] */
 TSI_INLINE uint64_t tsi_chunk_huge_side(uint32_t word) {
     if (word < 2) return word == 0 ? 0xffff0000ff000000u : 0xffffffff00000000u;
     return (word & (1u << tsi_log2(word) >> 1)) != 0 ? ~0ull : 0;
@@ -86,7 +84,7 @@ void tsi_chunk_unhold_locked(TsiSpace* s, uint32_t chunk);
  * theirs. Floors judge old words and handles. [pool lock held, or fork child] */
 void tsi_chunk_give_words(TsiSpace* s, uint32_t chunk);
 /* Gives back the bookkeeping of chunks that nobody uses and that keep no pages, if more than `most` have some.
- * O(chunks) [any thread, no pool lock] */
+ * O(chunks) [any thread, no pool lock held] */
 void tsi_chunks_leave(TsiSpace* s, uint32_t most);
 
 #endif

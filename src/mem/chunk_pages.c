@@ -19,7 +19,7 @@
 
 /* ---- what is written ---- */
 
-/* Returns the pages that hold bytes [from, to) of a chunk's bookkeeping, a bit each. [any thread] */
+/* Returns the pages that hold bytes [from, to) of a chunk's bookkeeping, a bit each. [any thread, needs no lock] */
 static uint32_t meta_bits(size_t from, size_t to) {
     unsigned shift = tsi_log2(tsi_os.page_bytes);
     return (uint32_t)((2ull << ((to - 1) >> shift)) - (1ull << (from >> shift)));
@@ -63,7 +63,8 @@ size_t tsi_written_bytes(const TsiSpace* s, uint32_t chunk) {
 
 /* ---- giving back ---- */
 
-/* Returns true if the page at byte `offset` is among `pages`, those that were written, a bit each. [any thread] */
+/* Returns true if the page at byte `offset` is among `pages`, those that were written, a bit each.
+ * [any thread, needs no lock] */
 static bool is_written(uint32_t pages, size_t offset) { return pages >> (offset / tsi_os.page_bytes) & 1; }
 
 /* Gives whole pages from `from` on back to the system, at least `bytes`; they read as 0 then. Returns false if the

@@ -15,9 +15,10 @@
 
 /* Records that the words of a slab and its lines are about to be written. [pool lock held] */
 void tsi_written_slab(TsiSpace* s, unsigned cls, uint32_t slab_id);
-/* Records that the slab issues handles, so that its counts are about to be written. [any thread] */
+/* Records that the slab issues handles, so that its counts are about to be written. [any thread, needs no lock] */
 void tsi_written_counts(TsiSpace* s, uint32_t slab_id);
-/* Returns the bytes of the chunk's bookkeeping that the system has filled, in whole pages. [any thread] */
+/* Returns the bytes of the chunk's bookkeeping that the system has filled, in whole pages.
+ * [any thread, needs no lock] */
 size_t tsi_written_bytes(const TsiSpace* s, uint32_t chunk);
 /* Gives back the bookkeeping of a chunk without a class, all of whose slabs are in the pool. Pages that cannot go now
  * go at the next call, or at a trim. [pool lock held] */

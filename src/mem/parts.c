@@ -11,7 +11,7 @@
 static bool is_in(const TsiChunk* record, uint32_t slab_id) {
     return tsi_bit_is(record->parts, tsi_slab_number(slab_id));
 }
-/* Returns the address of the page that the slab shares. [any thread] */
+/* Returns the address of the page that the slab shares. [any thread, needs no lock] */
 static uint8_t* page_of(const TsiSpace* s, uint32_t slab_id) {
     return tsi_slab_payload(s, &s->classes->c[TSI_CLASS_PART], slab_id & ~1u);
 }
@@ -64,7 +64,7 @@ static void unclaim_locked(TsiSpace* s, uint32_t slab_id, bool kept) {
 }
 
 /* Gives the pages of n slabs, in ascending order, back to the system, adjoining pages in one call.
- * [pages claimed, no pool lock] */
+ * [pages claimed, no pool lock held] */
 static void purge_pages(TsiSpace* s, const uint32_t* slab_ids, unsigned n) {
     for (unsigned i = 0, j; i < n; i = j) {
         uint8_t *from = page_of(s, slab_ids[i]), *to = from + tsi_os.page_bytes;

@@ -28,7 +28,7 @@
 #include "mem/space.h"
 
 /* Returns true if phases may begin with a part: two regions share a page, and pages need not be committed one by one.
- * [any thread] */
+ * [any thread, needs no lock] */
 TSI_INLINE bool tsi_parts_allowed(const TsiSpace* s) {
     return tsi_parts_share(s, TSI_CLASS_PART) && !tsi_os.strict_commit;
 }
@@ -46,10 +46,10 @@ size_t tsi_parts_take_locked(TsiSpace* s, uint32_t slab_id);
  * tsi_stock_choose. */
 typedef enum TsiPartsHow { TSI_PARTS_GO, TSI_PARTS_KEEP, TSI_PARTS_LEARN } TsiPartsHow;
 /* Gives slabs that share pages, in ascending order, to the pool, and pages with both halves unused where `how` says.
- * Overwrites the ids. Returns the bytes that have gone to the system. [holder of the slabs, no pool lock] */
+ * Overwrites the ids. Returns the bytes that have gone to the system. [holder of the slabs, no pool lock held] */
 size_t tsi_parts_give(TsiSpace* s, uint32_t* slab_ids, unsigned n, TsiPartsHow how);
 /* Retires the slab, which is never used again, and gives its page back if the other half is unused.
- * [holder of the slab, no pool lock] */
+ * [holder of the slab, no pool lock held] */
 void tsi_parts_retire(TsiSpace* s, uint32_t slab_id);
 /* Puts into the pool the slabs that are there by their tags, before others are given. [fork child] */
 void tsi_parts_child(TsiSpace* s);

@@ -130,7 +130,7 @@ TsiTaken tsi_space_take(TsiSpace* s, unsigned cls, unsigned column, uint32_t* sl
 /* ---- giving back ---- */
 
 /* Puts slabs into the pool: with `keep`, their pages into the stock, where the caller has taken room; otherwise their
- * pages have gone, and their bytes count as committed no more. [holder of the slabs, no pool lock] */
+ * pages have gone, and their bytes count as committed no more. [holder of the slabs, no pool lock held] */
 static void give(TsiSpace* s, const uint32_t* slab_ids, unsigned n, bool keep) {
     uint64_t bytes = 0;
     tsi_lock_take(&s->lock);
@@ -150,7 +150,7 @@ void tsi_space_give(TsiSpace* s, const uint32_t* slab_ids, unsigned n) { give(s,
 void tsi_space_keep(TsiSpace* s, const uint32_t* slab_ids, unsigned n) { give(s, slab_ids, n, true); }
 
 /* Gives the pages of n slabs that share none, in ascending order, back to the system, and puts the slabs into the pool.
- * [holder of the slabs, no pool lock] */
+ * [holder of the slabs, no pool lock held] */
 static void purge_whole(TsiSpace* s, const uint32_t* slab_ids, unsigned n) {
     for (unsigned i = 0, j; i < n; i = j) {
         uint8_t *from = tsi_slab_payload(s, tsi_slab_class(s, slab_ids[i]), slab_ids[i]), *to = from;
@@ -166,7 +166,8 @@ static void purge_whole(TsiSpace* s, const uint32_t* slab_ids, unsigned n) {
 }
 
 /* Gives the pages of slabs back to the system, or, where slabs share pages, as `how` says, and puts the slabs into the
- * pool. Sorts the ids. Returns the bytes that went of pages that slabs shared. [holder of the slabs, no pool lock] */
+ * pool. Sorts the ids. Returns the bytes that went of pages that slabs shared.
+ * [holder of the slabs, no pool lock held] */
 static size_t leave(TsiSpace* s, uint32_t* slab_ids, unsigned n, TsiPartsHow how) {
     size_t bytes = 0;
     tsi_sort_ids(slab_ids, n);
@@ -218,7 +219,7 @@ static void chunk_rebuild(TsiSpace* s, uint32_t chunk, unsigned cls) {
 }
 
 /* Returns true if a chunk of this class has slabs in the pool's lists: any class but none, LARGE and CONT.
- * [any thread] */
+ * [any thread, needs no lock] */
 static bool serves_slabs(unsigned cls) { return cls != 0 && cls != TSI_CLASS_LARGE && cls != TSI_CLASS_CONT; }
 
 /* Makes all lists of the pool anew from the tags; chunks that vanished threads held are held no more, and count as

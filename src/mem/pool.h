@@ -13,21 +13,21 @@
 typedef enum TsiTaken { TSI_TAKEN_NOT, TSI_TAKEN_FRESH, TSI_TAKEN_KEPT } TsiTaken;
 /* Takes a slab of a class out of the pool, committed, tag POOL: *slab_id. Returns TSI_TAKEN_FRESH or TSI_TAKEN_KEPT, or
  * TSI_TAKEN_NOT if the system or the reservation allows no more, which leaves *slab_id unchanged, or if max_bytes does
- * not, which makes it TSI_SPACE_OVER. column: lock counters that the call goes to. [any thread, no pool lock] */
+ * not, which makes it TSI_SPACE_OVER. column: lock counters that the call goes to. [any thread, no pool lock held] */
 TsiTaken tsi_space_take(TsiSpace* s, unsigned cls, unsigned column, uint32_t* slab_id);
 /* Puts slabs into the pool: their tags become POOL. Their pages are with the system already.
- * [holder of the slabs, no pool lock] */
+ * [holder of the slabs, no pool lock held] */
 void tsi_space_give(TsiSpace* s, const uint32_t* slab_ids, unsigned n);
 /* Puts slabs that tsi_stock_choose has let stay into the pool, and their pages into the stock.
- * [holder of the slabs, no pool lock] */
+ * [holder of the slabs, no pool lock held] */
 void tsi_space_keep(TsiSpace* s, const uint32_t* slab_ids, unsigned n);
 /* Gives the pages of slabs back to the system, adjoining ones in one call, and puts the slabs into the pool. Sorts the
  * ids. Returns the bytes that went of pages that slabs shared; those of other slabs go whole.
- * [holder of the slabs, no pool lock] */
+ * [holder of the slabs, no pool lock held] */
 size_t tsi_space_purge(TsiSpace* s, uint32_t* slab_ids, unsigned n);
 /* Gives back like tsi_space_purge slabs that tsi_stock_choose has not let stay, but may keep pages that they share;
  * `learn` as there. Sorts the ids. Returns the bytes that went of pages that slabs shared.
- * [holder of the slabs, no pool lock] */
+ * [holder of the slabs, no pool lock held] */
 size_t tsi_space_release(TsiSpace* s, uint32_t* slab_ids, unsigned n, bool learn);
 /* Recomputes sums from the tags, and the lists if a vanished thread held slabs tagged POOL, or pages of a chunk, which
  * come back. Otherwise the lists are whole, and their pages the parent's. [fork child] */

@@ -9,7 +9,7 @@
 #include "base/probes.h"
 #include "base/sanitize.h"
 
-/* Returns the chunk of an address in the payload. [any thread] */
+/* Returns the chunk of an address in the payload. [any thread, needs no lock] */
 static uint32_t chunk_of(const TsiSpace* s, const uint8_t* p) { return (uint32_t)((p - s->base) >> TSI_CHUNK_SHIFT); }
 
 /* Repeats requests for huge pages and nodes for addresses that were mapped anew, which the kernel has forgotten. The
@@ -25,7 +25,7 @@ static void wish_again(TsiSpace* s, uint8_t* p, size_t bytes) {
 }
 
 /* Marks chunks of the range as dirty or, if wholly in it, as zero. Relaxed: a thread that takes a chunk after its last
- * slab went back has had the pool's lock in between. [any thread] */
+ * slab went back has had the pool's lock in between. [any thread, needs no lock] */
 static void mark(TsiSpace* s, uint8_t* p, size_t bytes, bool zero) {
     uint32_t from = chunk_of(s, zero ? p + (1u << TSI_CHUNK_SHIFT) - 1 : p);
     uint32_t end = chunk_of(s, zero ? p + bytes : p + bytes - 1) + !zero;
@@ -35,7 +35,7 @@ static void mark(TsiSpace* s, uint8_t* p, size_t bytes, bool zero) {
 }
 
 /* Changes the chunk's `dirty` from one value to another, if it has that, by compare-exchange: a thread that could not
- * give pages back marks them without the lock. [any thread] */
+ * give pages back marks them without the lock. [any thread, needs no lock] */
 static void change_dirty(TsiChunk* chunk, uint8_t from, uint8_t to) {
     if (tsi_load_relaxed(&chunk->dirty) == from)
         (void)atomic_compare_exchange_strong_explicit(&chunk->dirty, &from, to, memory_order_relaxed,

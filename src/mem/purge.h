@@ -6,7 +6,7 @@
 
 #include "mem/space.h"
 
-/* Sorts n ids in ascending order, in place. [any thread] */
+/* Sorts n ids in ascending order, in place. [any thread, needs no lock] */
 void tsi_sort_ids(uint32_t* ids, unsigned n);
 /* Gives [p, p + bytes) of slabs that stay in use back to the system, under the purge policy.
  * [no other user of the bytes] */
@@ -21,7 +21,7 @@ void tsi_space_mark_kept(TsiChunk* chunk);
  * it went back dirty. [pool lock held, or fork child] */
 void tsi_space_mark_gone(TsiChunk* chunk);
 /* Zeroes `bytes` at p, a large object that was just taken; leaves pages alone that are zero already, because they are
- * fresh or purged. [its only holder, no pool lock] */
+ * fresh or purged. [its only holder, no pool lock held] */
 void tsi_space_zero_large(TsiSpace* s, void* p, size_t bytes);
 /* Stops the system from making the chunk of huge pages. [pool lock held, or holder of its only slab] */
 void tsi_space_avoid_huge(TsiSpace* s, uint32_t chunk);

@@ -19,7 +19,7 @@ typedef struct Marks {
 
 typedef uint8_t Bytes __attribute__((vector_size(16)));
 
-/* Returns 16 map bytes, each read once, in no order. [any thread] */
+/* Returns 16 map bytes, each read once, in no order. [any thread, needs no lock] */
 TSI_UNORDERED static Bytes load16(const uint8_t* map) {
     Bytes bytes;
 #if defined(__SSE2__)
@@ -31,7 +31,7 @@ TSI_UNORDERED static Bytes load16(const uint8_t* map) {
     return bytes;
 }
 
-/* Returns a bit for each of 16 bytes, which are 0 or 0xff. [any thread] */
+/* Returns a bit for each of 16 bytes, which are 0 or 0xff. [any thread, needs no lock] */
 static uint64_t bits16(Bytes same) {
 #if defined(__SSE2__)
     return (uint32_t)_mm_movemask_epi8((__m128i)same);
@@ -42,24 +42,25 @@ static uint64_t bits16(Bytes same) {
 #endif
 }
 
-/* Returns a bit for each of 16 bytes that equals `byte`. [any thread] */
+/* Returns a bit for each of 16 bytes that equals `byte`. [any thread, needs no lock] */
 static uint64_t equal16(Bytes bytes, unsigned byte) { return bits16((Bytes)(bytes == (uint8_t)byte)); }
 
-/* Returns a bit for each of 64 granules, from `map` on, whose byte under the mask is `byte`. [any thread] */
+/* Returns a bit for each of 64 granules, from `map` on, whose byte under the mask is `byte`.
+ * [any thread, needs no lock] */
 static uint64_t equal64(const uint8_t* map, unsigned mask, unsigned byte) {
     uint64_t bits = 0;
     for (unsigned i = 0; i < TSI_MAP_READ; i += 16) bits |= equal16(load16(map + i) & (uint8_t)mask, byte) << i;
     return bits;
 }
 
-/* Returns the region's map as plain bytes, or zeros if its page has gone. [any thread] */
+/* Returns the region's map as plain bytes, or zeros if its page has gone. [any thread, needs no lock] */
 static const uint8_t* map_of(const TsiRegion* r) { return (const uint8_t*)tsi_region_map(r); }
 
-/* Returns a word with the lowest n bits set; all of them from n = 64 on. [any thread] */
+/* Returns a word with the lowest n bits set; all of them from n = 64 on. [any thread, needs no lock] */
 static uint64_t below(uint32_t n) { return n >= 64 ? ~0ull : (1ull << n) - 1; }
 
 /* Returns the marks of the 64 granules from `at` on that lie below `end`. at < end. A byte that is marked at that
- * moment counts as live or as marked, never as both or neither. [any thread] */
+ * moment counts as live or as marked, never as both or neither. [any thread, needs no lock] */
 static Marks marks_at(const uint8_t* map, unsigned gen, uint32_t at, uint32_t end) {
     Marks marks = {0, 0, 0};
     for (unsigned i = 0; i < TSI_MAP_READ; i += 16) {
@@ -78,7 +79,7 @@ typedef struct Count {
 
 /* Returns the granules, of 64, that the objects beginning at `from` cover, a bit each. starts: of all objects; each
  * reaches to the next one's start. open: an object that began before the 64 covers the first ones too. within: bits of
- * granules in use. [any thread] */
+ * granules in use. [any thread, needs no lock] */
 static uint64_t covered(uint64_t starts, uint64_t from, bool open, uint64_t within) {
     uint64_t between = within & ~starts;            /* where no object begins: stretches of ones */
     uint64_t behind = (from << 1 | open) & between; /* the first of each stretch behind one of `from` */
@@ -86,14 +87,14 @@ static uint64_t covered(uint64_t starts, uint64_t from, bool open, uint64_t with
 }
 
 /* Returns true if the last object that begins in these granules is one of `from`; `open` if none begins.
- * [any thread] */
+ * [any thread, needs no lock] */
 static bool stays_open(uint64_t starts, uint64_t from, bool open) {
     return starts == 0 ? open : (from >> tsi_log2(starts) & 1) != 0;
 }
 
 /* Returns the number of objects and gaps of the life `gen` below granule `end`, of those that live, and of those that
  * another thread has freed, with the granules of the last two. Each reaches to the next start, or to the end. Costs
- * time by granules, 64 at a time, however many objects there are. [any thread] */
+ * time by granules, 64 at a time, however many objects there are. [any thread, needs no lock] */
 static Count count_map(const TsiRegion* r, unsigned gen, uint32_t end) {
     const uint8_t* map = map_of(r);
     Count count = {0, 0, 0, 0, 0};
@@ -116,7 +117,7 @@ static Count count_map(const TsiRegion* r, unsigned gen, uint32_t end) {
 }
 
 /* Returns the granules of the n objects and gaps below granule `end` that the owner has freed, found one by one.
- * [any thread] */
+ * [any thread, needs no lock] */
 static TSI_NOINLINE uint32_t own_granules(const TsiRegion* r, unsigned gen, uint32_t end, uint32_t n) {
     const uint8_t* map = map_of(r);
     uint32_t granules = 0;
@@ -136,7 +137,7 @@ static TSI_NOINLINE uint32_t own_granules(const TsiRegion* r, unsigned gen, uint
 }
 
 /* Returns the first granule from `at` on whose byte under the mask is `byte`, or `end` if there is none below it.
- * [any thread] */
+ * [any thread, needs no lock] */
 static uint32_t first_of(const TsiRegion* r, unsigned mask, unsigned byte, uint32_t at, uint32_t end) {
     const uint8_t* map = map_of(r);
     for (; at < end; at += 64) {
@@ -146,10 +147,10 @@ static uint32_t first_of(const TsiRegion* r, unsigned mask, unsigned byte, uint3
     return end;
 }
 
-/* Returns true if a live object of the life `gen` starts below granule `end`. [any thread] */
+/* Returns true if a live object of the life `gen` starts below granule `end`. [any thread, needs no lock] */
 static bool any_live(const TsiRegion* r, unsigned gen, uint32_t end) { return first_of(r, 0xff, gen, 0, end) < end; }
 
-/* Returns the number of granules in use, from the region's start on. [any thread] */
+/* Returns the number of granules in use, from the region's start on. [any thread, needs no lock] */
 static uint32_t used_granules(const TsiRegion* r) {
     return tsi_load_acquire(&r->rel) >> TSI_GRANULE_SHIFT; /* pairs with the bump: the starts below are visible */
 }
@@ -212,11 +213,11 @@ bool tsi_region_open(TsiSpace* s, unsigned cls, uint32_t slab_id, uint32_t heap_
 }
 
 /* Returns all - gaps, or 0: a reader beside the owner may see a gap counted whose bytes or start it does not see yet.
- * [any thread] */
+ * [any thread, needs no lock] */
 static uint32_t less(uint32_t all, uint32_t gaps) { return all > gaps ? all - gaps : 0; }
 
 /* Returns a sum of what the life has issued, gaps left out, by the counts of its record; with nothing live.
- * [any thread] */
+ * [any thread, needs no lock] */
 static TsiRegionSum issued_by(const TsiRegion* r) {
     uint32_t gap_bytes = (uint32_t)tsi_load_relaxed(&r->gap_granules) << TSI_GRANULE_SHIFT;
     return (TsiRegionSum){less(tsi_load_relaxed(&r->issued), tsi_load_relaxed(&r->gaps)),
@@ -394,7 +395,7 @@ uint64_t tsi_region_live64(const TsiSpace* s, uint32_t slab_id, uint32_t granule
 }
 
 /* Sets in `live` the bits of the region's parts, of per_part granules each, that a live object touches; clears none.
- * [any thread] */
+ * [any thread, needs no lock] */
 static void find_live(const TsiRegion* r, uint32_t per_part, uint64_t* live) {
     uint32_t end = used_granules(r), from = 0;
     unsigned gen = tsi_region_gen(tsi_load_acquire(&r->word)); /* as above */

@@ -60,25 +60,27 @@ enum {
 #define TSI_REGION_ENTERED (1ull << 40)
 #define TSI_REGION_OBJECT (1ull << 20)
 
-/* Returns the generation in a region's word: 1..63, or 0 while no life is open. [any thread] */
+/* Returns the generation in a region's word: 1..63, or 0 while no life is open. [any thread, needs no lock] */
 TSI_INLINE unsigned tsi_region_gen(uint64_t word) { return (unsigned)(word >> TSI_REGION_GEN_SHIFT); }
-/* Returns the number of freers inside of the region, from its word. [any thread] */
+/* Returns the number of freers inside of the region, from its word. [any thread, needs no lock] */
 TSI_INLINE uint32_t tsi_region_entered(uint64_t word) { return (uint32_t)(word >> 40) & 0xffff; }
-/* Returns the number of objects that other threads have freed in this life, from the region's word. [any thread] */
+/* Returns the number of objects that other threads have freed in this life, from the region's word.
+ * [any thread, needs no lock] */
 TSI_INLINE uint32_t tsi_region_objects(uint64_t word) { return (uint32_t)(word >> 20) & 0xfffff; }
 /* Returns the granules of the objects that other threads have freed in this life, from the region's word.
- * [any thread] */
+ * [any thread, needs no lock] */
 TSI_INLINE uint32_t tsi_region_granules(uint64_t word) { return (uint32_t)word & 0xfffff; }
 
-/* Returns the maps of a chunk's regions, and behind them their records. [any thread] */
+/* Returns the maps of a chunk's regions, and behind them their records. [any thread, needs no lock] */
 TSI_INLINE uint8_t* tsi_regions_of(const TsiSpace* s, uint32_t chunk) {
     return s->regions + ((size_t)chunk << TSI_REGIONS_SHIFT);
 }
-/* Returns the region record of a slab; readable once its chunk has served a class of regions. [any thread] */
+/* Returns the region record of a slab; readable once its chunk has served a class of regions.
+ * [any thread, needs no lock] */
 TSI_INLINE TsiRegion* tsi_region(const TsiSpace* s, uint32_t slab_id) {
     return (TsiRegion*)(void*)(tsi_regions_of(s, tsi_slab_chunk(slab_id)) + TSI_REGIONS_MAP) + tsi_slab_number(slab_id);
 }
-/* Returns the map byte of the granule at byte `offset` of the payload. [any thread] */
+/* Returns the map byte of the granule at byte `offset` of the payload. [any thread, needs no lock] */
 TSI_INLINE _Atomic uint8_t* tsi_region_byte(const TsiSpace* s, uint64_t offset) {
     uint32_t in_chunk = (uint32_t)offset & ((1u << TSI_CHUNK_SHIFT) - 1);
     return (_Atomic uint8_t*)tsi_regions_of(s, (uint32_t)(offset >> TSI_CHUNK_SHIFT)) + (in_chunk >> TSI_GRANULE_SHIFT);
@@ -96,24 +98,24 @@ _Static_assert(TSI_REGIONS_END - TSI_REGIONS_MAP >= TSI_MAP_READ, "reads from th
 _Static_assert(TSI_REGION_OBJECT / (TSI_REGION_MAX >> TSI_GRANULE_SHIFT) > 1, "a word counts all granules of a region");
 _Static_assert((TSI_REGION_MAX - TSI_GRANULE) >> TSI_GRANULE_SHIFT <= UINT16_MAX, "so do gaps and gap_granules");
 extern _Atomic uint8_t tsi_no_map[TSI_NO_MAP_BYTES];
-/* Returns the region's map, or tsi_no_map where the record's page has gone. [any thread] */
+/* Returns the region's map, or tsi_no_map where the record's page has gone. [any thread, needs no lock] */
 TSI_INLINE _Atomic uint8_t* tsi_region_map(const TsiRegion* r) {
     _Atomic uint8_t* map = tsi_load_relaxed(&r->map);
     return map != NULL ? map : tsi_no_map;
 }
 /* Returns the bytes of a region that objects may use: all, in half of a huge page a granule less, so that counts have
- * 16 bits (heap/late_frees.c). [any thread] */
+ * 16 bits (heap/late_frees.c). [any thread, needs no lock] */
 TSI_INLINE uint32_t tsi_region_room(const TsiRegion* r) {
     uint32_t bytes = 1u << r->size_log2;
     return bytes < 1u << TSI_CHUNK_SHIFT ? bytes : bytes - TSI_GRANULE;
 }
-/* Returns the granule, counted from its region's start, that a place of a region names. [any thread] */
+/* Returns the granule, counted from its region's start, that a place of a region names. [any thread, needs no lock] */
 TSI_INLINE uint32_t tsi_region_granule(const TsiSpace* s, const TsiPlace* at) {
     uint32_t first = tsi_first_line(&s->classes->c[at->cls], at->slab_id);
     return (at->line_id - first) << 6 | at->slot;
 }
 
-/* Returns the slab whose record r is. [any thread] */
+/* Returns the slab whose record r is. [any thread, needs no lock] */
 TSI_INLINE TsiSlab* tsi_region_slab(const TsiSpace* s, const TsiRegion* r) {
     size_t d = (size_t)((const uint8_t*)r - s->regions), chunk = d >> TSI_REGIONS_SHIFT << TSI_META_SHIFT,
            at = (d & ((1u << TSI_REGIONS_SHIFT) - 1)) - TSI_REGIONS_MAP;
@@ -173,11 +175,12 @@ TSI_INLINE bool tsi_region_turn(TsiRegion* r, TsiRegionSum* sum) {
  * heap_at (0: none). *ended: what had been issued. Returns false like tsi_region_open; the old life has ended all the
  * same. [owner, in bracket] */
 bool tsi_region_renew(TsiSpace* s, uint32_t slab_id, uint32_t heap_at, TsiRegionSum* ended);
-/* Returns the issued counts alone, as the owner has written them. [any thread] */
+/* Returns the issued counts alone, as the owner has written them. [any thread, needs no lock] */
 TsiRegionSum tsi_region_issued(const TsiSpace* s, uint32_t slab_id);
-/* Returns what the region holds; exact while its owner and freers are idle. [any thread] */
+/* Returns what the region holds; exact while its owner and freers are idle. [any thread, needs no lock] */
 TsiRegionSum tsi_region_sum(const TsiSpace* s, uint32_t slab_id);
-/* Returns true if no object is live (R4). Exact for the owner, and for all if there is none. [any thread] */
+/* Returns true if no object is live (R4). Exact for the owner, and for all if there is none.
+ * [any thread, needs no lock] */
 bool tsi_region_is_empty(const TsiSpace* s, uint32_t slab_id);
 /* Claims the rest of the region, from byte *from on, as a gap for a run. Returns the bytes that objects may fill, or 0
  * and changes nothing if there is no room or a run has it. [owner, in bracket] */
@@ -190,13 +193,13 @@ TSI_INLINE void tsi_region_grow(TsiRegion* r, uint32_t rel, uint32_t to) {
 /* Gives the rest back from byte `at` on, behind `objects` objects. from: as claimed. [owner, in bracket] */
 void tsi_region_unclaim(TsiRegion* r, uint32_t from, uint32_t at, uint32_t objects);
 /* Returns the usable bytes of the object, live or freed, that starts at a granule, which the caller knows.
- * [any thread] */
+ * [any thread, needs no lock] */
 size_t tsi_region_size_at(const TsiSpace* s, uint32_t slab_id, uint32_t granule);
 /* Returns the granules of the object or gap that starts at a granule in the life `gen`: up to the next start, or to
- * `end`, where the used granules end; 0 if that lies before. [any thread] */
+ * `end`, where the used granules end; 0 if that lies before. [any thread, needs no lock] */
 uint32_t tsi_region_granules_far(const TsiRegion* r, uint32_t granule, uint32_t end, unsigned gen);
 /* Returns what tsi_region_granules_far does, after a look at the next 16 granules, where the next start normally is.
- * [any thread] */
+ * [any thread, needs no lock] */
 TSI_INLINE uint32_t tsi_region_granules_in(const TsiRegion* r, uint32_t granule, uint32_t end, unsigned gen) {
 #if defined(__SSE2__) && !TSI_WATCHED_THREADS
     /* The next start is normally near. */
@@ -211,7 +214,7 @@ TSI_INLINE uint32_t tsi_region_granules_in(const TsiRegion* r, uint32_t granule,
     return tsi_region_granules_far(r, granule, end, gen);
 }
 /* Returns true if no object of the life `gen` starts among the n granules, at most 16, whose map bytes begin at `from`;
- * 16 bytes there are readable. [any thread] */
+ * 16 bytes there are readable. [any thread, needs no lock] */
 TSI_INLINE bool tsi_starts_none(const _Atomic uint8_t* from, unsigned n, uint8_t gen) {
 #if defined(__SSE2__) && !TSI_WATCHED_THREADS
     __m128i bytes = _mm_loadu_si128((const __m128i*)(const void*)from);
@@ -223,13 +226,13 @@ TSI_INLINE bool tsi_starts_none(const _Atomic uint8_t* from, unsigned n, uint8_t
     return true;
 #endif
 }
-/* Returns the live starts of the 64 granules from `granule` on, a bit each. [any thread] */
+/* Returns the live starts of the 64 granules from `granule` on, a bit each. [any thread, needs no lock] */
 uint64_t tsi_region_live64(const TsiSpace* s, uint32_t slab_id, uint32_t granule);
 /* Returns, a bit each, the equal parts of *part_bytes that no live object touches and that have not gone back: at most
- * 64, at least a page each. Sets *part_bytes. cls: the slab's class. [any thread] */
+ * 64, at least a page each. Sets *part_bytes. cls: the slab's class. [any thread, needs no lock] */
 uint64_t tsi_region_dead_parts(const TsiSpace* s, unsigned cls, uint32_t slab_id, size_t* part_bytes);
 enum { TSI_REGION_PAGES = (1 << TSI_CHUNK_SHIFT) / TSI_REGION_MIN };
-/* Sets the bits of the region's pages that a live object touches. [any thread] */
+/* Sets the bits of the region's pages that a live object touches. [any thread, needs no lock] */
 void tsi_region_live_pages(const TsiSpace* s, uint32_t slab_id, uint64_t live[TSI_REGION_PAGES / 64]);
 /* Removes traces of freers, which have vanished; with `holds`, counts objects anew from the map. [fork child] */
 void tsi_region_recount(TsiSpace* s, uint32_t slab_id, bool holds);
@@ -237,7 +240,7 @@ void tsi_region_recount(TsiSpace* s, uint32_t slab_id, bool holds);
  * another class. [pool lock held] */
 bool tsi_regions_prepare(TsiSpace* s, uint32_t chunk, unsigned cls);
 
-/* Returns the slab whose record r is. [any thread] */
+/* Returns the slab whose record r is. [any thread, needs no lock] */
 TSI_INLINE uint32_t tsi_region_id(const TsiSpace* s, const TsiRegion* r) {
     size_t at = (size_t)((const uint8_t*)r - s->regions);
     uint32_t in_chunk = (uint32_t)(at & ((1u << TSI_REGIONS_SHIFT) - 1)) - TSI_REGIONS_MAP;

@@ -24,11 +24,12 @@
 #include "mem/space.h"
 
 /* Sets aside a region that the caller has taken and could not open; its tag becomes WARM.
- * [holder of the slab, no pool lock] */
+ * [holder of the slab, no pool lock held] */
 void tsi_rest(TsiSpace* s, uint32_t slab_id);
-/* Gives resting regions that can be used now to the pool, and their pages to the system. [any thread, no pool lock] */
+/* Gives resting regions that can be used now to the pool, and their pages to the system.
+ * [any thread, no pool lock held] */
 void tsi_rest_look_slow(TsiSpace* s);
-/* Gives resting regions that can be used now to the pool, if any region rests. [any thread, no pool lock] */
+/* Gives resting regions that can be used now to the pool, if any region rests. [any thread, no pool lock held] */
 TSI_INLINE void tsi_rest_poll(TsiSpace* s) {
     if (TSI_UNLIKELY(tsi_load_relaxed(&s->resting) != 0)) tsi_rest_look_slow(s);
 }

@@ -18,7 +18,7 @@ enum { PAGE_AND_SOME = 4096 + 512, PAGE_AND_SOME_CLASS = TSI_SMALL_CLASSES, AFTE
 static const uint16_t last_sizes[TSI_SMALL_CLASSES - TSI_CLASS_BIGGEST] = {80,  112, 160, 224,          320,
                                                                            448, 640, 288, PAGE_AND_SOME};
 
-/* Returns the bytes of a slot of the class, which is in 1..TSI_SMALL_CLASSES. [any thread] */
+/* Returns the bytes of a slot of the class, which is in 1..TSI_SMALL_CLASSES. [any thread, needs no lock] */
 static uint32_t class_size(unsigned cls) {
     if (cls <= 11) return first_sizes[cls - 1];
     if (cls > TSI_CLASS_BIGGEST) return last_sizes[cls - TSI_CLASS_BIGGEST - 1];
@@ -35,10 +35,11 @@ unsigned tsi_class_of_big(size_t size) {
 
 enum { BATCH_BYTES = 8 << 10 };
 
-/* Returns the bytes at the end of a cell that no slot of the size uses. [any thread] */
+/* Returns the bytes at the end of a cell that no slot of the size uses. [any thread, needs no lock] */
 static unsigned waste_of(uint32_t size, unsigned cell_shift) { return (1u << cell_shift) % size; }
 
-/* Returns the log2 of the bytes of the cell for slots of the size, as the head of this file says. [any thread] */
+/* Returns the log2 of the bytes of the cell for slots of the size, as the head of this file says.
+ * [any thread, needs no lock] */
 static unsigned choose_cell(uint32_t size) {
     if (size > 8192) {
         unsigned shift = tsi_log2(tsi_ceil_pow2(size));

@@ -58,11 +58,11 @@ typedef struct TsiClassTable {
     TsiClass c[TSI_CLASSES];
 } TsiClassTable;
 
-/* Returns true if cls is a class of regions, which have no slots. [any thread] */
+/* Returns true if cls is a class of regions, which have no slots. [any thread, needs no lock] */
 TSI_INLINE bool tsi_class_is_region(unsigned cls) { return cls == TSI_CLASS_REGION || cls > TSI_CLASS_CONT; }
 /* Ranks of regions: 0 is part of a page, PAGE a whole one, and each above has four times as many bytes. */
 enum { TSI_RANK_PART = 0, TSI_RANK_PAGE = 1 };
-/* Returns the class of regions of a rank, 0 to TSI_REGION_SIZES - 1. [any thread] */
+/* Returns the class of regions of a rank, 0 to TSI_REGION_SIZES - 1. [any thread, needs no lock] */
 TSI_INLINE unsigned tsi_region_class(unsigned rank) {
     return rank == TSI_RANK_PAGE ? TSI_CLASS_REGION : TSI_CLASS_CONT + (rank == TSI_RANK_PART ? 1 : rank);
 }
@@ -71,7 +71,7 @@ TSI_INLINE unsigned tsi_region_class(unsigned rank) {
 #define TSI_RANK_HUGE (TSI_REGION_SIZES - 1)
 #define TSI_CLASS_HUGE tsi_region_class(TSI_RANK_HUGE)
 /* Returns the class under which statistics count cls: REGION for every class of regions, cls itself otherwise.
- * [any thread] */
+ * [any thread, needs no lock] */
 TSI_INLINE unsigned tsi_class_row(unsigned cls) { return cls > TSI_CLASS_CONT ? TSI_CLASS_REGION : cls; }
 
 extern uint8_t tsi_size_lut[TSI_LUT_MAX / 16 + 1];
@@ -81,30 +81,32 @@ void tsi_size_lut_init(void);
 /* Fills a table for a page size and a least slab size in bytes, both powers of two; slab_min_bytes 0: the default.
  * [no other user] */
 void tsi_class_table_init(TsiClassTable* table, size_t page_bytes, size_t slab_min_bytes);
-/* Returns the class of a size in 1025..TSI_SMALL_MAX. Constant time. [any thread] */
+/* Returns the class of a size in 1025..TSI_SMALL_MAX. Constant time. [any thread, needs no lock] */
 unsigned tsi_class_of_big(size_t size);
 /* Returns the class of the smallest slots of at least `size` bytes that are aligned to `align`, a power of two, or 0 if
- * only LARGE will do. O(classes) [any thread] */
+ * only LARGE will do. O(classes) [any thread, needs no lock] */
 unsigned tsi_class_aligned(const TsiClassTable* table, size_t size, size_t align);
 
-/* Returns the class of a size in 1..TSI_LUT_MAX; for fast paths, which know size - 1. [any thread] */
+/* Returns the class of a size in 1..TSI_LUT_MAX; for fast paths, which know size - 1. [any thread, needs no lock] */
 TSI_INLINE unsigned tsi_class_near(size_t size) { return tsi_size_lut[((size - 1) >> 4) + 1]; }
-/* Returns the class of a size, or 0 for size 0 and for sizes that need LARGE. Constant time. [any thread] */
+/* Returns the class of a size, or 0 for size 0 and for sizes that need LARGE. Constant time.
+ * [any thread, needs no lock] */
 TSI_INLINE unsigned tsi_class_of(size_t size) {
     if (TSI_LIKELY(size <= TSI_LUT_MAX)) return tsi_size_lut[(size + 15) >> 4];
     return size <= TSI_SMALL_MAX ? tsi_class_of_big(size) : 0;
 }
 
-/* Returns the slot at an offset in a line, if tsi_class_starts says that one begins there. [any thread] */
+/* Returns the slot at an offset in a line, if tsi_class_starts says that one begins there.
+ * [any thread, needs no lock] */
 TSI_INLINE unsigned tsi_class_slot(const TsiClass* shape, uint32_t in_line) {
     return (in_line >> shape->unit_shift) & (TSI_LINE_SLOTS - 1);
 }
-/* Returns the byte offset of a slot in its line. [any thread] */
+/* Returns the byte offset of a slot in its line. [any thread, needs no lock] */
 TSI_INLINE uint32_t tsi_class_offset(const TsiClass* shape, unsigned slot) {
     return (uint32_t)slot << shape->unit_shift;
 }
 /* Returns true if an object may start at the byte offset `in_line` of a line; false for an interior address and for a
- * hole. [any thread] */
+ * hole. [any thread, needs no lock] */
 TSI_INLINE bool tsi_class_starts(const TsiClass* shape, uint32_t in_line) {
     unsigned slot = tsi_class_slot(shape, in_line);
     return tsi_class_offset(shape, slot) == in_line && (shape->full >> slot & 1) != 0;

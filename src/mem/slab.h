@@ -114,7 +114,8 @@ typedef struct TsiRegion {
     _Atomic bool claimed; /* owner: a run has the rest of it, see region.h */
 } TsiRegion;              /* 64 bytes */
 
-/* Returns true if the line has issued a handle in this incarnation; final for its owner alone. [any thread] */
+/* Returns true if the line has issued a handle in this incarnation; final for its owner alone.
+ * [any thread, needs no lock] */
 TSI_INLINE bool tsi_line_is_handled(const TsiLine* l) { return tsi_load_relaxed(&l->handled) != 0; }
 /* Marks the line as one that has issued a handle, and ends its plain frees. [owner, in bracket] */
 TSI_INLINE void tsi_line_mark_handled(TsiLine* l) {
@@ -124,17 +125,17 @@ TSI_INLINE void tsi_line_mark_handled(TsiLine* l) {
 
 /* ---- ids of slabs and lines: their chunk, and their number in it ---- */
 
-/* Returns the id of slab `number` (0..255) of a chunk. [any thread] */
+/* Returns the id of slab `number` (0..255) of a chunk. [any thread, needs no lock] */
 TSI_INLINE uint32_t tsi_slab_id(uint32_t chunk, uint32_t number) { return chunk << 8 | number; }
-/* Returns the chunk of a slab id. [any thread] */
+/* Returns the chunk of a slab id. [any thread, needs no lock] */
 TSI_INLINE uint32_t tsi_slab_chunk(uint32_t slab_id) { return slab_id >> 8; }
-/* Returns the number of a slab in its chunk, from its id. [any thread] */
+/* Returns the number of a slab in its chunk, from its id. [any thread, needs no lock] */
 TSI_INLINE uint32_t tsi_slab_number(uint32_t slab_id) { return slab_id & (TSI_CHUNK_SLABS - 1); }
-/* Returns the id of line `number` (0..1023) of a chunk. [any thread] */
+/* Returns the id of line `number` (0..1023) of a chunk. [any thread, needs no lock] */
 TSI_INLINE uint32_t tsi_line_at(uint32_t chunk, uint32_t number) { return chunk << 10 | number; }
-/* Returns the chunk of a line id. [any thread] */
+/* Returns the chunk of a line id. [any thread, needs no lock] */
 TSI_INLINE uint32_t tsi_line_chunk(uint32_t line_id) { return line_id >> 10; }
-/* Returns the number of a line in its chunk, from its id. [any thread] */
+/* Returns the number of a line in its chunk, from its id. [any thread, needs no lock] */
 TSI_INLINE uint32_t tsi_line_number(uint32_t line_id) { return line_id & (TSI_CHUNK_LINES - 1); }
 
 /* ---- tags and remote words ---- */
@@ -142,44 +143,50 @@ TSI_INLINE uint32_t tsi_line_number(uint32_t line_id) { return line_id & (TSI_CH
 #define TSI_INC_MASK 0x7fffffffu
 #define TSI_REMOTE_TOKEN 1ull
 
-/* Returns the tag of a slab in `state`, TSI_SLAB_*, in heap or incarnation `index`, under `seq`. [any thread] */
+/* Returns the tag of a slab in `state`, TSI_SLAB_*, in heap or incarnation `index`, under `seq`.
+ * [any thread, needs no lock] */
 TSI_INLINE uint64_t tsi_tag(uint32_t seq, uint32_t index, unsigned state) {
     return (uint64_t)seq << 32 | (uint64_t)index << 8 | state;
 }
-/* Returns the seq in a tag. [any thread] */
+/* Returns the seq in a tag. [any thread, needs no lock] */
 TSI_INLINE uint32_t tsi_tag_seq(uint64_t tag) { return (uint32_t)(tag >> 32); }
 /* Returns the index in a tag: a heap's if the state is OWNED, an incarnation's if ORPHAN, PARTIAL or PURGING.
- * [any thread] */
+ * [any thread, needs no lock] */
 TSI_INLINE uint32_t tsi_tag_index(uint64_t tag) { return (uint32_t)(tag >> 8) & 0xffffff; }
-/* Returns the state TSI_SLAB_* in a tag, without the flag of handles. [any thread] */
+/* Returns the state TSI_SLAB_* in a tag, without the flag of handles. [any thread, needs no lock] */
 TSI_INLINE unsigned tsi_tag_state(uint64_t tag) { return (unsigned)tag & TSI_SLAB_STATE; }
 /* Moves the slab to `state`, in no heap or incarnation, under the same seq. [only holder] */
 TSI_INLINE void tsi_slab_turn(TsiSlab* slab, unsigned state) {
     /* release: pairs with tsi_handle_decode, which reads gen_base after the tag */
     tsi_store_release(&slab->tag, tsi_tag(tsi_tag_seq(tsi_load_relaxed(&slab->tag)), 0, state));
 }
-/* Returns the seq after `seq`. Skips those whose low 31 bits are 0, which a purged remote word has. [any thread] */
+/* Returns the seq after `seq`. Skips those whose low 31 bits are 0, which a purged remote word has.
+ * [any thread, needs no lock] */
 TSI_INLINE uint32_t tsi_seq_next(uint32_t seq) { return ((seq + 1) & 0x7fffffffu) == 0 ? seq + 2 : seq + 1; }
 
-/* Returns the seq that tsi_seq_next turns into `seq`. [any thread] */
+/* Returns the seq that tsi_seq_next turns into `seq`. [any thread, needs no lock] */
 TSI_INLINE uint32_t tsi_seq_before(uint32_t seq) { return ((seq - 1) & 0x7fffffffu) == 0 ? seq - 2 : seq - 1; }
 
-/* Returns a remote word of incarnation `seq` without frees. half: which of the line's two words. [any thread] */
+/* Returns a remote word of incarnation `seq` without frees. half: which of the line's two words.
+ * [any thread, needs no lock] */
 TSI_INLINE uint64_t tsi_remote_fresh(unsigned half, uint32_t seq) {
     return (uint64_t)(seq & TSI_INC_MASK) << (half == 0 ? 1 : 33);
 }
-/* Returns the low 31 bits of the seq in a remote word. half: 0 or 1, which of the line's two words. [any thread] */
+/* Returns the low 31 bits of the seq in a remote word. half: 0 or 1, which of the line's two words.
+ * [any thread, needs no lock] */
 TSI_INLINE uint32_t tsi_remote_seq(unsigned half, uint64_t word) { return (uint32_t)(word >> half * 32) >> 1; }
 /* Returns true if the remote word is of the incarnation `seq`. half: 0 or 1, which of the line's two words.
- * [any thread] */
+ * [any thread, needs no lock] */
 TSI_INLINE bool tsi_remote_is(unsigned half, uint64_t word, uint32_t seq) {
     return ((uint32_t)(word >> half * 32) ^ seq << 1) <= 1; /* apart from the token */
 }
-/* Returns a slot's bit in the word of its half. [any thread] */
+/* Returns a slot's bit in the word of its half. [any thread, needs no lock] */
 TSI_INLINE uint64_t tsi_remote_bit(unsigned slot) { return 1ull << (slot ^ 32); }
-/* Returns the bits that stand for slots in a remote word. half: 0 or 1, which of the line's two words. [any thread] */
+/* Returns the bits that stand for slots in a remote word. half: 0 or 1, which of the line's two words.
+ * [any thread, needs no lock] */
 TSI_INLINE uint64_t tsi_remote_mask(unsigned half) { return half == 0 ? ~0ull << 32 : ~0ull >> 32; }
-/* Returns the slots that others have freed, a bit each, from both remote words of a line. [any thread] */
+/* Returns the slots that others have freed, a bit each, from both remote words of a line.
+ * [any thread, needs no lock] */
 TSI_INLINE uint64_t tsi_remote_bits(uint64_t w0, uint64_t w1) { return w0 >> 32 | w1 << 32; }
 /* Returns the slots that others have freed, a bit each, for the owner, who asks whether others freed a slot before this
  * call, so the halves need not be of one moment. Loads the eight bytes in the middle at once: each half is written as

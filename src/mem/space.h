@@ -194,12 +194,12 @@ typedef struct TsiSpace {
     _Atomic uint64_t lock_fast[TSI_CLASSES][TSI_COLUMNS], lock_contended[TSI_CLASSES][TSI_COLUMNS];
 } TsiSpace;
 
-/* Returns true unless the purge policy forbids giving memory back to the system. [any thread] */
+/* Returns true unless the purge policy forbids giving memory back to the system. [any thread, needs no lock] */
 TSI_INLINE bool tsi_space_gives_back(const TsiSpace* s) { return s->config.purge_policy != SLAB_PURGE_NEVER; }
 
 /* ---- addresses ---- */
 
-/* Returns the address of a chunk's payload. [any thread] */
+/* Returns the address of a chunk's payload. [any thread, needs no lock] */
 TSI_INLINE uint8_t* tsi_chunk_base(const TsiSpace* s, uint32_t chunk) {
     return s->base + ((size_t)chunk << TSI_CHUNK_SHIFT);
 }
@@ -215,85 +215,91 @@ TSI_INLINE bool tsi_chunk_is_stocked(const TsiSpace* s, uint32_t chunk) {
 TSI_INLINE bool tsi_chunk_is_open(const TsiSpace* s, uint32_t chunk) {
     return s->bits[chunk / 64].open >> chunk % 64 & 1;
 }
-/* Returns the address of a chunk's bookkeeping, which is readable once the chunk has had a class. [any thread] */
+/* Returns the address of a chunk's bookkeeping, which is readable once the chunk has had a class.
+ * [any thread, needs no lock] */
 TSI_INLINE uint8_t* tsi_meta_of(const TsiSpace* s, uint32_t chunk) {
     return s->meta + ((size_t)chunk << TSI_META_SHIFT);
 }
-/* Returns the words of a line by its id; readable once its chunk has had a class. [any thread] */
+/* Returns the words of a line by its id; readable once its chunk has had a class. [any thread, needs no lock] */
 TSI_INLINE TsiLine* tsi_line(const TsiSpace* s, uint32_t id) {
     return (TsiLine*)(void*)(tsi_meta_of(s, tsi_line_chunk(id)) + TSI_META_LINES) + tsi_line_number(id);
 }
-/* Returns the number of a line in its chunk, and sets *chunk to that chunk. [any thread] */
+/* Returns the number of a line in its chunk, and sets *chunk to that chunk. [any thread, needs no lock] */
 TSI_INLINE uint32_t tsi_line_find(const TsiSpace* s, const TsiLine* l, uint32_t* chunk) {
     size_t d = (size_t)((const uint8_t*)l - s->meta);
     *chunk = (uint32_t)(d >> TSI_META_SHIFT);
     return (uint32_t)(((d & ((1u << TSI_META_SHIFT) - 1)) - TSI_META_LINES) / sizeof(TsiLine));
 }
-/* Returns the id of a line. [any thread] */
+/* Returns the id of a line. [any thread, needs no lock] */
 TSI_INLINE uint32_t tsi_line_id(const TsiSpace* s, const TsiLine* l) {
     uint32_t chunk, number = tsi_line_find(s, l, &chunk);
     return tsi_line_at(chunk, number);
 }
-/* Returns the two remote words of a line; readable once its chunk has had a class. [any thread] */
+/* Returns the two remote words of a line; readable once its chunk has had a class. [any thread, needs no lock] */
 TSI_INLINE _Atomic uint64_t* tsi_remote(const TsiSpace* s, uint32_t line_id) { return tsi_line(s, line_id)->remote; }
-/* Returns the words of a slab by its id; readable once its chunk has had a class. [any thread] */
+/* Returns the words of a slab by its id; readable once its chunk has had a class. [any thread, needs no lock] */
 TSI_INLINE TsiSlab* tsi_slab(const TsiSpace* s, uint32_t id) {
     return (TsiSlab*)(void*)tsi_meta_of(s, tsi_slab_chunk(id)) + tsi_slab_number(id);
 }
-/* Returns the class of a chunk's key: its record in the table of classes. [any thread] */
+/* Returns the class of a chunk's key: its record in the table of classes. [any thread, needs no lock] */
 TSI_INLINE const TsiClass* tsi_key_class(const TsiClassTable* table, uint32_t key) {
     return (const TsiClass*)(const void*)((const uint8_t*)table + (key & ~255u));
 }
-/* Returns the log2 of the bytes of a line of a chunk's key, or TSI_KEY_REGION for regions. [any thread] */
+/* Returns the log2 of the bytes of a line of a chunk's key, or TSI_KEY_REGION for regions.
+ * [any thread, needs no lock] */
 TSI_INLINE unsigned tsi_key_line_shift(uint32_t key) { return (uint8_t)key; }
-/* Returns the chunk's first entry, of one for each KiB; readable if the chunk is below `covered`. [any thread] */
+/* Returns the chunk's first entry, of one for each KiB; readable if the chunk is below `covered`.
+ * [any thread, needs no lock] */
 TSI_INLINE TsiEntry* tsi_entries_of(const TsiSpace* s, uint32_t chunk) {
     return s->entries + ((size_t)chunk << (TSI_CHUNK_SHIFT - TSI_LINE_MIN_SHIFT));
 }
-/* Returns the class that the chunk serves now, 0 for none; any other makes its bookkeeping readable. [any thread] */
+/* Returns the class that the chunk serves now, 0 for none; any other makes its bookkeeping readable.
+ * [any thread, needs no lock] */
 TSI_INLINE unsigned tsi_chunk_class(const TsiSpace* s, uint32_t chunk) {
     /* acquire: pairs with the release in set_class: the chunk's bookkeeping is committed */
     return tsi_load_acquire(&s->keys[chunk]) / (unsigned)sizeof(TsiClass);
 }
-/* Returns the class that the slab's chunk serves now, 0 for none. [any thread] */
+/* Returns the class that the slab's chunk serves now, 0 for none. [any thread, needs no lock] */
 TSI_INLINE unsigned tsi_class_of_slab(const TsiSpace* s, uint32_t slab_id) {
     return tsi_chunk_class(s, tsi_slab_chunk(slab_id));
 }
-/* Returns the class that the line's chunk serves now, 0 for none. [any thread] */
+/* Returns the class that the line's chunk serves now, 0 for none. [any thread, needs no lock] */
 TSI_INLINE unsigned tsi_class_of_line(const TsiSpace* s, uint32_t line_id) {
     return tsi_chunk_class(s, tsi_line_chunk(line_id));
 }
-/* Returns the record of the class that the slab's chunk serves now. [any thread] */
+/* Returns the record of the class that the slab's chunk serves now. [any thread, needs no lock] */
 TSI_INLINE const TsiClass* tsi_slab_class(const TsiSpace* s, uint32_t slab_id) {
     return &s->classes->c[tsi_class_of_slab(s, slab_id)];
 }
-/* Returns the id of the slab that a line is part of if its chunk serves the class. [any thread] */
+/* Returns the id of the slab that a line is part of if its chunk serves the class. [any thread, needs no lock] */
 TSI_INLINE uint32_t tsi_slab_at(const TsiClass* shape, uint32_t line_id) {
     return tsi_slab_id(tsi_line_chunk(line_id), tsi_line_number(line_id) >> shape->lines_log2);
 }
 /* Returns true if a line of a chunk of the class, by its number there, is in a slab. False only behind slabs that share
- * pages, which fill half of their chunk. [any thread] */
+ * pages, which fill half of their chunk. [any thread, needs no lock] */
 TSI_INLINE bool tsi_line_has_slab(const TsiClass* shape, uint32_t line) {
     return line >> shape->lines_log2 < TSI_CHUNK_SLABS;
 }
-/* Returns the id of the slab that a line is part of, by the class that its chunk serves now. [any thread] */
+/* Returns the id of the slab that a line is part of, by the class that its chunk serves now.
+ * [any thread, needs no lock] */
 TSI_INLINE uint32_t tsi_slab_of_line(const TsiSpace* s, uint32_t line_id) {
     return tsi_slab_at(&s->classes->c[tsi_class_of_line(s, line_id)], line_id);
 }
-/* Returns the id of the first line of a slab of the class; of a region, of its first KiB. [any thread] */
+/* Returns the id of the first line of a slab of the class; of a region, of its first KiB.
+ * [any thread, needs no lock] */
 TSI_INLINE uint32_t tsi_first_line(const TsiClass* shape, uint32_t slab_id) {
     return tsi_line_at(tsi_slab_chunk(slab_id), tsi_slab_number(slab_id) << shape->lines_log2);
 }
-/* Returns the address of the payload of a slab of the class. [any thread] */
+/* Returns the address of the payload of a slab of the class. [any thread, needs no lock] */
 TSI_INLINE uint8_t* tsi_slab_payload(const TsiSpace* s, const TsiClass* shape, uint32_t slab_id) {
     return tsi_chunk_base(s, tsi_slab_chunk(slab_id)) + (size_t)tsi_slab_number(slab_id) * shape->slab_bytes;
 }
 /* Returns the count words of a line's slots, see mem/handle.h; usable once tsi_space_commit_counts was true for its
- * chunk. [any thread] */
+ * chunk. [any thread, needs no lock] */
 TSI_INLINE _Atomic uint64_t* tsi_counts(const TsiSpace* s, uint32_t line_id) {
     return (_Atomic uint64_t*)(void*)s->counts + ((size_t)line_id << 6);
 }
-/* Returns the payload bytes of a slab of class cls that is in use. [any thread] */
+/* Returns the payload bytes of a slab of class cls that is in use. [any thread, needs no lock] */
 TSI_INLINE size_t tsi_slab_bytes(const TsiSpace* s, unsigned cls, uint32_t slab_id) {
     return cls == TSI_CLASS_LARGE ? (size_t)tsi_load_relaxed(&tsi_slab(s, slab_id)->extra) << 10
                                   : s->classes->c[cls].slab_bytes;
@@ -308,9 +314,9 @@ typedef struct TsiPlace {
 typedef enum TsiPlaceResult { TSI_PLACE_OK, TSI_PLACE_FOREIGN, TSI_PLACE_INTERIOR, TSI_PLACE_GONE } TsiPlaceResult;
 /* Finds the place of p in the tables. Returns TSI_PLACE_OK if an object may start there, INTERIOR inside of a slot or
  * between slots, GONE where no slab is now but was, FOREIGN for an address that was never used. Fills *out, all of it
- * if OK; else as far as the tables go. [any thread] */
+ * if OK; else as far as the tables go. [any thread, needs no lock] */
 TsiPlaceResult tsi_space_locate(const TsiSpace* s, const void* p, TsiPlace* out);
-/* Returns the address of the place, which has its class. [any thread] */
+/* Returns the address of the place, which has its class. [any thread, needs no lock] */
 TSI_INLINE uint8_t* tsi_place_address(const TsiSpace* s, const TsiPlace* at) {
     const TsiClass* shape = &s->classes->c[at->cls];
     return tsi_chunk_base(s, tsi_line_chunk(at->line_id)) +
@@ -321,7 +327,7 @@ TSI_INLINE uint8_t* tsi_place_address(const TsiSpace* s, const TsiPlace* at) {
 
 /* Fills the table of sizes and the default classes. [once per process, before any other thread] */
 void tsi_space_process_init(void);
-/* Returns the classes of allocators with default slab sizes. [any thread] */
+/* Returns the classes of allocators with default slab sizes. [any thread, needs no lock] */
 const TsiClassTable* tsi_space_default_classes(void);
 /* Reserves the address space and makes its first tables usable. Returns false if the system refuses.
  * [no other user] */
@@ -329,7 +335,7 @@ bool tsi_space_init(TsiSpace* s, const TsiSpaceConfig* config);
 /* Unmaps the address space. [no other user] */
 void tsi_space_destroy(TsiSpace* s);
 
-/* Returns the chunk that shares a huge page with this one. [any thread] */
+/* Returns the chunk that shares a huge page with this one. [any thread, needs no lock] */
 TSI_INLINE uint32_t tsi_space_other_half(uint32_t chunk) { return chunk ^ 1; }
 /* Makes the entries of chunks below `end` readable. Returns false without memory.
  * [pool lock held, or space not shared yet] */
@@ -338,11 +344,12 @@ bool tsi_space_cover(TsiSpace* s, uint32_t end);
  * before them and some behind become usable too, so that a strip is one mapping and takes few calls. Returns false when
  * the system refuses, and leaves the strip unchanged. [pool lock held] */
 bool tsi_space_extend(TsiSpace* s, TsiStrip strip, uint32_t first, uint32_t n);
-/* Makes the handle counts of a chunk usable. Returns false without memory. [any thread, no pool lock] */
+/* Makes the handle counts of a chunk usable. Returns false without memory. [any thread, no pool lock held] */
 bool tsi_space_commit_counts(TsiSpace* s, uint32_t chunk);
-/* Returns the number of slabs, used or not, of a chunk of the class. [any thread] */
+/* Returns the number of slabs, used or not, of a chunk of the class. [any thread, needs no lock] */
 unsigned tsi_chunk_slab_count(const TsiSpace* s, unsigned cls);
-/* Returns true if `bytes` more would exceed max_bytes; final under the pool's lock alone. [any thread] */
+/* Returns true if `bytes` more would exceed max_bytes; final under the pool's lock alone.
+ * [any thread, needs no lock] */
 TSI_INLINE bool tsi_space_is_over(const TsiSpace* s, size_t bytes) {
     return s->config.max_bytes != 0 && tsi_load_relaxed(&s->committed_bytes) + bytes > s->config.max_bytes;
 }
@@ -354,7 +361,8 @@ TSI_INLINE bool tsi_space_is_over(const TsiSpace* s, size_t bytes) {
  * everywhere, and still finds none can tell whether others had what it lacks (heap/search.h).
  */
 
-/* Counts the caller among the threads that are giving memory back, before others can find it missing. [any thread] */
+/* Counts the caller among the threads that are giving memory back, before others can find it missing.
+ * [any thread, needs no lock] */
 TSI_INLINE void tsi_space_give_begin(TsiSpace* s) {
     tsi_add_seq(&s->giving, 1); /* before the memory leaves its place; pairs with tsi_space_giving */
 }
@@ -363,13 +371,14 @@ TSI_INLINE void tsi_space_give_begin(TsiSpace* s) {
 TSI_INLINE void tsi_space_give_end(TsiSpace* s) {
     tsi_add_seq(&s->giving, (1ull << 32) - 1); /* after committed_bytes has fallen; as above */
 }
-/* Returns `giving`, to be read by tsi_givers and tsi_gone. [any thread] */
+/* Returns `giving`, to be read by tsi_givers and tsi_gone. [any thread, needs no lock] */
 TSI_INLINE uint64_t tsi_space_giving(TsiSpace* s) { return tsi_load_seq(&s->giving); }
-/* Returns the number of threads that were giving memory back, from a value of `giving`. [any thread] */
+/* Returns the number of threads that were giving memory back, from a value of `giving`. [any thread, needs no lock] */
 TSI_INLINE uint32_t tsi_givers(uint64_t giving) { return (uint32_t)giving; }
-/* Returns how often memory has gone, modulo 2^32, from a value of `giving`. [any thread] */
+/* Returns how often memory has gone, modulo 2^32, from a value of `giving`. [any thread, needs no lock] */
 TSI_INLINE uint32_t tsi_gone(uint64_t giving) { return (uint32_t)(giving >> 32); }
-/* Returns the memory node of the calling thread; 0 unless the allocator tells nodes apart. [any thread] */
+/* Returns the memory node of the calling thread; 0 unless the allocator tells nodes apart.
+ * [any thread, needs no lock] */
 TSI_INLINE unsigned tsi_space_node_here(const TsiSpace* s) {
     return s->nodes == 1 ? 0 : tsi_os.node() % TSI_OS_NODES_MAX;
 }
@@ -377,11 +386,12 @@ TSI_INLINE unsigned tsi_space_node_here(const TsiSpace* s) {
 /* ---- regions that share pages, see parts.h ---- */
 
 /* Returns true if slabs of the class share pages; false where the system's pages are larger, and each part has a page.
- * [any thread] */
+ * [any thread, needs no lock] */
 TSI_INLINE bool tsi_parts_share(const TsiSpace* s, unsigned cls) {
     return cls == TSI_CLASS_PART && s->classes->c[cls].slab_bytes < tsi_os.page_bytes;
 }
-/* Returns true if the slab shares its page with another, by the class that its chunk serves now. [any thread] */
+/* Returns true if the slab shares its page with another, by the class that its chunk serves now.
+ * [any thread, needs no lock] */
 TSI_INLINE bool tsi_slab_shares(const TsiSpace* s, uint32_t slab_id) {
     return tsi_parts_share(s, tsi_class_of_slab(s, slab_id));
 }

@@ -21,13 +21,13 @@ static void mark(TsiSpace* s, uint32_t chunk) {
 }
 
 /* Returns the pages below page `end` of a chunk, a bit each, of those that word `word` of its bits stands for.
- * [any thread] */
+ * [any thread, needs no lock] */
 static uint64_t units_below(unsigned word, unsigned end) {
     unsigned low = word * 64;
     return end >= low + 64 ? ~0ull : end > low ? (1ull << (end - low)) - 1 : 0;
 }
 
-/* Returns the tick, of 17 ms, that a time in nanoseconds lies in; modulo 2^32. [any thread] */
+/* Returns the tick, of 17 ms, that a time in nanoseconds lies in; modulo 2^32. [any thread, needs no lock] */
 static uint32_t tick_of(uint64_t ns) { return (uint32_t)(ns >> SLOT_SHIFT); }
 
 /* ---- the budget ---- */
@@ -205,7 +205,7 @@ static uint32_t coldest_locked(TsiSpace* s, bool cold, uint32_t tick) {
 }
 
 /* Gives the pages of a chunk whose bits are set back to the system, counted for class cls.
- * [chunk held, no pool lock] */
+ * [chunk held, no pool lock held] */
 static void purge_bits(TsiSpace* s, unsigned cls, uint32_t chunk, const uint64_t* bits) {
     uint8_t* base = tsi_chunk_base(s, chunk);
     for (unsigned at = 0; at < TSI_STOCK_UNITS;) {
@@ -267,7 +267,7 @@ static uint64_t evict_coldest_locked(TsiSpace* s, uint64_t most) {
 }
 
 /* Evicts pages for `need` bytes: cold ones first; otherwise, for a small need, TOGETHER_BYTES of a chunk at once, to
- * save system calls of many small phases. Records them as gone for want of budget. [any thread, no pool lock] */
+ * save system calls of many small phases. Records them as gone for want of budget. [any thread, no pool lock held] */
 static void make_room(TsiSpace* s, uint64_t need) {
     uint64_t freed = 0, ns = tsi_os.coarse_ns();
     tsi_lock_take(&s->lock);

@@ -34,7 +34,7 @@
 enum { TSI_STOCK_SECOND = 1000000000 };
 #define TSI_STOCK_NONE UINT32_MAX
 
-/* Returns true if the allocator keeps pages in the stock at all: its budget may rise. [any thread] */
+/* Returns true if the allocator keeps pages in the stock at all: its budget may rise. [any thread, needs no lock] */
 TSI_INLINE bool tsi_stock_learns(const TsiSpace* s) { return s->stock.limit > s->stock.start; }
 
 /* ---- taking and keeping ---- */
@@ -49,43 +49,43 @@ void tsi_stock_put_locked(TsiSpace* s, const uint8_t* p, size_t bytes);
 uint32_t tsi_stock_chunk_locked(const TsiSpace* s, unsigned cls, unsigned node);
 /* ---- the budget ---- */
 /* Takes room from the budget. Returns how many bytes it got: all of `bytes`, or less in steps of `step`.
- * [any thread] */
+ * [any thread, needs no lock] */
 uint64_t tsi_stock_reserve(TsiSpace* s, uint64_t bytes, uint64_t step);
-/* Gives `bytes` of room back to the budget. [any thread] */
+/* Gives `bytes` of room back to the budget. [any thread, needs no lock] */
 TSI_INLINE void tsi_stock_unreserve(TsiSpace* s, uint64_t bytes) {
     (void)tsi_add_relaxed(&s->stock.left, (int64_t)bytes);
 }
 /* Sorts the ids and takes room for those slabs that may stay, which then come first; slabs that share pages come last,
  * for tsi_space_release to decide on. Returns the number that may stay. The others must go; with `learn` that counts as
- * for want of budget. [holder of the slabs, no pool lock] */
+ * for want of budget. [holder of the slabs, no pool lock held] */
 unsigned tsi_stock_choose(TsiSpace* s, uint32_t* slab_ids, unsigned n, bool learn);
 /* Takes room for `bytes`, or for fewer, in pages; with `learn`, first evicts pages that were not used for long. Returns
- * the bytes of room that it got; 0 if the allocator keeps no pages. [any thread, no pool lock] */
+ * the bytes of room that it got; 0 if the allocator keeps no pages. [any thread, no pool lock held] */
 uint64_t tsi_stock_room(TsiSpace* s, uint64_t bytes, bool learn);
-/* Records that ends give `bytes` back for want of budget. [any thread, no pool lock] */
+/* Records that ends give `bytes` back for want of budget. [any thread, no pool lock held] */
 void tsi_stock_note_gone(TsiSpace* s, uint64_t bytes);
 /* Halves the budget for each second in which less than half of it was needed, and gives back pages beyond it. now_ns:
- * coarse clock. [any thread, no pool lock] */
+ * coarse clock. [any thread, no pool lock held] */
 void tsi_stock_poll(TsiSpace* s, uint64_t now_ns);
 /* Lends room, up to the limit of the budget, for `bytes` that phases which go on have emptied. O(1)
- * [any thread, no pool lock] */
+ * [any thread, no pool lock held] */
 void tsi_stock_lend(TsiSpace* s, uint64_t bytes);
 /* Gives kept pages back, at least 64 KiB at once, if more is committed than when room was last lent; unless pages that
- * go so are missed at once. Then the mark rises to what is committed. [any thread, no pool lock] */
+ * go so are missed at once. Then the mark rises to what is committed. [any thread, no pool lock held] */
 void tsi_stock_grown_now(TsiSpace* s);
 /* Calls tsi_stock_grown_now if room was lent and more is committed than then. Called after pages were taken from the
- * system. [any thread, no pool lock] */
+ * system. [any thread, no pool lock held] */
 TSI_INLINE void tsi_stock_grown(TsiSpace* s) {
     uint64_t high = tsi_load_relaxed(&s->stock.high);
     if (TSI_UNLIKELY(high != 0) && tsi_load_relaxed(&s->committed_bytes) > high) tsi_stock_grown_now(s);
 }
 /* Takes back lent room, with pages of chunks where nothing has joined or left the stock since the last
- * tsi_stock_looked. O(chunks) [any thread, no pool lock] */
+ * tsi_stock_looked. O(chunks) [any thread, no pool lock held] */
 void tsi_stock_settle(TsiSpace* s);
-/* Records the time, for the next tsi_stock_settle. [any thread, no pool lock] */
+/* Records the time, for the next tsi_stock_settle. [any thread, no pool lock held] */
 void tsi_stock_looked(TsiSpace* s);
 /* Gives `bytes` of the stock back, or all there is, because the caller asked: never regretted. Returns the bytes that
- * went. [any thread, no pool lock] */
+ * went. [any thread, no pool lock held] */
 uint64_t tsi_stock_give_back(TsiSpace* s, uint64_t bytes);
 
 #endif

@@ -15,7 +15,7 @@ enum {
 
 unsigned tsi_unit_shift(const TsiSpace* s) { return s->classes->c[TSI_CLASS_LARGE].line_shift; }
 unsigned tsi_units_log2(const TsiSpace* s) { return TSI_CHUNK_SHIFT - tsi_unit_shift(s); }
-/* Returns the units of a chunk, a bit each. [any thread] */
+/* Returns the units of a chunk, a bit each. [any thread, needs no lock] */
 static uint32_t all_units(const TsiSpace* s) { return (1u << (1u << tsi_units_log2(s))) - 1; }
 uint32_t tsi_large_units(const TsiSpace* s, size_t bytes) {
     return (uint32_t)((bytes + ((size_t)1 << tsi_unit_shift(s)) - 1) >> tsi_unit_shift(s));
@@ -30,7 +30,7 @@ uint32_t tsi_unit_slab(const TsiSpace* s, uint32_t position) {
 }
 
 /* Returns the units of a chunk that lie in [from, end), which are positions and touch the chunk, a bit each.
- * [any thread] */
+ * [any thread, needs no lock] */
 static uint32_t units_in(const TsiSpace* s, uint32_t chunk, uint32_t from, uint32_t end) {
     unsigned log2 = tsi_units_log2(s);
     uint32_t low = chunk << log2, high = low + (1u << log2);

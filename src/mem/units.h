@@ -30,21 +30,21 @@
 
 #define TSI_NOWHERE UINT32_MAX /* no position */
 
-/* Returns the log2 of the bytes of a unit. [any thread] */
+/* Returns the log2 of the bytes of a unit. [any thread, needs no lock] */
 unsigned tsi_unit_shift(const TsiSpace* s);
-/* Returns the log2 of the units of a chunk. [any thread] */
+/* Returns the log2 of the units of a chunk. [any thread, needs no lock] */
 unsigned tsi_units_log2(const TsiSpace* s);
-/* Returns the position of a large object's first unit, or of any unit by its slab id. [any thread] */
+/* Returns the position of a large object's first unit, or of any unit by its slab id. [any thread, needs no lock] */
 uint32_t tsi_unit_position(const TsiSpace* s, uint32_t slab_id);
-/* Returns the slab id of the unit at a position. [any thread] */
+/* Returns the slab id of the unit at a position. [any thread, needs no lock] */
 uint32_t tsi_unit_slab(const TsiSpace* s, uint32_t position);
-/* Returns the number of units that `bytes` need. [any thread] */
+/* Returns the number of units that `bytes` need. [any thread, needs no lock] */
 uint32_t tsi_large_units(const TsiSpace* s, size_t bytes);
-/* Returns the number of units that an object has, those to grow into included. [any thread] */
+/* Returns the number of units that an object has, those to grow into included. [any thread, needs no lock] */
 TSI_INLINE uint32_t tsi_large_span(const TsiSpace* s, uint32_t slab_id) {
     return tsi_load_relaxed(&tsi_slab(s, slab_id)->gone) >> TSI_LARGE_UNITS_SHIFT;
 }
-/* Returns the place of a large object. [any thread] */
+/* Returns the place of a large object. [any thread, needs no lock] */
 TSI_INLINE TsiPlace tsi_large_place(uint32_t slab_id) {
     return (TsiPlace){tsi_line_at(tsi_slab_chunk(slab_id), tsi_slab_number(slab_id)), slab_id, TSI_CLASS_LARGE, 0};
 }
@@ -66,7 +66,7 @@ uint32_t tsi_units_free_from(const TsiSpace* s, uint32_t position, uint32_t most
  * [pool lock held] */
 uint32_t tsi_units_room(const TsiSpace* s, uint32_t n);
 /* Returns the number of units that can be taken back from an object of n units at `from` which has `span` (V3).
- * [any thread] */
+ * [any thread, needs no lock] */
 TSI_INLINE uint32_t tsi_units_aside(const TsiSpace* s, uint32_t from, uint32_t n, uint32_t span) {
     uint32_t to = (uint32_t)tsi_align_up(from + n, 1u << tsi_units_log2(s)), end = from + span;
     return end > to ? end - to : 0;

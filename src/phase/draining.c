@@ -13,7 +13,7 @@ TsiExpected tsi_draining_expected(TsiLabel* label) {
 }
 
 /* Returns true if a phase of the label that holds `held` has more than the label expects to escape.
- * [any thread, no drain_lock] */
+ * [any thread, no drain_lock held] */
 static bool holds_more(TsiLabel* label, const TsiHolding* held) {
     TsiExpected expected = tsi_draining_expected(label);
     return tsi_is_unexpected(&expected, held->objects, held->live_bytes);
@@ -60,10 +60,11 @@ void tsi_draining_judge(TsiLabel* label, TsiTotals escaped) {
 
 /* ---- sums ---- */
 
-/* Returns the nanoseconds from since_ns to now_ns; 0 if since_ns is later. [any thread] */
+/* Returns the nanoseconds from since_ns to now_ns; 0 if since_ns is later. [any thread, needs no lock] */
 static uint64_t age(uint64_t since_ns, uint64_t now_ns) { return now_ns > since_ns ? now_ns - since_ns : 0; }
 
-/* Returns true if `row` holds more bytes than `than`, which may be none, or as many and for longer. [any thread] */
+/* Returns true if `row` holds more bytes than `than`, which may be none, or as many and for longer.
+ * [any thread, needs no lock] */
 static bool is_worse(const TsiDrainRow* row, const TsiDrainRow* than) {
     if (than->era == 0) return true;
     if (row->held.slab_bytes != than->held.slab_bytes) return row->held.slab_bytes > than->held.slab_bytes;

@@ -39,13 +39,13 @@ typedef struct TsiDrainSum {
  * Marks the phase as `over` if that is more than the label expects. [stripe held] */
 void tsi_draining_set_locked(TsiPhases* phases, TsiInc* inc, uint64_t since_ns, TsiHolding held);
 /* Sets what phases of the label may let escape. Judges phases that drain anew, by their current holding. O(records of
- * incarnations). [any thread, no stripe, no labels lock] */
+ * incarnations). [any thread, no stripe held, no labels lock held] */
 void tsi_draining_expect(TsiPhases* phases, uint32_t label_at, TsiExpected expected);
 /* Returns what phases of the label may let escape; 0 objects and bytes if nothing was set. Takes the label's
- * drain_lock, a leaf. [any thread, no drain_lock] */
+ * drain_lock, a leaf. [any thread, no drain_lock held] */
 TsiExpected tsi_draining_expected(TsiLabel* label);
 /* Adds 1 to the label's `unexpected` if `escaped`, of one phase, is more than the label expects.
- * [any thread, no drain_lock] */
+ * [any thread, no drain_lock held] */
 void tsi_draining_judge(TsiLabel* label, TsiTotals escaped);
 /* Adds a draining phase to the sum of its label. now_ns: when the sum is taken, on the clock of row->since_ns.
  * [no other user of sum] */

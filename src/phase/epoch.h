@@ -34,11 +34,11 @@ _Static_assert(TSI_LABELS_MAX + 2 <= 1 << (64 - TSI_CHARGE_BITS), "a charge name
 typedef struct TsiPhases TsiPhases;
 typedef uint64_t TsiRef; /* era << 18 | index; 0 = none */
 
-/* Returns the reference to the incarnation with this era in record `index`. [any thread] */
+/* Returns the reference to the incarnation with this era in record `index`. [any thread, needs no lock] */
 TSI_INLINE TsiRef tsi_ref(uint64_t era, uint32_t index) { return era << TSI_INC_BITS | index; }
-/* Returns the index of the record in a reference. [any thread] */
+/* Returns the index of the record in a reference. [any thread, needs no lock] */
 TSI_INLINE uint32_t tsi_ref_index(TsiRef ref) { return (uint32_t)ref & ((1u << TSI_INC_BITS) - 1); }
-/* Returns the era in a reference; 0 for no reference. [any thread] */
+/* Returns the era in a reference; 0 for no reference. [any thread, needs no lock] */
 TSI_INLINE uint64_t tsi_ref_era(TsiRef ref) { return ref >> TSI_INC_BITS; }
 
 /* An ended phase's settled objects and slabs, see draining.h; all 0 while it does not drain. */
@@ -144,18 +144,19 @@ extern struct TsiStripe {
     _Alignas(64) TsiLock lock; /* threads that end phases of their own normally share no cache line */
 } tsi_stripes[TSI_STRIPES];
 
-/* Returns the record with an index that was handed out; record 0 is nobody's. Records stay readable. [any thread] */
+/* Returns the record with an index that was handed out; record 0 is nobody's. Records stay readable.
+ * [any thread, needs no lock] */
 TSI_INLINE TsiInc* tsi_inc(const TsiPhases* phases, uint32_t index) {
     return (TsiInc*)(void*)(phases->incs.base + (size_t)index * TSI_INC_STRIDE);
 }
-/* Returns the record's stripe, by address: fields may be changing. [any thread] */
+/* Returns the record's stripe, by address: fields may be changing. [any thread, needs no lock] */
 TSI_INLINE TsiLock* tsi_inc_lock(const TsiInc* inc) {
     return &tsi_stripes[(uintptr_t)inc / TSI_INC_STRIDE % TSI_STRIPES].lock;
 }
-/* Returns the record index of the incarnation's label. [any thread] */
+/* Returns the record index of the incarnation's label. [any thread, needs no lock] */
 TSI_INLINE uint32_t tsi_inc_label(TsiInc* inc) { return (uint32_t)(tsi_load_relaxed(&inc->charge) >> TSI_CHARGE_BITS); }
 /* Returns the most committed bytes so far. Charge first: bytes leave it after `peak` has them, or while nobody else
- * reads. [any thread] */
+ * reads. [any thread, needs no lock] */
 TSI_INLINE uint64_t tsi_inc_peak(TsiInc* inc) {
     uint64_t now = tsi_load_acquire(&inc->charge) & TSI_CHARGE_MASK; /* pairs with tsi_uncharge */
     uint64_t peak = tsi_load_relaxed(&inc->peak);
@@ -164,11 +165,11 @@ TSI_INLINE uint64_t tsi_inc_peak(TsiInc* inc) {
 /* Gives the record's stripe back, and ends its sample if waits for locks are sampled.
  * [stripe held, by tsi_phase_lock] */
 TSI_INLINE void tsi_phase_unlock(TsiInc* inc) { tsi_lock_give_probed(tsi_inc_lock(inc)); }
-/* Returns the record's era, or 0 if no incarnation has it. [any thread] */
+/* Returns the record's era, or 0 if no incarnation has it. [any thread, needs no lock] */
 TSI_INLINE uint64_t tsi_inc_era(TsiInc* inc) { return tsi_load_acquire(&inc->word) >> 2; }
 /* Takes the record's stripe, waiting for it, and counts that in the record unless no incarnation has it: then the
  * record belongs to the thread that opens it next, which sets the counts without the lock. Returns true if the lock was
- * free at once. [any thread, no stripe] */
+ * free at once. [any thread, no stripe held] */
 TSI_INLINE bool tsi_phase_lock(TsiInc* inc) {
     bool fast = tsi_lock_take_probed(tsi_inc_lock(inc));
     if (tsi_inc_era(inc) == 0) return fast;
@@ -176,20 +177,20 @@ TSI_INLINE bool tsi_phase_lock(TsiInc* inc) {
     else inc->lock_contended++;
     return fast;
 }
-/* Returns the record's state, TSI_INC_*; stays as it is only under the stripe. [any thread] */
+/* Returns the record's state, TSI_INC_*; stays as it is only under the stripe. [any thread, needs no lock] */
 TSI_INLINE unsigned tsi_inc_state(TsiInc* inc) { return (unsigned)tsi_load_seq(&inc->word) & TSI_INC_STATE; }
-/* Returns true if the reference still names this record and it accepts allocations. [any thread] */
+/* Returns true if the reference still names this record and it accepts allocations. [any thread, needs no lock] */
 TSI_INLINE bool tsi_ref_is_active(const TsiPhases* phases, TsiRef ref) {
     /* acquire: pairs with the release in tsi_inc_open: the record's fields are set */
     return tsi_load_acquire(&tsi_inc(phases, tsi_ref_index(ref))->word) == (tsi_ref_era(ref) << 2 | TSI_INC_ACTIVE);
 }
 /* Returns true if the incarnation is active and another thread's alone (SLAB_DOMAIN_OWNER_ONLY). thread: index + 1 of
- * the caller's record, or 0. [any thread] */
+ * the caller's record, or 0. [any thread, needs no lock] */
 TSI_INLINE bool tsi_ref_is_anothers(const TsiPhases* phases, TsiRef ref, uint32_t thread) {
     uint32_t owner = tsi_load_relaxed(&tsi_inc(phases, tsi_ref_index(ref))->owner);
     return TSI_UNLIKELY(owner != 0) && owner != thread && tsi_ref_is_active(phases, ref);
 }
-/* Returns true if the reference still names this record, in any state. [any thread] */
+/* Returns true if the reference still names this record, in any state. [any thread, needs no lock] */
 TSI_INLINE bool tsi_ref_is_current(const TsiPhases* phases, TsiRef ref) {
     return ref != 0 && tsi_inc_era(tsi_inc(phases, tsi_ref_index(ref))) == tsi_ref_era(ref);
 }
@@ -198,7 +199,7 @@ TSI_INLINE bool tsi_ref_is_current(const TsiPhases* phases, TsiRef ref) {
  * Returns false if the system refuses; then tsi_phases_destroy is still due. [no other user] */
 bool tsi_phases_init(TsiPhases* phases, TsiGround* ground, uint32_t ring_size, uint32_t inc_capacity,
                      uint32_t label_capacity);
-/* Returns the bytes of a ground that tsi_phases_init takes for these capacities. [any thread] */
+/* Returns the bytes of a ground that tsi_phases_init takes for these capacities. [any thread, needs no lock] */
 size_t tsi_phases_room(uint32_t inc_capacity, uint32_t label_capacity);
 /* Unmaps the table of eras, and the tables that are in no ground. [no other user] */
 void tsi_phases_destroy(TsiPhases* phases);
@@ -242,11 +243,11 @@ TSI_INLINE EpochId tsi_domain_id(const TsiPhases* phases, uint32_t index) {
     uint32_t reuse = (tsi_load_relaxed(&tsi_inc(phases, index)->reuse) + 1) & TSI_REUSE_MASK;
     return TSI_DOMAIN_ID_BIT | reuse << TSI_INC_BITS | index;
 }
-/* Returns the incarnation that an id names now; 0 for a bad or stale id. [any thread] */
+/* Returns the incarnation that an id names now; 0 for a bad or stale id. [any thread, needs no lock] */
 TsiRef tsi_phases_resolve(const TsiPhases* phases, EpochId id);
-/* Returns true for an id that a domain has had: its epoch has ended. [any thread] */
+/* Returns true for an id that a domain has had: its epoch has ended. [any thread, needs no lock] */
 bool tsi_phases_was_domain(const TsiPhases* phases, EpochId id);
-/* Returns the current ring epoch. [any thread] */
+/* Returns the current ring epoch. [any thread, needs no lock] */
 TSI_INLINE TsiRef tsi_phases_current(const TsiPhases* phases) {
     /* acquire: pairs with the release in tsi_phases_step_locked */
     return tsi_load_acquire(&phases->ring[tsi_load_acquire(&phases->current)]);

@@ -3,7 +3,7 @@
 
 enum { LEAST = 1024 /* slots: a page of them */, MOST = 2 << TSI_INC_BITS };
 
-/* Returns the slot, of `size`, a power of two, where the search for an era begins. [any thread] */
+/* Returns the slot, of `size`, a power of two, where the search for an era begins. [any thread, needs no lock] */
 static uint32_t first_slot(uint64_t era, uint32_t size) {
     return (uint32_t)(era * 0x9e3779b97f4a7c15u >> 32) & (size - 1);
 }
@@ -21,7 +21,7 @@ static bool put(const TsiPhases* phases, uint32_t* slots, uint32_t size, uint32_
 }
 
 /* Returns the number of slots of a table for `records` records, a power of two: four for each, LEAST at least, MOST at
- * most. [any thread] */
+ * most. [any thread, needs no lock] */
 static uint32_t room_for(uint32_t records) {
     uint32_t size = LEAST;
     while (size < MOST && size / 4 < records) size *= 2;

@@ -41,7 +41,7 @@ typedef struct TsiExpected {
 } TsiExpected;
 
 /* Returns true if a phase from which `objects` or `bytes` escape must be reported: one of them is above what is
- * expected. [any thread] */
+ * expected. [any thread, needs no lock] */
 TSI_INLINE bool tsi_is_unexpected(const TsiExpected* expected, uint64_t objects, uint64_t bytes) {
     return objects > expected->objects || bytes > expected->bytes;
 }
@@ -131,30 +131,31 @@ typedef struct TsiLabels {
 bool tsi_labels_init(TsiLabels* labels, TsiGround* ground, uint32_t capacity);
 /* Unmaps the registry, unless it is in a ground. [no other user] */
 void tsi_labels_destroy(TsiLabels* labels);
-/* Copies a label, at most 31 bytes, cut at a UTF-8 boundary, with zeros behind; all zeros for NULL. [any thread] */
+/* Copies a label, at most 31 bytes, cut at a UTF-8 boundary, with zeros behind; all zeros for NULL.
+ * [any thread, needs no lock] */
 void tsi_label_copy(char out[TSI_LABEL_BYTES], const char* label);
 /* Returns the record of a name as tsi_label_copy made it, and makes it if it is new; TSI_LABEL_NONE for an empty name,
- * TSI_LABEL_OTHER if there is no room. [any thread, no labels lock] */
+ * TSI_LABEL_OTHER if there is no room. [any thread, no labels lock held] */
 uint32_t tsi_label_find(TsiLabels* labels, const char name[TSI_LABEL_BYTES]);
 /* Returns the number of records that have their name, "(unlabeled)" and "(other)" included. Waits for one being made.
- * [any thread, no labels lock] */
+ * [any thread, no labels lock held] */
 uint32_t tsi_label_count(TsiLabels* labels);
 
-/* Returns the label with record index `at`, which was handed out. [any thread] */
+/* Returns the label with record index `at`, which was handed out. [any thread, needs no lock] */
 TSI_INLINE TsiLabel* tsi_label(const TsiLabels* labels, uint32_t at) { return tsi_table_at(&labels->records, at); }
 /* Returns the public id of a label's record: 0 for "(unlabeled)", capacity - 1 for "(other)", names by age between.
- * [any thread] */
+ * [any thread, needs no lock] */
 TSI_INLINE uint32_t tsi_label_id(const TsiLabels* labels, uint32_t at) {
     return at == TSI_LABEL_OTHER ? labels->capacity - 1 : at == TSI_LABEL_NONE ? 0 : at - 1;
 }
 /* Returns the column of figures by class and label, 0 to TSI_LABEL_COLUMNS - 1, that a label's record counts in.
- * [any thread] */
+ * [any thread, needs no lock] */
 TSI_INLINE unsigned tsi_label_column(const TsiLabels* labels, uint32_t at) {
     uint32_t id = tsi_label_id(labels, at);
     return id < TSI_LABEL_COLUMNS - 1 ? id : TSI_LABEL_COLUMNS - 1;
 }
 /* Returns the bucket of a value in a histogram of doublings: the index of its highest bit, at most TSI_LABEL_BUCKETS -
- * 1; 0 for 0. [any thread] */
+ * 1; 0 for 0. [any thread, needs no lock] */
 TSI_INLINE unsigned tsi_label_bucket(uint64_t v) {
     unsigned b = v == 0 ? 0 : tsi_log2(v);
     return b < TSI_LABEL_BUCKETS ? b : TSI_LABEL_BUCKETS - 1;

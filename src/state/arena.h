@@ -185,7 +185,7 @@ typedef struct TsiWarm {
 } TsiWarm;
 
 /* Takes the store's lock if it is free; never waits. Returns true if the caller holds it now, false if another thread
- * has it. [any thread] */
+ * has it. [any thread, needs no lock] */
 TSI_INLINE bool tsi_warm_lock(TsiWarm* warm) {
     return tsi_load_relaxed(&warm->busy) == 0 && tsi_swap_acquire(&warm->busy, 1) == 0; /* pairs with tsi_warm_unlock */
 }
@@ -414,7 +414,7 @@ struct TsiArena {
 };
 
 /* Tells readers of the segment that the latest publication is out of date, after a slow path's changes. Does nothing if
- * the allocator is not published. [any thread] */
+ * the allocator is not published. [any thread, needs no lock] */
 TSI_INLINE void tsi_changed(TsiArena* a) {
     uint32_t at = tsi_load_relaxed(&a->seat.marked);
     if (TSI_LIKELY(at == 0)) return;
@@ -444,50 +444,51 @@ extern TsiRegion tsi_no_region; /* used up */
 extern TsiLine* tsi_no_cur[TSI_SMALL_CLASSES + 1];
 _Static_assert(sizeof tsi_no_cur == sizeof((TsiRoom*)0)->cur, "it stands for the lines of a room");
 
-/* Returns the heap record with an index that was handed out, free ones included: records stay readable. [any thread] */
+/* Returns the heap record with an index that was handed out, free ones included: records stay readable.
+ * [any thread, needs no lock] */
 TSI_INLINE TsiHeap* tsi_heap(const TsiArena* a, uint32_t index) { return tsi_table_at(&a->heaps, index); }
-/* Returns the heap word of a binding, by its index, in a state TSI_HEAP_*. [any thread] */
+/* Returns the heap word of a binding, by its index, in a state TSI_HEAP_*. [any thread, needs no lock] */
 TSI_INLINE uint64_t tsi_heap_word(uint32_t binding, unsigned state) { return (uint64_t)binding << 8 | state; }
-/* Returns the state TSI_HEAP_* in a heap word. [any thread] */
+/* Returns the state TSI_HEAP_* in a heap word. [any thread, needs no lock] */
 TSI_INLINE unsigned tsi_heap_state(uint64_t word) { return (unsigned)word & 0xff; }
 /* Returns true if a heap in this state has a thread that may be inside of it, or must settle what a sweep has left to
- * it: LIVE, RETIRE, REVOKED or DEAD. [any thread] */
+ * it: LIVE, RETIRE, REVOKED or DEAD. [any thread, needs no lock] */
 TSI_INLINE bool tsi_state_has_owner(unsigned state) {
     bool taken = state == TSI_HEAP_REVOKED || state == TSI_HEAP_DEAD;
     return state == TSI_HEAP_LIVE || state == TSI_HEAP_RETIRE || taken;
 }
 /* Returns the index of the owner in a heap word; TSI_BINDINGS_MAX, which no binding has, if it is DETACHED or
- * LENT. [any thread] */
+ * LENT. [any thread, needs no lock] */
 TSI_INLINE uint32_t tsi_heap_binding(uint64_t word) { return (uint32_t)(word >> 8); }
 /* Returns the word of a heap that the binding has lent. Its owner field has a binding that no thread has, so that no
- * thread takes the heap for its own by that; see H3 in thread_heaps.h. [any thread] */
+ * thread takes the heap for its own by that; see H3 in thread_heaps.h. [any thread, needs no lock] */
 TSI_INLINE uint64_t tsi_lent_word(uint32_t binding) {
     return (uint64_t)binding << TSI_LENDER_SHIFT | tsi_heap_word(TSI_BINDINGS_MAX, TSI_HEAP_LENT);
 }
-/* Returns the word of a heap that is nobody's: no thread takes it for its own. [any thread] */
+/* Returns the word of a heap that is nobody's: no thread takes it for its own. [any thread, needs no lock] */
 TSI_INLINE uint64_t tsi_detached_word(void) { return tsi_heap_word(TSI_BINDINGS_MAX, TSI_HEAP_DETACHED); }
 /* Returns the record of the binding that a heap word names. The heap must have an owner: no DETACHED, LENT or SEIZED
- * word. [any thread] */
+ * word. [any thread, needs no lock] */
 TSI_INLINE TsiBinding* tsi_binding_at(const TsiArena* a, uint64_t heap_word) {
     return tsi_table_at(&a->bindings, tsi_heap_binding(heap_word));
 }
 /* Returns the record of the incarnation that the heap is in, by its reference now; record 0, which nobody uses, while
- * the heap is free. The record may have passed to another incarnation since. [any thread] */
+ * the heap is free. The record may have passed to another incarnation since. [any thread, needs no lock] */
 TSI_INLINE TsiInc* tsi_heap_inc(const TsiArena* a, TsiHeap* h) {
     return tsi_inc(&a->phases, tsi_ref_index(tsi_load_relaxed(&h->ref)));
 }
 /* Returns a heap as heap_at and home of a line or region hold it. Record 0 is never handed out, so 0 is nobody's.
- * [any thread] */
+ * [any thread, needs no lock] */
 TSI_INLINE uint32_t tsi_heap_at(const TsiHeap* h) { return h->index * (uint32_t)sizeof(TsiHeap); }
 /* Returns the heap that a line of the binding's arena is in, by `home` now, or record 0, which is nobody's.
- * [any thread] */
+ * [any thread, needs no lock] */
 TSI_INLINE TsiHeap* tsi_line_heap(const TsiBinding* b, const TsiLine* l) {
     return (TsiHeap*)(void*)((uint8_t*)b->heaps_base + tsi_load_relaxed(&l->home));
 }
-/* Returns a slab's class as a bit of `roomy`; 0 for regions, LARGE and CONT. [any thread] */
+/* Returns a slab's class as a bit of `roomy`; 0 for regions, LARGE and CONT. [any thread, needs no lock] */
 TSI_INLINE uint64_t tsi_class_bit(unsigned cls) { return cls <= TSI_SMALL_CLASSES ? 1ull << cls : 0; }
 /* Returns true if `emptied`, the bytes of slabs that frees have emptied in a heap without an owner, are worth a walk
- * over it: then O(1) slabs are visited for each that goes (ownerless.h). [any thread] */
+ * over it: then O(1) slabs are visited for each that goes (ownerless.h). [any thread, needs no lock] */
 TSI_INLINE bool tsi_ownerless_is_due(const TsiHeap* h, uint64_t emptied) {
     return emptied != 0 && emptied >= tsi_load_relaxed(&h->slab_bytes) / 8;
 }
@@ -501,11 +502,11 @@ TSI_INLINE void tsi_sum_add(const TsiBinding* b, _Atomic uint64_t* sum, uint64_t
     else tsi_add_relaxed(sum, n);
 }
 /* Returns the counters of the class that the calling thread writes: those of b, its binding, or the arena's if b is
- * NULL. [any thread] */
+ * NULL. [any thread, needs no lock] */
 TSI_INLINE TsiClassCounters* tsi_counters(TsiArena* a, TsiBinding* b, unsigned cls) {
     return b != NULL ? &b->counters[cls] : &a->counters[cls];
 }
-/* Returns the record of the incarnation's label. [any thread] */
+/* Returns the record of the incarnation's label. [any thread, needs no lock] */
 TSI_INLINE TsiLabel* tsi_label_of(TsiArena* a, TsiInc* inc) { return tsi_label(&a->phases.labels, tsi_inc_label(inc)); }
 
 #endif

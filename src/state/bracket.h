@@ -39,15 +39,15 @@
 #include "state/arena.h"
 
 /* Settles the slab that a revoked heap's owner was busy with and gives the heap up; b->busy is 0 (B3). In trim.c.
- * [own thread, no lock, no bracket] */
+ * [own thread, no lock held, no bracket open] */
 void tsi_handover(TsiBinding* b, TsiHeap* h);
 /* Like tsi_handover, but gives the heap's empty slabs back, too: the thread lets go of it for long. In trim.c.
- * [own thread, no lock, no bracket] */
+ * [own thread, no lock held, no bracket open] */
 void tsi_handover_last(TsiBinding* b, TsiHeap* h);
 /* Returns the heap that owns the slab of the line or region in `busy`, by the slab's tag, or NULL if none does; sets
  * *slab_id to that slab. The line may be any of the arena: a stale pointer's, or one that a room still names though its
  * slab has gone elsewhere. Its owner and a sweeper may both ask, and get one answer for as long as that heap owns the
- * slab. In sweep.c. [any thread] */
+ * slab. In sweep.c. [any thread, needs no lock] */
 TsiHeap* tsi_busy_heap(TsiArena* a, uint64_t busy, uint32_t* slab_id);
 /* Leaves a bracket whose first check failed: hands over the heap that the named line belongs to (B3). In sweep.c.
  * [own thread, in the open bracket] */
@@ -56,43 +56,45 @@ void tsi_bracket_missed(TsiBinding* b);
 /* A membarrier has failed in this process. */
 extern _Atomic bool tsi_barrier_failed;
 /* Makes all brackets that other threads were inside of visible. Returns false if that holds for fenced owners only.
- * [any thread] */
+ * [any thread, needs no lock] */
 bool tsi_barrier(void);
 /* Turns the binding's brackets to the fenced form and hands over its heaps that were asked for.
- * [own thread, no lock, no bracket] */
+ * [own thread, no lock held, no bracket open] */
 TSI_COLD void tsi_binding_fence(TsiBinding* b);
-/* Fences the binding's brackets from here on if a membarrier has failed. [own thread, no lock, no bracket] */
+/* Fences the binding's brackets from here on if a membarrier has failed. [own thread, no lock held, no bracket open] */
 TSI_INLINE void tsi_binding_apply_fence(TsiBinding* b) {
     if (TSI_UNLIKELY(tsi_load_relaxed(&tsi_barrier_failed))) tsi_binding_fence(b);
 }
 /* Returns true if the binding's brackets are fenced. acquire: pairs with tsi_binding_fence: its unfenced brackets are
- * over, and visible. [any thread] */
+ * over, and visible. [any thread, needs no lock] */
 TSI_INLINE bool tsi_binding_is_fenced(TsiBinding* b) { return tsi_load_seq(&b->fenced); }
 
-/* Returns the name of a line, or of a region passed as one, for a bracket. [any thread] */
+/* Returns the name of a line, or of a region passed as one, for a bracket. [any thread, needs no lock] */
 TSI_INLINE uint64_t tsi_busy_line(const TsiLine* l) { return (uint64_t)(uintptr_t)l; }
-/* Returns the name, for a bracket, of all heaps that the thread has in the heap's incarnation. [any thread] */
+/* Returns the name, for a bracket, of all heaps that the thread has in the heap's incarnation.
+ * [any thread, needs no lock] */
 TSI_INLINE uint64_t tsi_busy_all(const TsiHeap* h) { return (uint64_t)(uintptr_t)h | 1; }
 
-/* Opens a bracket on what is named, fast form: the caller compares the heap word with live_word itself. [own thread] */
+/* Opens a bracket on what is named, fast form: the caller compares the heap word with live_word itself.
+ * [own thread, needs no lock] */
 TSI_INLINE void tsi_bracket_name(TsiBinding* b, uint64_t name) {
     tsi_store_release(&b->busy, name); /* pairs with the acquire in sweep.c */
     tsi_compiler_fence();              /* pairs with the sweeper's membarrier */
 }
-/* Ends a bracket, fast form: the caller checks the heap word again. [own thread] */
+/* Ends a bracket, fast form: the caller checks the heap word again. [own thread, needs no lock] */
 TSI_INLINE void tsi_bracket_clear(TsiBinding* b) {
     tsi_store_release(&b->busy, 0); /* pairs with the acquire in sweep.c */
     tsi_compiler_fence();           /* pairs with the sweeper's membarrier */
 }
 
-/* Returns true if the heap is LIVE and b's. [any thread] */
+/* Returns true if the heap is LIVE and b's. [any thread, needs no lock] */
 TSI_INLINE bool tsi_heap_is_live(TsiBinding* b, TsiHeap* h) {
     /* seq_cst: with the fenced form, pairs with the sweeper's compare-exchange */
     return tsi_load_seq(&h->word) == tsi_heap_word(b->index, TSI_HEAP_LIVE);
 }
 
 /* Opens a bracket on what is named, slow form. Returns false if the heap is not, or no longer, the thread's, and hands
- * it over. [own thread] */
+ * it over. [own thread, needs no lock] */
 TSI_INLINE bool tsi_bracket_enter(TsiBinding* b, TsiHeap* h, uint64_t name) {
     if (b->live_word == TSI_FENCED) (void)tsi_swap_seq(&b->busy, name);
     else tsi_bracket_name(b, name);
@@ -101,7 +103,7 @@ TSI_INLINE bool tsi_bracket_enter(TsiBinding* b, TsiHeap* h, uint64_t name) {
     tsi_handover(b, h);
     return false;
 }
-/* Ends a bracket, slow form, and hands the heap over if it was asked for. [own thread] */
+/* Ends a bracket, slow form, and hands the heap over if it was asked for. [own thread, needs no lock] */
 TSI_INLINE void tsi_bracket_leave(TsiBinding* b, TsiHeap* h) {
     if (b->live_word == TSI_FENCED) (void)tsi_swap_seq(&b->busy, 0);
     else tsi_bracket_clear(b);

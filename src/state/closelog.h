@@ -40,13 +40,14 @@ typedef struct TsiCloseTally {
     } c[TSI_CLASSES];
 } TsiCloseTally;
 
-/* Copies the rows, oldest first. Returns their number. [any thread] */
+/* Copies the rows, oldest first. Returns their number. [any thread, needs no lock] */
 uint32_t tsi_closelog_copy(TsiCloseLog* log, EpochReclamation out[TSI_CLOSELOG_ROWS]);
-/* Adds a whole end, in place of the oldest. [any thread] */
+/* Adds a whole end, in place of the oldest. [any thread, needs no lock] */
 void tsi_closelog_end(TsiCloseLog* log, const TsiCloseRow* row);
-/* Copies the ends, newest first. Returns their number. [any thread] */
+/* Copies the ends, newest first. Returns their number. [any thread, needs no lock] */
 uint32_t tsi_closelog_ends(TsiCloseLog* log, TsiCloseRow out[TSI_CLOSES]);
-/* Adds a row for each class that the close has touched; `row` has the fields that classes share. [any thread] */
+/* Adds a row for each class that the close has touched; `row` has the fields that classes share.
+ * [any thread, needs no lock] */
 void tsi_closelog_note(TsiCloseLog* log, EpochReclamation row, const TsiCloseTally* tally);
 
 #endif

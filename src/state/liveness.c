@@ -59,7 +59,7 @@ typedef struct LineState {
 } LineState;
 
 /* Returns the slots of a line as bits: `used`, all that the class has; `live`; and `twice`, freed by the owner and by
- * another thread. remote_bits: those that others have freed, read before the call (F). [any thread] */
+ * another thread. remote_bits: those that others have freed, read before the call (F). [any thread, needs no lock] */
 static LineState line_state(const TsiSpace* s, unsigned cls, uint32_t line_id, uint64_t remote_bits) {
     TsiLine* l = tsi_line(s, line_id);
     uint64_t freed = tsi_load_acquire(&l->freed);
@@ -95,7 +95,7 @@ void tsi_line_sum(const TsiSpace* s, unsigned cls, uint32_t line_id, uint64_t is
 }
 
 /* Returns the slots of a line that other threads have freed since its slab entered its incarnation, a bit each.
- * [any thread] */
+ * [any thread, needs no lock] */
 static uint64_t remote_bits_of(const TsiSpace* s, uint32_t line_id) {
     _Atomic uint64_t* r = tsi_remote(s, line_id);
     uint64_t w0 = tsi_load_seq(&r[0]); /* pairs with the freer's compare-exchange, see free_as_other */

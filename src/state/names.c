@@ -33,7 +33,7 @@ bool tsi_handle_flag_slab(TsiSpace* s, uint32_t slab_id, uint32_t seq) {
 
 /* Marks the place's line or region, of slab incarnation `seq`, as one with handles in a bracket of its own, if the
  * calling thread owns the slab. Returns true if it did; false if b is NULL, the slab is another's, or its heap was
- * asked for. [own thread, no lock, no bracket] */
+ * asked for. [own thread, no lock held, no bracket open] */
 static bool mark_own_line(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_t seq) {
     uint64_t tag = tsi_load_seq(&tsi_slab(&a->space, at->slab_id)->tag);
     if (b == NULL || tsi_tag_state(tag) != TSI_SLAB_OWNED) return false;
@@ -48,7 +48,7 @@ static bool mark_own_line(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32
 }
 
 /* Returns true if a plain free that does not read the slab's flag may be under way. Frees of a slab without a heap see
- * it. [any thread] */
+ * it. [any thread, needs no lock] */
 static bool has_unfenced_owner(TsiArena* a, const TsiPlace* at) {
     uint64_t tag = tsi_load_seq(&tsi_slab(&a->space, at->slab_id)->tag);
     if (tsi_tag_state(tag) != TSI_SLAB_OWNED) return false;
@@ -91,27 +91,28 @@ enum { OLD = 1 << 20 /* generations below this are taken for issued ones, where 
 
 /* Returns how a handle that matches nothing is refused: SLAB_MISUSE_STALE_HANDLE if its generation is below `issued`,
  * otherwise SLAB_MISUSE_BAD_HANDLE. Issued ones start low, so this holds well enough even when the chunk has changed
- * class since. key: of the place; scrambled: the handle's stamp; issued 0: nothing was issued there. [any thread] */
+ * class since. key: of the place; scrambled: the handle's stamp; issued 0: nothing was issued there.
+ * [any thread, needs no lock] */
 static int classify(uint64_t key, uint32_t scrambled, uint64_t issued) {
     uint32_t generation = tsi_handle_unscramble(key, scrambled);
     return generation < issued || (issued != 0 && generation < OLD) ? SLAB_MISUSE_STALE_HANDLE : SLAB_MISUSE_BAD_HANDLE;
 }
 
 /* Returns a limit of the generations that the chunk's slabs may have issued, for a place that no slab of its class has;
- * 0 for a chunk that was never used. [any thread] */
+ * 0 for a chunk that was never used. [any thread, needs no lock] */
 static uint64_t chunk_issued(const TsiSpace* s, uint32_t chunk) {
     if (chunk >= tsi_load_relaxed(&s->chunk_high)) return 0;
     uint64_t floor = tsi_load_relaxed(&s->chunks[chunk].gen_floor);
     return floor > OLD ? floor : OLD;
 }
 
-/* Returns the tag that a PURGING slab had in the incarnation that it leaves. [any thread] */
+/* Returns the tag that a PURGING slab had in the incarnation that it leaves. [any thread, needs no lock] */
 static uint64_t tag_before(uint64_t tag) {
     return tsi_tag(tsi_seq_before(tsi_tag_seq(tag)), tsi_tag_index(tag), TSI_SLAB_OWNED) | (tag & TSI_SLAB_HANDLED);
 }
 
 /* Returns the limit below which generations of the slab's earlier incarnations lie; of any slab of its chunk, where the
- * slab was not taken since the chunk got its class. [any thread] */
+ * slab was not taken since the chunk got its class. [any thread, needs no lock] */
 static uint64_t issued_before(const TsiSpace* s, uint32_t slab_id) {
     /* acquire, and then the floor: where the page of gen_base has gone, the floor was raised before (chunk.h) */
     uint64_t base = tsi_load_acquire(&tsi_slab(s, slab_id)->gen_base);

@@ -14,17 +14,18 @@
 #include "state/liveness.h"
 #include "mem/handle.h"
 
-/* Returns a count word as it reads in the incarnation seq: 0 if it was written in another. [any thread] */
+/* Returns a count word as it reads in the incarnation seq: 0 if it was written in another.
+ * [any thread, needs no lock] */
 TSI_INLINE uint64_t tsi_count_now(uint64_t word, uint32_t seq) {
     uint64_t none = (uint64_t)(seq & TSI_INC_MASK) << 32;
     return TSI_LIKELY(word >> 32 == none >> 32) ? word : none;
 }
 /* Returns the count, 32 bits, of a count word as it reads in the incarnation seq: 0 if it was written in another.
- * [any thread] */
+ * [any thread, needs no lock] */
 TSI_INLINE uint32_t tsi_count_of(uint64_t word, uint32_t seq) { return (uint32_t)tsi_count_now(word, seq); }
 
 /* Makes a slot's count odd, from the even value in `word`, as read before, in the incarnation seq: that decides which
- * thread frees the slot. Returns true for exactly one caller. [any thread] */
+ * thread frees the slot. Returns true for exactly one caller. [any thread, needs no lock] */
 TSI_INLINE bool tsi_count_move(_Atomic uint64_t* at, uint32_t seq, uint64_t word) {
     uint64_t now = tsi_count_now(word, seq);
     while ((now & 1) == 0) {
@@ -40,19 +41,19 @@ TSI_INLINE bool tsi_count_move(_Atomic uint64_t* at, uint32_t seq, uint64_t word
 void tsi_counts_even(TsiSpace* s, TsiLine* l, uint32_t line_id, uint32_t seq, uint64_t slots);
 
 /* Reads a place's present generation into *generation and its count word, 0 in a region, into *word, for the slab's tag
- * `tag`. Returns false, and sets neither, if the slab has issued no handle. [any thread] */
+ * `tag`. Returns false, and sets neither, if the slab has issued no handle. [any thread, needs no lock] */
 bool tsi_generation_of(TsiArena* a, const TsiPlace* at, uint64_t tag, uint64_t* generation, uint64_t* word);
 /* Sets TSI_SLAB_HANDLED in the slab's tag before a handle is known. Returns false if the slab has left incarnation seq.
- * [any thread] */
+ * [any thread, needs no lock] */
 bool tsi_handle_flag_slab(TsiSpace* s, uint32_t slab_id, uint32_t seq);
 /* Returns the handle of an object; 0 if it does not live, its generations ran out, or memory is short. b may be NULL.
- * [any thread, no lock, no bracket] */
+ * [any thread, no lock held, no bracket open] */
 SlabHandle tsi_handle_of(TsiArena* a, TsiBinding* b, const TsiPlace* at);
 /* Sets *at to the place of the object that a handle names. Returns false if the object has ended or the handle was
- * never issued. [any thread] */
+ * never issued. [any thread, needs no lock] */
 bool tsi_handle_find(TsiArena* a, SlabHandle handle, TsiPlace* at);
 /* Decodes a handle into its place, its slab's tag and its count word. Returns TSI_FREE_OK if it names a live object,
- * otherwise a SlabMisuse. [any thread] */
+ * otherwise a SlabMisuse. [any thread, needs no lock] */
 int tsi_handle_decode(TsiArena* a, SlabHandle handle, TsiPlace* at, uint64_t* tag, uint64_t* word);
 
 #endif

@@ -45,7 +45,7 @@ static void count_wait(TsiBinding* b, TsiBank* bank, unsigned cls, TsiRef target
     tsi_add_relaxed(&a->alloc_retries_by_label[cls][tsi_label_column(&a->phases.labels, label)], 1);
 }
 
-/* Tries a lock for `turns` turns without sleeping. Returns true if it was taken. [any thread] */
+/* Tries a lock for `turns` turns without sleeping. Returns true if it was taken. [any thread, needs no lock] */
 static bool look_for(TsiLock* lock, unsigned turns) {
     for (unsigned turn = 0; turn < turns; tsi_os_yield(&turn))
         for (unsigned look = 0; look < LOOKS; look++)
@@ -54,7 +54,7 @@ static bool look_for(TsiLock* lock, unsigned turns) {
 }
 
 /* Puts the thread's own binding at hand again: a function of the program may have used another allocator, and no
- * other's calls may find it. [own thread] */
+ * other's calls may find it. [own thread, needs no lock] */
 static void take_up(TsiBinding* own) {
     tsi_tls_forget();
     tsi_tls.binding = own;
@@ -86,7 +86,7 @@ TsiBank* tsi_bank_enter(TsiBinding* own, unsigned cls, TsiRef target) {
     return bank;
 }
 
-/* Returns the number of full lines that were ever freed in, of one bank's binding. [any thread] */
+/* Returns the number of full lines that were ever freed in, of one bank's binding. [any thread, needs no lock] */
 static uint64_t opened_in(const TsiBinding* b) {
     uint64_t opened = 0;
     for (unsigned cls = 1; cls <= TSI_SMALL_CLASSES; cls++) opened += tsi_load_relaxed(&b->counters[cls].unparked);

@@ -33,13 +33,14 @@
 /* Returns the bank's binding, NULL if it was never used. [bank held] */
 TSI_INLINE TsiBinding* tsi_bank_binding(const TsiBank* bank) { return tsi_load_relaxed(&bank->binding); }
 
-/* Returns the bank that the thread with this binding allocates in. [own thread] */
+/* Returns the bank that the thread with this binding allocates in. [own thread, needs no lock] */
 TSI_INLINE TsiBank* tsi_bank_chosen(const TsiBinding* own) {
     TsiArena* a = own->arena;
     uint32_t n = TSI_UNLIKELY(tsi_load_relaxed(&a->scan.spread) != 0) ? own->index : 0;
     return &a->bank[(n + own->bank) % TSI_SHARED_BANKS];
 }
-/* Makes the bank's binding the thread's, after the thread has taken its lock; its own must be at hand. [own thread] */
+/* Makes the bank's binding the thread's, after the thread has taken its lock; its own must be at hand.
+ * [own thread, needs no lock] */
 TSI_INLINE void tsi_bank_begin(TsiBank* bank) {
     TSI_ASSERT(tsi_tls.bank == NULL && tsi_tls.serial == tsi_tls.binding->arena->serial);
     tsi_tls.own = tsi_tls.binding;
@@ -47,7 +48,7 @@ TSI_INLINE void tsi_bank_begin(TsiBank* bank) {
     tsi_tls.bank = bank;
 }
 /* Enters the thread's bank, *out, if it is free and was used before; never waits. Returns false if not, or if the
- * thread holds a bank already. [own thread] */
+ * thread holds a bank already. [own thread, needs no lock] */
 TSI_INLINE bool tsi_bank_try(const TsiBinding* own, TsiBank** out) {
     TsiBank* bank = *out = tsi_bank_chosen(own);
     if (tsi_tls.bank != NULL || tsi_load_relaxed(&bank->binding) == NULL || !tsi_lock_try(&bank->lock)) return false;
@@ -55,7 +56,7 @@ TSI_INLINE bool tsi_bank_try(const TsiBinding* own, TsiBank** out) {
     return true;
 }
 /* Waits for a bank and enters it, for an allocation of a class in a phase. Returns NULL without memory.
- * [own thread] */
+ * [own thread, needs no lock] */
 TsiBank* tsi_bank_enter(TsiBinding* own, unsigned cls, TsiRef target);
 /* Puts the thread's own binding at hand again and gives the bank's lock back. [bank held] */
 TSI_INLINE void tsi_bank_leave(TsiBank* bank) {
@@ -69,20 +70,21 @@ typedef struct TsiBankPause {
     TsiBinding* own;
 } TsiBankPause;
 /* Leaves the bank that the thread holds, if any, so that a function of the program can run. Returns what
- * tsi_bank_resume needs afterwards. [own thread] */
+ * tsi_bank_resume needs afterwards. [own thread, needs no lock] */
 TsiBankPause tsi_bank_pause(void);
 /* Ends a pause: waits for the bank that tsi_bank_pause has left, if it left one, and enters it again.
- * [own thread, no lock] */
+ * [own thread, no lock held] */
 void tsi_bank_resume(TsiBankPause p);
 
 /* Returns true if, since it last did, enough full lines of the bank were freed in that half of its `slabs` may be
  * empty. [bank held] */
 bool tsi_bank_is_emptied(TsiBinding* bank, uint32_t slabs);
-/* Returns the number of full lines that were ever freed in, of all banks. [any thread] */
+/* Returns the number of full lines that were ever freed in, of all banks. [any thread, needs no lock] */
 uint64_t tsi_banks_opened(TsiArena* a);
 
 enum { TSI_BANK_NOTE = 1 << 10 };
-/* Tells the controller of more allocations and how many of them waited; it may change the mode. [any thread] */
+/* Tells the controller of more allocations and how many of them waited; it may change the mode.
+ * [any thread, needs no lock] */
 void tsi_bank_note(TsiArena* a, uint64_t allocations, uint64_t waits);
 /* Counts an allocation in the bank. [bank held] */
 TSI_INLINE void tsi_bank_count(TsiBinding* b, TsiBank* bank, unsigned cls) {
@@ -94,7 +96,7 @@ TSI_INLINE void tsi_bank_count(TsiBinding* b, TsiBank* bank, unsigned cls) {
 }
 
 /* Takes the banks that can be had in time, for a sweep. Returns a bit for each bank taken; 0 outside of shared mode or
- * if the thread holds one. [own thread, no stripe, no bracket] */
+ * if the thread holds one. [own thread, no stripe held, no bracket open] */
 unsigned tsi_banks_take(TsiArena* a);
 /* Gives the locks of the banks in `banks`, a bit each, back. [banks held] */
 void tsi_banks_give(TsiArena* a, unsigned banks);

@@ -42,7 +42,8 @@ static TsiArena* arena_by_serial_locked(uint64_t serial) {
     return entry != NULL && entry->serial == serial ? entry->arena : NULL;
 }
 
-/* Returns true if there is address space for a small allocator beside the present reservations. [any thread] */
+/* Returns true if there is address space for a small allocator beside the present reservations.
+ * [any thread, needs no lock] */
 static bool room_for_one(void) {
     const size_t bytes = TSI_MIB(56);
     if (tsi_os.sparse || tsi_os.space_limit == UINT64_MAX) return true;
@@ -161,7 +162,7 @@ void tsi_tls_forget(void) {
 void tsi_registry_at_exit(void (*fn)(void*)) { key_ok = pthread_key_create(&key, fn) == 0; }
 
 /* Returns the calling thread's record, made, and set to be left as the thread exits, if there is none; NULL without
- * memory. [own thread, no registry lock] */
+ * memory. [own thread, no registry lock held] */
 static TsiThread* thread_get(void) {
     if (tsi_tls.thread != NULL) return tsi_tls.thread;
 
@@ -192,11 +193,11 @@ static TsiThread* thread_get(void) {
     return thread;
 }
 
-/* Returns the bytes, in whole pages, of an array of n elements of `size` bytes. [any thread] */
+/* Returns the bytes, in whole pages, of an array of n elements of `size` bytes. [any thread, needs no lock] */
 static size_t array_bytes(size_t n, size_t size) { return tsi_align_up(n * size, tsi_os.page_bytes); }
 
 /* Returns the entry of the table that has the serial, or the free one where it goes. The table has a free entry.
- * [own thread] */
+ * [own thread, needs no lock] */
 static TsiBindingRef* ref_find(TsiBindingRef* refs, uint32_t capacity, uint64_t serial) {
     /* the low bits are the slot, used again */
     uint32_t i = (uint32_t)(serial * 0x9e3779b97f4a7c15u >> 32) & (capacity - 1);
@@ -205,7 +206,7 @@ static TsiBindingRef* ref_find(TsiBindingRef* refs, uint32_t capacity, uint64_t 
 }
 
 /* Rebuilds the thread's table of bindings at twice the size, or at its size if dropping dead arenas is enough. Returns
- * false, with the table as useful as before, without memory. [own thread, no registry lock] */
+ * false, with the table as useful as before, without memory. [own thread, no registry lock held] */
 static bool refs_grow(TsiThread* thread) {
     uint32_t live = 0;
     tsi_lock_take(&tsi_registry_lock);
@@ -325,7 +326,7 @@ static TsiBinding* binding_open(TsiArena* a, TsiThread* thread, uint32_t period,
 }
 
 /* Returns a new binding of the calling thread in the arena, which its table then has; NULL without memory.
- * [own thread, no registry lock] */
+ * [own thread, no registry lock held] */
 static TsiBinding* binding_make(TsiArena* a) {
     TsiThread* thread = thread_get();
     if (thread == NULL) return NULL;

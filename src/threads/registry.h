@@ -75,7 +75,7 @@ typedef struct TsiTls {
  * calls without end. */
 enum { TSI_TELLS_BUDGET = 1, TSI_TELLS_MISUSE = 2 };
 
-/* Drops the thread's binding at hand: the next call searches for one. [own thread] */
+/* Drops the thread's binding at hand: the next call searches for one. [own thread, needs no lock] */
 void tsi_tls_forget(void);
 
 /* At a fixed distance from the thread's pointer, whatever the flags; a build with descriptors leaves it to them. */
@@ -90,66 +90,68 @@ extern _Thread_local TsiTls tsi_tls TSI_TLS_MODEL;
 extern TsiLock tsi_registry_lock;
 
 /* Reserves the process's tables, before anything of an arena, unless an earlier call has. Returns false if the system
- * refuses. [any thread, no registry lock] */
+ * refuses. [any thread, no registry lock held] */
 bool tsi_registry_open(void);
-/* Registers an arena and sets its serial. Returns false without a slot or memory. [any thread, no registry lock] */
+/* Registers an arena and sets its serial. Returns false without a slot or memory.
+ * [any thread, no registry lock held] */
 bool tsi_registry_add(TsiArena* a);
-/* Removes an arena and waits for threads that are leaving it, or hold it. [any thread, no lock] */
+/* Removes an arena and waits for threads that are leaving it, or hold it. [any thread, no lock held] */
 void tsi_registry_remove(TsiArena* a);
-/* Returns the number of living allocators. [any thread] */
+/* Returns the number of living allocators. [any thread, needs no lock] */
 uint32_t tsi_registry_count(void);
 /* Keeps the arena with this serial from being destroyed until tsi_registry_unhold. Returns the arena, or NULL if it has
- * gone. [any thread, no registry lock] */
+ * gone. [any thread, no registry lock held] */
 TsiArena* tsi_registry_hold(uint64_t serial);
-/* Ends a hold of the arena: it may be destroyed at once. [any thread] */
+/* Ends a hold of the arena: it may be destroyed at once. [any thread, needs no lock] */
 void tsi_registry_unhold(TsiArena* a);
 /* Keeps the allocator with the next higher serial than this from being destroyed until tsi_registry_unhold. Returns its
- * arena, or NULL if there is none. O(allocators) [any thread, no registry lock] */
+ * arena, or NULL if there is none. O(allocators) [any thread, no registry lock held] */
 TsiArena* tsi_registry_hold_after(uint64_t serial);
 /* Keeps the allocator whose domains' records include the address from being destroyed until tsi_registry_unhold.
- * Returns its arena, or NULL if there is none. O(allocators) [any thread, no registry lock] */
+ * Returns its arena, or NULL if there is none. O(allocators) [any thread, no registry lock held] */
 TsiArena* tsi_registry_hold_domain(const void* record);
 /* Returns the arenas one after the other, from *at = 0 on, then NULL. [registry lock held] */
 TsiArena* tsi_registry_next(uint32_t* at);
 
 /* Finds the calling thread's binding in the arena, makes it if `make` and there is none, and puts it at hand. Returns
- * NULL if there is none, or without memory. [own thread, no registry lock] */
+ * NULL if there is none, or without memory. [own thread, no registry lock held] */
 TsiBinding* tsi_binding_find(TsiArena* a, bool make);
 /* Returns a new binding of no thread, for a bank (bank.h), or NULL without memory. [bank held] */
 TsiBinding* tsi_binding_of_nobody(TsiArena* a);
-/* Returns this thread's binding in the arena, made if `make`; NULL if it has none or without memory. [own thread] */
+/* Returns this thread's binding in the arena, made if `make`; NULL if it has none or without memory.
+ * [own thread, needs no lock] */
 TSI_INLINE TsiBinding* tsi_binding_get(TsiArena* a, bool make) {
     return TSI_LIKELY(tsi_tls.serial == a->serial) ? tsi_tls.binding : tsi_binding_find(a, make);
 }
 /* Sets the function that is called with a thread's record as the thread exits. [once per process] */
 void tsi_registry_at_exit(void (*fn)(void*));
-/* Gives back the record of the calling thread, which has left every arena. [own thread, no registry lock] */
+/* Gives back the record of the calling thread, which has left every arena. [own thread, no registry lock held] */
 void tsi_thread_give(TsiThread* thread);
 /* Drops the records of all other threads. [fork child] */
 void tsi_registry_child(void);
 /* Gives back pages of records of exited threads, and of an arena's bindings: with `all`, all of both; otherwise those
- * of bindings above what is worth keeping. Counters of bindings move to the arena. [any thread, no lock] */
+ * of bindings above what is worth keeping. Counters of bindings move to the arena. [any thread, no lock held] */
 void tsi_registry_tidy(TsiArena* a, bool all);
 /* Makes an arena's table of bindings in the ground, which has room for it. [no other user] */
 void tsi_bindings_init(TsiTable* table, TsiGround* ground, uint32_t capacity);
-/* Returns the bytes of a ground that an arena's table of bindings takes. [any thread] */
+/* Returns the bytes of a ground that an arena's table of bindings takes. [any thread, needs no lock] */
 size_t tsi_bindings_room(uint32_t capacity);
 /* Allocators destroyed so far: their scopes may be on any thread's stack. */
 extern _Atomic uint64_t tsi_registry_removals;
 /* Drops scopes of destroyed allocators from the top of the stack; those under a living one go when they reach the top.
- * removals: tsi_registry_removals as just read. [own thread, no registry lock] */
+ * removals: tsi_registry_removals as just read. [own thread, no registry lock held] */
 void tsi_scopes_refresh_slow(TsiThread* thread, uint64_t removals);
 /* Drops scopes of destroyed allocators from the top of the stack, if an allocator was destroyed since the last call.
- * [own thread, no registry lock] */
+ * [own thread, no registry lock held] */
 TSI_INLINE void tsi_scopes_refresh(TsiThread* thread) {
     uint64_t now = tsi_load_relaxed(&tsi_registry_removals);
     if (TSI_UNLIKELY(thread->seen_removals != now)) tsi_scopes_refresh_slow(thread, now);
 }
-/* Makes room for another scope. Returns false without memory. [own thread] */
+/* Makes room for another scope. Returns false without memory. [own thread, needs no lock] */
 bool tsi_scopes_grow(TsiThread* thread);
 /* Returns the owner of objects that the thread makes outside of its phases: the label of its innermost scope of this
  * arena, record + 1. Returns 0 if there is no scope, if the scope's phase has ended, or if the scope borrows the ring's
- * current epoch, outside of which nothing is made. [own thread] */
+ * current epoch, outside of which nothing is made. [own thread, needs no lock] */
 uint32_t tsi_scope_maker(const TsiBinding* b);
 
 /* Returns the scopes inside of a domain's own incarnation; set by the domain layer. */
