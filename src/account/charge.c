@@ -208,8 +208,8 @@ static bool label_charge(TsiArena* a, TsiBinding* b, TsiCharge* charge) {
     return charge->pending || budget_charge(a, label, pending, charge);
 }
 
-/* Takes committed bytes off a label: with b, the calling thread's binding, through its store or grant.
- * [any thread, needs no lock] */
+/* Takes committed bytes off the label with record index `at`: with b, the calling thread's binding, through its store
+ * or grant; b may be NULL. [any thread, needs no lock] */
 static void label_uncharge(TsiArena* a, TsiBinding* b, uint32_t at, uint64_t bytes) {
     if (b != NULL) tsi_label_less(b, tsi_pending_of(b, at), at, bytes);
     else (void)label_now(tsi_label(&a->phases.labels, at), -(int64_t)bytes);

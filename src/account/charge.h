@@ -53,18 +53,22 @@ bool tsi_charge(TsiBinding* b, TsiInc* inc, uint64_t bytes, TsiCharge* charge);
 /* Keeps a charge whose slab was taken: raises the label's peak and notes the soft budgets passed in b->budget.
  * [own thread, needs no lock] */
 void tsi_charge_keep(TsiBinding* b, TsiInc* inc, const TsiCharge* charge);
-/* Undoes a charge whose slab was not taken: no peak has its bytes. [own thread, needs no lock] */
+/* Takes a charge of `bytes` whose slab was not taken off the phase and its label: no peak has its bytes.
+ * [own thread, needs no lock] */
 void tsi_charge_undo(TsiArena* a, TsiBinding* b, TsiInc* inc, uint64_t bytes);
-/* Takes off bytes that were kept. The incarnation is pinned. b may be NULL. [any thread, needs no lock] */
+/* Takes the bytes of slabs that have left the phase off it and its label. The incarnation is pinned. b: the calling
+ * thread's binding, or NULL. [any thread, needs no lock] */
 void tsi_uncharge(TsiArena* a, TsiBinding* b, TsiInc* inc, uint64_t bytes);
-/* Takes off all bytes of a phase that is over and that nobody else charges. [stripe held] */
+/* Takes all bytes of a phase that is over and that nobody else charges off it and its label. b: the calling thread's
+ * binding, or NULL. [stripe held] */
 void tsi_uncharge_all_locked(TsiArena* a, TsiBinding* b, TsiInc* inc);
-/* Moves everything that the exiting thread has pending to the labels. [own thread, needs no lock] */
+/* Moves everything that the exiting thread has pending to the labels, like tsi_pending_empty: its records are nobody's
+ * then. [own thread, needs no lock] */
 void tsi_charges_flush(TsiBinding* b);
 
 /* Clears all charges and pending bytes: vanished threads may have been between a charge and its slab. [fork child] */
 void tsi_charges_forget(TsiArena* a);
-/* Charges a slab that a phase has, after tsi_charges_forget. [fork child] */
+/* Charges `bytes`, of a slab that the phase has, to it and its label, after tsi_charges_forget. [fork child] */
 void tsi_charge_again(TsiArena* a, TsiInc* inc, uint64_t bytes);
 
 /* The counts of a phase's slabs: objects issued by those that heaps still hold, and live ones of all. */
@@ -74,7 +78,8 @@ typedef struct TsiHeld {
 /* Gives the phase another label; all that is past stays with the old one. held: its counts now. Returns true if the
  * label changed: then tsi_late_note_locked is due. [stripe held] */
 bool tsi_relabel_locked(TsiArena* a, TsiBinding* b, TsiInc* inc, const char name[TSI_LABEL_BYTES], const TsiHeld* held);
-/* Posts the phase's sums since the last post. [stripe held] */
+/* Adds the phase's sums, of settled slabs and its stripe, to its label's account, as far as that lacks them. b: the
+ * calling thread's binding, or NULL. [stripe held] */
 void tsi_post_locked(TsiArena* a, TsiBinding* b, TsiInc* inc);
 /* Like tsi_post_locked, but posts the individually freed objects, too: no heap holds slabs of the phase, or it is over,
  * has no orphans either, and its record is about to be used again. [stripe held] */
@@ -95,13 +100,15 @@ TSI_INLINE uint32_t tsi_pending_label(const TsiPending* pending) {
 }
 /* Assigns pending to `label`, after emptying it into its present label. [own thread, needs no lock] */
 void tsi_pending_turn(TsiBinding* b, TsiPending* pending, uint32_t label);
-/* Returns the thread's record of a label, made if another label has it. [own thread, needs no lock] */
+/* Returns the thread's record of a label; a record that another label has is emptied and becomes this one's.
+ * [own thread, needs no lock] */
 TSI_INLINE TsiPending* tsi_pending_of(TsiBinding* b, uint32_t label) {
     TsiPending* pending = &b->pending[label % TSI_PENDING_LABELS];
     if (TSI_UNLIKELY((uint32_t)tsi_load_relaxed(&pending->whose) != label + 1)) tsi_pending_turn(b, pending, label);
     return pending;
 }
-/* Moves everything that pending has to its label. [own thread, needs no lock] */
+/* Moves the committed bytes, sums and histograms of a pending record to its label, and gives its grant back to that;
+ * does nothing if the record is for no label. [own thread, needs no lock] */
 void tsi_pending_empty(TsiBinding* b, TsiPending* pending);
 /* Adds n to a sum of a pending record. [own thread, needs no lock] */
 TSI_INLINE void tsi_pending_sum(_Atomic uint64_t* sum, uint64_t n) {
@@ -115,7 +122,7 @@ TSI_INLINE void tsi_pending_count(TsiBinding* b, TsiPending* pending, _Atomic ui
     tsi_store_release(bucket, now); /* as in tsi_pending_sum */
     if (TSI_UNLIKELY(now > UINT32_MAX / 2)) tsi_pending_empty(b, pending);
 }
-/* Moves p's committed bytes to its label. [own thread, needs no lock] */
+/* Moves the committed bytes of a pending record to its label. [own thread, needs no lock] */
 void tsi_pending_push(TsiArena* a, TsiPending* pending);
 /* Adds committed bytes, or takes them off, in pending; moves them to the label at 64 KiB.
  * [own thread, needs no lock] */
@@ -155,7 +162,7 @@ TSI_INLINE bool tsi_budget_use(TsiPending* pending, uint32_t label, uint64_t byt
 /* Gives back bytes of a phase whose label has a budget, to the thread's grant or to the label.
  * [own thread, needs no lock] */
 void tsi_budget_give(TsiArena* a, TsiPending* pending, uint32_t label, uint64_t bytes);
-/* Takes committed bytes off p's label. [own thread, needs no lock] */
+/* Takes committed bytes off a label, by the thread's record of it, `pending`. [own thread, needs no lock] */
 TSI_INLINE void tsi_label_less(TsiBinding* b, TsiPending* pending, uint32_t label, uint64_t bytes) {
     if (TSI_LIKELY(!tsi_label_has_budget(tsi_label(&b->arena->phases.labels, label))))
         tsi_pending_add(b->arena, pending, -(int64_t)bytes);

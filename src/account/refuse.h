@@ -15,8 +15,8 @@ typedef struct TsiMisuse {
     const TsiLabel* label; /* if there is no phase: for that line only, or NULL */
 } TsiMisuse;
 
-/* Counts the misuse, calls the callback, and sets the thread's error (slab_error). Preserves errno.
- * [any thread, no lock held, no bracket open] */
+/* Counts the misuse, calls the program's callback, and sets the thread's error (slab_error); with the option
+ * misuse_fatal ends the process instead of returning. Preserves errno. [any thread, no lock held, no bracket open] */
 void tsi_refuse_as(TsiArena* a, const TsiMisuse* misuse);
 /* Refuses like tsi_refuse_as a misuse with a pointer, or NULL, and nothing else known of it.
  * [any thread, no lock held, no bracket open] */
@@ -28,7 +28,7 @@ const char* tsi_misuse_name(SlabMisuse what);
 /* Counts a refusal that is not the caller's mistake: TSI_REFUSED_LATE, TSI_REFUSED_MEMORY, TSI_REFUSED_BUDGET.
  * [any thread, needs no lock] */
 void tsi_refuse_count(TsiArena* a, unsigned what);
-/* Sets errno and the thread's error, which follows from it. [any thread, needs no lock] */
+/* Sets errno to `error`, and the thread's error, which follows from it. [any thread, needs no lock] */
 void tsi_error_set(int error);
 
 #endif

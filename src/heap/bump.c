@@ -76,7 +76,7 @@ static bool begin_again(TsiBinding* b, TsiHeap* h, uint32_t slab_id) {
     return open;
 }
 
-/* Makes an empty region current again. Takes the stripe. Returns false if it cannot. [owner, in bracket] */
+/* Makes an empty region current again. Takes the stripe. Returns false where begin_again does. [owner, in bracket] */
 static bool renew(TsiBinding* b, TsiHeap* h, uint32_t slab_id) {
     bool open = begin_again(b, h, slab_id);
     if (open) tsi_heap_set_region(b, h, tsi_region(&b->arena->space, slab_id));
@@ -130,8 +130,8 @@ static TsiLearned learned_of(TsiBinding* b, TsiHeap* h) {
     return learned.label == label ? learned : (TsiLearned){.label = label, .traits = b->apart ? TSI_LEARNED_APART : 0};
 }
 
-/* Returns true if the classes must take over, whatever is empty; false under a limit, which their slabs may reach where
- * regions that are used again would not. [owner, in bracket] */
+/* Returns true if the classes must take over from the regions, whatever is empty; false under a limit, which their
+ * slabs may reach where regions that are used again would not. [owner, in bracket] */
 static bool goes_over(TsiBinding* b, TsiHeap* h) {
     if (h->bumped < SETTLED_BYTES) return false;
     if (h->ring) return true;

@@ -162,7 +162,7 @@ TSI_INLINE TsiFast tsi_bump_grow_last(TsiBinding* b, TsiHeap* h, const void* p, 
     return TSI_LIKELY(tsi_word_is(&h->word, live)) ? TSI_FAST_DONE : TSI_FAST_HANDOVER;
 }
 /* Grows like tsi_bump_grow_last, but in any heap *out of the thread's, and also an object that has a region alone.
- * Returns NOT_FOUND if no bracket was entered. [own thread, opens the bracket] */
+ * Returns like that; NOT_FOUND if no bracket was entered. [own thread, opens the bracket] */
 TSI_INLINE TsiFast tsi_bump_grow_fast(TsiBinding* b, const void* p, size_t size, TsiHeap** out) {
     uint64_t off = (uint64_t)((uintptr_t)p - (uintptr_t)b->base), live = b->live_word;
     if (TSI_UNLIKELY(off >= b->covered || size - 1 >= TSI_SMALL_MAX)) return TSI_FAST_NOT_FOUND;
@@ -186,8 +186,8 @@ TSI_INLINE TsiFast tsi_bump_grow_fast(TsiBinding* b, const void* p, size_t size,
     return TSI_LIKELY(tsi_word_is(&h->word, live)) ? TSI_FAST_DONE : TSI_FAST_HANDOVER;
 }
 
-/* Allocates like tsi_bump_fast, with *handle. Returns MISSED also if the region has issued no handle in this life, or
- * can issue no more. [owner, opens the bracket] */
+/* Allocates like tsi_bump_fast, with *handle. Returns like that; MISSED also if the region has issued no handle in this
+ * life, or can issue no more. [owner, opens the bracket] */
 TSI_INLINE TsiFast tsi_bump_handle_fast(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32_t rel, uint32_t bytes,
                                         void** out, SlabHandle* handle) {
     uint64_t live = b->live_word;
@@ -270,12 +270,14 @@ void tsi_bump_thin(TsiBinding* b, TsiHeap* h);
 /* Keeps an empty region that tsi_bump_free has reported (TSI_FAST_REGION_EMPTY) for the heap to use again. Returns
  * true. [own thread, no lock held, no bracket open] */
 bool tsi_bump_keep_empty(TsiBinding* b, TsiHeap* h, TsiRegion* r);
-/* Returns the rank of the region that a phase of this label begins with on this thread. [own thread, needs no lock] */
+/* Returns the rank of the region that a phase of this label begins with on this thread; a page's where it knows
+ * nothing. [own thread, needs no lock] */
 TSI_INLINE unsigned tsi_bump_first_rank(const TsiBinding* b, uint32_t label) {
     const TsiLearned* learned = &b->learned[label % TSI_LEARNED];
     return learned->label == label && learned->rank != 0 ? learned->rank - 1u : TSI_RANK_PAGE;
 }
-/* Learns from heap h how the thread's next phase of this label begins. [own thread, needs no lock] */
+/* Sets what the thread knows of the label, from what heap h has needed: the rank of the next phase's first region, and
+ * whether its work is general. h: the thread's, or SEIZED by it. [own thread, needs no lock] */
 void tsi_bump_learn(TsiBinding* b, const TsiHeap* h, uint32_t label);
 /* Returns true if the phase has needed more so far than the thread knows of its label: a thread that begins phases and
  * hands them on learns while it has them. A phase that ends on the thread teaches in any case. [owner, in bracket] */
@@ -289,7 +291,7 @@ TSI_INLINE bool tsi_bump_teaches(const TsiBinding* b, const TsiHeap* h, uint32_t
  * [own thread, needs no lock] */
 void tsi_bump_outlived(TsiBinding* b, uint32_t label);
 /* Grows an object that tsi_bump_grow_fast has missed, normally because it has not grown before or is large enough.
- * Returns like that, but never NOT_FOUND. [own thread, in the open bracket] */
+ * Returns DONE, HANDOVER or MISSED like that. [own thread, in the open bracket] */
 TsiFast tsi_bump_grow_missed(TsiBinding* b, const void* p, size_t size, TsiHeap** out);
 /* Makes the last object of one of the thread's regions larger where it is. Returns false, changing nothing, if it is
  * not the last, the region is not the thread's, or there is no room. Sets b->profile_hit if the growth must be
@@ -358,9 +360,9 @@ TSI_INLINE int tsi_bump_free_in_life(TsiSlab* slab, TsiRegion* r, const void* p,
     return result;
 }
 
-/* Frees by compare-exchange. Returns TSI_FREE_OK or a SlabMisuse. `seq` is that of the region's slab; `generation` is
- * the one its handles must have, or UINT32_MAX for a pointer. *tag is the slab's tag afterwards.
- * [any thread, needs no lock] */
+/* Frees the object at *at in a region by compare-exchange, as any thread may. `seq` is that of the region's slab;
+ * `generation` is the one its handles must have, or UINT32_MAX for a pointer. Returns TSI_FREE_OK or the SlabMisuse as
+ * which it is refused. *tag: the slab's tag afterwards. [any thread, needs no lock] */
 int tsi_bump_free_shared(TsiArena* a, const TsiPlace* at, uint32_t seq, uint32_t generation, uint64_t* tag);
 
 #endif

@@ -12,8 +12,10 @@
  * something: both cost more than an empty close. */
 typedef enum TsiEnding { TSI_END_SCOPE, TSI_END_OWN, TSI_END_ASKED } TsiEnding;
 
-/* Ends an incarnation and fills *out, unless NULL. Returns false, and does nothing, if the reference is stale.
- * [any thread, no lock held, no bracket open] */
+/* Ends an incarnation: by EPOCH_RELEASE with every object in it, by EPOCH_DRAIN leaving those that live until they are
+ * freed. Gives its memory back as far as it can go now, runs its cleanups if nothing is left, and fills *out, unless
+ * NULL. how: on whose behalf; TSI_END_OWN takes the caller's pin. Returns false, and does nothing, if the reference is
+ * stale. [any thread, no lock held, no bracket open] */
 bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, TsiEnding how, EpochReceipt* out);
 /* Ends an incarnation like tsi_epoch_end, but one that may be the ring's current: moves the ring on first, so that
  * calls without an epoch find the next. Returns like that. [any thread, no lock held, no bracket open] */
@@ -35,7 +37,9 @@ TSI_INLINE bool tsi_inc_end_own(TsiArena* a, TsiBinding* b, TsiRef ref, EpochClo
     bool own = released && !a->none_at_hand && !tsi_closes_are_watched();
     return (TSI_LIKELY(own) && tsi_ready_end(b, ref, out)) || tsi_inc_end_common(a, b, ref, mode, out);
 }
-/* Moves the ring on; if `from` is not 0, only while that is current. Returns the current id afterwards.
+/* Makes the ring's next id current, with a new incarnation. The one that was current accepts no more; the one that had
+ * the id is closed and waits for a sweep; owners of heaps in both are asked to let go. If `from` is not 0, only while
+ * that is current. Returns the current id afterwards; the same as before if no record is left.
  * [any thread, no lock held, no bracket open] */
 EpochId tsi_epoch_advance(TsiArena* a, TsiRef from);
 

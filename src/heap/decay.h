@@ -31,14 +31,16 @@ TSI_INLINE bool tsi_decay_is_on(const TsiArena* a) {
 /* Makes the first look due decay_ms from now; in a fork child, too, where a look may have been under way.
  * [any thread, needs no lock] */
 void tsi_decay_begin(TsiArena* a);
-/* Asks for the time, as the thread has counted down to 0, and looks if that is due.
+/* Reads the clock, as the thread has counted down to 0, does tsi_decay_poll if that is due, and sets the count anew.
  * [own thread, no lock held, no bracket open] */
 void tsi_decay_now(TsiBinding* b);
-/* Counts a call, or some of the thread's slow paths. [own thread, no lock held, no bracket open] */
+/* Counts a call down, or some of the thread's slow paths, and at 0 does tsi_decay_now.
+ * [own thread, no lock held, no bracket open] */
 TSI_INLINE void tsi_decay_step(TsiBinding* b) {
     if (TSI_UNLIKELY(tsi_count_down(&b->look_in))) tsi_decay_now(b);
 }
-/* Looks if that is due. b may be NULL. [any thread, no lock held, no bracket open] */
+/* Trims phases that go on and gives back pages by time, if that is due and no other thread does so. b: the calling
+ * thread's binding, or NULL. [any thread, no lock held, no bracket open] */
 void tsi_decay_poll(TsiArena* a, TsiBinding* b);
 
 #endif

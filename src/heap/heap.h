@@ -48,7 +48,8 @@ bool tsi_heap_lend(TsiBinding* b, TsiPhaseWords* words, TsiRef ref, uint32_t lab
 /* Lets go of the binding's heap in an incarnation, if it has one: any thread may adopt it.
  * [own thread, no lock held, no bracket open] */
 void tsi_heap_let_go(TsiBinding* b, TsiRef ref);
-/* Makes a heap that is not being swept DETACHED. [owner, stripe held] */
+/* Makes a heap that is not being swept DETACHED: takes it out of its owner's chain and frees its room.
+ * [owner, stripe held] */
 void tsi_heap_detach_locked(TsiBinding* b, TsiHeap* h);
 
 #endif

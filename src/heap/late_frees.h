@@ -39,7 +39,8 @@ void tsi_late_count(TsiArena* a);
 void tsi_late_join_locked(TsiArena* a, TsiInc* inc, uint32_t slab_id, TsiTotals live);
 /* Takes a slab away from the figures of its incarnation's orphans, with what it was counted with. [stripe held] */
 void tsi_late_leave_locked(TsiArena* a, TsiInc* inc, uint32_t slab_id);
-/* Tells the label what the incarnation holds, once its state, label or orphans have changed. [stripe held] */
+/* Sets what the label reports of the incarnation as draining, once its state, label or orphans have changed, and posts
+ * its freed objects where no heap holds slabs of it. [stripe held] */
 void tsi_late_post_locked(TsiArena* a, TsiInc* inc);
 /* Tells the label what the incarnation holds, like tsi_late_post_locked, if the label may have to be told.
  * [stripe held] */

@@ -31,9 +31,9 @@
  * slab's class has room, and takes the heap's empty slabs if they are enough. b may be NULL.
  * [any thread, no lock held, no bracket open] */
 void tsi_ownerless_freed(TsiArena* a, TsiBinding* b, const TsiPlace* at, TsiHeap* h, TsiRef ref);
-/* Completes each such free: for a thread that goes on so in the ring without a heap, since a look or a trim has taken
- * its, adopts one from time to time, where looks give back what it empties (decay_ms); elsewhere O1 has to.
- * [own thread, no lock held, no bracket open] */
+/* Counts a free in a heap that nobody owns, in the phase `ref`, and after some adopts such a heap: if the phase is of
+ * the ring, the thread has no heap there any more, since a look or a trim has taken it, and looks give back what it
+ * empties (decay_ms). [own thread, no lock held, no bracket open] */
 void tsi_ownerless_again(TsiBinding* b, TsiRef ref);
 
 #endif

@@ -23,8 +23,8 @@ uint64_t tsi_partial_let_go(TsiSpace* s, uint32_t slab_id);
 /* bytes of pages that late frees have left without a live object, until the phase's next orphans are looked at, eight
  * times as many bytes: an eighth of them at most has such pages, and no free looks at more */
 enum { TSI_LATE_PAGES_BYTES = 64 << 10, TSI_LATE_LOOK_BYTES = 8 * TSI_LATE_PAGES_BYTES };
-/* Counts, after a free in an orphan, the pages that it has left without a live slot. Returns true once there are enough
- * of them for tsi_inc_thin of *inc in *era. [any thread, needs no lock] */
+/* Counts, after a free in an orphan with `tag`, the pages that it has left without a live slot. Returns true once there
+ * are enough of them for tsi_inc_thin; *inc and *era then name the phase. [any thread, needs no lock] */
 bool tsi_partial_page_freed(TsiArena* a, const TsiPlace* at, uint64_t tag, TsiInc** inc, uint64_t* era);
 
 /* Returns the slots of a line that begin in the same page as `slot`: all of them where a page has several lines; 0

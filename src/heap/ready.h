@@ -42,7 +42,8 @@ void* tsi_ready_first(TsiBinding* b, TsiRef ref, uint32_t bytes);
  * from a sweep. Returns false if it is not so: nothing was done, or the objects have ended and are counted, and the
  * common way must follow. `out` may be NULL. [own thread, no lock held, no bracket open] */
 bool tsi_ready_end(TsiBinding* b, TsiRef ref, EpochReceipt* out);
-/* Repairs a waiting heap; regions are found by their tags. `own`: the heap's thread has forked. [fork child] */
+/* Takes the region from a waiting heap, since regions are found by their tags: STANDBY_EMPTY if `own`, the heap's
+ * thread has forked; otherwise its record stays unused. [fork child] */
 void tsi_ready_child(TsiArena* a, TsiHeap* h, bool own);
 
 #endif

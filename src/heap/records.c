@@ -171,8 +171,8 @@ static uint32_t take_ends_if_drained_locked(TsiInc* inc) {
     return ends;
 }
 
-/* Runs the cleanups of a chain, `at` as above, which are the program's: no bank is held meanwhile, and the binding may
- * have been anywhere when this returns, as after allocations.
+/* Runs the cleanups of a chain, from record `at` on (index + 1; 0: none), which are the program's: no bank is held
+ * meanwhile, and the binding may have been anywhere when this returns, as after allocations.
  * [any thread, no lock held but a bank's, no bracket open] */
 static void run_ends(TsiArena* a, uint32_t at) {
     TsiBankPause pause = tsi_bank_pause();

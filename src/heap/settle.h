@@ -21,7 +21,7 @@ bool tsi_settle_if_empty(TsiSweep* sweep, uint32_t slab_id);
 void tsi_settle_orphan_pages(TsiSweep* sweep);
 /* Claims every orphan for the sweep to give back, with what lives in it, which counts as released. [stripe held] */
 void tsi_settle_release_orphans(TsiSweep* sweep);
-/* Makes an OWNED slab an orphan. [fork child, stripe held] */
+/* Makes an OWNED slab an orphan, on the list of its incarnation. [fork child, stripe held] */
 void tsi_slab_to_orphan(TsiArena* a, TsiInc* inc, uint32_t slab_id);
 /* Takes slabs that vanished threads had claimed off the incarnation's list of orphans. [fork child] */
 void tsi_unlink_claimed(TsiArena* a, TsiInc* inc);

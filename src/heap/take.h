@@ -29,9 +29,9 @@ bool tsi_slab_take(TsiBinding* b, TsiHeap* h, unsigned cls, uint32_t* slab_id);
  * cannot be used yet. Returns false, charging nothing and with b->budget as it was, if there is no such page, no
  * memory, or a budget in the way. [owner, in bracket] */
 bool tsi_huge_take(TsiBinding* b, TsiHeap* h, uint32_t slab_ids[2]);
-/* Allocates a large object of `size` bytes in an incarnation, with its handle where `issue` asks for one. Returns NULL
- * without memory, against a budget (b->budget says), without a handle, or if ref is not ACTIVE any more. The caller
- * keeps the record from being reused. [own thread, no stripe held] */
+/* Allocates a large object of `size` bytes at `align` in an incarnation, with its handle where `issue` asks for one.
+ * Returns its address; NULL without memory, against a budget (b->budget says), without a handle, or if ref is not
+ * ACTIVE any more. The caller keeps the record from being reused. [own thread, no stripe held] */
 void* tsi_large_alloc(TsiBinding* b, TsiRef ref, size_t size, size_t align, TsiIssue* issue);
 /* Returns which of a class's counters by label the incarnation counts in. [any thread, needs no lock] */
 unsigned tsi_column_of(TsiArena* a, TsiInc* inc);

@@ -51,7 +51,8 @@ size_t tsi_parts_give(TsiSpace* s, uint32_t* slab_ids, unsigned n, TsiPartsHow h
 /* Retires the slab, which is never used again, and gives its page back if the other half is unused.
  * [holder of the slab, no pool lock held] */
 void tsi_parts_retire(TsiSpace* s, uint32_t slab_id);
-/* Puts into the pool the slabs that are there by their tags, before others are given. [fork child] */
+/* Puts those regions that share pages into the pool which are there by their tags, before others are given.
+ * [fork child] */
 void tsi_parts_child(TsiSpace* s);
 
 #endif

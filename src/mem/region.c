@@ -270,7 +270,7 @@ void tsi_region_unclaim(TsiRegion* r, uint32_t from, uint32_t at, uint32_t objec
     tsi_store_release(&r->claimed, false); /* after `rel`: tsi_region_recount */
 }
 
-/* Gives back a run's gap by the map alone, after its thread has vanished. [owner, or SEIZED] */
+/* Gives back a run's gap in the life `gen` by the map alone, after its thread has vanished. [owner, or SEIZED] */
 static TSI_COLD void unclaim_by_map(TsiRegion* r, unsigned gen) {
     uint32_t end = tsi_region_room(r) >> TSI_GRANULE_SHIFT, counted = tsi_load_relaxed(&r->issued) - 1;
     uint32_t starts = 0, first = 0, last = 0; /* first: behind the starts that are counted */

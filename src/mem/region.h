@@ -232,15 +232,15 @@ uint64_t tsi_region_live64(const TsiSpace* s, uint32_t slab_id, uint32_t granule
  * 64, at least a page each. Sets *part_bytes. cls: the slab's class. [any thread, needs no lock] */
 uint64_t tsi_region_dead_parts(const TsiSpace* s, unsigned cls, uint32_t slab_id, size_t* part_bytes);
 enum { TSI_REGION_PAGES = (1 << TSI_CHUNK_SHIFT) / TSI_REGION_MIN };
-/* Sets the bits of the region's pages that a live object touches. [any thread, needs no lock] */
+/* Sets the bits of the region's pages that a live object touches, and clears all others. [any thread, needs no lock] */
 void tsi_region_live_pages(const TsiSpace* s, uint32_t slab_id, uint64_t live[TSI_REGION_PAGES / 64]);
 /* Removes traces of freers, which have vanished; with `holds`, counts objects anew from the map. [fork child] */
 void tsi_region_recount(TsiSpace* s, uint32_t slab_id, bool holds);
-/* Prepares the regions of a chunk for class cls. Returns false without memory, or while a freer sleeps in one of
- * another class. [pool lock held] */
+/* Makes records and maps of a chunk's regions usable, and clears them where they were of another class than cls.
+ * Returns false without memory, or while a freer sleeps in one of another class. [pool lock held] */
 bool tsi_regions_prepare(TsiSpace* s, uint32_t chunk, unsigned cls);
 
-/* Returns the slab whose record r is. [any thread, needs no lock] */
+/* Returns the id of the slab whose record r is. [any thread, needs no lock] */
 TSI_INLINE uint32_t tsi_region_id(const TsiSpace* s, const TsiRegion* r) {
     size_t at = (size_t)((const uint8_t*)r - s->regions);
     uint32_t in_chunk = (uint32_t)(at & ((1u << TSI_REGIONS_SHIFT) - 1)) - TSI_REGIONS_MAP;

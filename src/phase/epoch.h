@@ -203,7 +203,7 @@ bool tsi_phases_init(TsiPhases* phases, TsiGround* ground, uint32_t ring_size, u
 size_t tsi_phases_room(uint32_t inc_capacity, uint32_t label_capacity);
 /* Unmaps the table of eras, and the tables that are in no ground. [no other user] */
 void tsi_phases_destroy(TsiPhases* phases);
-/* Resets a record to its state before use. [only holder] */
+/* Zeroes all that a phase may have changed in the record, except what tsi_inc_open sets. [only holder] */
 void tsi_inc_reset(TsiInc* inc);
 /* Ends the record's tie to a thread. [only holder, or stripe held] */
 TSI_INLINE void tsi_inc_disown(TsiInc* inc) {
@@ -247,12 +247,12 @@ TSI_INLINE EpochId tsi_domain_id(const TsiPhases* phases, uint32_t index) {
 TsiRef tsi_phases_resolve(const TsiPhases* phases, EpochId id);
 /* Returns true for an id that a domain has had: its epoch has ended. [any thread, needs no lock] */
 bool tsi_phases_was_domain(const TsiPhases* phases, EpochId id);
-/* Returns the current ring epoch. [any thread, needs no lock] */
+/* Returns the reference of the ring's current epoch. [any thread, needs no lock] */
 TSI_INLINE TsiRef tsi_phases_current(const TsiPhases* phases) {
     /* acquire: pairs with the release in tsi_phases_step_locked */
     return tsi_load_acquire(&phases->ring[tsi_load_acquire(&phases->current)]);
 }
-/* Moves the ring on by one. *displaced: the incarnation that lost its id. Returns false, without moving, if no record
- * is left. [ring lock held] */
+/* Makes the next id of the ring current, with a new incarnation. *was_current, *displaced: the one that was current,
+ * and the one that lost its id. Returns false, without moving, if no record is left. [ring lock held] */
 bool tsi_phases_step_locked(TsiPhases* phases, TsiRef* was_current, TsiRef* displaced);
 #endif

@@ -18,15 +18,15 @@
 
 #include "phase/epoch.h"
 
-/* Adds a record that is in use; a second time does nothing. [any thread, needs no lock] */
+/* Adds a record that is in use; a second time does nothing. [any thread, no eras lock held] */
 void tsi_eras_add(TsiPhases* phases, uint32_t index);
-/* Returns the record in the table that has the era, or 0. [any thread, needs no lock] */
+/* Returns the record in the table that has the era, or 0. [any thread, no eras lock held] */
 uint32_t tsi_eras_find(TsiPhases* phases, uint64_t era);
-/* Shrinks the table to the records in use, if it is much larger. [any thread, needs no lock] */
+/* Shrinks the table to the records in use, if it is much larger. [any thread, no eras lock held] */
 void tsi_eras_tidy(TsiPhases* phases);
 /* Finds an open or draining incarnation by its era in the ring and in the table. Returns 0 if it is in neither.
  * Incarnations that threads have just begun are in their own notes (tsi_era_find in heap/records.h).
- * [any thread, needs no lock] */
+ * [any thread, no eras lock held] */
 TsiRef tsi_phases_find_era(TsiPhases* phases, uint64_t era);
 
 #endif

@@ -75,13 +75,14 @@ TSI_INLINE uint64_t tsi_busy_line(const TsiLine* l) { return (uint64_t)(uintptr_
  * [any thread, needs no lock] */
 TSI_INLINE uint64_t tsi_busy_all(const TsiHeap* h) { return (uint64_t)(uintptr_t)h | 1; }
 
-/* Opens a bracket on what is named, fast form: the caller compares the heap word with live_word itself.
- * [own thread, needs no lock] */
+/* Opens a bracket on what `name` names, fast form: the caller compares the heap word with live_word itself.
+ * [own thread, no bracket open] */
 TSI_INLINE void tsi_bracket_name(TsiBinding* b, uint64_t name) {
     tsi_store_release(&b->busy, name); /* pairs with the acquire in sweep.c */
     tsi_compiler_fence();              /* pairs with the sweeper's membarrier */
 }
-/* Ends a bracket, fast form: the caller checks the heap word again. [own thread, needs no lock] */
+/* Ends a bracket, fast form: the caller checks the heap word again, and hands over.
+ * [own thread, in the open bracket] */
 TSI_INLINE void tsi_bracket_clear(TsiBinding* b) {
     tsi_store_release(&b->busy, 0); /* pairs with the acquire in sweep.c */
     tsi_compiler_fence();           /* pairs with the sweeper's membarrier */
@@ -93,8 +94,8 @@ TSI_INLINE bool tsi_heap_is_live(TsiBinding* b, TsiHeap* h) {
     return tsi_load_seq(&h->word) == tsi_heap_word(b->index, TSI_HEAP_LIVE);
 }
 
-/* Opens a bracket on what is named, slow form. Returns false if the heap is not, or no longer, the thread's, and hands
- * it over. [own thread, needs no lock] */
+/* Opens a bracket on what `name` names, slow form. Returns false, with none open, if the heap is not, or no longer, the
+ * thread's, and hands it over. [own thread, no lock held, no bracket open] */
 TSI_INLINE bool tsi_bracket_enter(TsiBinding* b, TsiHeap* h, uint64_t name) {
     if (b->live_word == TSI_FENCED) (void)tsi_swap_seq(&b->busy, name);
     else tsi_bracket_name(b, name);
@@ -103,7 +104,8 @@ TSI_INLINE bool tsi_bracket_enter(TsiBinding* b, TsiHeap* h, uint64_t name) {
     tsi_handover(b, h);
     return false;
 }
-/* Ends a bracket, slow form, and hands the heap over if it was asked for. [own thread, needs no lock] */
+/* Ends a bracket, slow form, and hands the heap over if it was asked for.
+ * [own thread, no lock held, in the open bracket] */
 TSI_INLINE void tsi_bracket_leave(TsiBinding* b, TsiHeap* h) {
     if (b->live_word == TSI_FENCED) (void)tsi_swap_seq(&b->busy, 0);
     else tsi_bracket_clear(b);

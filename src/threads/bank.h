@@ -39,8 +39,7 @@ TSI_INLINE TsiBank* tsi_bank_chosen(const TsiBinding* own) {
     uint32_t n = TSI_UNLIKELY(tsi_load_relaxed(&a->scan.spread) != 0) ? own->index : 0;
     return &a->bank[(n + own->bank) % TSI_SHARED_BANKS];
 }
-/* Makes the bank's binding the thread's, after the thread has taken its lock; its own must be at hand.
- * [own thread, needs no lock] */
+/* Makes the bank's binding the thread's, after the thread has taken its lock; its own must be at hand. [bank held] */
 TSI_INLINE void tsi_bank_begin(TsiBank* bank) {
     TSI_ASSERT(tsi_tls.bank == NULL && tsi_tls.serial == tsi_tls.binding->arena->serial);
     tsi_tls.own = tsi_tls.binding;
@@ -55,8 +54,8 @@ TSI_INLINE bool tsi_bank_try(const TsiBinding* own, TsiBank** out) {
     tsi_bank_begin(bank);
     return true;
 }
-/* Waits for a bank and enters it, for an allocation of a class in a phase. Returns NULL without memory.
- * [own thread, needs no lock] */
+/* Waits for a bank and enters it, for an allocation of a class in a phase. Returns the bank, or NULL without memory.
+ * [own thread, no lock held] */
 TsiBank* tsi_bank_enter(TsiBinding* own, unsigned cls, TsiRef target);
 /* Puts the thread's own binding at hand again and gives the bank's lock back. [bank held] */
 TSI_INLINE void tsi_bank_leave(TsiBank* bank) {
@@ -106,7 +105,7 @@ TSI_INLINE bool tsi_banks_have(const TsiArena* a, unsigned banks, uint32_t bindi
         if (tsi_bank_binding(&a->bank[tsi_ctz64(banks)])->index == binding) return true;
     return false;
 }
-/* Drops all banks. [fork child] */
+/* Drops all banks: their locks are free, and their bindings nobody's. [fork child] */
 void tsi_banks_child(TsiArena* a);
 
 #endif
