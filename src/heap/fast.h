@@ -22,8 +22,8 @@ typedef enum TsiFast {
 /* Hands over h, which was asked for, after an allocation in it has succeeded. Returns p, the object.
  * [own thread, no lock held, no bracket open] */
 TSI_COLD void* tsi_alloc_left(TsiBinding* b, TsiHeap* h, void* p);
-/* Leaves the bracket of a fast path that has missed in h, whatever it names, and hands over what was asked for.
- * [own thread, in the open bracket] */
+/* Leaves the bracket of a fast path that has missed in h, if it is still open, whatever it names, and hands over what
+ * was asked for. [own thread, no lock held] */
 void tsi_fast_leave(TsiBinding* b, TsiHeap* h);
 
 #endif

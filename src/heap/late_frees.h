@@ -32,7 +32,7 @@ TSI_INLINE void tsi_late_mark(TsiArena* a, uint32_t slab_id) {
     tsi_late_mark_in(a, tsi_slab_chunk(slab_id), tsi_slab_number(slab_id));
 }
 /* Counts anew what lives in orphans where something was freed late since the last count. O(chunks), and O(slabs) of
- * those marked. [any thread, no lock held] */
+ * those marked. [any thread, no lock held but the segment's] */
 void tsi_late_count(TsiArena* a);
 
 /* Adds a slab to the figures of its incarnation's orphans with what lives in it. [stripe held] */

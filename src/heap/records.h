@@ -34,7 +34,7 @@ void tsi_binding_flush_records(TsiBinding* b);
 /* ---- domain and incarnation records, through the thread's own small stores ---- */
 
 /* Takes a record of an incarnation from the table, as long as that has enough for the ring, or else from the thread's
- * store: *index. Returns false if there is none. [own thread, no lock held] */
+ * store: *index. Returns false if there is none. [own thread, no lock held but a domain's] */
 bool tsi_record_take_inc_slow(TsiArena* a, TsiBinding* b, uint32_t* index);
 /* Gives a record, of an incarnation or a domain, to its table, and pages of free records back if there are too many.
  * [any thread, no lock held] */
@@ -47,7 +47,8 @@ TSI_INLINE uint32_t tsi_record_pop_inc(TsiBinding* b) {
     b->inc_count--;
     return index;
 }
-/* Takes a record of an incarnation: *index. Returns false if there is none. [own thread, no lock held] */
+/* Takes a record of an incarnation: *index. Returns false if there is none.
+ * [own thread, no lock held but a domain's] */
 TSI_INLINE bool tsi_record_take_inc(TsiArena* a, TsiBinding* b, uint32_t* index) {
     if (TSI_UNLIKELY(b->inc_count < TSI_RECORD_CACHE / 2)) return tsi_record_take_inc_slow(a, b, index);
     *index = tsi_record_pop_inc(b);
@@ -67,12 +68,12 @@ TSI_INLINE void tsi_record_give_domain(TsiArena* a, TsiBinding* b, uint32_t inde
 }
 
 /* Puts the thread's phases of its block of eras that are still in use into the table; the block is used up.
- * [own thread, no lock held] */
+ * [own thread, no lock held but a domain's] */
 void tsi_eras_leave(TsiBinding* b);
-/* Does tsi_eras_leave and takes the next block of eras. [own thread, no lock held] */
+/* Does tsi_eras_leave and takes the next block of eras. [own thread, no lock held but a domain's] */
 void tsi_eras_block(TsiBinding* b);
 /* Returns the next era, for a phase that is about to open in record `index`, and notes that record.
- * [own thread, no lock held] */
+ * [own thread, no lock held but a domain's] */
 TSI_INLINE uint64_t tsi_era_next(TsiBinding* b, uint32_t index) {
     if (TSI_UNLIKELY(b->era == b->era_end)) tsi_eras_block(b);
     /* release: pairs with the acquire in tsi_era_find; what was there before is in the table (E1) */

@@ -51,8 +51,9 @@ void tsi_sweep_count(TsiSweep* sweep, size_t field, unsigned cls, uint64_t n);
 void tsi_sweep_purged(TsiSweep* sweep, unsigned cls, size_t bytes);
 /* Counts a slab of the class that an end has looked at. [stripe held] */
 void tsi_sweep_poll(TsiSweep* sweep, unsigned cls);
-/* Takes the slabs in the sweep's hands off the charges, in the hold in which they left the incarnation: or a thread
- * that looks for room under a budget would find neither the slabs nor their room. [stripe held] */
+/* Takes the slabs in the sweep's hands off the charges; under the stripe in the hold in which they left the
+ * incarnation, or a thread that looks for room under a budget would find neither the slabs nor their room.
+ * [own thread, needs no lock] */
 void tsi_sweep_uncharge(TsiSweep* sweep);
 /* Fills in what the phase was, as it ends; `live`: what escapes. [stripe held] */
 void tsi_receipt_fill_locked(TsiInc* inc, TsiTotals live, EpochReceipt* receipt);

@@ -40,8 +40,8 @@ TSI_INLINE TsiHeap* tsi_binding_led(const TsiBinding* b, TsiInc* inc) {
 TSI_INLINE bool tsi_heap_is_at(const TsiBinding* b, TsiHeap* h, TsiRef ref) {
     return TSI_LIKELY(tsi_word_is(&h->key, ref) && tsi_word_is(&h->word, b->live_word));
 }
-/* Returns the binding's primary in an incarnation, with fenced brackets, too, or NULL if nothing leads to it.
- * [own thread, needs no lock] */
+/* Returns the binding's LIVE primary in an incarnation, whether its brackets are fenced or not; NULL if nothing leads
+ * to it. [own thread, needs no lock] */
 TSI_INLINE TsiHeap* tsi_heap_cached(const TsiBinding* b, TsiRef ref) {
     uint64_t live = tsi_heap_word(b->index, TSI_HEAP_LIVE);
     uint32_t at = tsi_load_relaxed(&tsi_binding_inc(b, ref)->heap_at);

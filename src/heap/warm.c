@@ -292,7 +292,7 @@ static void look_at_records(TsiArena* a, uint64_t ns) {
 }
 
 /* Lets the budget fall and, once a second, what tables have learned; gives back stores that nobody has used if the
- * budget has risen, or with `stores`. [any thread, no lock held, no bracket open] */
+ * budget has risen, or with `stores`. [any thread, no lock held but the segment's, no bracket open] */
 static void look_now(TsiArena* a, bool stores) {
     TsiStock* stock = &a->space.stock;
     bool risen = tsi_load_relaxed(&stock->budget) > stock->start;

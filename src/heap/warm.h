@@ -36,11 +36,12 @@ bool tsi_warm_lend(TsiBinding* b, size_t bytes);
 /* Empties the store as its thread exits, into the stock as far as there is room; waits for a thread that is at it.
  * [own thread, no lock held] */
 void tsi_warm_leave(TsiBinding* b);
-/* Does tsi_warm_poll without asking whether that is due. [any thread, no lock held, no bracket open] */
+/* Does tsi_warm_poll without asking whether that is due. [any thread, no lock held but the segment's, no bracket
+ * open] */
 void tsi_warm_look_now(TsiArena* a);
 /* Looks once a second, where the budget has risen or tables of records have learned: either falls by half for each
- * second it was not needed, and stores that nobody has used go back. Called at ends, slow paths and statistics.
- * [any thread, no lock held, no bracket open] */
+ * second it was not needed, and stores that nobody has used go back. Called at ends, slow paths and statistics. [any
+ * thread, no lock held but the segment's, no bracket open] */
 TSI_INLINE void tsi_warm_poll(TsiArena* a) {
     bool risen = tsi_load_relaxed(&a->space.stock.budget) > a->space.stock.start;
     if (TSI_UNLIKELY(risen || tsi_load_relaxed(&a->records_learned))) tsi_warm_look_now(a);

@@ -203,15 +203,16 @@ TSI_INLINE bool tsi_space_gives_back(const TsiSpace* s) { return s->config.purge
 TSI_INLINE uint8_t* tsi_chunk_base(const TsiSpace* s, uint32_t chunk) {
     return s->base + ((size_t)chunk << TSI_CHUNK_SHIFT);
 }
-/* Returns true if the chunk is not free: it serves a class, or is held (stock.h, K3). [pool lock held] */
+/* Returns true if the chunk is not free: it serves a class, or is held (stock.h, K3).
+ * [pool lock held, or no other user] */
 TSI_INLINE bool tsi_chunk_is_used(const TsiSpace* s, uint32_t chunk) {
     return s->bits[chunk / 64].used >> chunk % 64 & 1;
 }
-/* Returns true if the chunk has pages in the stock. [pool lock held] */
+/* Returns true if the chunk has pages in the stock. [pool lock held, or no other user] */
 TSI_INLINE bool tsi_chunk_is_stocked(const TsiSpace* s, uint32_t chunk) {
     return s->bits[chunk / 64].stocked >> chunk % 64 & 1;
 }
-/* Returns true if the chunk is LARGE and has units left. [pool lock held] */
+/* Returns true if the chunk is LARGE and has units left. [pool lock held, or no other user] */
 TSI_INLINE bool tsi_chunk_is_open(const TsiSpace* s, uint32_t chunk) {
     return s->bits[chunk / 64].open >> chunk % 64 & 1;
 }

@@ -49,8 +49,8 @@ void tsi_handover_last(TsiBinding* b, TsiHeap* h);
  * slab has gone elsewhere. Its owner and a sweeper may both ask, and get one answer for as long as that heap owns the
  * slab. In sweep.c. [any thread, needs no lock] */
 TsiHeap* tsi_busy_heap(TsiArena* a, uint64_t busy, uint32_t* slab_id);
-/* Leaves a bracket whose first check failed: hands over the heap that the named line belongs to (B3). In sweep.c.
- * [own thread, in the open bracket] */
+/* Leaves a bracket whose first check failed, if it is still open: hands over the heap that the named line belongs to
+ * (B3). In sweep.c. [own thread, no lock held] */
 void tsi_bracket_missed(TsiBinding* b);
 
 /* A membarrier has failed in this process. */
