@@ -215,7 +215,7 @@ void tsi_ready_flush(TsiArena* a, TsiBinding* b) {
 
 /* Empties a store, into the stock with `keep`, and gives back regions that wait. Returns false if it is busy. The
  * binding's thread may have gone meanwhile, and its record's page: then all of it reads as 0. While the store is locked
- * the page stays (registry.c). [any thread, no lock held] */
+ * the page stays (registry.c). [any thread, no lock held but the segment's] */
 static bool empty_store(TsiArena* a, TsiBinding* b, bool keep) {
     TsiWarm* warm = &b->warm;
     uint32_t ids[FLUSH_BATCH];
@@ -258,7 +258,7 @@ void tsi_warm_leave(TsiBinding* b) {
 }
 
 /* Empties all stores; or those not used since the last look, and all of them while more is kept than the budget allows.
- * Returns false if one was busy. [any thread, no lock held] */
+ * Returns false if one was busy. [any thread, no lock held but the segment's] */
 static bool flush_stores(TsiArena* a, bool all) {
     bool whole = true;
     for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
@@ -279,7 +279,7 @@ bool tsi_warm_give_up(TsiArena* a) {
 }
 
 /* Lowers what tables of records have learned, and gives pages back that are no longer worth keeping. ns: coarse clock.
- * [any thread, no lock held] */
+ * [any thread, no lock held but the segment's] */
 static void look_at_records(TsiArena* a, uint64_t ns) {
     TsiTable* const tables[] = {&a->phases.incs, &a->heaps, &a->domains};
     bool learned = false;

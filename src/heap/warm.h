@@ -26,7 +26,7 @@ uint32_t tsi_warm_put(TsiArena* a, TsiBinding* b, uint32_t chain, bool learn);
  * if the store has none or is busy. [own thread, needs no lock] */
 bool tsi_warm_take(TsiBinding* b, unsigned cls, uint32_t* slab_id);
 /* Gives the pages back that a binding keeps in its store and with heaps that wait, and its share of the budget. Returns
- * false if the store is busy. [any thread, no lock held] */
+ * false if the store is busy. [any thread, no lock held but the segment's] */
 bool tsi_warm_flush(TsiArena* a, TsiBinding* b);
 /* Gives back what all threads keep, and the stock. Returns false if a store was busy. [any thread, no lock held] */
 bool tsi_warm_give_up(TsiArena* a);
@@ -36,12 +36,12 @@ bool tsi_warm_lend(TsiBinding* b, size_t bytes);
 /* Empties the store as its thread exits, into the stock as far as there is room; waits for a thread that is at it.
  * [own thread, no lock held] */
 void tsi_warm_leave(TsiBinding* b);
-/* Does tsi_warm_poll without asking whether that is due. [any thread, no lock held but the segment's, no bracket
- * open] */
+/* Does tsi_warm_poll without asking whether that is due.
+ * [any thread, no lock held but the segment's, no bracket open] */
 void tsi_warm_look_now(TsiArena* a);
 /* Looks once a second, where the budget has risen or tables of records have learned: either falls by half for each
- * second it was not needed, and stores that nobody has used go back. Called at ends, slow paths and statistics. [any
- * thread, no lock held but the segment's, no bracket open] */
+ * second it was not needed, and stores that nobody has used go back. Called at ends, slow paths and statistics.
+ * [any thread, no lock held but the segment's, no bracket open] */
 TSI_INLINE void tsi_warm_poll(TsiArena* a) {
     bool risen = tsi_load_relaxed(&a->space.stock.budget) > a->space.stock.start;
     if (TSI_UNLIKELY(risen || tsi_load_relaxed(&a->records_learned))) tsi_warm_look_now(a);
@@ -57,7 +57,8 @@ uint64_t tsi_warm_bytes(TsiArena* a);
 /* Returns the bytes of the regions that wait with heaps of a binding, by its index: a hint for others.
  * [any thread, needs no lock] */
 uint64_t tsi_ready_bytes(const TsiArena* a, uint32_t binding);
-/* Gives back the regions that wait with heaps of the binding, and what is lent for them. [any thread, no lock held] */
+/* Gives back the regions that wait with heaps of the binding, and what is lent for them.
+ * [any thread, no lock held but the segment's] */
 void tsi_ready_flush(TsiArena* a, TsiBinding* b);
 /* Takes the region of a heap that waits, which is STANDBY_EMPTY then. Returns its slab id + 1, or 0 if the heap had
  * none. [any thread, needs no lock] */
