@@ -57,8 +57,22 @@ size_t tsi_written_bytes(const TsiSpace* s, uint32_t chunk) {
     unsigned pages =
         tsi_popcount(tsi_load_relaxed(&record->meta_pages)) + tsi_popcount(tsi_load_relaxed(&record->region_pages));
     for (unsigned n = 0; n < 2; n++) pages += tsi_popcount(tsi_load_relaxed(&record->counts_pages[n]));
-    size_t entries = tsi_load_relaxed(&record->entries_class) != 0 ? (size_t)1 << TSI_ENTRIES_SHIFT : 0;
-    return pages * tsi_os.page_bytes + entries;
+    return pages * tsi_os.page_bytes;
+}
+
+/* Returns how many chunks' entries share a page. */
+static uint32_t entries_per_page(void) { return (uint32_t)(tsi_os.page_bytes >> TSI_ENTRIES_SHIFT); }
+
+uint64_t tsi_written_entries(const TsiSpace* s, uint32_t chunks) {
+    uint32_t per_page = entries_per_page();
+    uint64_t bytes = 0;
+    for (uint32_t from = 0; from < chunks; from += per_page) {
+        bool written = false;
+        for (uint32_t chunk = from; chunk < from + per_page && chunk < chunks; chunk++)
+            written |= tsi_load_relaxed(&s->chunks[chunk].entries_class) != 0;
+        if (written) bytes += tsi_os.page_bytes;
+    }
+    return bytes;
 }
 
 /* ---- giving back ---- */
@@ -146,6 +160,31 @@ static void leave_regions(TsiSpace* s, uint32_t chunk) {
     }
 }
 
+/* ---- entries ---- */
+
+/* Returns true if frees may ask for the chunk's entries, or if its words wait to go, and its entries with them.
+ * [pool lock] */
+static bool needs_entries(const TsiSpace* s, uint32_t chunk) {
+    const TsiChunk* record = &s->chunks[chunk];
+    unsigned cls = tsi_chunk_class(s, chunk);
+    bool waits = (tsi_load_relaxed(&record->meta_pages) | tsi_load_relaxed(&record->region_pages)) != 0;
+    return waits || (cls != 0 && cls != TSI_CLASS_LARGE && cls != TSI_CLASS_CONT);
+}
+
+/* Gives back the page of the chunk's entries. Above 4 KiB it has those of its neighbours, too, and goes with the last
+ * that needs them. [pool lock] */
+static void leave_entries(TsiSpace* s, uint32_t chunk) {
+    uint32_t per_page = entries_per_page(), from = chunk & ~(per_page - 1), high = tsi_load_relaxed(&s->chunk_high);
+    bool written = false;
+    for (uint32_t n = from; n < from + per_page && n < high; n++) {
+        if (n != chunk && needs_entries(s, n)) return;
+        written |= tsi_load_relaxed(&s->chunks[n].entries_class) != 0;
+    }
+
+    if (!written || !purge((uint8_t*)tsi_entries_of(s, from), tsi_os.page_bytes)) return;
+    for (uint32_t n = from; n < from + per_page && n < high; n++) tsi_store_relaxed(&s->chunks[n].entries_class, 0);
+}
+
 /* ---- all ---- */
 
 void tsi_chunk_release_metadata(TsiSpace* s, uint32_t chunk) {
@@ -154,10 +193,7 @@ void tsi_chunk_release_metadata(TsiSpace* s, uint32_t chunk) {
     if (tsi_load_relaxed(&record->meta_pages) != 0) leave_meta(s, chunk);
     if (tsi_load_relaxed(&record->region_pages) != 0) leave_regions(s, chunk);
 
-    bool page = tsi_os.page_bytes == (size_t)1 << TSI_ENTRIES_SHIFT,
-         has = tsi_load_relaxed(&record->entries_class) != 0;
-    if (page && has && purge((uint8_t*)tsi_entries_of(s, chunk), tsi_os.page_bytes))
-        tsi_store_relaxed(&record->entries_class, 0);
+    leave_entries(s, chunk);
 
     uint8_t* counts = s->counts + ((size_t)chunk << TSI_COUNTS_SHIFT);
     bool went = record->counts_committed && purge(counts, (size_t)1 << TSI_COUNTS_SHIFT);

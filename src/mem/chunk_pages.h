@@ -17,9 +17,11 @@
 void tsi_written_slab(TsiSpace* s, unsigned cls, uint32_t slab_id);
 /* Records that the slab issues handles, so that its counts are about to be written. [any thread, needs no lock] */
 void tsi_written_counts(TsiSpace* s, uint32_t slab_id);
-/* Returns the bytes of the chunk's bookkeeping that the system has filled, in whole pages.
- * [any thread, needs no lock] */
+/* Returns the bytes of the chunk's filled pages, without those of its entries. [any thread, needs no lock] */
 size_t tsi_written_bytes(const TsiSpace* s, uint32_t chunk);
+/* Returns the bytes of the filled pages of the first `chunks` chunks' entries; a page above 4 KiB has those of several
+ * chunks. [any thread] */
+uint64_t tsi_written_entries(const TsiSpace* s, uint32_t chunks);
 /* Gives back the bookkeeping of a chunk without a class, all of whose slabs are in the pool. Pages that cannot go now
  * go at the next call, or at a trim. [pool lock held] */
 void tsi_chunk_release_metadata(TsiSpace* s, uint32_t chunk);

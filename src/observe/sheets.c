@@ -416,7 +416,7 @@ void* tsi_sheet_take_guarded(TsiSheets* sheets, TsiRef ref, size_t size, size_t 
     if (align < 16) align = 16;
     size_t page = tsi_os.page_bytes;
     bool can_be = size != 0 && size <= TSI_GUARD_BYTES_MAX && align <= page;
-    if (!can_be || page * 2 > TSI_SHEET_BYTES) return NULL;
+    if (!can_be || page > TSI_SHEET_BYTES) return NULL;
     uint32_t count = (uint32_t)((size + page + align + TSI_SHEET_BYTES - 1) / TSI_SHEET_BYTES);
     size_t to = guard_offset(count), offset = (to - size) & ~(align - 1);
     uint8_t* block = NULL;

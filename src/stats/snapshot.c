@@ -136,7 +136,7 @@ uint64_t tsi_snapshot_metadata_bytes(TsiArena* a) {
                      table_pages(&a->domains) + table_pages(&a->bindings) + table_pages(&a->phases.incs) +
                      table_pages(&a->phases.ends) + table_pages(&a->phases.labels.records);
     if (tsi_load_relaxed(&((TsiPublic*)(void*)a->owner)->holders) != 0) bytes += tsi_os.page_bytes;
-    bytes += chunk_table_pages(s, chunks);
+    bytes += chunk_table_pages(s, chunks) + tsi_written_entries(s, chunks);
     for (uint32_t chunk = 0; chunk < chunks; chunk++) bytes += tsi_written_bytes(s, chunk);
     return bytes + tsi_profile_bytes(a);
 }

@@ -5,6 +5,7 @@
  */
 #include "scenario.h"
 
+#include "mem/chunk_pages.h"
 #include "mem/parts.h"
 
 static SlabOptions options;
@@ -79,6 +80,51 @@ static void neighbours_keep_their_contents(void) {
     slab_allocator_free(a);
 }
 
+/* What the bookkeeping is said to cost is whole pages, each once, though small tables of several chunks share one; and
+ * those go with the last chunk that needs them, not before. */
+static void bookkeeping_is_whole_pages(void) {
+    enum { OBJECTS = 100 };
+    static void* p[OBJECTS];
+    SlabAllocator* a = kit_create_cold();
+    TsiSpace* s = &tsi_arena(a)->space;
+    REQUIRE_EQ(kit_global(a).metadata_bytes % tsi_os.page_bytes, 0);
+    for (unsigned n = 0; n < OBJECTS; n++) REQUIRE((p[n] = slab_malloc(a, 200 << 10)) != NULL);
+
+    uint32_t chunks = tsi_load_relaxed(&s->chunk_high), per_page = (uint32_t)(tsi_os.page_bytes >> TSI_ENTRIES_SHIFT);
+    uint64_t all = (uint64_t)(chunks + per_page - 1) / per_page * tsi_os.page_bytes;
+    REQUIRE_GE(chunks, 20);
+    REQUIRE_EQ(tsi_written_entries(s, chunks), all);
+    REQUIRE_EQ(kit_global(a).metadata_bytes % tsi_os.page_bytes, 0);
+
+    for (unsigned n = 1; n < OBJECTS; n++) REQUIRE(slab_free_checked(a, p[n]));
+    slab_trim(a);
+    REQUIRE_EQ(tsi_written_entries(s, chunks), tsi_os.page_bytes); /* of the chunk where the first one lives */
+    REQUIRE_EQ(slab_usable_size(a, p[0]), slab_good_size(a, 200 << 10));
+    REQUIRE(slab_free_checked(a, p[0]));
+    slab_trim(a);
+    REQUIRE_EQ(tsi_written_entries(s, chunks), 0);
+    REQUIRE(!slab_free_checked(a, p[0]));
+    kit_check(a);
+    slab_allocator_free(a);
+}
+
+/* A guard page is behind an object whatever a page is: the object ends there, and the page cannot be read. */
+static void guards_have_a_page(void) {
+    enum { SIZE = 48 };
+    options = kit_options();
+    options.guard_period = 1;
+    SlabAllocator* a = kit_create_with(&options);
+    for (unsigned n = 0; n < 10; n++) {
+        uint8_t* p = slab_malloc(a, SIZE);
+        REQUIRE(p != NULL);
+        memset(p, 1, SIZE);
+        REQUIRE_EQ((uintptr_t)(p + SIZE) % tsi_os.page_bytes, 0);
+        REQUIRE(tsi_os.is_readable(p + SIZE - sizeof(uint64_t)) && !tsi_os.is_readable(p + SIZE));
+        if (n % 2 == 0) REQUIRE(slab_free_checked(a, p));
+    }
+    slab_allocator_free(a);
+}
+
 /* Without membarrier the fast path is off; results are the same. */
 static void brackets_are_as_the_system_allows(void) {
     SlabAllocator* a = kit_create();
@@ -125,6 +171,8 @@ static const CheckCase tests[] = {
     CHECK_CASE(whole_life_cold_and_prefaulted),
     CHECK_CASE(slabs_are_whole_pages),
     CHECK_CASE(neighbours_keep_their_contents),
+    CHECK_CASE(bookkeeping_is_whole_pages),
+    CHECK_CASE(guards_have_a_page),
     CHECK_CASE(brackets_are_as_the_system_allows),
 };
 static const CheckCase strict_tests[] = {CHECK_CASE(strict_commit_gives_back_the_charge)};
