@@ -7,7 +7,7 @@ SCALE ?= 20
 
 FOR ?= demo test
 
-.PHONY: help deps demo server quick test test-all check bench programs drainability site tslab build install install-lib uninstall dist packages soak fuzz mutants clean
+.PHONY: help deps demo server quick test test-all check bench programs drainability site platforms tslab build install install-lib uninstall dist packages soak fuzz mutants clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -60,6 +60,9 @@ drainability: ## build and run the drainability experiment, docs/results/drainab
 site: ## build the documentation's site in build/site, with a reference of the headers and a search that needs no network
 	@scripts/install-deps.sh --root site
 	@scripts/site.sh
+
+platforms: ## build and test with other compilers, musl, arm64 by an emulator, and larger pages; an hour and more (ARGS="gcc-11 musl"; ARGS=-n: what is missing)
+	@scripts/platforms.sh $(ARGS)
 
 tslab: ## build the command line tool build/tslab, with Go 1.26 from PATH or /usr/local/go
 	@scripts/build-tslab.sh

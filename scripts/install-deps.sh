@@ -1,8 +1,8 @@
 #!/bin/sh
 # Says which Debian packages a make target needs and lacks, and installs them where that was asked for.
 # Usage: install-deps.sh [--name | --root] WORD...
-#   WORD    a make target: demo server test test-all bench programs packages install soak mutants fuzz drainability site; or a part of what they need:
-#           build libraries clang tools browser adapters daemon plot peers
+#   WORD    a make target: demo server test test-all bench programs packages install soak mutants fuzz drainability site platforms; or a part of what
+#           they need: build libraries clang tools browser adapters daemon plot peers; or a platform of scripts/platforms.sh
 #   (none)  installs what is missing, by sudo where the caller is not root: what `make deps` does
 #   --root  installs as root only; for anybody else like --name: what `make demo` and `make test` do
 #   --name  installs nothing: what `make install` does
@@ -39,6 +39,14 @@ packages_of() {
     site) echo python3 python3-venv doxygen ;;
     # what programs come from, docs/coming-from; not the headers of PostgreSQL, which bring 270 MB of llvm-14-dev
     peers) echo g++ libapr1-dev libtalloc-dev libmimalloc-dev libjemalloc-dev ;;
+    # other compilers, C libraries, processors
+    gcc-[0-9]* | clang-[0-9]*) packages_of build && echo "$1" ;;
+    musl) packages_of build && echo musl-tools ;;
+    arm64) packages_of build && echo gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user ;;
+    pages-16k | pages-64k) packages_of gcc-12 ;;
+    narrow) packages_of build ;;
+    headers) echo g++-11 g++-12 clang-14 clang-16 clang-19 ;;
+    platforms) for part in gcc-11 gcc-12 clang-14 clang-16 clang-19 musl arm64 pages-64k headers; do packages_of $part; done ;;
     test-all) for part in test clang tools browser demo adapters server plot site peers; do packages_of $part; done ;;
     check) packages_of test-all && packages_of packages ;;
     *)

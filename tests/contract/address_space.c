@@ -105,7 +105,7 @@ static int again(const char* name, size_t limit) {
     pid_t child = fork();
     if (child == 0) {
         struct rlimit r = {limit, limit};
-        if (setrlimit(RLIMIT_AS, &r) == 0) execl("/proc/self/exe", "again", name, (char*)NULL);
+        if (setrlimit(RLIMIT_AS, &r) == 0) kit_exec_self((char*[]){"again", (char*)(uintptr_t)name, NULL});
         _exit(127);
     }
     if (child < 0 || waitpid(child, &status, 0) != child) return 126;

@@ -152,7 +152,7 @@ static int run_again(const char* options, const char* role) {
     if (pid == 0) {
         setenv("TSLAB_OPTIONS", options, 1);
         setenv("TSLAB_TEST_ROLE", role, 1);
-        execl("/proc/self/exe", "environment", (char*)NULL);
+        kit_exec_self((char*[]){"environment", NULL});
         _exit(127);
     }
     int status = -1;

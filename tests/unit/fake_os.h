@@ -138,13 +138,13 @@ static inline void fake_os_interrupt_call(FakeCall what, void (*fn)(void*), void
     pthread_mutex_unlock(&fake_os.lock);
 }
 
-/* Before the first allocator; 0 keeps the real page size. */
+/* Before the first allocator; the real page size stays if it is as large, and with 0. */
 static inline void fake_os_install(size_t page_bytes, bool strict_commit, bool fenced) {
     if (fake_os.real.reserve == NULL) {
         tsi_os_init();
         fake_os.real = tsi_os;
     }
-    if (page_bytes != 0) tsi_os.page_bytes = page_bytes;
+    if (page_bytes > tsi_os.page_bytes) tsi_os.page_bytes = page_bytes;
     tsi_os.has_huge = false; /* whatever the system says */
     tsi_os.strict_commit = strict_commit;
     if (fenced) tsi_os.has_membarrier = false;

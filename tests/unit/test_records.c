@@ -207,9 +207,9 @@ static void a_child_fetches_nothing(void) {
         char path[] = "/proc/self/pagemap";
         fd = open(path, 0);
         for (unsigned n = 0; n < 3; n++) {
-            for (size_t at = tables[n]->bytes_committed / 8; at < tables[n]->bytes_committed; at += 4096) {
+            for (size_t at = tables[n]->bytes_committed / 8; at < tables[n]->bytes_committed; at += tsi_os.page_bytes) {
                 uint64_t page = 0; /* anonymous pages that are present are "exclusive"; the page of zeros is not */
-                if (pread(fd, &page, 8, (off_t)(((uintptr_t)tables[n]->base + at) / 4096 * 8)) != 8) _exit(77);
+                if (pread(fd, &page, 8, (off_t)(((uintptr_t)tables[n]->base + at) / tsi_os.page_bytes * 8)) != 8) _exit(77);
                 filled += page >> 63 != 0 && (page >> 56 & 1) != 0;
             }
         }

@@ -1,0 +1,42 @@
+#!/bin/bash
+# What scripts/platforms.sh has in front of each test program: the emulator or the pretended kernel of the platform that TSLAB_PLATFORM
+# names, and the cases of left_out.list that it leaves out. Usage: under.bash PROGRAM [ARGUMENT...]
+set -u
+here=$(dirname "$0")
+program=$1
+test=$(basename "$(dirname "$program")")/$(basename "$program")
+shift
+
+# Lines "CASE REASON" of this platform and test; a program without cases has "-" for all of it.
+TSLAB_TEST_LEAVES=$(awk -v platform="${TSLAB_PLATFORM:-}" -v test="$test" '
+    /^#/ || NF < 4 { next }
+    platform ~ "^(" $1 ")$" && test ~ "^(" $2 ")$" {
+        names = $3
+        sub(/^[^ ]+ +[^ ]+ +[^ ]+ +/, "")
+        n = split(names, name, ",")
+        for (i = 1; i <= n; i++) print name[i] " " $0
+    }' "$here/left_out.list")
+case $TSLAB_TEST_LEAVES in
+"- "*)
+    echo "skipped: ${TSLAB_TEST_LEAVES#- }" | head -n 1
+    exit 77
+    ;;
+esac
+export TSLAB_TEST_LEAVES
+
+case ${TSLAB_PLATFORM:-} in
+pages-*)
+    kib=${TSLAB_PLATFORM#pages-}
+    export TSLAB_TEST_PAGE=$((${kib%k} * 1024)) LD_PRELOAD=$TSLAB_PAGES
+    exec "$program" "$@"
+    ;;
+arm64)
+    # The emulator keeps a table of all reserved addresses: gigabytes for an allocator of the usual size. What it gets at most:
+    ulimit -v 12000000
+    export TSLAB_TEST_RUNNER="qemu-aarch64 -L ${TSLAB_SYSROOT:-/usr/aarch64-linux-gnu}"
+    export TSLAB_OPTIONS=${TSLAB_OPTIONS:+$TSLAB_OPTIONS,}reserve_bytes=268435456
+    # shellcheck disable=SC2086  # words
+    exec $TSLAB_TEST_RUNNER "$program" "$@"
+    ;;
+*) exec "$program" "$@" ;;
+esac
