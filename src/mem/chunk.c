@@ -44,7 +44,7 @@ void tsi_chunks_prefer_node(TsiSpace* s, uint32_t first, uint32_t n, unsigned no
     }
     if (asked) return;
     tsi_os.prefer_node(tsi_chunk_base(s, first), (size_t)n << TSI_CHUNK_SHIFT, node);
-    if (tsi_os.page_bytes <= TSI_META_LINES)
+    if (tsi_os.page_bytes <= (size_t)1 << TSI_META_SHIFT)
         tsi_os.prefer_node(tsi_meta_of(s, first), (size_t)n << TSI_META_SHIFT, node);
 }
 

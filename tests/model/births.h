@@ -46,6 +46,7 @@ static inline bool class_may_serve(const struct side* s, const struct inc* inc, 
     if (!bumps || (inc->classed >> class_of_bytes(size) & 1)) return true;
     for (unsigned c = 0; align > 16 && c < REGION_INDEX; c++) /* aligned: a larger class may be the first that is, too */
         if ((inc->classed >> c & 1) && class_size(c) >= size && class_size(c) % align == 0) return true;
+    if (inc->ring && slab_page_size() > REGION_LEAST) return true; /* a heap has one region there, which may have gone */
     if (inc->ring) return inc->bytes.allocated + inc->gaps_most > REGION_LEAST;
     return inc->bytes.allocated + inc->gaps_most >= SETTLED && has_freed(s, inc);
 }

@@ -163,6 +163,7 @@ static void a_failed_commit_of_a_pair(void) {
 /* A kernel that charges what is writable gets pages back as addresses that are mapped anew: it knows of no wish then. */
 static void wishes_outlive_a_strict_kernels_purge(void) {
     uint32_t id = 0;
+    size_t page = tsi_os.page_bytes;
     tsi_os.strict_commit = true;
     open_as(true, true, 2);
     size_t slab = space.classes->c[CLASS_1024].slab_bytes;
@@ -175,12 +176,12 @@ static void wishes_outlive_a_strict_kernels_purge(void) {
     REQUIRE_EQ(fake_os.wish_count, 2);
     tsi_space_purge(&space, &kept, 1);
     fake_os.node = 0;
-    REQUIRE(tsi_space_take_large(&space, MIB + 4096, 16, false, 0, &id));
+    REQUIRE(tsi_space_take_large(&space, MIB + page, 16, false, 0, &id));
     fake_os_clear();
     tsi_space_give_large(&space, id, false);
-    require_wish(0, payload(0), MIB + 4096, -1);
+    require_wish(0, payload(0), MIB + page, -1);
     require_wish(1, payload(0), MIB, 0);
-    require_wish(2, payload(1), 4096, 0);
+    require_wish(2, payload(1), page, 0);
     close_it();
     open_as(false, false, 2);
     id = take_on(1, CLASS_1024);
@@ -242,6 +243,10 @@ static void an_allocator_lives_with_both(void) {
     REQUIRE_EQ(fake_os.misaligned, 0);
 }
 
+/* Bookkeeping is asked of a chunk's node whatever a page is. */
+static void with_pages_of_16k(void) { REQUIRE_EQ(kit_rerun("16384"), 0); }
+static void with_pages_of_64k(void) { REQUIRE_EQ(kit_rerun("65536"), 0); }
+
 int main(int argc, char** argv) {
     const CheckCase tests[] = {
         CHECK_CASE(nothing_is_asked_for_by_default),
@@ -257,8 +262,12 @@ int main(int argc, char** argv) {
         CHECK_CASE(what_is_uncommitted_is_as_reserved),
         CHECK_CASE(wishes_outlive_a_strict_kernels_purge),
     };
-    fake_os_install(0, false, false);
+    const CheckCase others[] = {CHECK_CASE(with_pages_of_16k), CHECK_CASE(with_pages_of_64k)};
+    bool again = argc > 1 && argv[1][0] >= '1' && argv[1][0] <= '9'; /* a page size */
+    fake_os_install(again ? strtoul(argv[1], NULL, 10) : 0, false, false);
     (void)slab_page_size(); /* the process's own tables */
     real_nodes = tsi_os.nodes;
-    return CHECK_RUN(argc, argv, tests);
+    if (again) return CHECK_RUN(0, NULL, tests);
+    int failed = CHECK_RUN(argc, argv, tests);
+    return argc > 1 ? failed : failed + CHECK_RUN(argc, argv, others);
 }
