@@ -60,7 +60,7 @@ size_t tsi_written_bytes(const TsiSpace* s, uint32_t chunk) {
     return pages * tsi_os.page_bytes;
 }
 
-/* Returns how many chunks' entries share a page. */
+/* Returns how many chunks' entries share a page. [any thread, needs no lock] */
 static uint32_t entries_per_page(void) { return (uint32_t)(tsi_os.page_bytes >> TSI_ENTRIES_SHIFT); }
 
 uint64_t tsi_written_entries(const TsiSpace* s, uint32_t chunks) {
