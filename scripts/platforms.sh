@@ -110,8 +110,8 @@ configure() { # PLATFORM BUILD
         -DTSLAB_BUILD_PRELOAD=OFF -DTSLAB_INSTALL=OFF "-DCMAKE_C_COMPILER=$(compiler_of "$1")"
         "-DCMAKE_CROSSCOMPILING_EMULATOR=bash;$source/tests/platforms/under.bash")
     case $1 in
-    # segments that begin at whole pages, however large those are
-    gcc-12 | pages-*) options+=("-DCMAKE_EXE_LINKER_FLAGS=-Wl,-z,max-page-size=65536 -Wl,-z,common-page-size=65536") ;;
+    # segments that begin at whole pages, however large those are, and no hole before the code
+    gcc-12 | pages-*) options+=("-DCMAKE_EXE_LINKER_FLAGS=-Wl,-z,max-page-size=65536,-z,common-page-size=65536,-z,noseparate-code") ;;
     musl) options+=(-DCMAKE_EXE_LINKER_FLAGS=-static -DCMAKE_CXX_COMPILER=NOTFOUND) ;;
     arm64) options+=(-DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64 -DCMAKE_CXX_COMPILER=NOTFOUND) ;;
     esac
@@ -149,10 +149,12 @@ run_tests() { # PLATFORM
     export TSLAB_PLATFORM=$platform TSLAB_TEST_SCALE=${scale:-0.25}
     case $platform in
     arm64) TSLAB_TEST_SCALE=${scale:-0.1} ;;
-    pages-*)
-        export TSLAB_PAGES=$out/libpages.so
-        gcc -O1 -shared -fPIC -Wall -Wextra -Werror "$source/tests/platforms/pages.c" -o "$TSLAB_PAGES" >>"$log" 2>&1 ||
-            { fails "pages.c does not build: $log" "$log"; return; }
+    esac
+    case $platform in
+    arm64 | pages-*)
+        export TSLAB_PAGES=$out/$platform-pages.so
+        "$(compiler_of "$platform")" -O1 -shared -fPIC -Wall -Wextra -Werror "$source/tests/platforms/pages.c" -o "$TSLAB_PAGES" \
+            >>"$log" 2>&1 || { fails "pages.c does not build: $log" "$log"; return; }
         ;;
     esac
     timeout -k 10 $limit ctest --test-dir "$build" -j 2 --timeout 1500 "${chosen[@]}" --output-on-failure \
@@ -243,21 +245,22 @@ run_platform() { # PLATFORM
 
 mapfile -t chosen < <(choice)
 bad=0
-: >"$out/table"
+table=$(mktemp) || exit 1
+trap 'rm -f "$table"' EXIT
 for platform in "$@"; do
     kept=$out/$platform.row
     if [ $again = no ] && [ -s "$kept" ] && [ "$(head -n 1 "$kept")" = "$(key_of "$platform")" ]; then
         echo "==== $platform: passed before with these sources"
-        tail -n 1 "$kept" >>"$out/table"
+        tail -n 1 "$kept" >>"$table"
         continue
     fi
     echo "==== $platform"
     rm -f "$kept"
     begin=$SECONDS
     run_platform "$platform"
-    row "$platform" $((SECONDS - begin)) >>"$out/table"
+    row "$platform" $((SECONDS - begin)) >>"$table"
     if [ "$result" = passed ]; then
-        { key_of "$platform" && tail -n 1 "$out/table"; } >"$kept.new" && mv "$kept.new" "$kept"
+        { key_of "$platform" && tail -n 1 "$table"; } >"$kept.new" && mv "$kept.new" "$kept"
     else
         bad=1
     fi
@@ -265,7 +268,7 @@ done
 
 echo
 awk -F '\t' 'BEGIN { printf "%-10s %-8s %7s %6s %7s %8s  %s\n", "platform", "result", "passed", "of", "skipped", "seconds", "" }
-             { printf "%-10s %-8s %7s %6s %7s %8s  %s\n", $1, $2, $3, $4, $5, $6, $7 }' "$out/table"
+             { printf "%-10s %-8s %7s %6s %7s %8s  %s\n", $1, $2, $3, $4, $5, $6, $7 }' "$table"
 # What did not run, each reason once, with how many tests and cases gave it.
 for platform in "$@"; do
     [ -s "$out/$platform-skips.txt" ] || continue

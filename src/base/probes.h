@@ -34,6 +34,9 @@
 #include <sys/sdt.h>
 #ifdef __clang__ /* needed by the macros of that header */
 #pragma clang diagnostic ignored "-Wgnu-zero-variadic-macro-arguments"
+#if __has_warning("-Wc23-extensions") /* its name since clang 19 */
+#pragma clang diagnostic ignored "-Wc23-extensions"
+#endif
 #endif
 #endif
 #endif

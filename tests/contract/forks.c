@@ -231,7 +231,7 @@ typedef struct Doors {
 
 static void* through_the_doors(void* arg) {
     Doors* w = arg;
-    for (size_t i = 0; !atomic_load(&w->over); i++) {
+    while (!atomic_load(&w->over)) {
         epoch_domain_enter(w->shared); /* the main thread is inside */
         slab_free(w->a, slab_malloc(w->a, 64));
         epoch_domain_exit(w->shared);

@@ -43,7 +43,7 @@ typedef struct Actor {
 
 static void act(Actor* x) {
     x->count = 0;
-    for (size_t i = 0;; i++) {
+    for (;;) {
         uint64_t r = kit_rand(&x->rng);
         if (x->count > 0 && (x->count == MOST || r % 3 == 0) && !atomic_load(&x->closed)) {
             slab_free(x->a, x->kept[--x->count]);

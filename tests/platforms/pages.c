@@ -1,7 +1,8 @@
 /*
  * pages.c - a kernel with larger pages, in front of a program that is linked dynamically (LD_PRELOAD).
  *
- *   TSLAB_TEST_PAGE=BYTES   size of a page, a power of two and a multiple of the real one
+ *   TSLAB_TEST_PAGE=BYTES     size of a page, a power of two and a multiple of the real one, which is 4096
+ *   TSLAB_TEST_UNLIMITED=1    a limit of the address space (RLIMIT_AS) is not told of, though it is in force
  *
  * What the program and its libraries call of libc to learn of pages and to change them is answered here as such a kernel
  * does: mappings begin at whole pages and have whole pages, lengths are rounded up, so that a purge of half a page takes
@@ -24,6 +25,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -80,6 +82,14 @@ unsigned long getauxval(unsigned long type) {
     return type == AT_PAGESZ ? page() : next(type);
 }
 
+int getrlimit(__rlimit_resource_t which, struct rlimit* limit) {
+    (void)page();
+    if (kernel(SYS_prlimit64, 0, (int)which, NULL, limit) != 0) return -1;
+    if (which == RLIMIT_AS && getenv("TSLAB_TEST_UNLIMITED") != NULL) limit->rlim_cur = limit->rlim_max = RLIM_INFINITY;
+    return 0;
+}
+int getrlimit64(__rlimit_resource_t, struct rlimit64*) __attribute__((alias("getrlimit")));
+
 /* ---- mappings ---- */
 
 static void* map(void* at, size_t bytes, int access, int flags, int fd, off_t from) {
@@ -124,7 +134,9 @@ int munmap(void* at, size_t bytes) {
 }
 int mprotect(void* at, size_t bytes, int access) {
     whole("mprotect", at);
-    return (int)kernel(SYS_mprotect, at, up(bytes), access);
+    int result = (int)kernel(SYS_mprotect, at, up(bytes), access);
+    bool cut = result != 0 && errno == ENOMEM; /* the program's own segments end at the kernel's pages */
+    return cut ? (int)kernel(SYS_mprotect, at, bytes, access) : result;
 }
 int madvise(void* at, size_t bytes, int advice) {
     whole("madvise", at);

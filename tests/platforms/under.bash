@@ -31,10 +31,12 @@ pages-*)
     exec "$program" "$@"
     ;;
 arm64)
-    # The emulator keeps a table of all reserved addresses: gigabytes for an allocator of the usual size. What it gets at most:
+    # The emulator keeps a record of each reserved page: gigabytes for an allocator of the usual size, so it gets a limit. The program
+    # is not told of it, since it would map piece by piece then, in a way that emulators before version 8 do not have.
     ulimit -v 12000000
-    export TSLAB_TEST_RUNNER="qemu-aarch64 -L ${TSLAB_SYSROOT:-/usr/aarch64-linux-gnu}"
     export TSLAB_OPTIONS=${TSLAB_OPTIONS:+$TSLAB_OPTIONS,}reserve_bytes=268435456
+    export TSLAB_TEST_RUNNER="qemu-aarch64 -L ${TSLAB_SYSROOT:-/usr/aarch64-linux-gnu} -E LD_PRELOAD=$TSLAB_PAGES"
+    export TSLAB_TEST_PAGE=4096 TSLAB_TEST_UNLIMITED=1
     # shellcheck disable=SC2086  # words
     exec $TSLAB_TEST_RUNNER "$program" "$@"
     ;;

@@ -7,6 +7,7 @@
 #include <limits.h>
 
 #ifndef __clang__
+#pragma GCC diagnostic ignored "-Wpragmas" /* gcc 11 does not know the next */
 #pragma GCC diagnostic ignored "-Wuse-after-free"
 #pragma GCC diagnostic ignored "-Walloc-size-larger-than="
 #endif
