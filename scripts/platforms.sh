@@ -8,7 +8,7 @@
 #   pages-16k pages-64k   a kernel with larger pages, which tests/platforms/pages.c pretends in front of libc
 #   narrow          a compiler for 32 bits, which must be refused
 #   headers         the public headers alone, as strict C11 and as C++17, 20 and 23, by each compiler of the above that is here
-#   -a   runs platforms again that have passed with the same sources, options and compiler; a run that was stopped goes on without them
+#   -a   runs platforms again that have passed with the same sources, options and compiler; what a run that was stopped or failed has passed is not run again either
 #   -b   each program once, not again with the options of tests/CMakeLists.txt (shared, classes, malloc, guards)
 #   -n   runs nothing: says which platforms there are, and what each lacks here
 #   -o   where builds, logs and results go (default build/platforms)
@@ -117,11 +117,15 @@ configure() { # PLATFORM BUILD
     esac
     cmake "${options[@]}"
 }
-choice() { # the options of ctest that choose the tests
+# The options of ctest that choose the tests, without those that FILE has, a name a line.
+choice() { # [FILE]
+    local out=""
     printf '%s\n' -L "^(${FOLDERS// /|})$"
     [ -z "$only" ] || printf '%s\n' -R "$only"
     # not misuse/malloc_impossible and malloc_nothing, which are programs
-    [ $briefly = no ] || printf '%s\n' -E '/(shared|classes|guards)_|/malloc_([^in]|i[^m]|n[^o])'
+    [ $briefly = no ] || out='/(shared|classes|guards)_|/malloc_([^in]|i[^m]|n[^o])'
+    [ ! -s "${1:-}" ] || out="${out:+$out|}^($(paste -s -d '|' "$1"))\$"
+    [ -z "$out" ] || printf '%s\n' -E "$out"
 }
 # The programs of the tests that will run, as targets.
 targets() { # BUILD
@@ -137,9 +141,9 @@ targets() { # BUILD
 }
 
 run_tests() { # PLATFORM
-    local platform=$1 build=$out/$1 log=$out/$1.log said=$out/$1.said status=0 wanted limit=$((minutes * 60))
+    local platform=$1 build=$out/$1 log=$out/$1.log said=$out/$1.ctest status=0 wanted limit=$((minutes * 60))
     case $platform in pages-*) build=$out/gcc-12 ;; esac # the same programs
-    rm -f "$said" "$out/$platform-skips.txt"
+    rm -f "$said"
     configure "$platform" "$build" >"$log" 2>&1 || { fails "it is not configured: $log" "$log"; return; }
     wanted=$(targets "$build")
     [ -n "$wanted" ] || { result=FAILED note="no test matches '$only'"; return; }
@@ -157,25 +161,43 @@ run_tests() { # PLATFORM
             >>"$log" 2>&1 || { fails "pages.c does not build: $log" "$log"; return; }
         ;;
     esac
+    # Those that have passed in a run that was stopped or failed, with what runs now.
+    local done=$out/$platform.done names=$out/$platform.names key
+    key=$(key_of "$platform")
+    if [ $again = yes ] || [ ! -s "$done" ] || [ "$(head -n 1 "$done")" != "$key" ]; then
+        echo "$key" >"$done"
+        : >"$out/$platform-skips.txt"
+    fi
+    tail -n +2 "$done" >"$names"
+    mapfile -t chosen < <(choice "$names")
     timeout -k 10 $limit ctest --test-dir "$build" -j 2 --timeout 1500 "${chosen[@]}" --output-on-failure \
-        --output-log "$said" >"$out/$platform.ctest" 2>&1 || status=$?
+        >"$said" 2>&1 || status=$?
 
-    tests=$(sed -nE 's/^[0-9]+% tests passed, [0-9]+ tests failed out of ([0-9]+)$/\1/p' "$said")
-    passed=$(grep -cE '^ *[0-9]+/[0-9]+ Test +#[0-9]+: .* Passed ' "$said")
+    sed -nE 's/^ *[0-9]+\/[0-9]+ Test +#[0-9]+: ([^ ]+) .* Passed .*/\1/p' "$said" | sort -u |
+        grep -vxFf "$names" >>"$done"
+    mapfile -t chosen < <(choice)
+    tests=$(ctest --test-dir "$build" -N "${chosen[@]}" | sed -nE 's/^Total Tests: //p')
+    passed=$(tail -n +2 "$done" | wc -l)
     result=passed
     if [ $status -ge 124 ]; then
-        tests=$(ctest --test-dir "$build" -N "${chosen[@]}" | sed -nE 's/^Total Tests: //p')
-        result=stopped note="after $minutes minutes (-t); log: $said"
-    elif [ $status -ne 0 ] || [ -z "$tests" ]; then
+        result=stopped note="after $minutes minutes (-t); called again it goes on"
+    elif [ $status -ne 0 ]; then
         result=FAILED note="log: $said"
         sed -n '/The following tests FAILED/,$p' "$said" >&2
     fi
-    skips=0
-    if ! "$source/scripts/check-skips.sh" "$platform" "$build/Testing/Temporary/LastTest.log" "$said" >"$out/$platform-skips.txt" 2>&1; then
-        [ $result != passed ] || { result=FAILED note="a skip that tests/skips.list does not allow"; }
-        grep NOT.ALLOWED "$out/$platform-skips.txt" >&2
+    skip_lines "$platform" "$build" "$said" "$status" >>"$out/$platform-skips.txt"
+    skips=$(grep -ciE '^skipped' "$out/$platform-skips.txt")
+    if [ $result = passed ] && grep '^SKIPPED' "$out/$platform-skips.txt" >&2; then
+        result=FAILED note="a skip that tests/skips.list does not allow"
     fi
-    [ ! -s "$out/$platform-skips.txt" ] || skips=$(grep -ciE '^skipped' "$out/$platform-skips.txt")
+}
+# What this run has skipped, without what earlier ones have said of it.
+skip_lines() { # PLATFORM BUILD SAID STATUS
+    local log=$2/Testing/Temporary/LastTest.log
+    grep -q ' Test  *#' "$3" || return # none was left to run
+    [ "$4" -lt 124 ] || log=$log.tmp  # so it is called until the end
+    "$source/scripts/check-skips.sh" "$1" "$log" "$3" 2>&1 | grep -i '^skipped' |
+        grep -vxFf "$out/$1-skips.txt"
 }
 
 run_narrow() {
@@ -243,7 +265,7 @@ run_platform() { # PLATFORM
     case $1 in narrow | headers) ;; *) note="${note:+$note; }$(version_of "$1")" ;; esac
 }
 
-mapfile -t chosen < <(choice)
+mapfile -t chosen < <(choice) # of all that are asked for
 bad=0
 table=$(mktemp) || exit 1
 trap 'rm -f "$table"' EXIT
