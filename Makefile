@@ -4,6 +4,8 @@ ARGS ?=
 FULL ?=
 TIME ?= 120
 SCALE ?= 20
+GOAL ?= 0
+ONLY ?=
 
 FOR ?= demo test
 
@@ -90,8 +92,8 @@ soak: ## stress, fault and model tests with SCALE times the work (SCALE=20: half
 	@scripts/build.sh gcc-release
 	TSLAB_TEST_SCALE="$(SCALE)" ctest --preset soak
 
-fuzz: ## fuzz each harness for TIME seconds (TIME=120; ARGS="..." goes to libFuzzer); findings and corpus in build/fuzz
-	@scripts/run-fuzz.sh "$(TIME)" $(ARGS)
+fuzz: ## fuzz each harness for TIME seconds (TIME=120; GOAL=10000000 leaves out those with so many executions; ONLY="NAME..."; ARGS="..." goes to libFuzzer)
+	@GOAL="$(GOAL)" ONLY="$(ONLY)" scripts/run-fuzz.sh "$(TIME)" $(ARGS)
 
 mutants: ## break the library in small ways, one at a time, and see that tests notice (JOBS=2; ARGS="..." goes to the runner)
 	@scripts/install-deps.sh --root mutants

@@ -17,6 +17,7 @@
  * the library made. Every failure aborts, which is what the fuzzer looks for.
  */
 #include "guests.h"
+#include "input.h"
 #include "model/run.h"
 #include "os/os.h"
 
@@ -42,10 +43,8 @@ static void* batch_main(void* arg) {
     struct world* w = arg;
     w->actor->thread = pthread_self();
     for (uint64_t n = 1 + below(w, 40); n > 0; n--) {
-        if (chance(w, 75))
-            op_free(w);
-        else
-            op_alloc(w);
+        if (chance(w, 75)) op_free(w);
+        else op_alloc(w);
         settle(w);
     }
     return NULL;
@@ -134,11 +133,6 @@ static void (*const operations[])(struct world* w) = {
 static void pick_by_byte(struct world* w) { operations[below(w, sizeof operations / sizeof *operations)](w); }
 
 /* ---- one input -------------------------------------------------------------------------- */
-
-int LLVMFuzzerInitialize(int* argc, char*** argv);
-int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
-size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t most); /* libFuzzer's own mutations */
-size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t most, unsigned seed);
 
 int LLVMFuzzerInitialize(int* argc, char*** argv) {
     (void)argc, (void)argv;

@@ -156,7 +156,7 @@ func (w *builder) value(at uint64, r *snapshot.Row, m *metrics.Metric) {
 }
 
 // file puts the segment into memory that this process keeps open, as a publisher would.
-func (w *builder) file(t *testing.T) *os.File {
+func (w *builder) file(t testing.TB) *os.File {
 	t.Helper()
 	fd, err := unix.MemfdCreate("temporal-slab", unix.MFD_CLOEXEC)
 	if err != nil {

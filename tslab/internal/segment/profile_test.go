@@ -27,7 +27,7 @@ const (
 func (w *shown) u64(at int, v uint64) { le.PutUint64(w.b[at:], v) }
 func (w *shown) u32(at int, v uint32) { le.PutUint32(w.b[at:], v) }
 
-func shownProfile(t *testing.T) *shown {
+func shownProfile(t testing.TB) *shown {
 	t.Helper()
 	who, err := identify(os.Getpid())
 	if err != nil {
