@@ -173,8 +173,8 @@ typedef struct SlabOptions {
     /* where objects are packed in regions, one behind the other; 0 or 1: in domains, and the first 12 KiB of a thread
      * in each epoch of the ring; 2: nowhere, all by size class; 3: in domains only */
     uint8_t bump;
-    /* 1: each object is a block of malloc, so that tools see it; 2: never; 0: where AddressSanitizer, LeakSanitizer or
-     * Valgrind's memcheck is there, see docs/sanitizers.md */
+    /* 1: each object is a block of malloc, so that tools see it; 2: never; 0: where AddressSanitizer, LeakSanitizer,
+     * MemorySanitizer or Valgrind's memcheck is there, see docs/sanitizers.md */
     uint8_t by_malloc;
     /* 1: pages of a released phase cannot be touched: an access prints to standard error which phase it was, how long
      * ago it ended and where the object was allocated, see docs/late-access.md. For tests */

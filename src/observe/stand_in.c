@@ -50,9 +50,10 @@ static uint32_t gone_count;
 
 /* ---- is a tool present? ---- */
 
-/* A function of the runtimes of AddressSanitizer, HWAddressSanitizer and LeakSanitizer, linked to the program or
- * not. */
+/* A function of the runtimes of AddressSanitizer, HWAddressSanitizer and LeakSanitizer, and one of MemorySanitizer's,
+ * linked to the program or not. */
 extern void __lsan_do_leak_check(void) __attribute__((weak));
+extern void __msan_unpoison(const volatile void* p, size_t bytes) __attribute__((weak));
 
 /* Returns true under Valgrind's memcheck, which puts its malloc into LD_PRELOAD, but not for programs that it does not
  * follow. [any thread] */
@@ -65,7 +66,7 @@ static bool under_memcheck(void) {
  * [any thread] */
 static bool wanted(unsigned by_malloc) {
     if (by_malloc != 0) return by_malloc == TSI_BY_MALLOC_ALWAYS;
-    return __lsan_do_leak_check != NULL || under_memcheck();
+    return __lsan_do_leak_check != NULL || __msan_unpoison != NULL || under_memcheck();
 }
 
 bool tsi_stand_ins_open(TsiArena* a) {

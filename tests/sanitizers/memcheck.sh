@@ -1,6 +1,7 @@
 #!/bin/bash
 # Valgrind's memcheck reports a use of an object after its end, with the stacks of its allocation and of its end; one
-# byte beyond it and before it; and takes nothing for a leak that an object holds. The library is the one that is built.
+# byte beyond it and before it; a decision by what nobody has written to it; and takes nothing for a leak that an object
+# holds. The library is the one that is built.
 set -u
 . "$TSLAB_SOURCE_DIR/tests/kit.bash"
 . "$TSLAB_SOURCE_DIR/tests/sanitizers/uses.bash"
@@ -18,6 +19,7 @@ unset TSLAB_OPTIONS
 many=""
 for words in $pairs; do many="$many ${words%:*} ${words#*:} ended"; done
 for make in malloc handle large ring; do many="$many $make end beyond $make end before"; done
+for make in $unset $zeroed; do many="$many $make end fresh"; done
 for words in malloc:end handle:handle large_calloc:reset ring:advance malloc:fork; do many="$many ${words%:*} ${words#*:} none"; done
 clean many
 mkdir many
@@ -33,6 +35,11 @@ for make in malloc handle large ring; do
     report $make end beyond "Invalid read of size 1" "0 bytes after a block of size (100|3,000,000) alloc'd" object_is_made
     report $make end before "Invalid read of size 1" "1 bytes before a block of size (100|3,000,000) alloc'd" object_is_made
 done
+for make in $unset; do report "$make" end fresh "Conditional jump or move depends on uninitialised value" "object_is_used"; done
+for make in $zeroed; do quiet "$make" end fresh; done
+more=--track-origins=yes
+report malloc end fresh "Uninitialised value was created by a heap allocation" "object_is_made"
+more=
 for words in $options; do
     make=${words#*:} end=${make#*:} make=${make%:*}
     TSLAB_OPTIONS=${words%%:*} report "$make" "$end" ended "Invalid read of size 1" object_is_made "$(ends_in "$end")"

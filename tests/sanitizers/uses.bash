@@ -11,6 +11,11 @@ handle:free handle:drain grown:free ring:close ring:advance ring:free ring:destr
 options="shared=1:malloc:end shared=1:handle:handle shared=1:ring:close bump=2:malloc:end bump=2:handle:end bump=3:ring:close
 purge_policy=2:malloc:end segment=1:malloc:reset profile_bytes=512,sampling_period=16:malloc:end misuse_fatal=1:malloc:end"
 
+# What nobody has written to at first, and what is written as it is made: for `fresh`. A grown object is all unset: so was what
+# it grew from.
+# shellcheck disable=SC2034  # of the scripts that read this
+unset="malloc aligned handle named id grown large ring" zeroed="calloc large_calloc copy"
+
 # report MAKE END USE PATTERN...: the tool reports, and says all of this.
 report() {
     local words="$1 $2 $3" pattern
