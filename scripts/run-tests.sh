@@ -3,7 +3,7 @@
 # Usage: run-tests.sh [-s SCALE] [-k] PART...
 #   core       gcc: the library's own tests. Needs compilers and libraries only; what `make test` runs
 #   rest       gcc: all other tests, of the same build: tools, daemon, pages, demo, benchmark, models, documents
-#   tsan asan clang-release      the presets of these names
+#   tsan asan msan debug clang-release      the presets of these names
 #   -s SCALE   multiplies the work of tests that draw, race or step (default 0.25; tests/README.md has what it does)
 #   -k         a skip that tests/skips.list does not allow fails its part
 # All parts run even when one fails; the exit code is 0 when none did. Tests that fail are shown when they do; what the
@@ -33,8 +33,8 @@ shift $((OPTIND - 1))
 packages=test
 for part in "$@"; do
     case $part in
-    core | rest) ;;
-    tsan | asan | clang-release) packages="$packages clang" ;;
+    core | rest | debug) ;;
+    tsan | asan | msan | clang-release) packages="$packages clang" ;;
     *) usage "no part is called '$part'" ;;
     esac
 done

@@ -17,6 +17,7 @@
  * the library made. Every failure aborts, which is what the fuzzer looks for.
  */
 #include "guests.h"
+#include "hostile_texts.h"
 #include "input.h"
 #include "model/run.h"
 #include "os/os.h"
@@ -117,6 +118,9 @@ static void (*const operations[])(struct world* w) = {
     hostile_pointer,
     hostile_handle,
     hostile_sized,
+    hostile_sized_checked,
+    hostile_text,
+    hostile_document,
     hostile_close,
     hostile_close_era,
     hostile_label,
@@ -133,6 +137,10 @@ static void (*const operations[])(struct world* w) = {
 static void pick_by_byte(struct world* w) { operations[below(w, sizeof operations / sizeof *operations)](w); }
 
 /* ---- one input -------------------------------------------------------------------------- */
+
+const char* __asan_default_options(void);
+/* Objects that are blocks of malloc may be larger than it has: then there is no memory, as without. */
+const char* __asan_default_options(void) { return "allocator_may_return_null=1"; }
 
 int LLVMFuzzerInitialize(int* argc, char*** argv) {
     (void)argc, (void)argv;
