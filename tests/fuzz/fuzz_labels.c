@@ -1,7 +1,8 @@
 /*
  * fuzz_labels.c - any bytes as a label: how it is cut, and what it is in each format that shows it.
  *
- * An input is the label. Always: the cut at 31 bytes, the strings of JSON of both writers, the value of a Prometheus
+ * An input is the label; if its first byte is 0xff, each further byte is a character of one to four bytes, so that long
+ * labels of good UTF-8 are common. Always: the cut at 31 bytes, the strings of JSON of both writers, the value of a Prometheus
  * label, and tslabd's step to OpenMetrics. Second readers (text.h) must get the same characters back from each, with
  * U+FFFD for each byte that is no UTF-8. One input in 1024 also names a domain of an allocator by it, and one in 2^17 reads
  * the whole documents of that allocator.
@@ -76,9 +77,29 @@ static void check_json_of_programs(const char* s) {
     json_document(made.bytes, made.size);
 }
 
-static void check_prometheus(const char* s, size_t most) {
-    static const char head[] = "x_bucket{label=\"", tail[] = "\",le=\"1\"} 3\n",
-                      open_tail[] = ",le=\"1.0\"} 3\n# EOF\n";
+/* A bound of a bucket, and the same in OpenMetrics, which wants floats. */
+static const char* const bounds[][2] = {{"1", "1.0"},       {"0.001", "0.001"},         {"1e-09", "1e-09"},
+                                        {"4096", "4096.0"}, {"+Inf", "+Inf"},           {"1e+20", "1e+20"},
+                                        {"0.5", "0.5"},     {"123456.75", "123456.75"}, {"0.25", "0.25"}};
+
+/* Memory of exactly its size, so that a read beyond it is seen. */
+static void check_openmetrics(const Text* page, const char* value_end, const char* bound) {
+    struct text in = {.bytes = malloc(page->size), .size = page->size}, open = {.limit = 1 << 20};
+    char tail[64];
+    size_t value = (size_t)(value_end - page->bytes),
+           n = (size_t)snprintf(tail, sizeof tail, ",le=\"%s\"} 3\n# EOF\n", bound);
+    REQUIRE_OR(in.bytes != NULL, "no memory");
+    memcpy(in.bytes, page->bytes, page->size);
+    openmetrics_write(&in, &open);
+    REQUIRE_OR(!open.failed && open.size == value + n && memcmp(open.bytes, page->bytes, value) == 0 &&
+                   memcmp(open.bytes + value, tail, n) == 0,
+               "OpenMetrics has another line: %.*s", (int)open.size, open.bytes);
+    free(in.bytes);
+    free(open.bytes);
+}
+
+static void check_prometheus(const char* s, size_t most, unsigned bound) {
+    static const char head[] = "x_bucket{label=\"";
     static Text page;
     TsiOut out;
     clear(&page), clear(&wanted), clear(&read_back);
@@ -86,24 +107,14 @@ static void check_prometheus(const char* s, size_t most) {
     tsi_out_begin(&out, to_text, &page);
     tsi_out_text(&out, head);
     REQUIRE_OR(tsi_out_label_value(&out, s, most) == lossy, "U+FFFD in a label, told: %d", !lossy);
-    tsi_out_text(&out, tail);
+    tsi_out_text(&out, "\",le=\"");
+    tsi_out_text(&out, bounds[bound][0]);
+    tsi_out_text(&out, "\"} 3\n");
     REQUIRE_OR(tsi_out_end(&out), "the text was refused");
     prometheus_page(page.bytes, page.size);
-    (void)label_value(page.bytes + sizeof head - 1, page.bytes + page.size, &read_back);
+    const char* end = label_value(page.bytes + sizeof head - 1, page.bytes + page.size, &read_back);
     REQUIRE_OR(same_text(&read_back, &wanted), "a label's value is another: %.*s", (int)page.size, page.bytes);
-
-    /* Memory of exactly its size, so that a read beyond it is seen. */
-    struct text in = {.bytes = malloc(page.size), .size = page.size}, open = {.limit = 1 << 20};
-    REQUIRE_OR(in.bytes != NULL, "no memory");
-    memcpy(in.bytes, page.bytes, page.size);
-    openmetrics_write(&in, &open);
-    size_t value = page.size - sizeof tail + 2; /* up to and with the quote behind it */
-    REQUIRE_OR(!open.failed && open.size == value + sizeof open_tail - 1 &&
-                   memcmp(open.bytes, page.bytes, value) == 0 &&
-                   memcmp(open.bytes + value, open_tail, sizeof open_tail - 1) == 0,
-               "OpenMetrics has another line: %.*s", (int)open.size, open.bytes);
-    free(in.bytes);
-    free(open.bytes);
+    check_openmetrics(&page, end, bounds[bound][1]);
 }
 
 /* ---- the registry ---- */
@@ -157,20 +168,35 @@ static void check_documents(const char* label) {
     REQUIRE_OR(epoch_domain_end(d), "the domain does not end");
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-    Input in = {data, size};
-    char copy[TSI_LABEL_BYTES];
-    if (in.left > 4096) return 0;
-    char* label = malloc(in.left + 1);
+/* The label of an input, in memory of exactly its size. */
+static char* label_of(const uint8_t* data, size_t size) {
+    static const uint32_t runes[] = {'a',   'Z',   ' ',    '"',    '\\',   '\n',    0x7f,    0xa0,    0xe9,
+                                     0x7ff, 0x800, 0x20ac, 0xfffd, 0xffff, 0x10000, 0x1f600, 0x10ffff};
+    static Text text;
+    bool characters = size != 0 && data[0] == 0xff;
+    clear(&text);
+    for (size_t i = characters; i < size; i++) {
+        if (characters) text_rune(&text, runes[data[i] % (sizeof runes / sizeof *runes)]);
+        else text_byte(&text, data[i]);
+    }
+    char* label = malloc(text.size + 1);
     REQUIRE_OR(label != NULL, "no memory");
-    label[in.left] = 0;
-    take_bytes(&in, label, in.left);
+    memcpy(label, text.bytes, text.size);
+    label[text.size] = 0;
+    return label;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+    char copy[TSI_LABEL_BYTES];
+    if (size > 4096) return 0;
+    unsigned bound = size != 0 ? data[size - 1] % (sizeof bounds / sizeof *bounds) : 0;
+    char* label = label_of(data, size);
     check_copy(label, copy);
     check_json(copy, sizeof copy);
     check_json(label, strlen(label));
     check_json_of_programs(label);
-    check_prometheus(copy, sizeof copy);
-    check_prometheus(label, strlen(label));
+    check_prometheus(copy, sizeof copy, bound);
+    check_prometheus(label, strlen(label), bound);
     if (one_in(1024, data, size)) check_domain(label, copy);
     if (one_in(1 << 17, data, size)) check_documents(label);
     free(label);

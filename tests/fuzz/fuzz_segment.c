@@ -2,7 +2,7 @@
  * fuzz_segment.c - a damaged segment, as the reader of another process's statistics meets it.
  *
  * The template is what an allocator has published, with some metrics of each section and form; one input in 256 has all
- * of them, and one in 128 is also read as text. An input is a list of changes to it: a place, which is mostly a word
+ * of them, and one in 32 is also read as text. An input is a list of changes to it: a place, which is mostly a word
  * that decides something, and a value. Or it is the file itself, byte by byte. The file lies in memory of exactly its
  * length, so that AddressSanitizer sees a read beyond it; the reader's copies are checked here, pointer by pointer.
  *
@@ -188,10 +188,13 @@ static size_t take_change(Input* in, const Template* t, uint8_t* value) {
 
 /* ---- reading ---- */
 
-static void in_copy(const SlabSegment* s, const void* p, size_t bytes) {
-    const char *from = (const char*)s->copy, *at = p;
-    REQUIRE_OR(at >= from && at + bytes <= from + s->copy_bytes, "a value of %zu bytes at %td of a copy of %zu", bytes,
-               at - from, s->copy_bytes);
+/* A value lies in its row, and the row in the copy. */
+static void in_row(const SlabSegment* s, uint32_t metric, uint32_t row, const void* p, size_t bytes) {
+    const SlabSegmentScope* scope = &s->scopes[s->metrics[metric].scope];
+    const char *copy = (const char*)s->copy, *from = copy + scope->offset + (size_t)row * scope->row_bytes, *at = p;
+    REQUIRE_OR(at >= from && bytes <= scope->row_bytes && at + bytes <= from + scope->row_bytes,
+               "a value of %zu bytes at %td of a row of %u", bytes, at - from, scope->row_bytes);
+    REQUIRE_OR(from + scope->row_bytes <= copy + s->copy_bytes, "row %u is not in the copy", row);
 }
 
 static uint64_t look_at_value(const SlabSegment* s, uint32_t metric, uint32_t row) {
@@ -201,12 +204,19 @@ static uint64_t look_at_value(const SlabSegment* s, uint32_t metric, uint32_t ro
     if (v.text != NULL) {
         size_t n = strnlen(v.text, s->metrics[metric].bytes);
         REQUIRE_OR(n < s->metrics[metric].bytes, "a text does not end");
-        in_copy(s, v.text, n + 1);
+        in_row(s, metric, row, v.text, n + 1);
         for (size_t i = 0; i < n; i++) sum += (unsigned char)v.text[i];
     }
     if (v.counts != NULL) {
-        in_copy(s, v.counts, v.entries * sizeof *v.counts);
+        in_row(s, metric, row, v.counts, v.entries * sizeof *v.counts);
         for (uint32_t i = 0; i < v.entries; i++) sum += v.counts[i];
+    }
+    if (v.text == NULL && v.counts == NULL) {
+        uint64_t word;
+        in_row(s, metric, row,
+               (const char*)s->copy + s->scopes[s->metrics[metric].scope].offset +
+                   (size_t)row * s->scopes[s->metrics[metric].scope].row_bytes + s->metrics[metric].offset,
+               sizeof word);
     }
     return sum + v.u;
 }
@@ -293,10 +303,10 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (how == 255) { /* the bytes themselves */
         uint8_t* file = exactly(in.left + 1);
         take_bytes(&in, file, in.left);
-        if (size > SLAB_SEGMENT_HEADER_BYTES) read_file(file, (size - 1) & ~(size_t)7, one_in(128, data, size));
+        if (size > SLAB_SEGMENT_HEADER_BYTES) read_file(file, (size - 1) & ~(size_t)7, one_in(32, data, size));
         free(file);
         return 0;
     }
-    change_and_read(&in, one_in(256, data, size) ? &whole : &small, one_in(128, data, size));
+    change_and_read(&in, one_in(256, data, size) ? &whole : &small, one_in(32, data, size));
     return 0;
 }

@@ -5,7 +5,7 @@
 set -u
 . "$TSLAB_SOURCE_DIR/tests/kit.bash"
 . "$TSLAB_SOURCE_DIR/tests/sanitizers/uses.bash"
-flags="-fsanitize=memory -fsanitize-memory-track-origins -fno-omit-frame-pointer -std=gnu11 -g $cheap -pthread -DTSI_NO_USDT"
+flags="-fsanitize=memory -fsanitize-memory-track-origins -fno-omit-frame-pointer -Wno-unknown-attributes -std=gnu11 -g $cheap -pthread -DTSI_NO_USDT"
 echo 'int main(void) { return 0; }' >empty.c
 clang=
 for name in clang clang-19 clang-16 clang-14; do
