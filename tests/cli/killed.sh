@@ -1,7 +1,7 @@
 #!/bin/bash
-# A process is killed (SIGKILL) while tslab reads it in five ways: those that look once say that it is gone or what they have read,
-# those that go on end with a word about it, or say it as long as they serve. None hangs or crashes, and the next process is read
-# as before.
+# A process is killed (SIGKILL) while tslab reads it in five ways: those that look once say that it is gone or what they have
+# read, those that go on end with a word about it, or say it as long as they serve. None hangs or crashes, and the next process
+# is read as before.
 set -u
 . "$TSLAB_SOURCE_DIR/tests/cli/kit.bash"
 need_go
@@ -43,6 +43,7 @@ for round in $(seq $rounds); do
     serve=$!
     pids="$daemon $watch $serve $readers"
     for name in stats doctor profile; do eventually 100 read_by $name || complain "round $round: $name reads nothing: $(cat $name.err)"; done
+    eventually 100 grep -q serving serve.out || complain "round $round: serve does not begin: $(cat serve.err)"
     kill -9 $daemon
     wait $daemon 2>/dev/null
     for reader in $readers; do wait "$reader"; done
