@@ -54,6 +54,60 @@ else
     echo "cc -m32 does not compile: no platform was run"
 fi
 
+# Tests of a platform, by tools of the test's own: what has passed is not run again, what fails or skips without leave is told.
+cat >bin/ctest <<'END'
+#!/bin/bash
+# Has three tests. The file ./plan has the outcome of each: Passed, Failed or Skipped.
+out="" folder=. list=no
+while [ $# -gt 0 ]; do
+    case $1 in -E) out=$2 && shift ;; --test-dir) folder=$2 && shift ;; -N) list=yes ;; esac
+    shift
+done
+[ $list = yes ] || echo "${out:-all}" >>ran
+mkdir -p "$folder/Testing/Temporary"
+log=$folder/Testing/Temporary/LastTest.log
+[ $list = yes ] || : >"$log"
+n=0 status=0
+while read -r test outcome reason; do
+    if [ -n "$out" ] && grep -qE "$out" <<<"$test"; then continue; fi
+    n=$((n + 1))
+    [ $list = no ] || { echo "  Test #$n: $test" && continue; }
+    printf '%d/3 Testing: %s\n%s\n' $n "$test" "$reason" >>"$log"
+    case $outcome in Passed) word='   Passed ' ;; *) word="***$outcome" ;; esac
+    echo "$n/3 Test #$n: $test ......$word  0.01 sec"
+    [ "$outcome" != Failed ] || status=8
+done <plan
+[ $list = no ] || echo "Total Tests: $n"
+exit $status
+END
+printf '#!/bin/sh\necho "$@" >>built\n' | tee bin/cmake >bin/ninja
+printf '#!/bin/sh\necho "compiler 1.0"\n' | tee bin/gcc-98 >bin/gcc
+chmod +x bin/*
+shown() { has out "^gcc-98 *$1 "; }
+on_98() { PATH=$PWD/bin:$PATH expect "$1" -o results "${@:2}" gcc-98; }
+printf '%s\n' 'unit/one Passed' 'unit/two Failed' 'misuse/three Passed' >plan
+on_98 1
+shown 'FAILED *2 *3 *0'
+printf '%s\n' 'unit/one Failed' 'unit/two Passed' 'misuse/three Failed' >plan # two of them are not run again
+on_98 0
+shown 'passed *3 *3 *0'
+[ "$(tail -n 1 ran)" = '^(misuse/three|unit/one)$' ] || complain "it leaves out $(tail -n 1 ran)"
+on_98 0
+has out 'passed before'
+[ "$(wc -l <ran)" -eq 2 ] || complain "it runs again what has passed"
+printf '%s\n' 'unit/one Passed' 'unit/two Passed' 'misuse/three Skipped skipped: for a reason of its own' >plan
+on_98 1 -a
+shown 'FAILED *2 *3 *1'
+has err 'NOT ALLOWED in misuse/three: for a reason of its own'
+has out '^  for a reason of its own (1: misuse/three)'
+[ "$(tail -n 1 ran)" = all ] || complain "with -a it leaves out $(tail -n 1 ran)"
+on_98 1 -a -b
+has ran 'shared.classes.guards'
+printf '#!/bin/sh\n[ "$1" != --build ]\n' >bin/cmake
+on_98 1 -a
+has out '^gcc-98 *FAILED .*it does not build'
+rm bin/cmake bin/ctest bin/ninja bin/gcc
+
 # under.bash leaves out what the list has.
 mkdir -p here/unit
 cp "$TSLAB_SOURCE_DIR/tests/platforms/under.bash" here/
