@@ -173,6 +173,7 @@ run_tests() { # PLATFORM
     timeout -k 10 $limit ctest --test-dir "$build" -j 2 --timeout 1500 "${chosen[@]}" --output-on-failure \
         >"$said" 2>&1 || status=$?
 
+    skip_lines "$platform" "$build" "$said" "$status" >>"$out/$platform-skips.txt" # before ctest -N empties the log
     sed -nE 's/^ *[0-9]+\/[0-9]+ Test +#[0-9]+: ([^ ]+) .* Passed .*/\1/p' "$said" | sort -u |
         grep -vxFf "$names" >>"$done"
     mapfile -t chosen < <(choice)
@@ -185,7 +186,6 @@ run_tests() { # PLATFORM
         result=FAILED note="log: $said"
         sed -n '/The following tests FAILED/,$p' "$said" >&2
     fi
-    skip_lines "$platform" "$build" "$said" "$status" >>"$out/$platform-skips.txt"
     skips=$(grep -ciE '^skipped' "$out/$platform-skips.txt")
     if [ $result = passed ] && grep '^SKIPPED' "$out/$platform-skips.txt" >&2; then
         result=FAILED note="a skip that tests/skips.list does not allow"

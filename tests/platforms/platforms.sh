@@ -66,7 +66,7 @@ done
 [ $list = yes ] || echo "${out:-all}" >>ran
 mkdir -p "$folder/Testing/Temporary"
 log=$folder/Testing/Temporary/LastTest.log
-[ $list = yes ] || : >"$log"
+: >"$log" # with -N, too, as the real one does
 n=0 status=0
 while read -r test outcome reason; do
     if [ -n "$out" ] && grep -qE "$out" <<<"$test"; then continue; fi
