@@ -228,6 +228,7 @@ TSI_INLINE void* alloc_again(TsiBinding* b, TsiHeap* h, unsigned cls, SlabHandle
     uint64_t freed = tsi_load_relaxed(&l->freed) & shape->full;
     if (freed == 0) return NULL; /* the commonest case */
     unsigned n = tsi_popcount(freed);
+
     bool plain = tsi_load_relaxed(&h->word) == b->live_word && tsi_load_relaxed(&l->avail) == 0 && !b->watched;
     plain = plain && n >= shape->threshold;
     bool waiting = tsi_load_relaxed(&b->inbox) != TSI_INBOX_EMPTY || tsi_load_relaxed(&b->arena->has_unswept);
@@ -235,6 +236,7 @@ TSI_INLINE void* alloc_again(TsiBinding* b, TsiHeap* h, unsigned cls, SlabHandle
     if (handle != NULL && !tsi_line_is_handled(l)) return NULL;
     if (!refill_plain(b, l, shape, n)) return NULL;
     if (handle != NULL && (*handle = tsi_handle_here(b, shape, l, tsi_ctz64(freed))) == 0) return NULL;
+
     tsi_count_slow(b, h, cls, TSI_SLOW_FULL);
     void* p = line_pop(b, l, cls);
     tsi_bracket_clear(b);

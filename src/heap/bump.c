@@ -446,6 +446,7 @@ bool tsi_bump_keep_empty(TsiBinding* b, TsiHeap* h, TsiRegion* r) {
     TsiSpace* s = &b->arena->space;
     uint32_t slab_id = tsi_region_id(s, r);
     if (!tsi_bracket_enter(b, h, tsi_busy_all(h))) return true;
+
     bool mine = tsi_load_relaxed(&r->heap_at) == tsi_heap_at(h) && h->primary == h->index;
     mine = mine && (h->bumps || r->solo);
     if (mine && r != tsi_load_relaxed(&h->region) && !r->in_empties) {
@@ -456,6 +457,7 @@ bool tsi_bump_keep_empty(TsiBinding* b, TsiHeap* h, TsiRegion* r) {
     } else if (!mine) { /* stays empty until a scavenge */
         tsi_count(&tsi_heap(b->arena, h->primary)->takes);
     }
+
     tsi_bracket_leave(b, h);
     tsi_changed(b->arena);
     return true;

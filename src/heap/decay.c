@@ -47,6 +47,7 @@ static void set_due(TsiArena* a, uint64_t more_ns) {
     tsi_store_relaxed(&a->decay_wait_ns, wait_ns);
     tsi_store_release(&a->decay_due_ns, tsi_os.coarse_ns() + wait_ns); /* pairs with is_due: wait_ns comes first */
 }
+
 /* Returns true if a look is due at now_ns and no thread is at one. due_ns: when the next look is due, or LOOKING, as
  * the caller has read it. [any thread, needs no lock] */
 static bool is_due(TsiArena* a, uint64_t now_ns, uint64_t due_ns) {

@@ -233,16 +233,19 @@ TsiHeap* tsi_busy_heap(TsiArena* a, uint64_t busy, uint32_t* slab_id) {
     bool region = busy - (uint64_t)(uintptr_t)s->regions < (uint64_t)s->chunk_count << TSI_REGIONS_SHIFT;
     /* no_line */
     if (!region && busy - (uint64_t)(uintptr_t)s->meta >= (uint64_t)s->chunk_count << TSI_META_SHIFT) return NULL;
+
     uint32_t line_id = region ? 0 : tsi_line_id(s, (const TsiLine*)(uintptr_t)busy);
     uint32_t named = region ? tsi_region_id(s, (const TsiRegion*)(uintptr_t)busy) : 0,
              chunk = region ? tsi_slab_chunk(named) : tsi_line_chunk(line_id);
     unsigned cls = tsi_chunk_class(s, chunk);
     if (cls == 0 || cls == TSI_CLASS_LARGE || cls == TSI_CLASS_CONT) return NULL;
     if (tsi_class_is_region(cls) != region) return NULL;
+
     /* The chunk may have changed class since the line was found: the line need not be one of this class's. */
     uint32_t slab = region ? tsi_slab_number(named) : tsi_line_number(line_id) >> s->classes->c[cls].lines_log2;
     if (slab >= tsi_chunk_slab_count(s, cls)) return NULL;
     *slab_id = tsi_slab_id(chunk, slab);
+
     uint64_t tag = tsi_load_seq(&tsi_slab(s, *slab_id)->tag);
     return tsi_tag_state(tag) == TSI_SLAB_OWNED ? tsi_heap(a, tsi_tag_index(tag)) : NULL;
 }

@@ -60,7 +60,8 @@ size_t tsi_written_bytes(const TsiSpace* s, uint32_t chunk) {
     return pages * tsi_os.page_bytes;
 }
 
-/* Returns how many chunks' entries share a page. [any thread, needs no lock] */
+/* Returns the number of chunks whose entries share a page of the system: 1 with pages of 4 KiB.
+ * [any thread, needs no lock] */
 static uint32_t entries_per_page(void) { return (uint32_t)(tsi_os.page_bytes >> TSI_ENTRIES_SHIFT); }
 
 uint64_t tsi_written_entries(const TsiSpace* s, uint32_t chunks) {
@@ -163,16 +164,17 @@ static void leave_regions(TsiSpace* s, uint32_t chunk) {
 /* ---- entries ---- */
 
 /* Returns true if frees may ask for the chunk's entries, or if its words wait to go, and its entries with them.
- * [pool lock] */
+ * [pool lock held] */
 static bool needs_entries(const TsiSpace* s, uint32_t chunk) {
     const TsiChunk* record = &s->chunks[chunk];
     unsigned cls = tsi_chunk_class(s, chunk);
     bool waits = (tsi_load_relaxed(&record->meta_pages) | tsi_load_relaxed(&record->region_pages)) != 0;
-    return waits || (cls != 0 && cls != TSI_CLASS_LARGE && cls != TSI_CLASS_CONT);
+    if (waits) return true;
+    return cls != 0 && cls != TSI_CLASS_LARGE && cls != TSI_CLASS_CONT;
 }
 
 /* Gives back the page of the chunk's entries. Above 4 KiB it has those of its neighbours, too, and goes with the last
- * that needs them. [pool lock] */
+ * that needs them. [pool lock held] */
 static void leave_entries(TsiSpace* s, uint32_t chunk) {
     uint32_t per_page = entries_per_page(), from = chunk & ~(per_page - 1), high = tsi_load_relaxed(&s->chunk_high);
     bool written = false;

@@ -20,7 +20,7 @@ void tsi_written_counts(TsiSpace* s, uint32_t slab_id);
 /* Returns the bytes of the chunk's filled pages, without those of its entries. [any thread, needs no lock] */
 size_t tsi_written_bytes(const TsiSpace* s, uint32_t chunk);
 /* Returns the bytes of the filled pages of the first `chunks` chunks' entries; a page above 4 KiB has those of several
- * chunks. [any thread] */
+ * chunks. [any thread, needs no lock] */
 uint64_t tsi_written_entries(const TsiSpace* s, uint32_t chunks);
 /* Gives back the bookkeeping of a chunk without a class, all of whose slabs are in the pool. Pages that cannot go now
  * go at the next call, or at a trim. [pool lock held] */

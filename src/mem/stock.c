@@ -332,10 +332,12 @@ void tsi_stock_poll(TsiSpace* s, uint64_t ns) {
     uint64_t used = tsi_load_relaxed(&stock->used_ns);
     if (tsi_load_relaxed(&stock->budget) <= stock->start) return;
     if (!tsi_clock_is_due(ns, used + TSI_STOCK_SECOND, TSI_STOCK_SECOND)) return;
+
     tsi_lock_take(&s->lock);
     used = tsi_load_relaxed(&stock->used_ns);
     if (used > ns + TSI_STOCK_SECOND) tsi_store_relaxed(&stock->used_ns, ns); /* the clock was set back */
     uint64_t seconds = tsi_clock_between(used, ns) / TSI_STOCK_SECOND, budget = tsi_load_relaxed(&stock->budget);
+
     if (seconds != 0) {
         uint64_t to = seconds < 64 ? budget >> seconds : 0;
         set_budget_locked(s, to > stock->start ? to : stock->start);
@@ -344,6 +346,7 @@ void tsi_stock_poll(TsiSpace* s, uint64_t ns) {
         uint64_t freed = evict_coldest_locked(s, left < 0 ? (uint64_t)-left : 0);
         if (freed != 0) note_gone_locked(s, freed, ns);
     }
+
     tsi_lock_give(&s->lock);
 }
 
