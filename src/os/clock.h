@@ -17,8 +17,8 @@
 
 extern _Thread_local uint64_t tsi_clock_told;
 
-/* Returns ns, or this thread's latest reading or stamp if that is ahead by less than TSI_CLOCK_APART; keeps what it
- * returns as the latest. [any thread] */
+/* Moves this thread's clock forward to ns, a reading of either clock in nanoseconds. Returns ns, and keeps it as the
+ * thread's latest; or the latest, unchanged, if that is at or ahead of ns by less than TSI_CLOCK_APART. [any thread] */
 TSI_INLINE uint64_t tsi_clock_forward(uint64_t ns) {
     if (TSI_UNLIKELY(tsi_clock_told - ns < TSI_CLOCK_APART)) return tsi_clock_told;
     return tsi_clock_told = ns;
@@ -33,12 +33,13 @@ TSI_INLINE uint64_t tsi_clock_between(uint64_t since_ns, uint64_t now_ns) {
 TSI_INLINE bool tsi_clock_is_due(uint64_t now_ns, uint64_t due_ns, uint64_t wait_ns) {
     return now_ns >= due_ns || due_ns - now_ns > 2 * wait_ns;
 }
-/* Returns the program's clock, CLOCK_MONOTONIC in ns, never less than this thread has read or stamped before. Out of
- * line: files that use vector registers call it, and those keep away from thread-local storage (CMakeLists.txt).
- * [any thread] */
+/* Returns the program's clock, CLOCK_MONOTONIC in ns, and keeps it as this thread's latest reading; never less than the
+ * thread has read or stamped before, unless that is ahead by TSI_CLOCK_APART or more. Out of line: files that use
+ * vector registers call it, and those keep away from thread-local storage (CMakeLists.txt). [any thread] */
 uint64_t tsi_clock_now(void);
-/* Returns the time in ns, by the quick clock, to stamp on a beginning that the program may ask about; never less than
- * this thread has read or stamped before. [any thread] */
+/* Returns the time in ns by the quick clock, to stamp on a beginning that the program may ask about, and keeps it as
+ * this thread's latest; never less than the thread has read or stamped before, unless that is ahead by TSI_CLOCK_APART
+ * or more. [any thread] */
 TSI_INLINE uint64_t tsi_clock_stamp(void) { return tsi_clock_forward(tsi_os.quick_ns()); }
 
 #endif

@@ -12,8 +12,8 @@
 static TsiFaultFn* told;
 static struct sigaction before;
 
-/* Returns the address of the instruction that was interrupted, from the ucontext_t of a signal handler, or 0 if it is
- * not known on this processor. [signal handler] */
+/* Returns the address of the instruction that was interrupted, read from `context`, the ucontext_t of a signal handler;
+ * 0 if it is not known on this processor. [signal handler] */
 static uintptr_t pc_of(const void* context) {
 #if defined(__x86_64__) && defined(REG_RIP)
     return (uintptr_t)((const ucontext_t*)context)->uc_mcontext.gregs[REG_RIP];
@@ -25,16 +25,18 @@ static uintptr_t pc_of(const void* context) {
 #endif
 }
 
-/* Calls the handler that was installed before ours, or puts it back so that the instruction faults again and reaches
- * it, where it is a default and no function. number, info and context: as the handler got them. [signal handler] */
+/* Calls the handler that was installed before ours with number, info and context as ours got them. A default or ignored
+ * signal has no function to call: then puts that back for the process, so that the instruction faults again and meets
+ * it. [signal handler] */
 static void go_on(int number, siginfo_t* info, void* context) {
     if ((before.sa_flags & SA_SIGINFO) != 0) before.sa_sigaction(number, info, context);
     else if (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN) (void)sigaction(number, &before, NULL);
     else before.sa_handler(number);
 }
 
-/* Handles SIGSEGV: calls the function of tsi_os_on_fault if the kernel sent the signal (no kill), then the earlier
- * handler. Preserves errno for the latter. [signal handler, on the thread that touched the page] */
+/* Handles SIGSEGV: calls the function of tsi_os_on_fault, which is set, with the address in *info and the instruction
+ * in *context if the kernel sent the signal (no kill); then the earlier handler, for which errno is as it was.
+ * [signal handler, on the thread that touched the page] */
 static void on_signal(int number, siginfo_t* info, void* context) {
     int saved = errno;
     if (info->si_code > 0) told(info->si_addr, pc_of(context)); /* from the kernel, not kill */

@@ -12,8 +12,9 @@
 /* Numbers of linux/futex.h: the kernel's headers are not where every C library's are. */
 enum { FUTEX_WAIT = 0, FUTEX_WAKE = 1, FUTEX_PRIVATE_FLAG = 128 };
 
-/* Sleeps while the lock's word is `value`, for `most` at most (FUTEX_WAIT; NULL: without limit), or wakes up to `value`
- * sleepers (FUTEX_WAKE). May end early: callers look again. Preserves errno. [any thread] */
+/* With op FUTEX_WAIT sleeps while the lock's word is `value`, for the time *most at most (NULL: without limit); with
+ * FUTEX_WAKE wakes up to `value` sleepers, and `most` is NULL. May end early: callers look again. Preserves errno.
+ * [any thread] */
 static void futex(TsiLock* lock, int op, uint32_t value, const struct timespec* most) {
     int saved = errno;
     (void)syscall(SYS_futex, &lock->word, op | FUTEX_PRIVATE_FLAG, value, most, NULL, 0);
@@ -66,7 +67,8 @@ void tsi_lock_all(bool mine) { all_mine = mine; }
  * the holder. */
 enum { LOOKS = 300, CLOSE_LOOKS = 100 };
 
-/* Tells the processor that this is a loop that waits: a hint of some cycles. [any thread] */
+/* Tells the processor that this is a loop that waits: a hint of some cycles, nothing on other processors.
+ * [any thread] */
 static void pause_for_other(void) {
 #if defined(__x86_64__)
     __builtin_ia32_pause();
@@ -109,7 +111,7 @@ static void add(_Atomic uint64_t* sum, uint64_t v) {
     if (v != 0) tsi_store_relaxed(sum, tsi_load_relaxed(sum) + v);
 }
 
-/* Raises *max to v if it is less. [the one writer of *max] */
+/* Raises *max to v if it is less; otherwise writes nothing. [the one writer of *max] */
 static void rise(_Atomic uint64_t* max, uint64_t v) {
     if (v > tsi_load_relaxed(max)) tsi_store_relaxed(max, v);
 }

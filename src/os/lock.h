@@ -37,8 +37,8 @@
 #include "os/os.h"
 
 enum { TSI_LATENCY_BUCKETS = 96 };
-/* Returns the bucket of a time, below TSI_LATENCY_BUCKETS, four to a doubling: 0..3 singly, then by the highest bit and
- * the two below it; the last takes all longer times. [any thread] */
+/* Returns the bucket of a time in ns, 0 to TSI_LATENCY_BUCKETS - 1, four to a doubling: 0..3 have one each, longer
+ * times go by the highest bit and the two below it; the last bucket takes all times beyond it. [any thread] */
 TSI_INLINE unsigned tsi_latency_bucket(uint64_t ns) {
     if (ns < 4) return (unsigned)ns;
     unsigned top = tsi_log2(ns), at = 4 * top + (unsigned)(ns >> (top - 2) & 3) - 4;
@@ -74,27 +74,28 @@ typedef struct TsiLock {
 #ifdef TSI_DEBUG
 #define TSI_LOCK_OF(r) \
     { .rank = TSI_LOCK_##r }
-/* Sets the lock's place in the order of locks.def. The lock is free: its other words are 0.
+/* Sets the lock's place in the order of locks.def, and nothing else: its other words are 0 already, so it is free.
  * [before the lock is shared] */
 TSI_INLINE void tsi_lock_init(TsiLock* lock, TsiLockRank rank) { tsi_store_relaxed(&lock->rank, rank); }
-/* Checks that the lock, about to be waited for, comes after all that this thread holds; stops the process otherwise.
- * [any thread] */
+/* Checks that the lock, about to be waited for, is not held by this thread and comes in locks.def after all locks that
+ * are; stops the process otherwise. A lock of rank TSI_LOCK_NONE may come anywhere. Changes nothing. [any thread] */
 void tsi_lock_wanted(const TsiLock* lock);
-/* Lists the lock as held by this thread: taken, or handed over by another thread. [its holder] */
+/* Lists the lock as held by this thread: taken, or handed over by another thread. Stops the process if the list is
+ * full; does nothing during tsi_lock_all(true). [its holder] */
 void tsi_lock_own(const TsiLock* lock);
 /* Takes the lock from this thread's list, before it is given or kept by no thread; stops the process if it is not
- * listed. [its holder] */
+ * listed. Does nothing during tsi_lock_all(true). The lock's words stay. [its holder] */
 void tsi_lock_disown(const TsiLock* lock);
-/* Returns true if this thread holds the lock. [any thread] */
-bool tsi_lock_is_mine(const TsiLock* lock); /* true if this thread holds it */
-/* Starts (`mine`) or ends the time in which a fork has every lock of the process; checks do not look at the list then.
- * [thread that forks] */
+/* Returns true if this thread's list has the lock, or during tsi_lock_all(true). [any thread] */
+bool tsi_lock_is_mine(const TsiLock* lock);
+/* Starts (`mine` is true) or ends (false) the time in which this thread, for a fork, has every lock of the process:
+ * until then nothing is listed and every lock passes as this thread's. The list stays as it was. [thread that forks] */
 void tsi_lock_all(bool mine);
 #define TSI_HOLDS(l) TSI_CHECK(tsi_lock_is_mine(l))
 #else
 #define TSI_LOCK_OF(r) \
     { 0 }
-/* Does nothing, like the next four: release builds list and check nothing. [any thread] */
+/* Does nothing, and the next four functions do nothing either: release builds list and check no locks. [any thread] */
 TSI_INLINE void tsi_lock_init(TsiLock* lock, TsiLockRank rank) { (void)lock, (void)rank; }
 TSI_INLINE void tsi_lock_wanted(const TsiLock* lock) { (void)lock; }
 TSI_INLINE void tsi_lock_own(const TsiLock* lock) { (void)lock; }
@@ -108,25 +109,29 @@ extern _Thread_local TsiLockStats* tsi_lock_stats;
 /* ns that this thread has slept for locks. */
 extern _Thread_local uint64_t tsi_lock_slept_ns;
 
-/* Takes a lock that was held a moment ago: tries for some microseconds, then sleeps until it is given.
- * [any thread that does not hold it] */
+/* Takes a lock that was held a moment ago, after tsi_lock_wanted: tries for some microseconds, then sleeps until it is
+ * given. Adds the time asleep to tsi_lock_slept_ns. [any thread that does not hold it] */
 void tsi_lock_slow(TsiLock* lock);
-/* Takes the lock like tsi_lock_slow, but sleeps for about `ns` at most. Returns true if it has the lock, false if
- * others held it all the time. [any thread that does not hold it] */
+/* Takes a lock that was held a moment ago, after tsi_lock_wanted: tries for some microseconds, then sleeps, for about
+ * `ns` nanoseconds at most (UINT64_MAX: without limit), and adds the time asleep to tsi_lock_slept_ns. Returns true if
+ * it has the lock; false if others held it all the time, and it is not taken. [any thread that does not hold it] */
 bool tsi_lock_slow_within(TsiLock* lock, uint64_t ns);
-/* Takes the lock, waiting for it, and samples the wait in tsi_lock_stats, which is set. Returns true if it was free at
- * once; the lock is held either way. [any thread that does not hold it] */
+/* Takes the lock, waiting for it. Samples the call if it is the tsi_lock_stats->period-th since the last sample and no
+ * sampled lock is held: counts its wait in *tsi_lock_stats, which is not NULL, and notes the lock there as held.
+ * Returns true if it was free at once; the lock is held either way. [any thread that does not hold it] */
 bool tsi_lock_probed(TsiLock* lock);
-/* Ends the sample of a lock that is about to be given, if it is the sampled one: counts for how long it was held.
- * tsi_lock_stats is set. [its holder] */
+/* Ends the sample of a lock that is about to be given: adds the ns for which it was held to *tsi_lock_stats, which is
+ * not NULL. Does nothing if the lock is not the sampled one. Does not give it. [its holder] */
 void tsi_lock_probe_end(TsiLock* lock);
-/* Adds samples to those of *to; maxima rise. Another thread may be writing *from: its figures may be a moment old.
+/* Adds the counts and sums of *from, which is read only, to those of *to, and raises the maxima of *to to those of
+ * *from. Period and held lock of *to stay. Another thread may be writing *from: its figures may be a moment old.
  * [the one writer of *to] */
 void tsi_lock_stats_fold(TsiLockStats* to, TsiLockStats* from);
-/* Wakes one thread that sleeps for the lock, if any. [any thread] */
+/* Wakes one thread that sleeps for the lock, if any does. The lock's words stay. [any thread] */
 void tsi_lock_wake(TsiLock* lock);
 
-/* Takes the lock if it is free. Returns true if the caller holds it now, false if it is held: no wait. [any thread] */
+/* Takes the lock if it is free, without waiting. Returns true if the caller holds it now; false if it was held, and
+ * nothing has changed. [any thread] */
 TSI_INLINE bool tsi_lock_try(TsiLock* lock) {
     uint32_t free = 0;
     /* acquire: pairs with the release in tsi_lock_give */
@@ -136,20 +141,20 @@ TSI_INLINE bool tsi_lock_try(TsiLock* lock) {
     return got;
 }
 
-/* Takes the lock, waiting for it. [any thread that does not hold it] */
+/* Takes the lock, waiting for it without limit. [any thread that does not hold it] */
 TSI_INLINE void tsi_lock_take(TsiLock* lock) {
     tsi_lock_wanted(lock);
     if (TSI_UNLIKELY(!tsi_lock_try(lock))) tsi_lock_slow(lock);
 }
 
-/* Takes the lock, waiting about `ns` at most. Returns true if the caller holds it now, false if others held it all the
- * time. [any thread that does not hold it] */
+/* Takes the lock, waiting about `ns` nanoseconds at most. Returns true if the caller holds it now; false if others held
+ * it all the time, and it is not taken. [any thread that does not hold it] */
 TSI_INLINE bool tsi_lock_take_within(TsiLock* lock, uint64_t ns) {
     tsi_lock_wanted(lock);
     return TSI_LIKELY(tsi_lock_try(lock)) || tsi_lock_slow_within(lock, ns);
 }
 
-/* Gives the lock back, and wakes a thread that sleeps for it. [its holder] */
+/* Gives the lock back, and wakes a thread that sleeps for it, if there is one. [its holder] */
 TSI_INLINE void tsi_lock_give(TsiLock* lock) {
     tsi_lock_disown(lock);
     /* release: publishes what the lock guards to the next holder */
@@ -159,8 +164,9 @@ TSI_INLINE void tsi_lock_give(TsiLock* lock) {
     if (TSI_UNLIKELY(tsi_load_seq(&lock->waiters) != 0)) tsi_lock_wake(lock);
 }
 
-/* Takes a lock whose contention is reported, waiting for it. Returns true if it was free at once; the lock is held
- * either way. Given back with tsi_lock_give_probed. [any thread that does not hold it] */
+/* Takes a lock whose contention is reported, waiting for it, and samples the wait if this thread samples
+ * (tsi_lock_stats). Returns true if it was free at once; the lock is held either way. Given back with
+ * tsi_lock_give_probed. [any thread that does not hold it] */
 TSI_INLINE bool tsi_lock_take_probed(TsiLock* lock) {
     tsi_lock_wanted(lock);
     if (TSI_UNLIKELY(tsi_lock_stats != NULL)) return tsi_lock_probed(lock);
@@ -168,13 +174,14 @@ TSI_INLINE bool tsi_lock_take_probed(TsiLock* lock) {
     if (TSI_UNLIKELY(!fast)) tsi_lock_slow(lock);
     return fast;
 }
-/* Gives back a lock taken by tsi_lock_take_probed, and ends its sample. [its holder] */
+/* Gives back a lock taken by tsi_lock_take_probed, ends its sample if it has one, and wakes a thread that sleeps for
+ * it. [its holder] */
 TSI_INLINE void tsi_lock_give_probed(TsiLock* lock) {
     if (TSI_UNLIKELY(tsi_lock_stats != NULL)) tsi_lock_probe_end(lock);
     tsi_lock_give(lock);
 }
 
-/* Frees the lock, whoever held it, and forgets its waiters. [fork child] */
+/* Frees the lock, whoever held it, and forgets its waiters; writes nothing if it is free and has none. [fork child] */
 TSI_INLINE void tsi_lock_reset(TsiLock* lock) {
     if ((tsi_load_relaxed(&lock->word) | tsi_load_relaxed(&lock->waiters)) == 0)
         return; /* its page may be with the system */

@@ -38,8 +38,9 @@ enum {
     MEMBARRIER_REGISTER_PRIVATE_EXPEDITED = 1 << 4
 };
 
-/* Maps `bytes` of zeros that are charged only as touched, with access PROT_*: anywhere, or with MAP_FIXED at `at` in
- * place of what is there. Returns their address, or NULL with errno. [any thread] */
+/* Maps `bytes` of zeros, whole pages, that are charged only as touched, with the protection `access` (PROT_...): where
+ * the system likes (at NULL, flags 0), or with flags MAP_FIXED at `at` in place of what is there. Asks for no huge
+ * pages there. Returns their address, or NULL with errno. [any thread] */
 static void* map_reserved(void* at, size_t bytes, int access, int flags) {
     void* p = mmap(at, bytes, access, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
     if (p == MAP_FAILED) return NULL;
@@ -74,15 +75,15 @@ static _Atomic uint64_t place_next;
 /* Returns true if p lies among the places. [any thread] */
 static bool is_place(const void* p) { return (uintptr_t)p >= PLACES_FROM && (uintptr_t)p < PLACES_END; }
 
-/* Takes addresses for `bytes` that no caller has had before; nothing is mapped there. Returns their start, a multiple
- * of PLACE_STEP from the first, or NULL if none are left. [any thread] */
+/* Takes addresses for `bytes` that no caller has had before, by moving place_next on; nothing is mapped there. Returns
+ * their start, a multiple of PLACE_STEP (2 MiB) behind the first place, or NULL if too few are left. [any thread] */
 static void* place_take(size_t bytes) {
     uint64_t size = tsi_align_up((uint64_t)bytes, PLACE_STEP), at = tsi_add_relaxed(&place_next, size);
     return at + size <= PLACES_END ? (void*)(uintptr_t)at : NULL;
 }
 
-/* Maps a range of a place readable and writable, replacing nothing. Returns 0, or an errno value: EEXIST if part of it
- * is mapped. [any thread] */
+/* Maps [p, p + bytes) of a place, whole pages, readable and writable, replacing nothing. Returns 0, or an errno value:
+ * EEXIST if part of it is mapped, and then nothing was mapped. [any thread] */
 static int map_at(void* p, size_t bytes) {
     void* got = mmap(p, bytes, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
@@ -97,8 +98,9 @@ static int map_at(void* p, size_t bytes) {
     return 0;
 }
 
-/* Maps a range of a place; a neighbour that shares its first pages may have mapped those already. Returns 0, or an
- * errno value: ENOMEM if something foreign lies in it. [any thread] */
+/* Makes [p, p + bytes) of a place, whole pages, readable and writable; a neighbour that shares its first pages may have
+ * mapped those already, and their content stays. Returns 0, or an errno value, ENOMEM if something foreign lies in it;
+ * pages may have become writable before that. [any thread] */
 static int map_rest(uint8_t* p, size_t bytes) {
     int error = map_at(p, bytes);
     if (error != EEXIST || mprotect(p, bytes, PROT_READ | PROT_WRITE) == 0) return error == EEXIST ? 0 : error;
@@ -110,22 +112,24 @@ static int map_rest(uint8_t* p, size_t bytes) {
     return error == EEXIST ? ENOMEM : error;
 }
 
-/* Reserves address space without access or charge: a place if address space is limited, otherwise an inaccessible
- * mapping. Returns its address, or NULL if the system refuses. [any thread] */
+/* Reserves `bytes` of address space, whole pages, without access or charge: a place if address space is limited and the
+ * range has PLACE_LEAST bytes (1 MiB), otherwise or without a place an inaccessible mapping. Returns its address, or
+ * NULL if the system refuses. [any thread] */
 static void* os_reserve(size_t bytes) {
     void* place = tsi_os.sparse && bytes >= PLACE_LEAST ? place_take(bytes) : NULL;
     return place != NULL ? place : map_reserved(NULL, bytes, PROT_NONE, 0);
 }
 
-/* Makes whole pages of a reservation readable and writable. Returns 0, or an errno value.
+/* Makes [p, p + bytes), whole pages of a reservation, readable and writable. Returns 0, or an errno value.
  * [any thread] */
 static int os_commit(void* p, size_t bytes) {
     if (is_place(p)) return map_rest(p, bytes);
     return mprotect(p, bytes, PROT_READ | PROT_WRITE) == 0 ? 0 : errno;
 }
 
-/* Gives whole pages back in the way `how`; they read as zeros when touched again (LAZY: perhaps only later). Returns 0,
- * or an errno value. Preserves errno, as frees do. [no other thread uses the pages] */
+/* Gives [p, p + bytes), whole pages, back in the way `how`; they read as zeros when touched again (LAZY: perhaps only
+ * later). After UNCOMMIT they have no access. Returns 0, or an errno value. Preserves errno, as frees do.
+ * [no other thread uses the pages] */
 static int os_purge(void* p, size_t bytes, TsiPurgeHow how) {
     int saved = errno, error = 0; /* frees preserve errno */
     if (how == TSI_PURGE_UNCOMMIT || how == TSI_PURGE_RENEW) {
@@ -138,7 +142,7 @@ static int os_purge(void* p, size_t bytes, TsiPurgeHow how) {
     return error;
 }
 
-/* Unmaps whole pages; a failure is left alone. [no other thread uses the pages] */
+/* Unmaps [p, p + bytes), whole pages; a failure is left alone, with errno set. [no other thread uses the pages] */
 static void os_unmap(void* p, size_t bytes) { (void)munmap(p, bytes); }
 
 /* Structures and numbers of linux/userfaultfd.h, which may be too old for the last one. */
@@ -160,9 +164,9 @@ enum {
     FAULTS_CAN_MOVE = 1 << 16
 };
 
-/* Moves pages to a range that has none, by fd, a descriptor of userfaultfd. Returns the bytes moved from the first on,
- * 0 if the kernel cannot. By system calls, because the type of ioctl's second parameter differs among libcs.
- * [no other thread uses the pages] */
+/* Moves `bytes` of whole pages from `from` to `to`, a range that has none, by fd, a descriptor of userfaultfd that is
+ * new. Returns the bytes moved from the first page on, 0 if the kernel cannot; fd stays open. Uses system calls by
+ * number, because the type of ioctl's second parameter differs among libcs. [no other thread uses the pages] */
 static size_t move_watched(int fd, void* to, void* from, size_t bytes) {
     FaultsApi api = {FAULTS_API, FAULTS_CAN_MOVE, 0};
     FaultsWatched watched = {(uintptr_t)to, bytes, FAULTS_MISSING, 0};
@@ -177,9 +181,9 @@ static size_t move_watched(int fd, void* to, void* from, size_t bytes) {
     return done;
 }
 
-/* Moves whole pages from `from` to `to`, which has none. Returns the bytes moved: 0 if the kernel cannot, and under a
- * filter of system calls, which may end the process for a call that it does not know. Preserves errno.
- * [no other thread uses the pages] */
+/* Moves `bytes` of whole pages from `from` to `to`, a range that has none. Returns the bytes moved from the first page
+ * on: 0 if the kernel cannot, and under a filter of system calls, which may end the process for a call that it does not
+ * know. Preserves errno. [no other thread uses the pages] */
 static size_t os_move(void* to, void* from, size_t bytes) {
 #ifdef SYS_userfaultfd
     int saved = errno;
@@ -194,21 +198,22 @@ static size_t os_move(void* to, void* from, size_t bytes) {
 #endif
 }
 
-/* Gives the kernel an advice about whole pages, best effort. Preserves errno. [any thread] */
+/* Gives the kernel an advice (MADV_...) about [p, p + bytes), whole pages; a refusal is left alone. Preserves errno.
+ * [any thread] */
 static void wish(void* p, size_t bytes, int advice) {
     int saved = errno;
     (void)madvise(p, bytes, advice);
     errno = saved;
 }
 
-/* Asks for huge pages in a reserved range, best effort. [any thread] */
+/* Asks for huge pages in the reserved range [p, p + bytes); a refusal is left alone. Preserves errno. [any thread] */
 static void os_prefer_huge(void* p, size_t bytes) { wish(p, bytes, MADV_HUGEPAGE); }
 
-/* Withdraws the request for huge pages in a range, best effort. [any thread] */
+/* Withdraws the request for huge pages in [p, p + bytes); a refusal is left alone. Preserves errno. [any thread] */
 static void os_avoid_huge(void* p, size_t bytes) { wish(p, bytes, MADV_NOHUGEPAGE); }
 
-/* Asks that pages of the range come from the memory node, below TSI_OS_NODES_MAX, when first touched; best effort.
- * Calls mbind by number: libnuma is not needed. [any thread] */
+/* Asks that pages of [p, p + bytes), whole ones, come from the memory node, below TSI_OS_NODES_MAX, when first touched;
+ * a refusal is left alone. Preserves errno. Calls mbind by number: libnuma is not needed. [any thread] */
 static void os_prefer_node(void* p, size_t bytes, unsigned node) {
     int saved = errno;
     unsigned long mask[TSI_OS_NODES_MAX / (8 * sizeof(unsigned long))] = {0};
@@ -235,7 +240,7 @@ static bool os_membarrier(void) {
     return done;
 }
 
-/* Returns the clock's time in ns. [any thread] */
+/* Returns the time in ns of `clock`, a clock that the system has. [any thread] */
 static uint64_t read_clock(clockid_t clock) {
     struct timespec t;
     clock_gettime(clock, &t);
@@ -250,11 +255,12 @@ static uint64_t os_now_ns(void) { return read_clock(CLOCK_MONOTONIC); }
 static TsiTicks ticks;
 static bool has_ticks;
 
-/* Returns the processor's time-stamp counter. [any thread; where the process may read it] */
+/* Returns the processor's time-stamp counter, in counts. [any thread; where the process may read it] */
 static uint64_t read_count(void) { return __builtin_ia32_rdtsc(); }
 
-/* Reads counter and system clock together and draws the next line of the quick clock from them. Returns the clock in
- * ns; the system's own if interrupts came between the readings each time. [any thread] */
+/* Reads counter and system clock together and draws the next line of the quick clock from them; the process may read
+ * the counter. Returns the clock in ns; the system's own, with no line drawn, if interrupts came between the readings
+ * each time. [any thread] */
 static TSI_NOINLINE uint64_t draw_ticks(void) {
     enum { TRIES = 4, NEAR = 1 << 12 };
     uint64_t ns = 0, from = 0, to = 0;
@@ -284,9 +290,9 @@ static uint64_t os_coarse_ns(void) { return read_clock(CLOCK_MONOTONIC_COARSE); 
 /* Returns the processor time of the calling thread in ns. [any thread] */
 static uint64_t os_thread_ns(void) { return read_clock(CLOCK_THREAD_CPUTIME_ID); }
 
-/* Reads the beginning of a file, n bytes at most, into `to`; no 0 is added. Returns the bytes read, or -1 if it cannot
- * be opened or read. Preserves errno. No cancellation point: callers hold things that a cancelled thread would keep.
- * [any thread] */
+/* Reads the beginning of the file `path`, n bytes at most and in one read, into `to`; no 0 is added. Returns the bytes
+ * read, or -1 if it cannot be opened or read. Preserves errno. No cancellation point: callers hold things that a
+ * cancelled thread would keep. [any thread] */
 static ssize_t read_file(const char* path, char* to, size_t n) {
     int state, saved = errno;
     ssize_t got = -1;
@@ -307,8 +313,8 @@ const char* tsi_os_read_text(const char* path, char* to, size_t n) {
     return to;
 }
 
-/* Returns the resident bytes of the process, 0 if /proc does not tell: the second number of statm, in real kernel
- * pages. [any thread] */
+/* Returns the resident bytes of the process, the second number of /proc/self/statm times the kernel's page size; 0 if
+ * the file does not tell. [any thread] */
 static uint64_t os_rss_bytes(void) {
     char buf[128], *end;
     (void)strtoull(tsi_os_read_text("/proc/self/statm", buf, sizeof buf), &end, 10);
@@ -328,8 +334,8 @@ static uint64_t os_data_room(void) {
     return limit.rlim_cur > used ? limit.rlim_cur - used : 0;
 }
 
-/* Fills *mapping from a line "low-high perms offset device inode path" of /proc/self/maps.
- * [any thread] */
+/* Sets all fields of *mapping from `line`, "low-high perms offset device inode path" of /proc/self/maps. The path is
+ * empty unless it begins with '/' and has less than 256 bytes. [any thread] */
 static void parse_mapping(const char* line, TsiMapping* mapping) {
     char* at;
     mapping->low = (uintptr_t)strtoull(line, &at, 16);
@@ -351,8 +357,9 @@ static void parse_mapping(const char* line, TsiMapping* mapping) {
     mapping->path[n] = 0;
 }
 
-/* Calls fn for each line that can be read from fd, parsed, until it returns false; reads may end anywhere. Cuts lines
- * longer than one with the longest kept path. [any thread] */
+/* Calls fn(mapping, ctx) for each line of /proc/self/maps that can be read from fd, parsed, until fn returns false; a
+ * read may end in the middle of a line. Lines are cut to 511 bytes; an unfinished last line is left out. fd stays open.
+ * [any thread] */
 static void each_line(int fd, bool (*fn)(const TsiMapping* mapping, void* ctx), void* ctx) {
     char buf[1024], line[512];
     size_t used = 0;
@@ -371,8 +378,8 @@ static void each_line(int fd, bool (*fn)(const TsiMapping* mapping, void* ctx), 
     }
 }
 
-/* Calls fn(mapping, ctx) for each mapping of the process, by address, until it returns false; for none if /proc cannot
- * be read. Preserves errno. No cancellation point. [any thread] */
+/* Calls fn(mapping, ctx) for each mapping of the process, by address, until fn returns false; for none if /proc cannot
+ * be read. Preserves errno after fn, too. No cancellation point. [any thread] */
 static void os_each_mapping(bool (*fn)(const TsiMapping* mapping, void* ctx), void* ctx) {
     int state, saved = errno;
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state); /* as in read_file */
@@ -386,7 +393,7 @@ static void os_each_mapping(bool (*fn)(const TsiMapping* mapping, void* ctx), vo
 }
 
 /* Returns true if the 8 bytes at p can be read now. Passes p as a signal set, which the kernel copies before it looks
- * at the first argument, which is invalid. Preserves errno. [any thread] */
+ * at the first argument, which is invalid: so no signal is blocked. Preserves errno. [any thread] */
 static bool os_is_readable(const void* p) {
     int saved = errno;
     bool readable = syscall(SYS_rt_sigprocmask, -1, p, NULL, sizeof(uint64_t)) == 0 || errno != EFAULT;
@@ -394,7 +401,7 @@ static bool os_is_readable(const void* p) {
     return readable;
 }
 
-/* Returns 64 random bits: the kernel's, or mixed from the clock where it has none yet. [any thread] */
+/* Returns 64 random bits: the kernel's, or mixed from the clock where the kernel has none yet. [any thread] */
 static uint64_t os_random(void) {
     uint64_t v = 0;
     /* libc's function would be a cancellation point */
@@ -403,20 +410,20 @@ static uint64_t os_random(void) {
     return v;
 }
 
-/* Makes a file in memory that can be sealed. Returns a descriptor, or -1 with errno. Called by number: a C library
- * older than the call would not link. [any thread] */
+/* Makes an empty file in memory, with `name` for /proc, that can be sealed and is closed by exec. Returns a descriptor,
+ * or -1 with errno. Called by number: a C library older than the call would not link. [any thread] */
 static int os_memfd(const char* name) {
     enum { CLOEXEC = 1, ALLOW_SEALING = 2 };
     return (int)syscall(SYS_memfd_create, name, CLOEXEC | ALLOW_SEALING);
 }
 
-/* Reserves the pages of a range of the file, so that touching them cannot fail. Returns 0, or an errno value.
- * [any thread] */
+/* Reserves the pages of [offset, offset + bytes) of the file fd, so that touching them cannot fail. Returns 0, or an
+ * errno value. [any thread] */
 static int os_reserve_file(int fd, size_t offset, size_t bytes) {
     return posix_fallocate(fd, (off_t)offset, (off_t)bytes);
 }
 
-/* Writes n bytes to standard error in one call; a failure is left alone. [any thread] */
+/* Writes n bytes to standard error in one call; a failure is left alone, with errno set. [any thread] */
 static void os_complain(const char* bytes, size_t n) { (void)!syscall(SYS_write, STDERR_FILENO, bytes, n); }
 
 TsiOs tsi_os = {
@@ -445,14 +452,15 @@ TsiOs tsi_os = {
     .complain = os_complain,
 };
 
-/* Returns true if the kernel charges writable memory: overcommit_memory is 2. [tsi_os_init] */
+/* Returns true if the kernel charges writable memory: overcommit_memory is 2. False if the file cannot be read.
+ * [tsi_os_init] */
 static bool read_strict_commit(void) {
     char c = 0;
     return read_file("/proc/sys/vm/overcommit_memory", &c, 1) == 1 && c == '2';
 }
 
-/* Returns true if the kernel honours requests for huge pages of 2 MiB. Reads the setting of the system, then that of
- * the size where the kernel has one for each, then that of the process. [tsi_os_init] */
+/* Returns true if the kernel honours requests for huge pages of 2 MiB (2^21 bytes). Reads the setting of the system,
+ * then that of the size where the kernel has one for each, then that of the process. [tsi_os_init] */
 static bool read_huge(void) {
 #define HUGE_PAGES "/sys/kernel/mm/transparent_hugepage/"
     char text[128];
@@ -477,7 +485,6 @@ static unsigned read_nodes(void) {
     return last < TSI_OS_NODES_MAX ? (unsigned)last + 1 : TSI_OS_NODES_MAX;
 }
 
-/* Trusts the counter if it is invariant, the kernel uses it too, and the process may read it. */
 #if defined(__x86_64__)
 /* Sets has_ticks: the counter is trusted if it is invariant, the kernel uses it too, and the process may read it.
  * [tsi_os_init] */
@@ -503,8 +510,8 @@ void tsi_os_after_fork(void) {
     tsi_os.has_membarrier = syscall(SYS_membarrier, MEMBARRIER_REGISTER_PRIVATE_EXPEDITED, 0) == 0;
 }
 
-/* Chooses where places begin, by chance. Returns true if places can be had: a page mapped in one, as a test, went where
- * it was asked for. [tsi_os_init] */
+/* Chooses where places begin, by chance: sets place_next. Returns true if places can be had: a page mapped in one, as a
+ * test and unmapped again, went where it was asked for. tsi_os.page_bytes is set. [tsi_os_init] */
 static bool init_places(void) {
     uint64_t dice = tsi_os.random() % PLACE_DICE;
     tsi_store_relaxed(&place_next, PLACES_FROM + dice * PLACE_STEP);

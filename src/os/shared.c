@@ -22,9 +22,9 @@
 #define F_SEAL_FUTURE_WRITE 16
 #endif
 
-/* Opens the user's own folder, making it if there is none. Returns a descriptor, or -1 with errno if it cannot be had
- * or is not the user's alone. /tmp is everybody's, so it is checked, not trusted: a link is not followed, and owner and
- * mode are those of the open folder. [any thread] */
+/* Opens the user's own folder `path`, making it if there is none. Returns a descriptor, which the caller closes, or -1
+ * with errno if it cannot be had or is not the user's alone (EPERM). /tmp is everybody's, so it is checked, not
+ * trusted: a link is not followed, and owner and mode are those of the open folder. [any thread] */
 static int folder_open(const char* path) {
     struct stat st;
     if (mkdir(path, 0700) != 0 && errno != EEXIST) return -1;
@@ -36,8 +36,8 @@ static int folder_open(const char* path) {
     return -1;
 }
 
-/* Opens the user's folder for segments: in XDG_RUNTIME_DIR, otherwise in /tmp. Returns a descriptor, or -1 with errno.
- * [any thread] */
+/* Opens the user's folder for segments, making it if there is none: in XDG_RUNTIME_DIR, otherwise in /tmp. Returns a
+ * descriptor, which the caller closes, or -1 with errno. [any thread] */
 static int folder_any(void) {
     char path[512];
     const char* runtime = tsi_os_getenv("XDG_RUNTIME_DIR");
@@ -50,8 +50,9 @@ static int folder_any(void) {
     return folder_open(path);
 }
 
-/* Makes a file "OF.PID.NUMBER" in the user's folder, opens it and takes its name away. Returns a descriptor, or -1 with
- * errno and *what as the words for the step that failed. of: the first part of its name. [any thread] */
+/* Makes an empty file "OF.PID.NUMBER" in the user's folder, opens it and takes its name away. `of`: the first part of
+ * its name. Returns a descriptor, or -1 with errno. Sets *what to the words for the last step tried, which is the one
+ * that failed with -1. [any thread] */
 static int file_open(const char* of, const char** what) {
     char name[64];
     int dir = folder_any();
@@ -67,9 +68,9 @@ static int file_open(const char* of, const char** what) {
     return fd;
 }
 
-/* Moves a descriptor above 2: a program that has closed its standard streams must not find ours there. Returns the
- * descriptor to use from here on, or -1 with errno if it cannot be moved (it is closed then) or if fd was -1.
- * [holder of fd] */
+/* Moves a descriptor 0, 1 or 2 above 2 and closes the old one: a program that has closed its standard streams must not
+ * find ours there. Returns the descriptor to use from here on: fd itself if it is above 2; -1 with errno if it cannot
+ * be moved (it is closed then) or if fd was -1. [holder of fd] */
 static int above_streams(int fd) {
     if (fd < 0 || fd > 2) return fd;
     int up = fcntl(fd, F_DUPFD_CLOEXEC, 3), error = errno;
@@ -85,9 +86,10 @@ static bool is_too_long(size_t bytes) {
     return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < bytes;
 }
 
-/* Gives the open file its length, seals (if `sealed`), the first `reserve` bytes of pages and its mapping. Returns 0,
- * or an errno value and *what as the words for the step that failed; the caller unmaps and closes then.
- * [no other user of *shared] */
+/* Gives the file shared->fd the length shared->bytes, seals (if `sealed`: it is a memfd), the first `reserve` bytes of
+ * pages, and its mapping, and sets the remaining fields of *shared except the inherited range. Returns 0, or an errno
+ * value; the caller unmaps (if shared->base is not NULL) and closes then. Sets *what to the words for the last step
+ * tried. [no other user of *shared] */
 static int fill_in(TsiShared* shared, bool sealed, size_t reserve, const char** what) {
     struct stat st;
     *what = "fchmod";

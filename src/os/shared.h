@@ -20,19 +20,20 @@ typedef struct TsiShared {
     uint64_t dev, ino;                 /* of fd: the program may have closed it and opened another file */
 } TsiShared;
 
-/* Makes a memory of `bytes` zeros, of which the first `reserve` may be touched. Readers know it by the name of the
- * memfd, or of the file, FILE.PID.NUMBER. Returns 0; otherwise an errno value, *what as the words for the step that
- * failed, and *shared empty. [no other user of *shared] */
+/* Sets *shared to a memory of `bytes` zeros, of which the first `reserve` may be touched. Readers know it by the name
+ * of the memfd, or of the file, FILE.PID.NUMBER. Returns 0; otherwise an errno value, *what as the words for the step
+ * that failed, and *shared empty (base NULL, fd -1). *what is set in either case. [no other user of *shared] */
 int tsi_shared_open(TsiShared* shared, const char* memfd, const char* file, size_t bytes, size_t reserve,
                     const char** what);
-/* Keeps the pages of the range at `offset` mapped in fork children; one range at a time. Returns 0, or an errno value.
- * [no other user of *shared] */
+/* Keeps the pages of [offset, offset + bytes) of the open memory mapped in fork children, from the beginning of the
+ * first page on, and notes the range in *shared; one range at a time. Returns 0, or an errno value with *shared
+ * unchanged. [no other user of *shared] */
 int tsi_shared_inherit(TsiShared* shared, size_t offset, size_t bytes);
-/* Reserves the pages of a further range, which may then be touched. Returns 0, or an errno value. offset: from the
- * start of the memory. [any thread] */
+/* Reserves the pages of [offset, offset + bytes), counted from the start of the memory, which may then be touched.
+ * Returns 0, or an errno value. Reads *shared only. [any thread] */
 int tsi_shared_reserve(const TsiShared* shared, size_t offset, size_t bytes);
-/* Closes the inherited descriptor, if it is still this file's, unmaps the inherited range, and empties *shared.
- * [fork child] */
+/* Closes the inherited descriptor, if it is still this file's, unmaps the inherited range, if there is one, and empties
+ * *shared (base NULL, fd -1). Does no more than that if *shared is empty. [fork child] */
 void tsi_shared_forget(TsiShared* shared);
 
 #endif

@@ -7,8 +7,8 @@ typedef struct Search {
     uintptr_t in, low, high;
 } Search;
 
-/* Sets the bounds in *ctx, a Search, if the mapping is readable and holds its address. Returns false then, which ends
- * the walk over mappings; true to go on. [any thread] */
+/* Sets low and high of *ctx, a Search, if the mapping is readable and holds ctx->in. Returns false then, which ends the
+ * walk over mappings; true, with *ctx unchanged, to go on. [any thread] */
 static bool look(const TsiMapping* mapping, void* ctx) {
     Search* search = ctx;
     if (search->in < mapping->low || search->in >= mapping->high || !mapping->readable) return true;
@@ -25,8 +25,8 @@ bool tsi_stack_bounds(uintptr_t in, uintptr_t* low, uintptr_t* high) {
     return search.high != 0;
 }
 
-/* Returns true if both words of the frame at fp can be read. *page: the page known to be readable, + 1, kept from call
- * to call; 0 at first. [any thread] */
+/* Returns true if both words of the frame at fp, which is aligned to a word, can be read. *page is read and set: the
+ * address of the page last found readable, + 1; the caller sets it to 0 before the first call. [any thread] */
 static bool can_read(uintptr_t fp, uintptr_t* page) {
     for (unsigned n = 0; n < 2; n++) {
         uintptr_t at = fp + n * sizeof(uintptr_t), of = (at & ~(uintptr_t)(tsi_os.page_bytes - 1)) + 1;
@@ -36,7 +36,7 @@ static bool can_read(uintptr_t fp, uintptr_t* page) {
     return true;
 }
 
-/* Returns true if a frame at fp would lie whole in [low, high), aligned. [any thread] */
+/* Returns true if both words of a frame at fp would lie in [low, high) and fp is aligned to a word. [any thread] */
 static bool lies_in(uintptr_t fp, uintptr_t low, uintptr_t high) {
     bool within = fp >= low && fp < high;
     return within && high - fp >= 2 * sizeof(uintptr_t) && fp % sizeof(uintptr_t) == 0;

@@ -12,8 +12,9 @@
 #ifndef TSI_OS_STAY_H
 #define TSI_OS_STAY_H
 
-/* Makes the loader keep the object that this code lies in. Does nothing in a program, in an object that is kept anyway,
- * and where there is no loader. [while the object is being loaded] */
+/* Makes the loader keep the object that this code lies in until the process ends. Does nothing in a program, in an
+ * object that is kept anyway, where there is no loader, and if the loader refuses.
+ * [while the object is being loaded] */
 void tsi_stay(void);
 
 #endif

@@ -22,13 +22,14 @@ enum { VAIN_NS = 100000000, SECOND_NS = 1000000000 };
 
 /* ---- bits ---- */
 
-/* Returns the bytes that the bookkeeping of 64 records takes. [any thread] */
+/* Returns the bytes that the bookkeeping of 64 records takes, with their values aside if the table has such.
+ * [any thread] */
 static size_t bits_stride(const TsiTable* table) {
     return sizeof(TsiTableBits) + (table->aside ? WORD * sizeof(uint16_t) : 0);
 }
 
-/* Returns the bits of 64 records, numbers `word` * 64 and up; they are committed if they do not lie in the table.
- * [table lock held, except to find the place] */
+/* Returns the place of the bits of records `word` * 64 and up, 64 of them; they are committed if they do not lie in
+ * *table itself. [table lock held, except to find the place] */
 static TsiTableBits* bits_at(TsiTable* table, uint32_t word) {
     if (!table->aside && word < TSI_TABLE_FIRST) return &table->first[word];
     return (TsiTableBits*)(void*)(table->bits + word * bits_stride(table));
@@ -39,8 +40,8 @@ _Atomic uint16_t* tsi_table_aside(const TsiTable* table, uint32_t index) {
     return (_Atomic uint16_t*)(void*)(word + sizeof(TsiTableBits)) + index % WORD;
 }
 
-/* Makes the bits of 64 records writable, and all before them. Returns false if the system refuses. word: their number.
- * [table lock held] */
+/* Makes the bits of records `word` * 64 and up, 64 of them, writable, and all before them; does nothing if they are.
+ * Returns true, or false if the system refuses. [table lock held] */
 static bool bits_commit(TsiTable* table, uint32_t word) {
     size_t need = ((size_t)word + 1) * bits_stride(table);
     if ((!table->aside && word < TSI_TABLE_FIRST) || need <= table->bits_committed) return true;
@@ -50,8 +51,8 @@ static bool bits_commit(TsiTable* table, uint32_t word) {
     return true;
 }
 
-/* Returns the bits, in `word`, of the records that lie in [from, to). The word holds at least one of them.
- * [any thread] */
+/* Returns the bits, in the word number `word`, of the records that lie in [from, to): bit 0 is record `word` * 64. The
+ * word holds at least one of them. [any thread] */
 static uint64_t mask(uint32_t word, uint32_t from, uint32_t to) {
     uint32_t first = word * WORD;
     uint64_t bits = from > first ? ~0ull << (from - first) : ~0ull;
@@ -61,7 +62,8 @@ static uint64_t mask(uint32_t word, uint32_t from, uint32_t to) {
 
 /* ---- init ---- */
 
-/* Clears the table and sets all fields except those of its place. [before the table is shared] */
+/* Clears *table and sets all fields that do not depend on its place, by stride, capacity and `aside` (values beside the
+ * records); base and bits are NULL. tsi_os_init has run. [before the table is shared] */
 static void shape(TsiTable* table, size_t stride, uint32_t capacity, bool aside) {
     size_t page = tsi_os.page_bytes;
     memset(table, 0, sizeof *table);
@@ -82,11 +84,11 @@ static void shape(TsiTable* table, size_t stride, uint32_t capacity, bool aside)
     table->bits_reserved = tsi_align_up(((uint64_t)capacity + WORD - 1) / WORD * bits_stride(table), page);
 }
 
-/* Returns the bytes that records and bookkeeping take together, whole pages. [any thread] */
+/* Returns the bytes that records and bookkeeping take together, whole pages, after `shape`. [any thread] */
 static size_t room(const TsiTable* table) { return table->bytes_reserved + table->bits_reserved; }
 
-/* Sets the table's place, room(table) bytes from `base` on, writable already if `whole`.
- * [before the table is shared] */
+/* Sets the place of a table that `shape` has set up: room(table) bytes from `base` on. whole: true if they are writable
+ * already. [before the table is shared] */
 static void lay(TsiTable* table, uint8_t* base, bool whole) {
     table->base = base;
     table->bits = base + table->bytes_reserved;
@@ -95,14 +97,15 @@ static void lay(TsiTable* table, uint8_t* base, bool whole) {
     table->bits_committed = table->bits_reserved;
 }
 
-/* Commits all `bytes` at once, if that costs nothing and they are at most `most`: the system counts mappings. Returns
- * true if it has; otherwise steps are committed as needed. [before the range is shared] */
+/* Makes `bytes` from `base` on writable at once, if that costs nothing and they are at most `most`: the system counts
+ * mappings. Returns true if it has; false otherwise, and steps are committed as needed. [before the range is shared] */
 static bool commit_whole(uint8_t* base, size_t bytes, size_t most) {
     return bytes <= most && !tsi_os_counts_writable() && tsi_os.commit(base, bytes) == 0;
 }
 
-/* Makes a table of `capacity` records of `stride` bytes with a reservation of its own; aside: each has 16 bits that
- * stay when its page goes. Returns false if the system refuses. [before the table is shared] */
+/* Sets *table to an empty table of `capacity` records of `stride` bytes with a reservation of its own. aside: true if
+ * each has 16 bits that stay when its page goes. Returns false if the system refuses; table->base is NULL then.
+ * [before the table is shared] */
 static bool init(TsiTable* table, size_t stride, uint32_t capacity, bool aside) {
     shape(table, stride, capacity, aside);
     uint8_t* base = tsi_os.reserve(room(table));
@@ -147,8 +150,9 @@ void tsi_table_destroy(TsiTable* table) {
     table->base = NULL;
 }
 
-/* Makes the record `index` writable, and all before it: a little more each time, so that a small allocator stays small.
- * Returns false if the system refuses. [table lock held] */
+/* Makes the record `index` writable, and all before it: in steps of 64 KiB (2^16 bytes), doubling up to 2 MiB, so that
+ * a small allocator stays small. Does nothing if it is writable. Returns true, or false if the system refuses.
+ * [table lock held] */
 static bool table_grow(TsiTable* table, uint32_t index) {
     size_t need = ((size_t)index + 1) * table->stride;
     if (need <= table->bytes_committed) return true;
@@ -164,8 +168,8 @@ static bool table_grow(TsiTable* table, uint32_t index) {
 
 /* ---- take and give ---- */
 
-/* Raises the limit until more than `spare` records below it are free (U4), or as far as there are records and memory
- * for their bits. [table lock held] */
+/* Raises table->limit until more than `spare` records below it are free (U4), or as far as there are records and memory
+ * for their bits. Does nothing if that holds already. [table lock held] */
 static void widen(TsiTable* table) {
     while (table->low_free <= table->spare && table->limit < table->capacity &&
            bits_commit(table, table->limit / WORD)) {
@@ -182,7 +186,8 @@ static void widen(TsiTable* table) {
     }
 }
 
-/* Returns the first free record in [from, to), or `to`. [table lock held] */
+/* Returns the first free record in [from, to), or `to` if none is free; the bits of all these are committed.
+ * [table lock held] */
 static uint32_t next_free(TsiTable* table, uint32_t from, uint32_t to) {
     for (uint32_t word = from / WORD; word * WORD < to; word++) {
         uint64_t free = ~bits_at(table, word)->taken & mask(word, from, to);
@@ -191,8 +196,9 @@ static uint32_t next_free(TsiTable* table, uint32_t from, uint32_t to) {
     return to;
 }
 
-/* Sets *index to a free record below the limit, writable: the next in turn, or without memory the first that is
- * committed. Returns false if there is none. Does not take it. [table lock held] */
+/* Finds a free record below the limit and makes it writable: the next in turn, or without memory the first that is
+ * committed. Returns true, with *index set to it; false, with *index left alone, if there is none. Does not take it.
+ * [table lock held] */
 static bool find(TsiTable* table, uint32_t* index) {
     uint32_t at = next_free(table, table->turn, table->limit);
     if (at == table->limit) at = next_free(table, 0, table->limit);
@@ -207,8 +213,8 @@ static bool find(TsiTable* table, uint32_t* index) {
     return true;
 }
 
-/* Returns the filled records in [first, end) of one unit, or 0 if a record there is taken. `end`: of the unit, or of
- * all ever taken. [table lock held] */
+/* Returns how many records of [first, end), which lie in one unit, are filled; 0 if any of them is taken. `end`: that
+ * of the unit, or the number of records ever taken if that is less. [table lock held] */
 static uint32_t unit_idle(TsiTable* table, uint32_t first, uint32_t end) {
     uint32_t filled = 0;
     for (uint32_t word = first / WORD; word * WORD < end; word++) {
@@ -220,13 +226,15 @@ static uint32_t unit_idle(TsiTable* table, uint32_t first, uint32_t end) {
     return filled;
 }
 
-/* Returns the filled records of the unit that holds `index`, or 0 if one of the unit is taken. [table lock held] */
+/* Returns how many records of the unit that holds `index` are filled; 0 if any of the unit is taken.
+ * [table lock held] */
 static uint32_t idle_around(TsiTable* table, uint32_t index) {
     uint32_t first = index - index % table->unit, end = first + table->unit, used = tsi_load_relaxed(&table->used);
     return unit_idle(table, first, end < used ? end : used);
 }
 
-/* Learns to keep one more record if one without a page is filled within a tenth of a second after pages went back.
+/* Notes that a record without a page was filled: learns to keep one more, up to `learned_most`, if pages went back less
+ * than a tenth of a second ago and have not all been filled again; after a longer time forgets what went back.
  * [table lock held] */
 static void note_filled_locked(TsiTable* table) {
     TSI_HOLDS(&table->lock);
@@ -242,7 +250,8 @@ static void note_filled_locked(TsiTable* table) {
     if (learned < table->learned_most) tsi_store_relaxed(&table->learned, learned + 1);
 }
 
-/* Counts `records` whose pages have just gone back, for note_filled_locked. [table lock held] */
+/* Counts `records` whose pages have just gone back, for note_filled_locked; does nothing in a table that does not
+ * learn. [table lock held] */
 static void note_gone_locked(TsiTable* table, uint32_t records) {
     TSI_HOLDS(&table->lock);
     if (table->learned_most == 0) return;
@@ -280,8 +289,8 @@ bool tsi_table_take(TsiTable* table, uint32_t* index, uint32_t keep) {
     return ok;
 }
 
-/* Returns true if more records are idle than are worth keeping, and a search for pages may find some.
- * [table lock held] */
+/* Returns true if more records are idle than are worth keeping (2 * taken + keep + learned), and more than the last
+ * search had to leave. [table lock held] */
 static bool is_surplus(const TsiTable* table) {
     return table->idle > 2 * table->taken + table->keep + tsi_load_relaxed(&table->learned) &&
            table->idle > table->look_at;
@@ -306,7 +315,7 @@ uint32_t tsi_table_taken(TsiTable* table) {
 
 /* ---- pages that go back ---- */
 
-/* Returns the next filled record in [from, to), or `to`. [table lock held] */
+/* Returns the first record in [from, to) that is filled, taken or not; `to` if there is none. [table lock held] */
 static uint32_t next_filled(TsiTable* table, uint32_t from, uint32_t to) {
     for (; from < to; from++)
         if (bits_at(table, from / WORD)->filled >> (from % WORD) & 1) break;
@@ -321,7 +330,7 @@ static void stay_all(TsiTable* table, uint32_t first, uint32_t end) {
 }
 
 /* Calls the table's `leave`, if it has one, for the filled records in [first, end), whose pages are about to go.
- * Returns false if one must stay, after calling `stay` for the others. [table lock held] */
+ * Returns true if all may go; false if one must stay, after calling `stay` for those before it. [table lock held] */
 static bool leave_all(TsiTable* table, uint32_t first, uint32_t end) {
     for (uint32_t at = first; table->leave != NULL && (at = next_filled(table, at, end)) < end; at++) {
         if (table->leave(table, at)) continue;
@@ -331,8 +340,9 @@ static bool leave_all(TsiTable* table, uint32_t first, uint32_t end) {
     return true;
 }
 
-/* Gives back the pages of n records from `first` on, whose units are idle and have left. `used`: records ever taken.
- * Returns false if the system refuses; the records stay then. [table lock held] */
+/* Gives back the pages of n records from `first` on, whole units that are idle and whose records have left, and counts
+ * these as not filled and not idle. used: number of records ever taken. Returns true; false if the system refuses,
+ * after calling `stay` for all of them. [table lock held] */
 static bool purge(TsiTable* table, uint32_t first, uint32_t n, uint32_t used) {
     uint32_t end = first + n < used ? first + n : used;
     size_t from = (size_t)first * table->stride, to = from + (size_t)n * table->stride;
@@ -354,8 +364,9 @@ static bool purge(TsiTable* table, uint32_t first, uint32_t n, uint32_t used) {
     return true;
 }
 
-/* Gives back the highest run of idle units below *end, while more than `target` records are idle; the next search
- * begins at *end. Returns true if pages went back, false if there is no such run. [table lock held] */
+/* Gives back the highest run of idle units below record *end, of about RUN_BYTES (256 KiB) at most, while more than
+ * `target` records are idle. On entry *end is a multiple of the unit; on return the next search begins there. Returns
+ * true if pages went back; false if there is no such run, or the system refuses. [table lock held] */
 static bool purge_run(TsiTable* table, uint32_t* end, uint32_t target) {
     uint32_t high = 0, low = 0, most = (uint32_t)(RUN_BYTES / table->stride), filled = 0,
              used = tsi_load_relaxed(&table->used);
@@ -413,7 +424,8 @@ void tsi_table_poll(TsiTable* table, uint64_t now_ns) {
     tsi_lock_give(&table->lock);
 }
 
-/* Returns which of the 64 records of `word` have pages; the bits may be a moment old. [any thread] */
+/* Returns which of the 64 records from `word` * 64 on have pages, a bit each; the bits may be a moment old.
+ * [any thread] */
 TSI_UNORDERED static uint64_t filled_now(TsiTable* table, uint32_t word) {
     return ((volatile TsiTableBits*)bits_at(table, word))->filled;
 }

@@ -76,53 +76,64 @@ typedef struct TsiGround {
     uint8_t *base, *at, *end; /* [at, end) is no table's yet */
     bool whole;               /* all of it is writable */
 } TsiGround;
-/* Returns the bytes of a ground that a table of `capacity` records of `stride` bytes takes, whole pages; aside: with 16
- * bits more for each record. [any thread] */
+/* Returns the bytes of a ground that a table of `capacity` records of `stride` bytes takes, whole pages. aside: true if
+ * each record has 16 bits beside it that stay when its page goes. [any thread] */
 size_t tsi_table_room(size_t stride, uint32_t capacity, bool aside);
-/* Reserves a ground of `bytes`, and makes all of it writable if it is small and that costs nothing. Returns false if
- * the system refuses. [before the ground is shared] */
+/* Sets *ground to a reservation of `bytes`, whole pages, of which no part is a table's yet, and makes all of it
+ * writable if it has at most 32 MiB and that costs nothing. Returns false if the system refuses; ground->base is NULL
+ * then. [before the ground is shared] */
 bool tsi_ground_reserve(TsiGround* ground, size_t bytes);
-/* Unmaps a ground and its tables; one without a reservation is left as it is. [no other user] */
+/* Unmaps a ground with all tables in it, and sets ground->base to NULL; does nothing if that is NULL.
+ * [no other user] */
 void tsi_ground_drop(TsiGround* ground);
-/* Makes a table of `capacity` records of `stride` bytes in the ground, whose remaining room is at least tsi_table_room;
- * stops the process otherwise. aside: each record has 16 bits that stay when its page goes.
- * [before the table is shared] */
+/* Sets *table to an empty table of `capacity` records of `stride` bytes in the ground, and takes its room off the
+ * ground, which has at least tsi_table_room left; stops the process otherwise. aside: true if each record has 16 bits
+ * that stay when its page goes. [before the table is shared] */
 void tsi_table_init_in(TsiTable* table, TsiGround* ground, size_t stride, uint32_t capacity, bool aside);
 
-/* Reserves room for `capacity` records of `stride` bytes; a stride of a page or more is rounded up to pages. Returns
- * false if the system refuses. [before the table is shared] */
+/* Sets *table to an empty table with a reservation of its own for `capacity` records of `stride` bytes; a stride of a
+ * page or more is rounded up to pages. Returns false if the system refuses; table->base is NULL then.
+ * [before the table is shared] */
 bool tsi_table_init(TsiTable* table, size_t stride, uint32_t capacity);
-/* Makes a table of `capacity` records of `stride` bytes, in which each has 16 bits aside that stay when its page goes.
- * Returns false if the system refuses. [before the table is shared] */
+/* Sets *table to an empty table with a reservation of its own for `capacity` records of `stride` bytes, in which each
+ * has 16 bits aside that stay when its page goes. Returns false if the system refuses; table->base is NULL then.
+ * [before the table is shared] */
 bool tsi_table_init_aside(TsiTable* table, size_t stride, uint32_t capacity);
-/* Unmaps the table, unless it is in a ground. [no other user] */
+/* Unmaps the table's reservation, if it has one of its own, and sets table->base to NULL; a ground keeps its memory.
+ * [no other user] */
 void tsi_table_destroy(TsiTable* table);
-/* Takes a record, zeroed or formerly used, and sets *index to it. Returns false, and takes none, if fewer than `keep` +
- * 1 are left, or without memory. Takes the table's lock. [any thread that does not hold it] */
+/* Takes a free record, whose content is zeros or that of its last use, and sets *index to it; calls `back`, under the
+ * lock, if it has had no page. Returns false, takes none and leaves *index alone if no more than `keep` records are
+ * free, or without memory. Takes the table's lock. [any thread that does not hold it] */
 bool tsi_table_take(TsiTable* table, uint32_t* index, uint32_t keep);
-/* Gives a record back; its content stays until its page goes. Takes the table's lock. [holder of the record] */
+/* Gives the record `index`, which was taken, back; its content stays until its page goes. Sets `surplus` if pages
+ * should go. Takes the table's lock. [holder of the record] */
 void tsi_table_give(TsiTable* table, uint32_t index);
-/* Gives pages of free records back: all, or those not worth keeping. Takes the table's lock, and calls `leave` and
- * `stay` under it. [any thread, no lock of a record or table held] */
-void tsi_table_tidy_slow(TsiTable* table, bool all);
-/* Gives pages of free records back if more are idle than are worth keeping; normally one load.
+/* Gives pages of free records back: with `all` true every page of units without a taken record, and forgets what was
+ * learned; with false those beyond `taken` + half of `keep` + `learned` idle records. Clears `surplus`. Takes the
+ * table's lock, between runs of pages anew, and calls `leave` and `stay` under it.
  * [any thread, no lock of a record or table held] */
+void tsi_table_tidy_slow(TsiTable* table, bool all);
+/* Gives pages of free records back if `surplus` says that more are idle than are worth keeping; normally does nothing
+ * after one load. [any thread, no lock of a record or table held] */
 TSI_INLINE void tsi_table_tidy(TsiTable* table) {
     if (TSI_UNLIKELY(tsi_load_relaxed(&table->surplus))) tsi_table_tidy_slow(table, false);
 }
-/* Lets the learned number fall, by half for each second in which it was not needed; tidying is due afterwards. now_ns:
- * coarse clock. Takes the table's lock. [any thread that does not hold it] */
+/* Lets the learned number fall, by half for each second since it was last needed, and sets `surplus` if tidying is due
+ * then. now_ns: the coarse clock. Takes the table's lock; returns without it if nothing was learned.
+ * [any thread that does not hold it] */
 void tsi_table_poll(TsiTable* table, uint64_t now_ns);
 
-/* Returns how many records are taken now, those in stores of threads included. Takes the table's lock.
- * [any thread that does not hold it] */
+/* Returns how many records are taken now, those included that threads keep in stores of theirs for later. Takes the
+ * table's lock. [any thread that does not hold it] */
 uint32_t tsi_table_taken(TsiTable* table);
-/* Returns how many records may be read: all below it are committed. [any thread] */
+/* Returns the number below which all records may be read: they were handed out once, and are committed. [any thread] */
 TSI_INLINE uint32_t tsi_table_used(const TsiTable* table) {
     /* acquire: pairs with the release in tsi_table_take: the record is committed */
     return tsi_load_acquire(&table->used);
 }
-/* Returns the address of record `index`, which stays the same. index < used to read it. [any thread] */
+/* Returns the address of record `index`, which stays the same. The record may be read if index < tsi_table_used.
+ * [any thread] */
 TSI_INLINE void* tsi_table_at(const TsiTable* table, uint32_t index) {
     return table->base + (size_t)index * table->stride;
 }
@@ -131,15 +142,15 @@ typedef struct TsiTablePages {
     const void* from;
     size_t bytes;
 } TsiTablePages;
-/* Finds the next stretch where pages may be filled, at index *at (0 at first) or after, sets *out to it and moves *at
- * behind it. Returns false if there is none. A hint: records may be taken and go meanwhile.
- * [any thread] */
+/* Finds the next stretch of records whose pages may be filled, at index *at or after (0 before the first call). Returns
+ * true, with *out set to it and *at moved behind it; false if there is none, with *out left alone and *at at the end. A
+ * hint: records may be taken and go meanwhile. [any thread] */
 bool tsi_table_pages(TsiTable* table, uint32_t* at, TsiTablePages* out);
-/* Returns the bytes of the table's own bookkeeping, from table->bits on; 0 if all of it lies in the table.
+/* Returns the bytes in use of the table's own bookkeeping, from table->bits on; 0 if all of it lies in *table.
  * [any thread] */
 size_t tsi_table_bits_bytes(const TsiTable* table);
-/* Returns where the record's 16 bits aside lie, which stay when its page goes. index < used; the table was made with
- * them. [any thread] */
+/* Returns the address of the 16 bits aside of record `index`, which stay when its page goes. index < tsi_table_used,
+ * and the table was made with them. [any thread] */
 _Atomic uint16_t* tsi_table_aside(const TsiTable* table, uint32_t index);
 
 #endif

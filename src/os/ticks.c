@@ -9,23 +9,25 @@ enum {
     SLOWER_MAX_LOG2 = 1 /* a line goes at least at half the clock's rate */
 };
 
-/* Returns a rate, ns << 32 to a count, from the ns that `counts` took. counts > 0. [any thread] */
+/* Returns the rate, ns * 2^32 to a count, at which `counts` counts take `ns` nanoseconds. counts > 0. [any thread] */
 static uint64_t rate_of(uint64_t ns, uint64_t counts) { return (uint64_t)((double)ns / (double)counts * 4294967296.0); }
 
-/* Returns true if `rate` differs from `with` by less than an eighth of it. [any thread] */
+/* Returns true if `rate` differs from the rate `with` by less than an eighth of `with`. [any thread] */
 static bool agrees(uint64_t rate, uint64_t with) { return rate > with - with / 8 && rate < with + with / 8; }
 
-/* Returns the most, in ns, that the line was read as, at a count that may be past its end: as if it had been read until
- * then, but for two spans at most. The line is drawn. [thread that draws, or checks `lines` afterwards] */
+/* Returns the most, in ns, that the line was read as until `count`, which may be past its end: the line's value there,
+ * but no more than two spans after its beginning. The line is drawn.
+ * [thread that draws, or checks `lines` afterwards] */
 static uint64_t line_ns(const TsiTickLine* line, uint64_t count) {
     uint64_t d = count - tsi_load_relaxed(&line->count);
     if (d > 2 * TSI_TICKS_SPAN) d = 2 * TSI_TICKS_SPAN;
     return tsi_load_relaxed(&line->base_ns) + (d * tsi_load_relaxed(&line->rate) >> 32);
 }
 
-/* Judges the counter by the system's clock: counts a strike if its rate since the last line is not the one before.
- * Returns the rate to draw with, or 0 if none can be believed, after which the counter is given up. count, ns: counter
- * and system's clock read together. [thread that draws: holds `taken`] */
+/* Judges the counter by the system's clock: adds a strike to ticks->strikes if its rate since the last line is not the
+ * one before, and clears them if it is. Returns the rate to draw with; 0 if none can be believed, after which the
+ * caller gives the counter up. count, ns: counter and system's clock read together.
+ * [thread that draws: holds `taken`] */
 static uint64_t next_rate(TsiTicks* ticks, uint64_t count, uint64_t ns) {
     uint64_t counts = count - ticks->seen_count, took = ns - ticks->seen_ns;
     bool forward = (int64_t)counts > 0 && (int64_t)took > 0;
@@ -39,8 +41,8 @@ static uint64_t next_rate(TsiTicks* ticks, uint64_t count, uint64_t ns) {
     return ticks->strikes < STRIKES_MAX ? ticks->rate : 0;
 }
 
-/* Publishes a line that is base_ns at `count` and goes at `rate`, as the next of ticks->lines.
- * [thread that draws: holds `taken`] */
+/* Publishes the line that is base_ns at `count` and goes at `rate`, ns * 2^32 to a count, as the next of ticks->lines,
+ * in the place of the last but one. [thread that draws: holds `taken`] */
 static void draw(TsiTicks* ticks, uint64_t count, uint64_t base_ns, uint64_t rate) {
     uint64_t n = tsi_load_relaxed(&ticks->lines) + 1;
     TsiTickLine* line = &ticks->line[n & 1];
@@ -51,9 +53,9 @@ static void draw(TsiTicks* ticks, uint64_t count, uint64_t base_ns, uint64_t rat
     tsi_store_release(&ticks->lines, n);
 }
 
-/* Draws the next line, unless it is too early for the first or another thread has just drawn one; turns the counter off
- * if it cannot be trusted. Returns the clock at `count`, in ns. system_ns: the system's clock at `count`.
- * [thread that draws: holds `taken`] */
+/* Draws the next line, unless it is too early for the first or another thread has just drawn one, and notes `count` and
+ * system_ns as seen; turns the counter off if it cannot be trusted. Returns the clock at `count`, in ns. system_ns: the
+ * system's clock at `count`. [thread that draws: holds `taken`] */
 static uint64_t draw_taken(TsiTicks* ticks, uint64_t count, uint64_t system_ns) {
     TsiTickLine* line = &ticks->line[tsi_load_relaxed(&ticks->lines) & 1];
     uint64_t told = ticks->rate != 0 ? line_ns(line, count) : 0;
