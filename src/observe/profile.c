@@ -40,8 +40,8 @@ double tsi_profile_weight(uint64_t bytes, uint64_t mean) {
     return mean == 1 ? 1 : 1 / chance_within((double)bytes / (double)mean);
 }
 
-/* Returns a random number in (0, 1], and moves *state on: xorshift64* (S. Vigna, 2016). *state is not 0.
- * [the one user of *state] */
+/* Returns a random number in (0, 1], and moves *state on, which is not 0 before and after: xorshift64* (S. Vigna,
+ * 2016). [the one user of *state] */
 static double uniform(uint64_t* state) {
     *state ^= *state >> 12;
     *state ^= *state << 25;
@@ -49,8 +49,8 @@ static double uniform(uint64_t* state) {
     return (double)((*state * 0x2545f4914f6cdd1dull >> 11) + 1) * (1.0 / (double)(1ull << 53));
 }
 
-/* Draws the distance to the thread's next mark, in bytes. With a mean of 1 there is a mark on each byte.
- * [own thread] */
+/* Sets b->profile_left to a new distance to the thread's next mark, in bytes: 0 with a mean of 1, where a mark lies on
+ * each byte. There is a profile. [own thread] */
 static void next_mark(TsiBinding* b) {
     if (b->profile_mean == 1) b->profile_left = 0;
     else b->profile_left = (uint64_t)(-ln(uniform(&b->profile_dice)) * (double)b->profile_mean);
@@ -64,8 +64,9 @@ void tsi_profile_start(TsiBinding* b, uint64_t mean) {
     if (mean != 0) next_mark(b);
 }
 
-/* Counts n allocations of `bytes` bytes up to and including the one with the next mark. Returns how many come before
- * that one, and draws the mark behind it; n if the mark is further. [own thread] */
+/* Counts n allocations of `bytes` bytes, at least 1, up to and including the one with the next mark. Returns how many
+ * come before that one, and draws the mark behind it; n if the mark is further, which is then nearer by n * bytes.
+ * There is a profile. [own thread] */
 static uint64_t before_mark(TsiBinding* b, uint64_t n, uint64_t bytes) {
     if (b->profile_left >= n * bytes) {
         b->profile_left -= n * bytes;
@@ -98,8 +99,8 @@ uint64_t tsi_profile_cut(TsiBinding* b, TsiLine* l, uint32_t bytes, uint64_t rea
 
 /* ---- regions ---- */
 
-/* Returns the offset of the first mark in [from, end) of a region, or `end` if none falls there. These places have had
- * no mark before. [own thread] */
+/* Returns the offset of the first mark in [from, end) of a region, or `end` if none falls there. Draws it anew, so
+ * these places must have had no mark before. There is a profile. [own thread] */
 static uint32_t mark_in(TsiBinding* b, uint32_t from, uint32_t end) {
     double u = uniform(&b->profile_dice), mean = (double)b->profile_mean;
     if (b->profile_mean == 1) return from;
@@ -108,8 +109,8 @@ static uint32_t mark_in(TsiBinding* b, uint32_t from, uint32_t end) {
     return bytes < end - from ? from + (uint32_t)bytes : end;
 }
 
-/* Sets the owner's limit of a region to the granule that the mark is in, so that the allocation on it misses.
- * [owner, in bracket] */
+/* Sets the owner's limit of the region r to the start of the granule that the offset `mark` is in, so that the
+ * allocation on it misses. [owner, in bracket] */
 static void limit(TsiRegion* r, uint32_t mark) { tsi_store_relaxed(&r->lim, mark & ~(TSI_GRANULE - 1u)); }
 
 void tsi_profile_bumped(TsiBinding* b, TsiHeap* h, uint32_t bytes, bool fresh) {
@@ -164,7 +165,8 @@ void tsi_profile_destroy(TsiProfile* profile) {
     profile->stacks = NULL;
 }
 
-/* Finds or makes the record of a stack of `depth` frames, a label and a maker. Returns it, or NULL if the table is
+/* Finds the record of the stack of `depth` frames, innermost first, with that label and maker, or makes one with all
+ * sums 0. label: its record's index; maker: such an index + 1, or 0. Returns it, or NULL if it is new and the table is
  * full. [profile lock held] */
 static TsiProfileStack* stack_locked(TsiProfile* profile, uint32_t label, uint32_t maker, const uintptr_t* frames,
                                      unsigned depth) {
@@ -195,8 +197,9 @@ static TsiProfileStack* stack_locked(TsiProfile* profile, uint32_t label, uint32
  * incarnation; false for regions and large objects, whose address will do. [any thread] */
 static bool has_handle(unsigned cls) { return cls <= TSI_SMALL_CLASSES; }
 
-/* Fills in *live the words that tell later whether the object at *at, which has just been taken, still lives. Returns
- * false if it has ended already, or its slab is not in the phase ref. [own thread, no lock, no bracket] */
+/* Sets name, cls, seq and life of *live, by which is_live tells later whether the object at *at, which has just been
+ * taken, still lives; the other fields stay. Returns true if it lives in the phase ref; false if it has ended already,
+ * or its slab is not in that phase. [own thread, no lock, no bracket] */
 static bool name_object(TsiBinding* b, const void* object, const TsiPlace* at, TsiRef ref, TsiProfileLive* live) {
     TsiArena* a = b->arena;
     TsiRef now;
@@ -208,8 +211,8 @@ static bool name_object(TsiBinding* b, const void* object, const TsiPlace* at, T
     return live->name != 0 && tsi_slab_ref(a, at, &now) && now == ref;
 }
 
-/* Returns true if the sample's object still lives, false if it was freed or its phase released.
- * [any thread] */
+/* Returns true if the object of the sample *live still lives; false if it was freed or its phase released. Reads the
+ * words that name_object has set. [any thread] */
 static bool is_live(TsiArena* a, const TsiProfileLive* live) {
     TsiPlace at;
     uint64_t tag;
@@ -221,7 +224,8 @@ static bool is_live(TsiArena* a, const TsiProfileLive* live) {
     return live->cls == TSI_CLASS_LARGE || tsi_load_seq(&tsi_slab(&a->space, at.slab_id)->gen_base) == live->life;
 }
 
-/* Drops the samples whose object has ended. [profile lock held] */
+/* Drops the samples whose object has ended, keeps the order of the others, and lets the next full table be tidied
+ * again. [profile lock held] */
 static void tidy_locked(TsiArena* a) {
     TSI_HOLDS(&a->profile.lock);
     TsiProfile* profile = &a->profile;
@@ -232,8 +236,8 @@ static void tidy_locked(TsiArena* a) {
     profile->lost_since = 0;
 }
 
-/* Makes room for a live sample, now and then by dropping those that have ended. Returns false if the table stays full.
- * [profile lock held] */
+/* Makes room for a live sample: if the table is full, by dropping those that have ended, but only in one of
+ * TSI_PROFILE_PATIENCE calls. Returns true if there is room; false if the table stays full. [profile lock held] */
 static bool live_room_locked(TsiArena* a) {
     TSI_HOLDS(&a->profile.lock);
     TsiProfile* profile = &a->profile;
@@ -262,22 +266,23 @@ unsigned tsi_profile_frames(TsiBinding* b, TsiCaller from, uintptr_t* frames, un
     return count;
 }
 
-/* Returns true if the phase is an epoch of the ring, false if it is a domain's or its record serves another phase by
- * now. [any thread] */
+/* Returns true if the phase `ref` is an epoch of the ring; false if it is a domain's, or its record serves another
+ * phase by now. [any thread] */
 static bool is_of_ring(TsiArena* a, TsiRef ref) {
     if (!tsi_ref_is_current(&a->phases, ref)) return false;
     return (tsi_load_relaxed(&tsi_inc(&a->phases, tsi_ref_index(ref))->id) & TSI_DOMAIN_ID_BIT) == 0;
 }
 
-/* Returns true if what escapes the phase was counted: since the object was taken, and it lived then, since the program
- * does not have it yet. [profile lock held] */
+/* Returns true if what escapes the phase `ref` was counted already (tsi_profile_escaped), so that a sample recorded now
+ * counts itself; false if it was not, or the record serves another phase by now. [profile lock held] */
 static bool is_told_locked(TsiArena* a, TsiRef ref) {
     TSI_HOLDS(&a->profile.lock);
     /* acquire: before the era, so that it is not of the phase that has the record next */
     return tsi_load_acquire(&tsi_inc(&a->phases, tsi_ref_index(ref))->told) && tsi_ref_is_current(&a->phases, ref);
 }
 
-/* Counts a sample whose object lived as its phase was drained, by its weight, for its stack. [profile lock held] */
+/* Counts the sample *live, whose object lived as its phase was drained, by its weight in the escaped sums of its stack,
+ * and sets live->escaped. Bytes that an object has gained in place count without an object. [profile lock held] */
 static void escaped_locked(TsiProfile* profile, TsiProfileLive* live) {
     TSI_HOLDS(&profile->lock);
     TsiProfileStack* stack = &profile->stacks[live->stack];

@@ -34,52 +34,60 @@
 
 #include "state/arena.h"
 
-/* Makes the tables of a profile with a mark every `mean` bytes on average; with `escapes` and no mean, each object is
- * sampled (mean 1). No tables without either. Returns true, or false without memory.
- * [before the allocator is shared] */
+/* Sets mean and escapes of *profile, whose other words are 0, and maps its tables: a mark every `mean` bytes on
+ * average; with `escapes` (stacks of escaped objects are asked for) and mean 0 each object is sampled (mean 1). Without
+ * either there are no tables. Returns true, or false without memory. [before the allocator is shared] */
 bool tsi_profile_init(TsiProfile* profile, uint64_t mean, bool escapes);
-/* Unmaps the tables, if there are any. [no other thread in the allocator] */
+/* Unmaps the tables and sets profile->stacks to NULL; does nothing if there are none.
+ * [no other thread in the allocator] */
 void tsi_profile_destroy(TsiProfile* profile);
-/* Starts a thread's marks: sets the mean and draws the distance to the first; mean 0: none.
- * [own thread, or before the binding is shared] */
+/* Starts a thread's marks: sets b->profile_mean to `mean` bytes (0: no marks, 1: each object), clears b->profile_hit
+ * and b->past, and draws the distance to the first mark. [own thread, or before the binding is shared] */
 void tsi_profile_start(TsiBinding* b, uint64_t mean);
-/* Returns the slots of `ready`, of `bytes` bytes each, that a refill may hand out now: those before the next sampled
- * one. Marks the line (TSI_LINE_CUT) if that is not all. Sets b->profile_hit if the first of them is sampled.
- * [owner, in bracket] */
+/* Returns the slots of `ready`, bits of the line l that are not 0, of `bytes` bytes each, that a refill may hand out
+ * now: the lowest, up to the one before the next sampled one. Sets TSI_LINE_CUT of the line if these are not all, and
+ * clears it otherwise. Sets b->profile_hit if the first of them is sampled. There is a profile. [owner, in bracket] */
 uint64_t tsi_profile_cut(TsiBinding* b, TsiLine* l, uint32_t bytes, uint64_t ready);
-/* Counts an object of `bytes` bytes that was just bumped in h's current region: sets b->profile_hit if it is sampled,
- * and the region's limit to the next mark. fresh: the region's life has begun with it. There is a profile.
+/* Counts an object of `bytes` bytes that was just bumped in h's current region, whose rel is behind it: sets
+ * b->profile_hit if a mark lies on it and leaves that alone otherwise, sets h->mark to the next mark and the region's
+ * limit to its granule. fresh: true if the region's life has begun with this object. There is a profile.
  * [owner, in bracket] */
 void tsi_profile_bumped(TsiBinding* b, TsiHeap* h, uint32_t bytes, bool fresh);
-/* Counts, like tsi_profile_bumped, an object of `bytes` bytes that has the region r alone. There is a profile.
- * [owner, in bracket] */
+/* Counts an object of `bytes` bytes that has the region r alone: sets b->profile_hit if a mark lies on it and leaves
+ * that alone otherwise, and sets the region's limit to the granule of the next mark behind it, or to the region's end.
+ * There is a profile. [owner, in bracket] */
 void tsi_profile_solo(TsiBinding* b, TsiRegion* r, uint32_t bytes);
-/* Counts what a region's last object gains by reaching to `end`, an offset: sets b->profile_hit if a mark lies there,
- * and the limit to the next one. There is a profile. [owner, in bracket] */
+/* Counts what the last object of the region r of h is about to gain by reaching to `end`, an offset in the region that
+ * is not beyond its room: sets b->profile_hit if a mark lies there and leaves that alone otherwise, and moves the limit
+ * to the next mark. Does not move the region's rel. There is a profile. [owner, in bracket] */
 void tsi_profile_grown(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32_t end);
-/* Counts an allocation of `bytes` bytes that no refill has counted: sets b->profile_hit if it is sampled. Does nothing
- * without a profile. [own thread] */
+/* Counts an allocation of `bytes` bytes, at least 1, that no refill has counted: sets b->profile_hit if it is sampled,
+ * and leaves that alone otherwise. Does nothing without a profile. [own thread] */
 void tsi_profile_one(TsiBinding* b, uint64_t bytes);
-/* Records a sampled object with its stack. `gained`: the bytes that it has gained where it is, if those are sampled,
- * otherwise 0. ref: its phase. maker: see tsi_scope_maker. Records nothing if it was released meanwhile; a table that
- * is full counts it as lost. Preserves errno. Takes the profile's lock. from: the caller of the allocation.
- * [own thread, no lock, no bracket] */
+/* Records a sampled object with its stack, label and maker, and follows it if it lives. gained: the bytes that it has
+ * gained where it is, if those are sampled, otherwise 0. ref: its phase; maker: the record of the label whose scope
+ * made it outside, + 1, or 0 (tsi_scope_maker); from: the caller of the allocation. Records nothing if the object was
+ * released meanwhile, and with mean 1 in epochs of the ring; a table that is full counts it as lost. Preserves errno.
+ * Takes the profile's lock. [own thread, no lock, no bracket] */
 void tsi_profile_record(TsiBinding* b, const void* object, uint64_t gained, uint64_t ref, uint32_t maker,
                         TsiCaller from);
-/* Writes the callers of an allocation to `frames`, innermost first. Returns how many: 1 to `most`. from: the caller of
- * the allocation, its code and frame. [own thread] */
+/* Writes the callers of an allocation to `frames`, innermost first: from.pc, then return addresses from the frame
+ * from.fp on. Returns how many were written: 1 to `most`, which is the room and at least 1. Reads the bounds of the
+ * thread's stack from a file, into b, where those in b do not fit. [own thread] */
 unsigned tsi_profile_frames(TsiBinding* b, TsiCaller from, uintptr_t* frames, unsigned most);
-/* Counts the samples of the phase that live for their stacks, and drops those that do not. `ref` was drained just now,
- * and objects of it live or slabs are deferred. Takes the profile's lock. [stripe held] */
+/* Counts the samples of the phase `ref` whose objects live for their stacks, as escaped, and drops those whose objects
+ * have ended; sets the phase's `told`, so that samples recorded later count themselves. `ref` was drained just now, and
+ * objects of it live or slabs are deferred. There is a profile. Takes the profile's lock. [stripe held] */
 void tsi_profile_escaped(TsiArena* a, TsiRef ref);
-/* Returns the number of objects that a sampled one of `bytes` bytes stands for, at least 1. `mean`: distance of marks
- * in bytes, at least 1. [any thread] */
+/* Returns the number of objects that a sampled one of `bytes` bytes, at least 1, stands for, at least 1. mean: the mean
+ * distance of marks in bytes, at least 1 (1: each object is sampled). [any thread] */
 double tsi_profile_weight(uint64_t bytes, uint64_t mean);
-/* Returns the bytes of the tables' pages that were written; 0 without a profile. Takes the profile's lock.
+/* Returns the bytes of whole pages of the tables that were written; 0 without a profile. Takes the profile's lock.
  * [any thread that does not hold it] */
 size_t tsi_profile_bytes(TsiArena* a);
-/* Copies the stacks, the samples whose objects live now, and the counts; `stacks` and `live` have room for whole
- * tables. There is a profile. Takes the profile's lock. [any thread that does not hold it] */
+/* Drops the samples whose objects have ended, then copies the stacks, the other samples, and sets *counts to the counts
+ * of both and of what was lost. `stacks` has room for TSI_PROFILE_STACKS rows and `live` for TSI_PROFILE_LIVE; rows
+ * beyond the counts are left alone. There is a profile. Takes the profile's lock. [any thread that does not hold it] */
 void tsi_profile_copy(TsiArena* a, TsiProfileStack* stacks, TsiProfileLive* live, TsiProfileCounts* counts);
 
 #endif

@@ -23,17 +23,17 @@ TsiStopwatch tsi_sample_start(void) {
     return watch;
 }
 
-/* Returns the ns since the readings of `since`: processor time, wall clock before and after its second reading, sleep
- * for our locks. [own thread] */
+/* Returns the ns since the readings `since`: processor time, wall clock before and after the second reading of the
+ * processor time, and sleep for our locks. [own thread] */
 static Elapsed elapsed(TsiStopwatch since) {
     uint64_t wall = tsi_clock_between(since.wall, tsi_os.now_ns()), cpu = tsi_os.thread_ns() - since.cpu;
     return (Elapsed){cpu, wall, tsi_clock_between(since.wall, tsi_os.now_ns()), tsi_lock_slept_ns - since.slept};
 }
 
-/* Returns the smaller number. [any thread] */
+/* Returns the smaller one of a and b. [any thread] */
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
-/* Sets `cost` to the least of ROUNDS empty samples. [pthread_once] */
+/* Sets each time of `cost` to the least of ROUNDS (256) empty samples, and its sleep to 0. [pthread_once] */
 static void calibrate(void) {
     cost = (Elapsed){UINT64_MAX, UINT64_MAX, UINT64_MAX, 0};
     for (unsigned n = 0; n < ROUNDS; n++) {
@@ -47,19 +47,20 @@ void tsi_sample_calibrate(void) { (void)pthread_once(&calibrated, calibrate); }
 /* Returns a - b, or 0 if b is larger. [any thread] */
 static uint64_t less(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
 
-/* Adds v to *sum. 0 is not written: that would fetch a page. [the one writer of *sum] */
+/* Adds v to *sum. If v is 0 nothing is written: that would fetch a page. [the one writer of *sum] */
 static void add(_Atomic uint64_t* sum, uint64_t v) {
     if (v != 0) tsi_store_relaxed(sum, tsi_load_relaxed(sum) + v);
 }
 
-/* Raises *max to v if it is less. [the one writer of *max] */
+/* Raises *max to v if it is less; otherwise writes nothing. [the one writer of *max] */
 static void rise(_Atomic uint64_t* max, uint64_t v) {
     if (v > tsi_load_relaxed(max)) tsi_store_relaxed(max, v);
 }
 
-/* Ends a sample: adds its wall, cpu and wait in ns to sum[at] and the two behind, raises the maxima from sum[at + 3]
- * on, and sets `out` to the three. Returns false, and counts it as dropped, if the clocks contradict each other. since:
- * the readings at its beginning. [own thread] */
+/* Ends a sample that began with the readings `since`: adds its wall, cpu and wait time in ns to samples->sum[at] and
+ * the two behind, raises the maxima from sum[at + 3] on, and sets `out` to the three times. Returns true; false if the
+ * clocks contradict each other: it is counted as dropped, and `out` is left alone. at: TSI_SAMPLE_ALLOC + 1 or
+ * TSI_SAMPLE_REPAIR + 1. [own thread] */
 static bool book(TsiSamples* samples, unsigned at, TsiStopwatch since, uint64_t out[3]) {
     Elapsed e = elapsed(since);
     uint64_t wall = less(e.wall, cost.wall), ran = less(e.cpu, cost.cpu), whole = less(e.whole, cost.whole);

@@ -60,10 +60,10 @@ TsiLock tsi_stand_in_lock = TSI_LOCK_OF(STAND_INS);
 /* The process's tables, in which a fault is looked up. */
 static _Atomic(TsiSheets*) known[TOLD_MAX];
 
-/* Returns the bytes of the array of sheets. [any thread] */
+/* Returns the bytes of the array of sheets, by sheets->places. [any thread] */
 static size_t sheets_bytes(const TsiSheets* sheets) { return sheets->places * sizeof(Sheet); }
 
-/* Returns the bytes of an array with a word for each incarnation's record. [any thread] */
+/* Returns the bytes of an array with a word for each incarnation's record, by sheets->incs. [any thread] */
 static size_t incs_bytes(const TsiSheets* sheets) { return sheets->incs * sizeof(uint32_t); }
 
 /* ---- faults ---- */
@@ -72,14 +72,16 @@ bool tsi_sheets_own(const TsiSheets* sheets, const void* p) {
     return (uintptr_t)p - (uintptr_t)sheets->base < (size_t)sheets->places * TSI_SHEET_BYTES;
 }
 
-/* Returns the offset of the guard page, the last, of `count` sheets in a row. [any thread] */
+/* Returns the offset in bytes, from the first of `count` sheets in a row, of the guard page, which is their last.
+ * [any thread] */
 static size_t guard_offset(uint32_t count) { return (size_t)count * TSI_SHEET_BYTES - tsi_os.page_bytes; }
 
-/* Returns the offset of a guarded sheet's object. [any thread] */
+/* Returns the offset in bytes of the object of a guarded sheet, from the first of its row. [any thread] */
 static size_t guarded_offset(const Sheet* sheet) { return guard_offset(sheet->count) - sheet->slack - sheet->used; }
 
-/* Returns the record of the object at `offset` of the sheet, or of the nearest one before it; NULL if there is none any
- * more. [stand-in lock held; or signal handler, whose report may then be garbled] */
+/* Returns the record of the object at `offset` bytes from the beginning of the sheet's row, or else of the nearest
+ * object before it; NULL if there is none any more. sheet: the first of its row.
+ * [stand-in lock held; or signal handler, whose report may then be garbled] */
 static const Record* record_of(const TsiSheets* sheets, const Sheet* sheet, size_t offset) {
     const Record* before = NULL; /* the object before the address, if it is in none */
     for (uint32_t n = 0; n < RECORDS; n++) {
@@ -102,7 +104,7 @@ typedef struct Words {
         if ((w)->used >= sizeof(w)->at) (w)->used = sizeof(w)->at - 1;                  \
     } while (0)
 
-/* Adds a line to the text: `before`, then the name of the code at pc. Nothing if pc is 0.
+/* Adds a line to the text: `before`, then the name of the code at pc; nothing if pc is 0. Text that has no room is cut.
  * [no other user of words] */
 static void put_code(Words* words, const char* before, uintptr_t pc) {
     char name[256];
@@ -111,7 +113,8 @@ static void put_code(Words* words, const char* before, uintptr_t pc) {
     PUT(words, "%s%s\n", before, name);
 }
 
-/* Adds the time from since_ns until now, with its unit. [no other user of words] */
+/* Adds to the text the time from since_ns, of the clock, until now, in us, ms or s with its unit.
+ * [no other user of words] */
 static void put_ago(Words* words, uint64_t since_ns) {
     uint64_t now = tsi_os.now_ns(), us = (now > since_ns ? now - since_ns : 0) / 1000;
     if (us < 10000) PUT(words, "%" PRIu64 " us", us);
@@ -119,20 +122,22 @@ static void put_ago(Words* words, uint64_t since_ns) {
     else PUT(words, "%" PRIu64 " s", us / 1000000);
 }
 
-/* Begins the text anew: what has happened, the sheet's label and era. [no other user of words] */
+/* Clears the text and begins it anew: `what` has happened, then the sheet's label and era, without a newline.
+ * [no other user of words] */
 static void put_phase(Words* words, const char* what, const Sheet* sheet) {
     words->used = 0;
     PUT(words, "temporal-slab: %s phase \"%s\" (era %" PRIu64 ")", what, sheet->label, tsi_ref_era(sheet->ref));
 }
 
-/* Adds a line for each caller that allocated the object; nothing if record is NULL. [no other user of words] */
+/* Adds to the text a line for each caller that allocated the object of *record; nothing if record is NULL.
+ * [no other user of words] */
 static void put_callers(Words* words, const Record* record) {
     for (unsigned n = 0; record != NULL && n < record->depth; n++)
         put_code(words, n == 0 ? "  allocated at  " : "                ", record->frames[n]);
 }
 
-/* Reports on standard error an access, by the code at pc, to a guard page beside an object that lives.
- * [signal handler] */
+/* Reports on standard error an access to `address`, by the code at pc (0: not known), in the row of a guarded sheet,
+ * its first, whose object lives. [signal handler] */
 static void tell_beside(const TsiSheets* sheets, const Sheet* sheet, const void* address, uintptr_t pc) {
     static Words words; /* as in tell */
     size_t offset = (size_t)((const uint8_t*)address - sheets->base) - (size_t)sheet->head * TSI_SHEET_BYTES;
@@ -150,7 +155,8 @@ static void tell_beside(const TsiSheets* sheets, const Sheet* sheet, const void*
     tsi_os.complain(words.at, words.used);
 }
 
-/* Reports on standard error an access, by the code at pc, to a sheet that is closed. [signal handler] */
+/* Reports on standard error an access to `address`, by the code at pc (0: not known), in the row of a sheet, its first,
+ * that is closed: the phase and when it ended, the object there or before, and its callers. [signal handler] */
 static void tell(const TsiSheets* sheets, const Sheet* sheet, const void* address, uintptr_t pc) {
     static Words words; /* too large for a signal's stack; two threads that fault at once may garble it */
     size_t offset = (size_t)((const uint8_t*)address - sheets->base) - (size_t)sheet->head * TSI_SHEET_BYTES;
@@ -180,8 +186,9 @@ static void tell(const TsiSheets* sheets, const Sheet* sheet, const void* addres
     tsi_os.complain(words.at, words.used);
 }
 
-/* Reports the access by the code at pc, if the address is in a sheet of an allocator and that explains the fault: it is
- * closed, or a guard's. Otherwise does nothing. [signal handler] */
+/* Reports the access to `address` by the code at pc (0: not known), if the address is in a sheet of a living allocator
+ * and that explains the fault: the sheet is closed, or guards a living object. Otherwise does nothing.
+ * [signal handler] */
 static void on_fault(const void* address, uintptr_t pc) {
     for (unsigned n = 0; n < TOLD_MAX; n++) {
         const TsiSheets* sheets =
@@ -286,20 +293,20 @@ void tsi_sheet_cell_give(TsiSheets* sheets, void* cell) {
 
 /* ---- sheets ---- */
 
-/* Returns the address of the sheet with the number `place`. [any thread] */
+/* Returns the address of the sheet number `place`, open or not. [any thread] */
 static uint8_t* address_of(const TsiSheets* sheets, uint32_t place) {
     return sheets->base + (size_t)place * TSI_SHEET_BYTES;
 }
 
-/* Returns true if the sheet's phase has ended: drained, released, or its record serves another phase by now.
- * [any thread] */
+/* Returns true if the phase of a sheet, the first of its row, has ended: drained, released, passed by the ring, or its
+ * record serves another phase by now. [any thread] */
 static bool has_ended(const TsiSheets* sheets, const Sheet* sheet) {
     uint64_t word = tsi_load_relaxed(&tsi_inc(&sheets->arena->phases, tsi_ref_index(sheet->ref))->word);
     return word >> 2 != tsi_ref_era(sheet->ref) || (word & TSI_INC_STATE) != TSI_INC_ACTIVE;
 }
 
-/* Closes the sheet with the number `place`: its pages go back, and any access to it faults from here on.
- * [stand-in lock held] */
+/* Closes the row of sheets that begins with number `place`, an open one: its pages go back, and any access to them
+ * faults from here on. A system that refuses is left alone. [stand-in lock held] */
 static void close_locked(TsiSheets* sheets, uint32_t place) {
     TSI_HOLDS(&tsi_stand_in_lock);
     Sheet* sheet = &sheets->sheets[place];
@@ -309,7 +316,7 @@ static void close_locked(TsiSheets* sheets, uint32_t place) {
 }
 
 /* Returns the first number of `count` sheets in a row that are free or closed, the next in turn whose address is a
- * multiple of `align`; UINT32_MAX if there are none. [stand-in lock held] */
+ * multiple of `align`, a power of two; UINT32_MAX if there are none. Takes none of them. [stand-in lock held] */
 static uint32_t find_locked(const TsiSheets* sheets, uint32_t count, uint32_t align) {
     TSI_HOLDS(&tsi_stand_in_lock);
     uint32_t from = sheets->next;
@@ -325,8 +332,10 @@ static uint32_t find_locked(const TsiSheets* sheets, uint32_t count, uint32_t al
     return UINT32_MAX;
 }
 
-/* Opens `count` sheets in a row for one incarnation, of which the bytes from `from` to `to` can be touched. Returns the
- * number of the first; UINT32_MAX without addresses or memory. [stand-in lock held] */
+/* Opens `count` sheets in a row for the incarnation `ref`, at an address that is a multiple of `align`; the bytes from
+ * offset `from` to `to`, whole pages, become writable. Sets them up as one row without objects, the newest of the
+ * incarnation. Returns the number of the first; UINT32_MAX, with nothing changed, without addresses or memory.
+ * [stand-in lock held] */
 static uint32_t open_locked(TsiSheets* sheets, TsiRef ref, uint32_t count, uint32_t align, size_t from, size_t to) {
     TSI_HOLDS(&tsi_stand_in_lock);
     uint32_t place = find_locked(sheets, count, align), at = tsi_ref_index(ref);
@@ -346,8 +355,8 @@ static uint32_t open_locked(TsiSheets* sheets, TsiRef ref, uint32_t count, uint3
     return place;
 }
 
-/* Ends the filling of the current sheet of the incarnation's record `at`, and closes it if nothing lives there.
- * [stand-in lock held] */
+/* Ends the filling of the current sheet of the incarnation's record `at`, and closes the sheet if nothing lives there;
+ * does nothing if none is being filled. [stand-in lock held] */
 static void leave_current_locked(TsiSheets* sheets, uint32_t at) {
     TSI_HOLDS(&tsi_stand_in_lock);
     uint32_t place = sheets->current[at];
@@ -356,8 +365,9 @@ static void leave_current_locked(TsiSheets* sheets, uint32_t at) {
         close_locked(sheets, place - 1);
 }
 
-/* Returns the number of a sheet of the incarnation with room for `bytes`, opened if need be; UINT32_MAX without
- * addresses or memory. Takes nothing of it. [stand-in lock held] */
+/* Returns the number of a sheet of the incarnation `ref` with room for `bytes` bytes aligned to `align`: the one that
+ * is being filled, or a new one, which then is. More than a quarter of a sheet gets a row of its own. UINT32_MAX
+ * without addresses or memory. Takes nothing of it. [stand-in lock held] */
 static uint32_t roomy_locked(TsiSheets* sheets, TsiRef ref, size_t bytes, size_t align) {
     TSI_HOLDS(&tsi_stand_in_lock);
     uint32_t at = tsi_ref_index(ref), place = sheets->current[at];
@@ -381,8 +391,8 @@ static uint32_t roomy_locked(TsiSheets* sheets, TsiRef ref, size_t bytes, size_t
     return place;
 }
 
-/* Writes the record of an object of `size` bytes at `offset` of the sheet, over the oldest; no callers yet.
- * [stand-in lock held] */
+/* Writes the record of an object of `size` bytes at `offset` bytes from the beginning of the sheet's row, over the
+ * oldest record; without callers yet. sheet: the first of its row. [stand-in lock held] */
 static void record_locked(TsiSheets* sheets, const Sheet* sheet, size_t offset, size_t size) {
     TSI_HOLDS(&tsi_stand_in_lock);
     Record* record = &sheets->record[sheets->records++ % RECORDS];
@@ -441,8 +451,8 @@ void* tsi_sheet_take_guarded(TsiSheets* sheets, TsiRef ref, size_t size, size_t 
     return block;
 }
 
-/* Returns the first byte between a guarded object's end and its guard page that somebody has written, counted from the
- * end; the slack if there is none. [stand-in lock held] */
+/* Returns the place of the first byte between a guarded object's end and its guard page that somebody has written,
+ * counted from the end; sheet->slack if none was written. [stand-in lock held] */
 static unsigned written_behind(const TsiSheets* sheets, const Sheet* sheet) {
     const uint8_t* behind = address_of(sheets, sheet->head) + guarded_offset(sheet) + sheet->used;
     unsigned n = 0;
@@ -450,8 +460,9 @@ static unsigned written_behind(const TsiSheets* sheets, const Sheet* sheet) {
     return n;
 }
 
-/* Reports on standard error that a byte was written `behind` bytes behind an object of the sheet, which ends now. [no
- * lock: naming code may wait for the loader, and the loader for malloc] */
+/* Reports on standard error that a byte was written `behind` bytes behind the object at `block`, which ends now. sheet,
+ * record: copies of the sheet and of the object's record, whose depth is 0 if it is not known.
+ * [no lock: naming code may wait for the loader, and the loader for malloc] */
 static TSI_COLD void tell_written(const Sheet* sheet, const Record* record, const void* block, unsigned behind) {
     Words words;
     put_phase(&words, "written beside an object of", sheet);

@@ -32,35 +32,42 @@ enum { TSI_STAND_IN_ALIGN_MAX = 1 << 20 };
 enum { TSI_SHEET_BYTES = 1 << 16, TSI_SHEET_FRAMES = 12, TSI_SHEET_CELL = 96 };
 enum { TSI_GUARDS_MAX = 4096, TSI_GUARD_BYTES_MAX = 1 << 20 };
 
-/* Reserves the addresses and installs the report of faults. Returns the sheets, or NULL without memory or if the system
- * refuses the handler. [before the allocator is shared, no lock] */
+/* Reserves the addresses of an allocator's sheets, maps their tables, installs the report of faults, and lists them for
+ * it. Its incarnations are set up. Returns the sheets, which tsi_sheets_close gives back; NULL without memory or if the
+ * system refuses the handler. [before the allocator is shared, no lock] */
 struct TsiSheets* tsi_sheets_open(TsiArena* a);
-/* Gives everything back; faults there are not reported any more. [no other thread in the allocator, no lock] */
+/* Gives addresses, cells and tables back, and *sheets itself; faults there are not reported any more.
+ * [no other thread in the allocator, no lock] */
 void tsi_sheets_close(struct TsiSheets* sheets);
 
-/* Takes a cell of TSI_SHEET_CELL bytes for a record. Returns it, or NULL without memory. [no lock] */
+/* Takes a cell of TSI_SHEET_CELL bytes for a record; its content is undefined. Takes the stand-in lock. Returns it, or
+ * NULL without memory. [no lock] */
 void* tsi_sheet_cell_take(struct TsiSheets* sheets);
-/* Gives a cell back. [holder of the cell, no lock] */
+/* Gives back a cell that tsi_sheet_cell_take has returned. Takes the stand-in lock. [holder of the cell, no lock] */
 void tsi_sheet_cell_give(struct TsiSheets* sheets, void* cell);
 
-/* Takes a block of `size` bytes for an object of the incarnation, aligned to `align` and at least 16. Returns it, or
- * NULL without addresses or memory. [no lock] */
+/* Takes a block of `size` bytes (0: as for 1) for an object of the incarnation `ref`, aligned to `align`, a power of
+ * two of at most TSI_STAND_IN_ALIGN_MAX, and at least to 16, and writes a record of it without callers. Takes the
+ * stand-in lock. Returns it, or NULL without addresses or memory. [no lock] */
 void* tsi_sheet_take(struct TsiSheets* sheets, TsiRef ref, size_t size, size_t align);
-/* Takes a block of `size` bytes for an object of the incarnation, aligned to `align` and at least 16, on a sheet of its
- * own, before a guard page. Returns it, or NULL without room, for 0 and more than TSI_GUARD_BYTES_MAX bytes, for an
- * alignment beyond a page, and while TSI_GUARDS_MAX are open. [no lock] */
+/* Takes a block of `size` bytes for an object of the incarnation `ref`, aligned to `align`, a power of two, and at
+ * least to 16, on a sheet of its own, before a guard page; fills the bytes between with a pattern and writes a record
+ * without callers. Takes the stand-in lock. Returns it; NULL without addresses or memory, for 0 and more than
+ * TSI_GUARD_BYTES_MAX bytes, for an alignment beyond a page, and while TSI_GUARDS_MAX are open. [no lock] */
 void* tsi_sheet_take_guarded(struct TsiSheets* sheets, TsiRef ref, size_t size, size_t align);
-/* Records the `depth` callers that allocated a block, innermost first; nothing if TSI_SHEET_FRAMES * 64 others were
- * taken since. [holder of the block, no lock] */
+/* Adds to the record of a block the `depth` callers that allocated it, innermost first, TSI_SHEET_FRAMES at most;
+ * `frames` is read only. Does nothing if TSI_SHEET_FRAMES * 64 other blocks were taken since. Takes the stand-in lock.
+ * [holder of the block, no lock] */
 void tsi_sheet_note(struct TsiSheets* sheets, const void* block, const uintptr_t* frames, unsigned depth);
-/* Ends a block's object; closes its sheet if that was the last and the sheet is not being filled. Reports a byte
- * written behind a guarded object. [holder of the block, no lock] */
+/* Ends the object of a block; closes its sheet if that was the last and the sheet is not being filled. Reports on
+ * standard error a byte written behind a guarded object. Takes the stand-in lock. [holder of the block, no lock] */
 void tsi_sheet_give(struct TsiSheets* sheets, void* block);
-/* Records on the sheets of an incarnation that it has ended, now, and whether `released`; closes the one that was being
- * filled if nothing lives there. [no lock] */
+/* Records on the sheets of the incarnation `ref` that it has ended, now, and whether it was `released` (false:
+ * drained); closes the one that was being filled if nothing lives there. The time of an earlier end stays. Takes the
+ * stand-in lock. [no lock] */
 void tsi_sheets_ended(struct TsiSheets* sheets, TsiRef ref, bool released);
 
-/* Returns true if p is in the reservation. [any thread; signal handler] */
+/* Returns true if p is in the reservation of sheets, whatever is there. [any thread; signal handler] */
 bool tsi_sheets_own(const struct TsiSheets* sheets, const void* p);
 
 #endif

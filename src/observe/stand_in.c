@@ -62,8 +62,8 @@ static bool under_memcheck(void) {
     return preloaded != NULL && strstr(preloaded, "vgpreload_memcheck") != NULL;
 }
 
-/* Returns true if blocks of malloc must stand in, by the option by_malloc, or with 0 if a tool is present.
- * [any thread] */
+/* Returns true if blocks of malloc must stand in for objects: the option by_malloc is TSI_BY_MALLOC_ALWAYS, or it is 0
+ * and a tool is present. [any thread] */
 static bool wanted(unsigned by_malloc) {
     if (by_malloc != 0) return by_malloc == TSI_BY_MALLOC_ALWAYS;
     return __lsan_do_leak_check != NULL || __msan_unpoison != NULL || under_memcheck();
@@ -89,10 +89,12 @@ struct TsiSheets* tsi_stand_in_sheets(const TsiArena* a) {
 
 /* ---- the tree and the lists ---- */
 
-/* Returns the place of a stand-in in the treap: higher ones are nearer to the root. [any thread] */
+/* Returns a stand-in's rank in the treap, a hash of its block's address: one with a higher rank is nearer to the root.
+ * [any thread] */
 static uint64_t rank(const TsiStandIn* stand_in) { return (uint64_t)(uintptr_t)stand_in->block * 0x9e3779b97f4a7c15u; }
 
-/* Puts a stand-in into the tree, by its block, and into the list of its incarnation. [stand-in lock held] */
+/* Puts a stand-in, whose block, arena and ref are set, into the tree and into the list of its incarnation's record;
+ * sets its links. [stand-in lock held] */
 static void insert_locked(TsiStandIn* stand_in) {
     TSI_HOLDS(&tsi_stand_in_lock);
     TsiStandIn** at = &tree;
@@ -117,7 +119,7 @@ static void insert_locked(TsiStandIn* stand_in) {
 }
 
 /* Takes a stand-in off the tree and its list, and records that a free of its block is the misuse `why` from here on.
- * Frees nothing. [stand-in lock held] */
+ * Frees nothing; its fields stay, links included. [stand-in lock held] */
 static void remove_locked(TsiStandIn* stand_in, SlabMisuse why) {
     TSI_HOLDS(&tsi_stand_in_lock);
     gone[gone_count++ % GONE_KEPT] = (Gone){stand_in->block, stand_in->arena->serial, why};
@@ -137,7 +139,7 @@ static void remove_locked(TsiStandIn* stand_in, SlabMisuse why) {
     if (stand_in->next != NULL) stand_in->next->link = stand_in->link;
 }
 
-/* Returns the allocator's stand-in whose block p is in, or NULL. [stand-in lock held] */
+/* Returns the allocator's stand-in whose block p is in, or NULL; p may be any address. [stand-in lock held] */
 static TsiStandIn* find_locked(const TsiArena* a, const void* p) {
     TSI_HOLDS(&tsi_stand_in_lock);
     const TsiStandIn* found = NULL;
@@ -150,8 +152,8 @@ static TsiStandIn* find_locked(const TsiArena* a, const void* p) {
     return inside && found->arena == a ? (TsiStandIn*)(uintptr_t)found : NULL;
 }
 
-/* Frees the blocks and records of a list of stand-ins that are off the tree; the tool takes this for the end of the
- * objects. [no lock, no bracket] */
+/* Frees the blocks and records of a list of stand-ins, chained by `next` (NULL: none), that are off the tree; the tool
+ * takes this for the end of the objects. Blocks on sheets end there. [no lock, no bracket] */
 static void free_list(TsiStandIn* stand_in) {
     TSI_KEEP_FRAME();
     while (stand_in != NULL) {
@@ -170,8 +172,9 @@ static void free_list(TsiStandIn* stand_in) {
 
 /* ---- objects ---- */
 
-/* Returns the documented alignment in bytes: of a class that is a power of two its size, of a large object its slot's;
- * at least `align`, at most TSI_STAND_IN_ALIGN_MAX if `align` is. [any thread] */
+/* Returns the documented alignment in bytes of the object in the slot, whose place *at tells the class: of a class that
+ * is a power of two its size, of a large object that of its slot, of others 16; at least `align`, and at most the
+ * larger one of `align` and TSI_STAND_IN_ALIGN_MAX. [any thread] */
 static size_t alignment_of(const TsiArena* a, const TsiPlace* at, const void* slot, size_t align) {
     size_t has = 16;
     if (at->cls == TSI_CLASS_LARGE) has = (uintptr_t)slot & (0 - (uintptr_t)slot);
@@ -190,17 +193,19 @@ static void* new_block(size_t size, size_t align) {
     return posix_memalign(&block, align, size) == 0 ? block : NULL;
 }
 
-/* Returns the slot's first word, which holds the address of its object's block. [any thread] */
+/* Returns the address of the slot's first word, which holds the address of its object's block. [any thread] */
 static _Atomic(void*)* word_of(void* slot) { return slot; }
 
-/* Returns true if the phase was released, or has drained and its record serves another. [any thread] */
+/* Returns true if the phase `ref` was released, or its record serves another phase by now; false while it is open or
+ * drains. [any thread] */
 static bool is_released(TsiArena* a, TsiRef ref) {
     /* acquire: pairs with the seq_cst store of an end, which reads the list afterwards (ST3) */
     uint64_t word = tsi_load_acquire(&tsi_inc(&a->phases, tsi_ref_index(ref))->word);
     return word >> 2 != tsi_ref_era(ref) || (word & TSI_INC_STATE) == TSI_INC_RELEASED;
 }
 
-/* Counts an allocation. Returns true if its object must have a sheet of its own: one in `period`. [no lock] */
+/* Counts an allocation. Returns true if its object must have a sheet of its own: one in `period`, and none if that is
+ * 0. Takes the stand-in lock. [no lock] */
 static bool is_due(struct TsiStandIns* stand_ins) {
     if (stand_ins->period == 0) return false;
     tsi_lock_take(&tsi_stand_in_lock);
@@ -210,8 +215,8 @@ static bool is_due(struct TsiStandIns* stand_ins) {
     return due;
 }
 
-/* Clears the word of a slot whose object stays there (ST4), unless its phase was released. Returns the slot.
- * [no lock] */
+/* Clears the first word of a slot whose object stays there (ST4), unless its phase `ref` was released: then the slot
+ * may be another object's. Takes the stand-in lock. Returns the slot. [no lock] */
 static void* stay_in_slot(TsiArena* a, void* slot, TsiRef ref) {
     tsi_lock_take(&tsi_stand_in_lock);
     if (!is_released(a, ref)) tsi_store_relaxed(word_of(slot), NULL); /* otherwise it may be another object's */
@@ -272,8 +277,9 @@ TSI_NOINLINE void tsi_stand_in_drop(TsiArena* a, void* block, const void* slot) 
     free_list(stand_in);
 }
 
-/* Takes the stand-ins of one incarnation, or with ref 0 all of a list, off the tree and their lists. Returns them as a
- * list of their own, NULL if there are none. [no lock] */
+/* Takes from the list at *list the stand-ins of the incarnation `ref`, or with ref 0 all, off the tree and the list, as
+ * stale from here on. Takes the stand-in lock. Returns them as a list of their own, chained by `next`, NULL if there
+ * are none. [no lock] */
 static TsiStandIn* take_list(TsiStandIn** list, TsiRef ref) {
     TsiStandIn* taken = NULL;
     tsi_lock_take(&tsi_stand_in_lock);
@@ -309,8 +315,8 @@ void tsi_stand_ins_close(TsiArena* a) {
 
 /* ---- names ---- */
 
-/* Returns true if p is surely in no block of the allocator, by its address: there are sheets, and it is not among them.
- * False: look in the tree. [any thread] */
+/* Returns true if p is surely in no block of the allocator, by its address: the blocks are on sheets, and p is not.
+ * False: the tree must be asked. The allocator has stand-ins. [any thread] */
 static bool is_outside(const TsiArena* a, const void* p) {
     return a->stand_ins->sheets != NULL && !tsi_sheets_own(a->stand_ins->sheets, p);
 }
@@ -337,8 +343,8 @@ SlabMisuse tsi_stand_in_misuse(const TsiArena* a, const void* p, SlabMisuse fore
     return what;
 }
 
-/* Returns the stand-in that a slot's word points to, or NULL: the word may be anything when the object has ended.
- * [stand-in lock held] */
+/* Returns the stand-in that the slot's first word points to, if it is one of the allocator's for this slot; otherwise
+ * NULL: the word may be anything when the object has ended. [stand-in lock held] */
 static const TsiStandIn* find_by_slot_locked(const TsiArena* a, void* slot) {
     TSI_HOLDS(&tsi_stand_in_lock);
     const void* block = tsi_load_relaxed(word_of(slot));

@@ -379,7 +379,7 @@ static void each_line(int fd, bool (*fn)(const TsiMapping* mapping, void* ctx), 
 }
 
 /* Calls fn(mapping, ctx) for each mapping of the process, by address, until fn returns false; for none if /proc cannot
- * be read. Preserves errno after fn, too. No cancellation point. [any thread] */
+ * be read. Preserves errno, whatever fn sets it to. No cancellation point. [any thread] */
 static void os_each_mapping(bool (*fn)(const TsiMapping* mapping, void* ctx), void* ctx) {
     int state, saved = errno;
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state); /* as in read_file */
