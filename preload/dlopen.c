@@ -29,8 +29,9 @@ typedef struct Asks {
     bool differs;
 } Asks;
 
-/* Notes in *arg if a library brings a search path for others, or the caller one for itself. The program's own path
- * applies to all. Returns 0: go on. [dl_iterate_phdr] */
+/* Sets differs in *arg, an Asks, if the library *info brings a search path for others, or is the one with arg->caller
+ * in it and brings one for itself; otherwise leaves *arg alone. The program's own path applies to all. Returns 0: go
+ * on. [dl_iterate_phdr] */
 static int brings_path(struct dl_phdr_info* info, size_t size, void* arg) {
     Asks* asks = arg;
     (void)size;
@@ -47,8 +48,8 @@ static int brings_path(struct dl_phdr_info* info, size_t size, void* arg) {
     return 0;
 }
 
-/* Returns true if dlopen may find another library for `caller`, an address in it, than for us.
- * [any thread, no lock] */
+/* Returns true if dlopen of `name` (NULL: the program) may find another library for `caller`, an address in the calling
+ * library, than for us. [any thread, no lock] */
 static bool depends_on_caller(const char* name, const void* caller) {
     if (name == NULL) return false;
     if (strchr(name, '/') != NULL) return strchr(name, '$') != NULL;
@@ -57,7 +58,8 @@ static bool depends_on_caller(const char* name, const void* caller) {
     return asks.differs;
 }
 
-/* Opens a library outside of all phases. Returns it, or NULL as dlopen does. [own thread, no lock] */
+/* Opens a library by libc's dlopen, which `next` is, outside of all phases. Returns it, or NULL as dlopen does; `name`
+ * may be NULL. [own thread, no lock] */
 static void* outside(const char* name, int flags) {
     bool in = tsp_outside_enter();
     void* library = next(name, flags);
@@ -65,11 +67,12 @@ static void* outside(const char* name, int flags) {
     return library;
 }
 
-/* Returns the function at which a call of dlopen goes on. */
+/* Returns the function at which a call of dlopen goes on, see below. [own thread, no lock] */
 Dlopen* tsp_dlopen_way(const char* name, const void* caller);
 
-/* Returns the function at which a call of dlopen goes on: libc's, or `outside` if the thread is in a phase and that
- * finds the same library. caller: the return address. [own thread, no lock] */
+/* Returns the function at which a call of dlopen for `name` (may be NULL) goes on: libc's, or `outside` if the thread
+ * is in a phase and `outside` finds the same library. caller: the return address of the call. The first call looks
+ * libc's function up and sets `next`. [own thread, no lock] */
 __attribute__((used, visibility("hidden"))) Dlopen* tsp_dlopen_way(const char* name, const void* caller) {
     if (next == NULL) {
         Dlopen* found;
@@ -138,8 +141,8 @@ __asm__(".pushsection .text\n"
         ".size dlopen, .-dlopen\n"
         ".popsection\n");
 #else
-/* Opens a library by a tail call, where the compiler makes one. Returns it, or NULL as libc's dlopen does.
- * [any thread, no lock] */
+/* Opens the library `name` (NULL: the program) without RTLD_DEEPBIND, by a tail call, where the compiler makes one.
+ * Returns it, or NULL as libc's dlopen does. [any thread, no lock] */
 TSP_API void* dlopen(const char* name, int flags) {
     return tsp_dlopen_way(name, __builtin_return_address(0))(name, flags & tsp_dlopen_mask);
 }

@@ -13,8 +13,8 @@
 #include <malloc.h>
 #include <stdio.h>
 
-/* Gives empty memory back. Returns 1 if any went back, otherwise 0. The bytes that `pad` asks to keep are not kept.
- * [any thread, no lock] */
+/* Gives empty memory back to the system. Returns 1 if any went back, otherwise 0, as without the allocator. The bytes
+ * that `pad` asks to keep are not kept. Preserves errno. [any thread, no lock] */
 TSP_API int malloc_trim(size_t pad) {
     (void)pad;
     if (!tsp_ready()) return 0;
@@ -25,13 +25,13 @@ TSP_API int malloc_trim(size_t pad) {
     return tsi_malloc_committed(&tsp_heap) < before;
 }
 
-/* Accepts parameters of glibc's algorithms, without effect. Returns 1. [any thread] */
+/* Accepts any parameter of glibc's algorithms with any value, without effect. Returns 1. [any thread] */
 TSP_API int mallopt(int parameter, int value) {
     (void)parameter, (void)value;
     return 1;
 }
 
-/* Returns the allocator's figures, zeros if it is not there. Preserves errno. [any thread, no lock] */
+/* Returns the allocator's figures of now, zeros if it is not there. Preserves errno. [any thread, no lock] */
 static SlabGlobalStats figures(void) {
     SlabGlobalStats stats = {0};
     int saved = errno;
@@ -40,14 +40,16 @@ static SlabGlobalStats figures(void) {
     return stats;
 }
 
-/* Returns the bytes from the system that no live object has. [any thread] */
+/* Returns the bytes from the system that no live object has, by the figures *stats; 0 if live ones are more.
+ * [any thread] */
 static uint64_t rest(const SlabGlobalStats* stats) {
     return stats->committed_bytes > stats->live_bytes ? stats->committed_bytes - stats->live_bytes : 0;
 }
 
 struct mallinfo2 mallinfo2(void);
 
-/* Returns the allocator's figures in glibc's terms, see the head of this file. [any thread, no lock] */
+/* Returns the allocator's figures in glibc's terms, see the head of this file; other fields are 0, and all are without
+ * the allocator. Preserves errno. [any thread, no lock] */
 TSP_API struct mallinfo2 mallinfo2(void) {
     SlabGlobalStats stats = figures();
     return (struct mallinfo2){.arena = stats.committed_bytes,
@@ -60,7 +62,7 @@ TSP_API struct mallinfo2 mallinfo2(void) {
 /* Returns n, or INT_MAX if it is more. [any thread] */
 static int in_int(uint64_t n) { return n < INT_MAX ? (int)n : INT_MAX; }
 
-/* Returns the figures of mallinfo2, cut to INT_MAX. [any thread, no lock] */
+/* Returns the figures of mallinfo2, each cut to INT_MAX. Preserves errno. [any thread, no lock] */
 TSP_API struct mallinfo mallinfo(void) {
     struct mallinfo2 m = mallinfo2();
     return (struct mallinfo){.arena = in_int(m.arena),
@@ -70,7 +72,8 @@ TSP_API struct mallinfo mallinfo(void) {
                              .keepcost = in_int(m.keepcost)};
 }
 
-/* Writes the bytes from the system and the live ones to standard error. [any thread, no lock] */
+/* Writes the bytes from the system and the live ones to standard error, two lines; zeros without the allocator.
+ * [any thread, no lock] */
 TSP_API void malloc_stats(void) {
     SlabGlobalStats stats = figures();
     char text[160];
@@ -79,8 +82,8 @@ TSP_API void malloc_stats(void) {
     if (n > 0) tsi_os.complain(text, (size_t)n);
 }
 
-/* Writes the allocator's figures as XML to `out`. Returns 0; EINVAL unless options is 0; -1 if writing failed.
- * [any thread, no lock] */
+/* Writes the allocator's figures as XML to the stream `out`, zeros without the allocator. Returns 0; EINVAL, and writes
+ * nothing, unless options is 0; -1 if writing failed. [any thread, no lock] */
 TSP_API int malloc_info(int options, FILE* out) {
     if (options != 0) return EINVAL;
     SlabGlobalStats stats = figures();

@@ -22,8 +22,9 @@
 
 static _Thread_local bool entering TSI_TLS_MODEL; /* the thread makes its record */
 
-/* Returns true if libc must serve this call. If not, and *first, the caller calls `entered` when it is done.
- * [own thread, no lock] */
+/* Returns true if libc must serve this call: the allocator is not there, or the thread is making its record. Returns
+ * false otherwise; *first is then true if the thread's record is about to be made, and the caller calls `entered` when
+ * it is done. Sets *first in either case. [own thread, no lock] */
 static bool is_for_libc(bool* first) {
     *first = false;
     if (TSI_UNLIKELY(!tsp_ready())) return true;
@@ -33,7 +34,7 @@ static bool is_for_libc(bool* first) {
     return false;
 }
 
-/* Ends the time in which the thread makes its record, if is_for_libc began it. [own thread] */
+/* Ends the time in which the thread makes its record, if `first`, which is_for_libc has set, is true. [own thread] */
 static void entered(bool first) {
     if (first) entering = false;
 }
@@ -45,15 +46,16 @@ static void entered(bool first) {
 enum { LOOKS_LEFT_OUT = 1024 };
 static _Atomic unsigned left_out;
 
-/* Returns true if a search for room was without success lately, and counts the calls that leave it out.
- * [any thread] */
+/* Returns true if a search for room was without success lately, and counts this call as one that leaves the search out;
+ * false otherwise. [any thread] */
 static bool is_full(void) {
     unsigned n = tsi_load_relaxed(&left_out);
     if (TSI_UNLIKELY(n != 0)) tsi_store_relaxed(&left_out, n - 1); /* approximate: threads may count as one */
     return n != 0;
 }
 
-/* Notes a call for `size` bytes that found no room, by errno. [any thread] */
+/* Has the next calls leave the search out if errno is ENOMEM and `size`, the bytes that found no room, is at most
+ * TSI_SMALL_MAX. Leaves errno alone. [any thread] */
 static TSI_COLD void note_full(size_t size) {
     if (errno == ENOMEM && size <= TSI_SMALL_MAX) tsi_store_relaxed(&left_out, LOOKS_LEFT_OUT);
 }
@@ -85,12 +87,12 @@ TSI_NOINLINE void* tsp_malloc_more(size_t size, TsiBinding* b) {
 /* Defines malloc also under a name that no program takes over. */
 __asm__(".globl tsp_malloc\n.hidden tsp_malloc\n.set tsp_malloc, malloc\n");
 
-/* Allocates by the fast path or by tsp_malloc_more. Returns the object, or NULL with ENOMEM.
- * [any thread, no lock] */
+/* Allocates `size` bytes (0: as for 1) by the fast path or by tsp_malloc_more. Returns the object, ours or libc's, with
+ * errno as it was, or NULL with ENOMEM. [any thread, no lock] */
 TSP_API void* malloc(size_t size) { return tsi_malloc_quick(&tsp_heap, size, tsp_malloc_more); }
 
-/* Allocates `bytes` zeroed bytes, more than TSI_SMALL_MAX. Returns the object, or NULL with ENOMEM.
- * [own thread, no lock, no bracket] */
+/* Allocates `bytes` zeroed bytes, more than TSI_SMALL_MAX. Returns the object, ours or libc's, with errno as it was, or
+ * NULL with ENOMEM. [own thread, no lock, no bracket] */
 static TSI_NOINLINE void* calloc_large(size_t bytes) {
     TSI_KEEP_FRAME();
     int saved = errno;
@@ -103,8 +105,9 @@ static TSI_NOINLINE void* calloc_large(size_t bytes) {
     return p;
 }
 
-/* Allocates after calloc's fast path. `caller`: of calloc, which keeps no frame and cannot end with a jump to here.
- * Returns the object, not zeroed, or NULL with ENOMEM. [own thread, no lock; in bracket unless b is NULL] */
+/* Allocates `size` bytes after calloc's fast path, by tsp_malloc_more, with its b. caller: the return address of
+ * calloc, for the profile: calloc keeps no frame and cannot end with a jump to here. Returns the object, not zeroed, or
+ * NULL with ENOMEM. [own thread, no lock; in bracket unless b is NULL] */
 static TSI_NOINLINE void* calloc_more(size_t size, TsiBinding* b, const void* caller) {
     TSI_KEEP_FRAME();
     tsi_malloc_past((uintptr_t)caller);
@@ -113,12 +116,13 @@ static TSI_NOINLINE void* calloc_more(size_t size, TsiBinding* b, const void* ca
     return p;
 }
 
-/* Allocates after calloc's fast path, for the caller of the function that this is inlined in. Returns the object, not
- * zeroed, or NULL with ENOMEM. [own thread, no lock; in bracket unless b is NULL] */
+/* Allocates `size` bytes after calloc's fast path, for the caller of the function that this is inlined in. b: the
+ * thread's binding, whose bracket is open and is closed, or NULL if none was opened. Returns the object, not zeroed, or
+ * NULL with ENOMEM. [own thread, no lock; in bracket unless b is NULL] */
 TSI_INLINE void* calloc_missed(size_t size, TsiBinding* b) { return calloc_more(size, b, __builtin_return_address(0)); }
 
-/* Allocates n zeroed elements of `size` bytes. Returns the object, or NULL with ENOMEM, also if the product overflows.
- * [any thread, no lock] */
+/* Allocates n zeroed elements of `size` bytes (no bytes: as for 1). Returns the object with errno as it was, or NULL
+ * with ENOMEM, also if the product overflows. [any thread, no lock] */
 TSP_API void* calloc(size_t n, size_t size) {
     size_t bytes;
     if (TSI_UNLIKELY(__builtin_mul_overflow(n, size, &bytes))) return errno = ENOMEM, NULL;
@@ -127,8 +131,8 @@ TSP_API void* calloc(size_t n, size_t size) {
     return TSI_LIKELY(p != NULL) ? memset(p, 0, bytes) : NULL;
 }
 
-/* Allocates with an alignment in bytes, a power of two. Returns the object, or NULL with ENOMEM.
- * [any thread, no lock] */
+/* Allocates `size` bytes (0: as for 1) aligned to `align` bytes, a power of two or 0. Returns the object, ours or
+ * libc's, with errno as it was, or NULL with ENOMEM. [any thread, no lock] */
 static void* aligned(size_t align, size_t size) {
     TSI_KEEP_FRAME();
     int saved = errno;
@@ -143,19 +147,20 @@ static void* aligned(size_t align, size_t size) {
     return p;
 }
 
-/* Allocates with an alignment, rounded up to a power of two as in glibc. Returns the object, or NULL with ENOMEM, or
- * EINVAL for an alignment beyond PTRDIFF_MAX. [any thread, no lock] */
+/* Allocates `size` bytes aligned to `align` bytes, rounded up to a power of two like in glibc. Returns the object, or
+ * NULL with ENOMEM, or with EINVAL for an alignment beyond PTRDIFF_MAX. [any thread, no lock] */
 TSP_API void* memalign(size_t align, size_t size) {
     if (TSI_UNLIKELY(align > PTRDIFF_MAX)) return errno = EINVAL, NULL;
     return aligned(tsi_ceil_pow2(align), size);
 }
 
-/* Allocates `size` bytes with an alignment, rounded up to a power of two. Returns the object, or NULL with ENOMEM, or
- * EINVAL for an alignment beyond PTRDIFF_MAX. [any thread, no lock] */
+/* Allocates `size` bytes aligned to `align` bytes, rounded up to a power of two; size need not be a multiple of it.
+ * Returns the object, or NULL with ENOMEM, or with EINVAL for an alignment beyond PTRDIFF_MAX. [any thread, no lock] */
 TSP_API void* aligned_alloc(size_t align, size_t size) { return memalign(align, size); }
 
-/* Allocates with an alignment and sets *out to the object. Returns 0; ENOMEM; EINVAL unless the alignment is a power of
- * two and a multiple of a pointer's size. Preserves errno. [any thread, no lock] */
+/* Allocates `size` bytes aligned to `align` bytes and sets *out to the object. Returns 0; ENOMEM; EINVAL unless the
+ * alignment is a power of two and a multiple of a pointer's size. *out is left alone unless 0 is returned. Preserves
+ * errno. [any thread, no lock] */
 TSP_API int posix_memalign(void** out, size_t align, size_t size) {
     TSI_KEEP_FRAME();
     int saved = errno;
@@ -167,10 +172,11 @@ TSP_API int posix_memalign(void** out, size_t align, size_t size) {
     return 0;
 }
 
-/* Allocates whole-page aligned. Returns the object, or NULL with ENOMEM. [any thread, no lock] */
+/* Allocates `size` bytes at the start of a page. Returns the object, or NULL with ENOMEM. [any thread, no lock] */
 TSP_API void* valloc(size_t size) { return aligned(slab_page_size(), size); }
 
-/* Allocates whole pages, at least one. Returns the object, or NULL with ENOMEM. [any thread, no lock] */
+/* Allocates whole pages, as many as `size` bytes take and at least one, at the start of a page. Returns the object, or
+ * NULL with ENOMEM. [any thread, no lock] */
 TSP_API void* pvalloc(size_t size) {
     size_t page = slab_page_size();
     if (TSI_UNLIKELY(size > PTRDIFF_MAX)) return errno = ENOMEM, NULL;
@@ -178,7 +184,7 @@ TSP_API void* pvalloc(size_t size) {
 }
 
 /* Copies n bytes of text to an object and adds a 0. libc's strdup would do, but hides its caller from the profile.
- * Returns the copy, or NULL with ENOMEM. [any thread, no lock] */
+ * Returns the copy, which the caller frees, or NULL with ENOMEM. [any thread, no lock] */
 static char* copied(const char* text, size_t n) {
     char* p = malloc(n + 1);
     if (p == NULL) return NULL;
@@ -186,14 +192,15 @@ static char* copied(const char* text, size_t n) {
     return memcpy(p, text, n);
 }
 
-/* Copies a text to an object. Returns the copy, or NULL with ENOMEM. [any thread, no lock] */
+/* Copies a text that ends with 0 to an object. Returns the copy, which the caller frees, or NULL with ENOMEM.
+ * [any thread, no lock] */
 TSP_API char* strdup(const char* text) {
     TSI_KEEP_FRAME();
     return copied(text, strlen(text));
 }
 
-/* Copies a text of at most `most` bytes to an object. Returns the copy, or NULL with ENOMEM.
- * [any thread, no lock] */
+/* Copies a text, cut to `most` bytes, to an object and ends it with 0. Returns the copy, which the caller frees, or
+ * NULL with ENOMEM. [any thread, no lock] */
 TSP_API char* strndup(const char* text, size_t most) {
     TSI_KEEP_FRAME();
     return copied(text, strnlen(text, most));
@@ -201,8 +208,8 @@ TSP_API char* strndup(const char* text, size_t most) {
 
 /* ---- free ---- */
 
-/* Frees NULL, a pointer of libc's, or one that the thread has no fast path for.
- * [any thread, no lock, no bracket] */
+/* Frees a pointer of libc's, or one of ours that the thread has no fast path for; does nothing for NULL. A pointer of
+ * ours to no live object is refused and counted. [any thread, no lock, no bracket] */
 static TSI_NOINLINE void free_more(void* p) {
     if (p == NULL) return;
     if (TSI_LIKELY(tsp_is_ours(p))) slab_free(&tsp_heap, p);
@@ -212,24 +219,26 @@ static TSI_NOINLINE void free_more(void* p) {
 __asm__(".globl tsp_free\n.hidden tsp_free\n.set tsp_free, free\n");
 extern void tsp_free(void* p) __attribute__((visibility("hidden")));
 
-/* Searches for empty slabs if that is due, and frees p. [own thread, no lock, no bracket] */
+/* Searches for empty slabs if the clock says that is due, and frees p by free, with which it comes from.
+ * [own thread, no lock, no bracket] */
 static TSI_NOINLINE void free_look(void* p) {
     tsi_malloc_poll();
     tsp_free(p); /* counts once more */
 }
 
-/* Frees an object of ours or libc's; NULL does nothing. [any thread, no lock] */
+/* Frees an object of ours or libc's; NULL does nothing. A pointer of ours to no live object is refused and counted.
+ * [any thread, no lock] */
 TSP_API void free(void* p) { tsi_free_quick(&tsp_heap, p, free_more, free_look); }
 
-/* Frees an object, known by its address alone (C23). size: the one that the program asked for.
- * [any thread, no lock] */
+/* Frees an object of ours or libc's, known by its address alone (C23); NULL does nothing. size: the bytes that the
+ * program asked for, not used. [any thread, no lock] */
 TSP_API void free_sized(void* p, size_t size) {
     (void)size;
     tsi_free_quick(&tsp_heap, p, free_more, free_look);
 }
 
-/* Frees an object, known by its address alone (C23). align and size: those that the program asked for.
- * [any thread, no lock] */
+/* Frees an object of ours or libc's, known by its address alone (C23); NULL does nothing. align and size: the bytes
+ * that the program asked for, not used. [any thread, no lock] */
 TSP_API void free_aligned_sized(void* p, size_t align, size_t size) {
     (void)align, (void)size;
     tsi_free_quick(&tsp_heap, p, free_more, free_look);
@@ -237,8 +246,8 @@ TSP_API void free_aligned_sized(void* p, size_t align, size_t size) {
 
 /* ---- resize ---- */
 
-/* Resizes where slab_realloc does not: allocates for NULL, passes libc's blocks to libc, and frees p for size 0.
- * Returns the block, or NULL: freed, or with ENOMEM. [any thread, no lock] */
+/* Resizes where slab_realloc does not: allocates `size` bytes if p is NULL, passes libc's blocks to libc, and frees p,
+ * one of ours, for size 0. Returns the block, or NULL: freed, or with ENOMEM. [any thread, no lock] */
 static TSI_NOINLINE void* realloc_more(void* p, size_t size) {
     if (p == NULL) return tsi_malloc_quick(&tsp_heap, size, tsp_malloc_more);
     if (!tsp_is_ours(p)) return __libc_realloc(p, size);
@@ -246,8 +255,9 @@ static TSI_NOINLINE void* realloc_more(void* p, size_t size) {
     return NULL;
 }
 
-/* Resizes in place of slab_realloc where there is no room: a block that shrinks stays, one that grows goes to libc.
- * Returns the block; NULL if that has no room either, or p is no live object. [any thread, no lock] */
+/* Resizes the block p, one of ours, to `size` bytes where the allocator has no room: a block that shrinks stays, one
+ * that grows is copied to libc and freed. Returns the block; NULL, and leaves p as it was, if libc has no room either
+ * or p is no live object. [any thread, no lock] */
 static TSI_COLD void* realloc_at_libc(void* p, size_t size) {
     size_t had = slab_usable_size(&tsp_heap, p);
     if (size <= had) return p;
@@ -258,8 +268,9 @@ static TSI_COLD void* realloc_at_libc(void* p, size_t size) {
     return q;
 }
 
-/* Resizes the block at p to `size` bytes, and moves it where it must. Returns the block; NULL for size 0, which frees
- * it; NULL with ENOMEM, and leaves the block as it was. [any thread, no lock] */
+/* Resizes the block at p (NULL: allocates one) to `size` bytes, and moves it where it must. Returns the block with
+ * errno as it was; NULL for size 0, which frees it; NULL with ENOMEM, and leaves the block as it was.
+ * [any thread, no lock] */
 TSP_API void* realloc(void* p, size_t size) {
     TSI_KEEP_FRAME();
     if (TSI_UNLIKELY(p == NULL || size == 0 || !tsp_is_ours(p))) return realloc_more(p, size);
@@ -279,8 +290,9 @@ TSP_API void* realloc(void* p, size_t size) {
     return q;
 }
 
-/* Resizes like realloc, to n elements of `size` bytes. Returns the block; NULL with ENOMEM also if the product
- * overflows. [any thread, no lock] */
+/* Resizes the block at p (NULL: allocates one) to n elements of `size` bytes. Returns the block; NULL for no bytes,
+ * which frees it; NULL with ENOMEM, and leaves the block as it was, also if the product overflows.
+ * [any thread, no lock] */
 TSP_API void* reallocarray(void* p, size_t n, size_t size) {
     size_t bytes;
     if (TSI_UNLIKELY(__builtin_mul_overflow(n, size, &bytes))) return errno = ENOMEM, NULL;
@@ -289,8 +301,8 @@ TSP_API void* reallocarray(void* p, size_t n, size_t size) {
 
 /* ---- ask ---- */
 
-/* Returns the bytes of a block that the program may use; 0 for NULL and for pointers of ours to no live object.
- * [any thread, no lock] */
+/* Returns the bytes of a block, ours or libc's, that the program may use; 0 for NULL and for pointers of ours to no
+ * live object. [any thread, no lock] */
 TSP_API size_t malloc_usable_size(void* p) {
     typedef size_t Usable(void*);
     static _Atomic(Usable*) next;

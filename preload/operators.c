@@ -27,8 +27,8 @@ OPERATOR(_Znam, tsp_new_array, size_t size);
 OPERATOR(_ZnwmSt11align_val_t, tsp_new_aligned, size_t size, size_t align);
 OPERATOR(_ZnamSt11align_val_t, tsp_new_array_aligned, size_t size, size_t align);
 
-/* Returns the operator behind ours that `caller` would have without it. Aborts if there is none: then the program's C++
- * has none either. [any thread, no lock] */
+/* Returns the operator `name` behind ours that the library with the address `caller` in it would have without ours.
+ * Aborts if there is none: then the program's C++ has none either. [any thread, no lock] */
 static TSI_COLD void* behind(const char* name, const void* caller) {
     void* found = tsp_next(name, caller);
     if (found == NULL) abort();
@@ -42,62 +42,64 @@ typedef void* NewAlignedNothrow(size_t size, size_t align, const void* tag);
 
 /* ---- new ---- */
 
-/* Allocates where malloc's fast path does not, like tsp_malloc_more. Returns the object; without memory what the
- * operator behind ours returns, or that throws. [own thread, no lock; in bracket unless b is NULL] */
+/* Allocates `size` bytes where malloc's fast path does not, by tsp_malloc_more: b has its bracket open, which is
+ * closed, or is NULL if none was opened. Returns the object; without memory what the operator behind ours returns, or
+ * that throws. [own thread, no lock; in bracket unless b is NULL] */
 static TSI_NOINLINE void* new_more(size_t size, TsiBinding* b) {
     TSI_KEEP_FRAME();
     void* p = tsp_malloc_more(size, b);
     return TSI_LIKELY(p != NULL) ? p : BEHIND(New, "_Znwm")(size);
 }
 
-/* Allocates by the name malloc, because the program has a malloc of its own. Returns the object; without memory what
- * the operator behind ours returns, or that throws. [any thread, no lock] */
+/* Allocates `size` bytes by the name malloc, because the program has a malloc of its own. Returns the object; without
+ * memory what the operator behind ours returns, or that throws. [any thread, no lock] */
 static TSI_COLD void* new_by_name(size_t size) {
     TSI_KEEP_FRAME();
     void* p = malloc(size);
     return p != NULL ? p : BEHIND(New, "_Znwm")(size);
 }
 
-/* operator new: returns an object of `size` bytes, or what the operator behind ours does without memory.
- * [any thread, no lock] */
+/* operator new: returns an object of `size` bytes (0: as for 1); without memory what the operator behind ours returns,
+ * or that throws. [any thread, no lock] */
 void* _Znwm(size_t size) {
     if (TSI_UNLIKELY(!IS_OURS(malloc, tsp_malloc))) return new_by_name(size);
     return tsi_malloc_quick(&tsp_heap, size, new_more);
 }
 
-/* operator new[]: returns what new does, ours or the program's. [any thread, no lock] */
+/* operator new[]: returns what operator new does for `size` bytes, ours or the program's. [any thread, no lock] */
 void* _Znam(size_t size) { return _Znwm(size); }
 
-/* operator new(nothrow): returns an object, or what the operator behind ours returns: if the program has replaced new,
- * or without memory. [any thread, no lock] */
+/* operator new(nothrow): returns an object of `size` bytes; if the program has replaced new, or without memory, what
+ * the operator behind ours returns. tag: for that operator only. [any thread, no lock] */
 TSP_API void* _ZnwmRKSt9nothrow_t(size_t size, const void* tag) {
     TSI_KEEP_FRAME();
     void* p = IS_OURS(_Znwm, tsp_new) ? malloc(size) : NULL;
     return TSI_LIKELY(p != NULL) ? p : BEHIND(NewNothrow, "_ZnwmRKSt9nothrow_t")(size, tag);
 }
 
-/* operator new[](nothrow): returns an object, or what the operator behind ours returns: if the program has replaced new
- * or new[], or without memory. [any thread, no lock] */
+/* operator new[](nothrow): returns an object of `size` bytes; if the program has replaced new or new[], or without
+ * memory, what the operator behind ours returns. tag: for that operator only. [any thread, no lock] */
 TSP_API void* _ZnamRKSt9nothrow_t(size_t size, const void* tag) {
     TSI_KEEP_FRAME();
     void* p = IS_OURS(_Znwm, tsp_new) && IS_OURS(_Znam, tsp_new_array) ? malloc(size) : NULL;
     return TSI_LIKELY(p != NULL) ? p : BEHIND(NewNothrow, "_ZnamRKSt9nothrow_t")(size, tag);
 }
 
-/* operator new with an alignment in bytes: returns an object, or what the operator behind ours does without memory.
- * [any thread, no lock] */
+/* operator new with an alignment in bytes: returns an object of `size` bytes aligned to `align`; without memory what
+ * the operator behind ours returns, or that throws. [any thread, no lock] */
 void* _ZnwmSt11align_val_t(size_t size, size_t align) {
     TSI_KEEP_FRAME();
     void* p = memalign(align, size);
     return TSI_LIKELY(p != NULL) ? p : BEHIND(NewAligned, "_ZnwmSt11align_val_t")(size, align);
 }
 
-/* operator new[] with an alignment: returns what new with one does, ours or the program's.
+/* operator new[] with an alignment in bytes: returns what operator new with one does, ours or the program's.
  * [any thread, no lock] */
 void* _ZnamSt11align_val_t(size_t size, size_t align) { return _ZnwmSt11align_val_t(size, align); }
 
-/* operator new(nothrow) with an alignment: returns an object, or what the operator behind ours returns: if the program
- * has replaced new, or without memory. [any thread, no lock] */
+/* operator new(nothrow) with an alignment in bytes: returns an object of `size` bytes; if the program has replaced new
+ * with an alignment, or without memory, what the operator behind ours returns. tag: for that operator only.
+ * [any thread, no lock] */
 TSP_API void* _ZnwmSt11align_val_tRKSt9nothrow_t(size_t size, size_t align, const void* tag) {
     TSI_KEEP_FRAME();
     void* p = IS_OURS(_ZnwmSt11align_val_t, tsp_new_aligned) ? memalign(align, size) : NULL;
@@ -105,8 +107,9 @@ TSP_API void* _ZnwmSt11align_val_tRKSt9nothrow_t(size_t size, size_t align, cons
                                  : BEHIND(NewAlignedNothrow, "_ZnwmSt11align_val_tRKSt9nothrow_t")(size, align, tag);
 }
 
-/* operator new[](nothrow) with an alignment: returns an object, or what the operator behind ours returns: if the
- * program has replaced new or new[], or without memory. [any thread, no lock] */
+/* operator new[](nothrow) with an alignment in bytes: returns an object of `size` bytes; if the program has replaced
+ * new or new[] with an alignment, or without memory, what the operator behind ours returns. tag: for that operator
+ * only. [any thread, no lock] */
 TSP_API void* _ZnamSt11align_val_tRKSt9nothrow_t(size_t size, size_t align, const void* tag) {
     TSI_KEEP_FRAME();
     bool ours = IS_OURS(_ZnwmSt11align_val_t, tsp_new_aligned) && IS_OURS(_ZnamSt11align_val_t, tsp_new_array_aligned);
@@ -117,8 +120,8 @@ TSP_API void* _ZnamSt11align_val_tRKSt9nothrow_t(size_t size, size_t align, cons
 
 /* ---- delete: the first of each line may be the program's, and the others call it ---- */
 
-/* operator delete: frees p, of ours or libc's; NULL does nothing. All others below do the same by this or the
- * program's. [any thread, no lock] */
+/* operator delete: frees p, of ours or libc's; NULL does nothing. The five below free p by this operator or the
+ * program's, and use neither size nor tag. [any thread, no lock] */
 TSP_API void _ZdlPv(void* p) { free(p); }
 TSP_API void _ZdaPv(void* p) { _ZdlPv(p); }
 TSP_API void _ZdlPvRKSt9nothrow_t(void* p, const void* tag) { (void)tag, _ZdlPv(p); }
@@ -126,8 +129,8 @@ TSP_API void _ZdaPvRKSt9nothrow_t(void* p, const void* tag) { (void)tag, _ZdaPv(
 TSP_API void _ZdlPvm(void* p, size_t size) { (void)size, _ZdlPv(p); }
 TSP_API void _ZdaPvm(void* p, size_t size) { (void)size, _ZdaPv(p); }
 
-/* operator delete of objects with an alignment: frees p; the others below do the same by this or the program's.
- * [any thread, no lock] */
+/* operator delete of objects with an alignment in bytes: frees p, of ours or libc's; NULL does nothing. The five below
+ * free p by this operator or the program's, and use neither size nor tag. [any thread, no lock] */
 TSP_API void _ZdlPvSt11align_val_t(void* p, size_t align) { (void)align, free(p); }
 TSP_API void _ZdaPvSt11align_val_t(void* p, size_t align) { _ZdlPvSt11align_val_t(p, align); }
 TSP_API void _ZdlPvSt11align_val_tRKSt9nothrow_t(void* p, size_t align, const void* tag) {

@@ -38,8 +38,8 @@ void tsp_outside_leave(bool in) {
     errno = saved;
 }
 
-/* Returns the definition of a name that comes next, and remembers it in *word: every thread stores the same. Aborts if
- * there is none. [any thread, no lock] */
+/* Returns the definition of `name` that comes next: *word if that is not 0; otherwise searches, and sets *word, to
+ * which every thread stores the same. Aborts if there is none. [any thread, no lock] */
 static void* found(_Atomic uintptr_t* word, const char* name) {
     void* at = (void*)tsi_load_relaxed(word);
     if (TSI_LIKELY(at != NULL)) return at;
@@ -77,7 +77,7 @@ OUTSIDE(char*, ctime, (const time_t* at), at)
 OUTSIDE(char*, ctime_r, (const time_t* at, char* out), at, out)
 OUTSIDE(size_t, strftime, (char* out, size_t most, const char* format, const struct tm* of), out, most, format, of)
 
-/* Reads the time zone outside of all phases. [own thread, no lock] */
+/* Reads the time zone by libc's tzset, outside of all phases. [own thread, no lock] */
 TSP_API void tzset(void) {
     NEXT(tzset, "tzset");
     bool in = tsp_outside_enter();
@@ -92,9 +92,9 @@ OUTSIDE(int, putenv, (char* text), text)
 
 /* ---- streams ---- */
 
-/* Gives a stream its buffer here, if `outside` of phases; libc would make it at the first use, in any phase. Passes a
- * terminal by, because libc makes that line-buffered as it makes the buffer. Returns f, which may be NULL. Preserves
- * errno. [no other user of f] */
+/* Gives the stream f its buffer now, if `outside` is true (the thread is outside of phases that it has left) and f has
+ * none; libc would make it at the first use, in any phase. Passes a terminal by, because libc makes that line-buffered
+ * as it makes the buffer. Returns f, which may be NULL. Preserves errno. [no other user of f] */
 static FILE* with_buffer(FILE* f, bool outside) {
     struct stat is;
     int saved = errno;

@@ -22,7 +22,8 @@ SlabAllocator tsp_heap;
 _Atomic int tsp_state;
 extern int tsp_dlopen_mask;
 
-/* Writes to standard error why malloc stays libc's. [any thread] */
+/* Writes to standard error a line that says malloc stays libc's and why, `text`, cut to a line of 256 bytes.
+ * [any thread] */
 static void say(const char* text) {
     static const char before[] = "temporal-slab: malloc stays libc's: ";
     char line[256];
@@ -34,10 +35,10 @@ static void say(const char* text) {
     tsi_os.complain(line, used + n + 1);
 }
 
-/* Returns the bytes that the allocator must reserve. Under a limit of address space it maps pieces as it needs them, so
- * the limit is shared with all else that the program maps; where it cannot do so, it reserves an eighth of the limit,
- * and tables beside it: the rest is the program's, and serves when the allocator has no room. UINT64_MAX: too little
- * for the tables. 0: no limit. [tsp_start] */
+/* Asks the system for its limits. Returns the bytes that the allocator must reserve: 0 as configured, UINT64_MAX if
+ * there is too little for its tables. Under a limit of address space it maps pieces as it needs them, so the limit is
+ * shared with all else that the program maps; where it cannot do so, it reserves an eighth of the limit, and tables
+ * beside it: the rest is the program's, and serves when the allocator has no room. [tsp_start] */
 static uint64_t reservation(void) {
     tsi_malloc_start_lean();
     (void)slab_page_size(); /* the system has been asked */
@@ -47,8 +48,9 @@ static uint64_t reservation(void) {
     return tsi_os.space_limit / 8 < TSI_GIB(64) ? tsi_os.space_limit / 8 : TSI_GIB(64);
 }
 
-/* Makes the allocator, and labels the phase that everything is in. Returns false, after a complaint, if it cannot;
- * without one if address space is too small. [tsp_start] */
+/* Makes the allocator in tsp_heap, and labels the phase that everything is in if TSLAB_PRELOAD_LABEL names it. Returns
+ * true; false, after a complaint, if it cannot, and without one if address space is too small. May change errno.
+ * [tsp_start] */
 static bool make(void) {
     /* Objects cannot be blocks of malloc, which this is. */
     SlabOptions options = {
@@ -89,7 +91,8 @@ bool tsp_start(void) {
     return made;
 }
 
-/* Makes the allocator at the latest as the library is loaded. [loader] */
+/* Makes the allocator at the latest as the library is loaded; does nothing if malloc was called with an environment
+ * before. [loader] */
 __attribute__((constructor(101))) static void start_at_load(void) { (void)tsp_start(); }
 
 void* tsp_next(const char* name, const void* caller) {
