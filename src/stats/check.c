@@ -43,8 +43,8 @@ typedef struct Check {
     uint64_t committed;
 } Check;
 
-/* Records the first invariant that does not hold: sets check->ok to false, and check->why to the text by a format of
- * printf. Later calls do nothing. [no other thread in the allocator] */
+/* Records the first invariant that does not hold: sets check->ok to false, and writes the text by a format of printf to
+ * check->why, of check->len bytes. Does nothing if check->ok is false already. [no other thread in the allocator] */
 static void fail(Check* check, const char* format, ...) {
     va_list args;
     if (!check->ok) return;
@@ -54,14 +54,15 @@ static void fail(Check* check, const char* format, ...) {
     va_end(args);
 }
 
-/* Fails if a count that was found is not the one that is kept, `counted`. of, id: its owner, `what`: its name, for the
- * text. [no other thread in the allocator] */
+/* Fails if `found`, a count by the walk, is not `counted`, the one that is kept. of, id: kind and number of its owner,
+ * `what`: its name, for the text. [no other thread in the allocator] */
 static void check_count(Check* check, const char* of, uint32_t id, const char* what, uint64_t found, uint64_t counted) {
     if (found != counted) fail(check, "%s %u: %llu %s, counted %llu", of, id, (Num)found, what, (Num)counted);
 }
 
-/* Checks the words of a line of class `cls`, seq `seq`. heap_at: of the heap that owns the slab, 0 if none does. id: of
- * the line. Records the first failure by `fail`. [no other thread in the allocator] */
+/* Checks the words of the line number `id`, of class `cls` and in a slab whose tag has `seq`. heap_at: place of the
+ * heap that owns the slab, its index * sizeof(TsiHeap), 0 if none does. Records the first failure by `fail`.
+ * [no other thread in the allocator] */
 static void check_line(Check* check, unsigned cls, uint32_t id, uint32_t seq, uint32_t heap_at) {
     TsiSpace* s = &check->a->space;
     TsiLine* l = tsi_line(s, id);
@@ -87,7 +88,7 @@ static void check_line(Check* check, unsigned cls, uint32_t id, uint32_t seq, ui
     if (waits && (avail | freed) != 0) fail(check, "line %u: parked, and its owner has slots there", id);
 }
 
-/* Checks a line's marks and counts of handles against its slab's tag. id: of the line, of class `cls`; tag: the slab's.
+/* Checks the marks and counts of handles of the line number `id`, of class `cls`, against `tag`, that of its slab.
  * Records the first failure by `fail`. [no other thread in the allocator] */
 static void check_handles(Check* check, unsigned cls, uint32_t id, uint64_t tag) {
     TsiSpace* s = &check->a->space;
@@ -104,8 +105,8 @@ static void check_handles(Check* check, unsigned cls, uint32_t id, uint64_t tag)
     }
 }
 
-/* Checks a claimed region: objects of its run are in the map, and not counted yet. `starts`: objects by the map. id: of
- * the slab. Records the first failure by `fail`. [no other thread in the allocator] */
+/* Checks the claimed region of the slab number `id`: objects of its run are in the map, and not counted yet. starts:
+ * objects by the map. Records the first failure by `fail`. [no other thread in the allocator] */
 static void check_claimed(Check* check, uint32_t id, uint32_t starts) {
     const TsiRegion* r = tsi_region(&check->a->space, id);
     uint32_t issued = tsi_load_relaxed(&r->issued), rel = tsi_load_relaxed(&r->rel);
@@ -113,8 +114,9 @@ static void check_claimed(Check* check, uint32_t id, uint32_t starts) {
     if (starts < issued) fail(check, "region %u: claimed, with %u starts, counted %u", id, starts, issued);
 }
 
-/* Checks a region at rest: the map has the counts, and nobody is in it. heap_at: of the heap that owns it, 0 if none
- * does. id: of the slab, of class `cls`. Records the first failure by `fail`. [no other thread in the allocator] */
+/* Checks the region of the slab number `id`, of class `cls`: the map has the counts, and nobody frees in it. heap_at:
+ * place of the heap that owns it, its index * sizeof(TsiHeap), 0 if none does. A life that has ended is passed by.
+ * Records the first failure by `fail`. [no other thread in the allocator] */
 static void check_region(Check* check, uint32_t id, unsigned cls, uint32_t heap_at) {
     TsiSpace* s = &check->a->space;
     const TsiRegion* r = tsi_region(s, id);
@@ -146,8 +148,8 @@ static void check_region(Check* check, uint32_t id, unsigned cls, uint32_t heap_
     check_count(check, "region", id, "freed by others", other, tsi_region_objects(word));
 }
 
-/* Returns true if the slab is in the chain that begins with `head`, a slab's number + 1.
- * [no other thread in the allocator] */
+/* Returns true if the slab number `slab_id` is in the chain that begins with `head`, a slab's number + 1, 0 for none;
+ * false also if the chain has a cycle before it. [no other thread in the allocator] */
 static bool in_chain(Check* check, uint32_t head, uint32_t slab_id) {
     uint32_t n = 0;
     for (uint32_t at = head; at != 0; at = tsi_slab(&check->a->space, at - 1)->next) {
@@ -157,8 +159,9 @@ static bool in_chain(Check* check, uint32_t head, uint32_t slab_id) {
     return false;
 }
 
-/* Checks a slab of class `cls` and its lines, and adds its bytes to check->committed; pool slabs pass. id: of the slab.
- * Records the first failure by `fail`. [no other thread in the allocator] */
+/* Checks the slab number `id`, of class `cls`, and its lines, and adds its bytes to check->committed; slabs in the
+ * pool, retired ones and the inside of large objects pass. Records the first failure by `fail`.
+ * [no other thread in the allocator] */
 static void check_slab(Check* check, uint32_t id, unsigned cls) {
     TsiSpace* s = &check->a->space;
     const TsiClass* shape = &s->classes->c[cls];
@@ -190,14 +193,14 @@ static void check_slab(Check* check, uint32_t id, unsigned cls) {
     }
 }
 
-/* Returns true if the stock has the page at p, an address of the payload. [no other thread in the allocator] */
+/* Returns true if the stock has the page of p, an address of the payload. [no other thread in the allocator] */
 static bool is_kept(const TsiSpace* s, const uint8_t* p) {
     size_t at = (size_t)(p - s->base) >> TSI_STOCK_SHIFT, in_chunk = at & (TSI_STOCK_UNITS - 1);
     return s->chunks[at / TSI_STOCK_UNITS].stock[in_chunk / 64] >> (in_chunk % 64) & 1;
 }
 
-/* Checks the pages that a thread's drains have left: D2 of heap/put_off.h. Records the first failure by `fail`.
- * [no other thread in the allocator] */
+/* Checks that the pages that a thread's drains have put off add up: D2 of heap/put_off.h; passes a binding that no
+ * thread uses. Records the first failure by `fail`. [no other thread in the allocator] */
 static void check_put_off(Check* check, const TsiBinding* b) {
     uint64_t bytes = 0;
     if (!tsi_load_relaxed(&b->in_use)) return;
@@ -316,8 +319,8 @@ static void check_space(Check* check) {
              (Num)tsi_load_relaxed(&s->committed_bytes));
 }
 
-/* Checks a list of lines in a heap's room of class `cls`; `at`: the first line's number + 1, 0 for none. Records the
- * first failure by `fail`. [no other thread in the allocator] */
+/* Checks one list of lines in the room of the heap h, of class `cls`. at: the first line's number + 1, 0 for an empty
+ * list. Records the first failure by `fail`. [no other thread in the allocator] */
 static void check_listed(Check* check, TsiHeap* h, unsigned cls, uint32_t at) {
     TsiSpace* s = &check->a->space;
     for (uint32_t n = 0; at != 0 && check->ok; at = tsi_line(s, at - 1)->link) {
@@ -332,7 +335,7 @@ static void check_listed(Check* check, TsiHeap* h, unsigned cls, uint32_t at) {
     }
 }
 
-/* Checks the current lines and the lists of a heap's room. Records the first failure by `fail`.
+/* Checks the current lines and the lists of the room of h, which has one. Records the first failure by `fail`.
  * [no other thread in the allocator] */
 static void check_room(Check* check, TsiHeap* h) {
     for (unsigned cls = 1; cls <= TSI_SMALL_CLASSES; cls++) {
@@ -344,8 +347,8 @@ static void check_room(Check* check, TsiHeap* h) {
     }
 }
 
-/* Checks a heap in the list of the incarnation, and adds the bytes of its slabs to *bytes. Records the first failure by
- * `fail`. [no other thread in the allocator] */
+/* Checks the heap h, which is in the list of `inc`, and adds the bytes of its slabs to *bytes. Records the first
+ * failure by `fail`. [no other thread in the allocator] */
 static void check_heap(Check* check, TsiInc* inc, TsiHeap* h, uint64_t* bytes) {
     TsiSpace* s = &check->a->space;
     uint64_t word = tsi_load_relaxed(&h->word);
@@ -374,8 +377,8 @@ static void check_heap(Check* check, TsiInc* inc, TsiHeap* h, uint64_t* bytes) {
         fail(check, "heap %u: lent, and it needs more than its record", h->index); /* H3 */
 }
 
-/* Checks an incarnation's counts of draining objects; held: by the words of its orphans. Records the first failure by
- * `fail`. [no other thread in the allocator] */
+/* Checks an incarnation's counts of draining objects against `held`, what its orphans hold by their words. Records the
+ * first failure by `fail`. [no other thread in the allocator] */
 static void check_drain(Check* check, TsiInc* inc, TsiHolding held) {
     unsigned state = tsi_inc_state(inc);
     bool drains = held.objects != 0 && state != TSI_INC_ACTIVE && state != TSI_INC_RELEASED;
@@ -391,8 +394,8 @@ static void check_drain(Check* check, TsiInc* inc, TsiHolding held) {
     if (over && !inc->draining.over) fail(check, "incarnation %u: holds more than expected, unmarked", inc->index);
 }
 
-/* Checks an incarnation: its heaps, its orphans, its counts, its charge. Records the first failure by `fail`.
- * [no other thread in the allocator] */
+/* Checks an incarnation that is not free: its heaps, its orphans, its counts, its charge. Records the first failure by
+ * `fail`. [no other thread in the allocator] */
 static void check_inc(Check* check, TsiInc* inc) {
     uint32_t heaps = 0, detached = 0, orphans = 0;
     TsiTotals issued = {0, 0};
@@ -432,8 +435,8 @@ static void check_inc(Check* check, TsiInc* inc) {
         fail(check, "incarnation %u: drained, and holds slabs", inc->index);
 }
 
-/* Checks that the bytes charged to a label are those of its phases, of grants and of threads' pending sums. at: its
- * record. Records the first failure by `fail`. [no other thread in the allocator] */
+/* Checks that the bytes charged to the label with the record `at` are those of its phases, of grants and of threads'
+ * pending sums. Records the first failure by `fail`. [no other thread in the allocator] */
 static void check_label(Check* check, uint32_t at) {
     TsiLabel* label = tsi_label(&check->a->phases.labels, at);
     int64_t sum = (int64_t)tsi_load_relaxed(&label->committed);

@@ -34,15 +34,15 @@ typedef struct Collect {
     bool full;
 } Collect;
 
-/* Returns an incarnation's age in ns. The first one of id 0 was open before its first slab, but not before its
- * allocator. [any thread] */
+/* Returns an incarnation's age at collect->now_ns, in ns, 0 if it is younger. The first one of id 0 was open before its
+ * first slab, but not before its allocator. [any thread] */
 static uint64_t age_ns(const Collect* collect, TsiInc* inc) {
     uint64_t since = tsi_load_relaxed(&inc->open_since_ns);
     if (since < collect->a->born_ns) since = collect->a->born_ns;
     return collect->now_ns > since ? collect->now_ns - since : 0;
 }
 
-/* Returns the row of an incarnation and a class, or the free one (ref 0) where it would be.
+/* Returns the row of the incarnation `ref` and the class, or the free one (its ref is 0) where it would be.
  * [no other user of collect] */
 static TsiLeakRow* find_row(const Collect* collect, TsiRef ref, unsigned cls) {
     uint64_t hash = (ref ^ (uint64_t)cls << 56) * 0x9e3779b97f4a7c15ull;
@@ -52,8 +52,8 @@ static TsiLeakRow* find_row(const Collect* collect, TsiRef ref, unsigned cls) {
     }
 }
 
-/* Returns the row of an incarnation and a class, made if it is new; NULL, and collect->full, if the table is full.
- * [no other user of collect] */
+/* Returns the row of the incarnation `ref` and the class, made with zeros if it is new. Returns NULL, and sets
+ * collect->full, if it is new and the table is full. [no other user of collect] */
 static TsiLeakRow* row_of(Collect* collect, TsiRef ref, unsigned cls) {
     TsiLeakRow* row = find_row(collect, ref, cls);
     if (row->ref != 0) return row;
@@ -66,8 +66,8 @@ static TsiLeakRow* row_of(Collect* collect, TsiRef ref, unsigned cls) {
     return row;
 }
 
-/* Adds a slab to a row by its fill: full if an object of object_bytes would not fit. Nothing if row is NULL.
- * [no other user of row] */
+/* Adds a slab's bytes to a row, and the slab to the counts by its fill: full if an object of object_bytes would not
+ * fit. Does nothing if row is NULL. [no other user of row] */
 static void add_slab(TsiLeakRow* row, const TsiSlabView* view, uint64_t object_bytes) {
     if (row == NULL) return;
     row->c.estimated_rss_bytes += view->bytes;
@@ -76,8 +76,9 @@ static void add_slab(TsiLeakRow* row, const TsiSlabView* view, uint64_t object_b
     else row->c.partial_slab_count++;
 }
 
-/* Adds a region. Objects count under the class of their size, the region itself under the class that has most bytes
- * there. [no other user of collect] */
+/* Adds a region with live objects: objects count under the class of their size, the region itself under the class that
+ * has most bytes there. Sets collect->full where there is no room for a row; does nothing without live objects.
+ * [no other user of collect] */
 static void add_region(Collect* collect, const TsiSlabView* view) {
     TsiRegionTally region;
     unsigned most = 0;
@@ -92,8 +93,8 @@ static void add_region(Collect* collect, const TsiSlabView* view) {
     if (most != 0) add_slab(row_of(collect, view->ref, most), view, TSI_GRANULE);
 }
 
-/* Adds a slab to the Collect ctx if its incarnation has ended and is old enough; nothing once the table is full.
- * [no other user of ctx] */
+/* Adds a slab to the Collect ctx if its incarnation has ended and is old enough; otherwise, and once the table is full,
+ * does nothing. [no other user of ctx] */
 static void collect_slab(const TsiSlabView* view, void* ctx) {
     Collect* collect = ctx;
     if (view->ref == 0 || collect->full) return;
@@ -109,8 +110,8 @@ static void collect_slab(const TsiSlabView* view, void* ctx) {
     add_slab(row, view, collect->a->space.classes->c[view->cls].size);
 }
 
-/* Returns the objects in all rows of an incarnation, and their usable bytes. ref: the incarnation.
- * [no other user of collect] */
+/* Returns the objects in all rows of the incarnation `ref`, and their usable bytes; for classes without one size, the
+ * bytes of their slabs. [no other user of collect] */
 static TsiTotals held_by(const Collect* collect, TsiRef ref) {
     TsiTotals held = {0, 0};
     for (unsigned cls = 1; cls < TSI_CLASSES; cls++) {
@@ -122,8 +123,8 @@ static TsiTotals held_by(const Collect* collect, TsiRef ref) {
     return held;
 }
 
-/* Returns true if the incarnation has let no more escape than its label may. Slabs that heaps still hold do not count
- * there: for these the rows do. Takes the stripe. [any thread, no lock] */
+/* Returns true if the incarnation `ref` has let no more escape than its label may, and that is something. Slabs that
+ * heaps still hold do not count there: for these the rows do. Takes the stripe. [any thread, no lock] */
 static bool is_expected(const Collect* collect, TsiRef ref) {
     TsiInc* inc = tsi_inc(&collect->a->phases, tsi_ref_index(ref));
     TsiLabel* label = tsi_label(&collect->a->phases.labels, tsi_inc_label(inc));
@@ -137,8 +138,9 @@ static bool is_expected(const Collect* collect, TsiRef ref) {
     return !tsi_is_unexpected(&expected, held.objects, held.bytes);
 }
 
-/* Fills a row from the incarnation's record. Returns false if the record was released or reused in between, nothing
- * lives in the row, or the escape was expected. Takes the stripe. [any thread, no lock] */
+/* Sets id, era, label, age, references and state of a row from its incarnation's record. Returns true; false if the row
+ * is free, nothing lives in it, the escape was expected, or the record was released or reused in between: the row is
+ * not for the report then. Takes the stripe. [any thread, no lock] */
 static bool complete_row(Collect* collect, TsiLeakRow* row) {
     TsiInc* inc = tsi_inc(&collect->a->phases, tsi_ref_index(row->ref));
     if (row->ref == 0 || row->c.alloc_count == 0 || row->expected) return false;
@@ -157,8 +159,8 @@ static bool complete_row(Collect* collect, TsiLeakRow* row) {
     return same;
 }
 
-/* Returns true if row `one` goes before `other`: old ones first, then larger ones, then more objects, then older ones.
- * [any thread] */
+/* Returns true if the TsiLeakRow *one goes before *other: old ones first, then those with more bytes, then with more
+ * objects, then of lower eras, then of lower classes. [any thread] */
 static bool is_larger(const void* one, const void* other) {
     const TsiLeakRow *row = one, *y = other;
     if (row->old != y->old) return row->old;
@@ -171,7 +173,7 @@ static bool is_larger(const void* one, const void* other) {
 
 _Static_assert(sizeof(TsiLeakRow) <= TSI_ROW_MAX, "rows can be sorted");
 
-/* Sorts n rows by is_larger. [no other user of rows] */
+/* Sorts n rows by is_larger, in place. [no other user of rows] */
 static void sort_by_size(TsiLeakRow* rows, uint32_t n) { tsi_rows_sort(rows, n, sizeof *rows, is_larger); }
 
 bool tsi_leaks_take(TsiArena* a, uint32_t threshold_sec, TsiLeaks* out) {
@@ -196,7 +198,7 @@ bool tsi_leaks_take(TsiArena* a, uint32_t threshold_sec, TsiLeaks* out) {
     return true;
 }
 
-/* Returns true if row `one` goes before `other` by label, then class, then age, the oldest first.
+/* Returns true if the TsiLeakRow *one goes before *other by label, then class, then age, the oldest first, then era.
  * [any thread] */
 static bool by_label(const void* one, const void* other) {
     const TsiLeakRow *row = one, *y = other;
@@ -207,7 +209,8 @@ static bool by_label(const void* one, const void* other) {
     return row->c.epoch_era < y->c.epoch_era;
 }
 
-/* Adds the counts of a row to those of another of the same label and class. [no other user of to] */
+/* Adds the counts of *row to those of *to, a row of the same label and class; the other fields of *to stay.
+ * [no other user of to] */
 static void join(TsiLeakRow* to, const TsiLeakRow* row) {
     to->c.alloc_count += row->c.alloc_count;
     to->c.estimated_rss_bytes += row->c.estimated_rss_bytes;
@@ -300,8 +303,8 @@ typedef struct Walk {
     bool stop;
 } Walk;
 
-/* Calls fn for the live objects of a line. Returns false if the caller has had enough. at: the line's place; live: bits
- * of the slots with live objects. [any thread, no lock] */
+/* Calls walk->fn for the live objects of a line and counts the calls. at: the line's place; live: bits of the slots
+ * with live objects. Returns true; false as soon as fn does. [any thread, no lock] */
 static bool walk_line(Walk* walk, TsiPlace at, uint64_t live) {
     const TsiSpace* s = &walk->a->space;
     for (; live != 0; live &= live - 1) {
@@ -316,8 +319,8 @@ static bool walk_line(Walk* walk, TsiPlace at, uint64_t live) {
     return true;
 }
 
-/* Calls fn for the live objects of a slab, if it is of the Walk's incarnation; nothing after fn has returned false.
- * [any thread, no lock] */
+/* Calls fn for the live objects of the slab *view, if it is of the incarnation of the Walk ctx; sets walk->stop when fn
+ * has returned false, and does nothing from then on. [any thread, no lock] */
 static void walk_slab(const TsiSlabView* view, void* ctx) {
     Walk* walk = ctx;
     const TsiSpace* s = &walk->a->space;

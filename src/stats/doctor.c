@@ -13,7 +13,7 @@ typedef unsigned long long Num;
 
 /* ---- leaks ---- */
 
-/* Writes a leak, the n-th of those shown, and what to do about it. [no other user of text] */
+/* Writes the leak *row, the n-th of those shown, and what to do about it. [no other user of text] */
 static void put_leak(TsiText* text, unsigned n, const TsiLeakRow* row) {
     TsiWord label = tsi_word_label(row->c.label), bytes = tsi_word_bytes(row->c.estimated_rss_bytes);
     TsiWord cls = tsi_word_class(row->c.class_index, row->c.object_size);
@@ -41,7 +41,8 @@ typedef struct LeakSum {
     const TsiLeakRow* first;
 } LeakSum;
 
-/* Returns true if ended phases of the label have held more than expected for leak_sec. [any thread] */
+/* Returns true if ended phases of the label have held more than expected for leak_sec seconds or longer.
+ * [any thread] */
 static bool label_leaks(const SlabLabelStats* stats, unsigned leak_sec) {
     return stats->unexpected_draining_objects != 0 && stats->oldest_unexpected_ns / 1000000000u >= leak_sec;
 }
@@ -51,7 +52,8 @@ static bool label_expects(const SlabLabelStats* stats) {
     return (stats->expected_objects | stats->expected_bytes) != 0;
 }
 
-/* Writes a label's escaped objects, those that drain now and the expected ones. [no other user of text] */
+/* Writes a label's escaped objects, those that drain now and the expected ones, by its row *stats; and what to do if
+ * phases have let more escape than expected. [no other user of text] */
 static void put_escapes(TsiText* text, const SlabLabelStats* stats) {
     TsiWord label = tsi_word_label(stats->label);
     char expected[sizeof tsi_say_escapes_expected + 2 * sizeof(TsiWord)] = "";
@@ -66,8 +68,8 @@ static void put_escapes(TsiText* text, const SlabLabelStats* stats) {
                         (Num)stats->expected_objects, tsi_word_bytes(stats->expected_bytes).at);
 }
 
-/* Writes the labels that let something escape: those with expectations first, then the others, by id.
- * [no other user of text] */
+/* Writes the labels of the report that let something escape: those with expectations first, then the others, by id;
+ * TSI_DOCTOR_ROWS of them, and how many more there are. [no other user of text] */
 static void put_all_escapes(TsiText* text, const TsiReport* report) {
     unsigned told = 0, more = 0;
     for (unsigned expects = 1; expects + 1 != 0; expects--)
@@ -80,8 +82,8 @@ static void put_all_escapes(TsiText* text, const TsiReport* report) {
     if (more != 0) tsi_text_line(text, "and %u more labels.", more);
 }
 
-/* Writes the sum that ended phases of a label hold, young ones included, and where most of it is.
- * [no other user of text] */
+/* Writes the sum that ended phases of a label hold, young ones included, and the eras, three at most, where most of it
+ * is. [no other user of text] */
 static void put_drains(TsiText* text, const SlabLabelStats* stats) {
     tsi_text_put(text, "   %s in all: %llu ended phases hold %llu objects in %s; most in era",
                  tsi_word_label(stats->label).at, (Num)stats->draining_phases, (Num)stats->draining_objects,
@@ -92,7 +94,8 @@ static void put_drains(TsiText* text, const SlabLabelStats* stats) {
     tsi_text_put(text, "\n");
 }
 
-/* Writes the sum that phases hold that ended a short while ago. [no other user of text] */
+/* Writes the sum *young of what phases hold that ended a short while ago; young->first is not NULL.
+ * [no other user of text] */
 static void put_young(TsiText* text, const LeakSum* young) {
     const EpochLeakCandidate* most = &young->first->c;
     char cls[sizeof(TsiWord) + 2];
@@ -101,7 +104,8 @@ static void put_young(TsiText* text, const LeakSum* young) {
                   tsi_word_label(most->label).at, cls);
 }
 
-/* Writes section 1: what ended phases hold, by label and class, and what has escaped. [no other user of text] */
+/* Writes section 1: what ended phases hold, by label and class, and what has escaped. leak_sec: age in seconds from
+ * which that leaks. [no other user of text] */
 static void section_leaks(TsiText* text, const TsiReport* report, const TsiLeaks* leaks, unsigned leak_sec) {
     char which[64] = "";
     LeakSum old = {0, 0, 0, NULL}, young = old;
@@ -137,7 +141,8 @@ static void section_leaks(TsiText* text, const TsiReport* report, const TsiLeaks
 
 /* ---- slow path ---- */
 
-/* Writes a class's slow allocations by cause, and what to do if one prevails. [no other user of text] */
+/* Writes a class's slow allocations by cause, and, if they are not few, what to do: as an ACTION if ended epochs
+ * prevail, otherwise as a plain line. [no other user of text] */
 static void put_slow(TsiText* text, const SlowPathAttribution* slow) {
     tsi_text_line(text, tsi_say_slow_class, tsi_word_class(slow->class_index, slow->object_size).at,
                   (Num)slow->total_slow_path_hits, slow->cache_miss_pct, slow->epoch_closed_pct, slow->partial_null_pct,
@@ -147,8 +152,8 @@ static void put_slow(TsiText* text, const SlowPathAttribution* slow) {
     else tsi_text_line(text, "   %s", slow->recommendation);
 }
 
-/* Returns the class with most hits among those below `last` (and after it, if equal; NULL: among all), or NULL if there
- * is none. [any thread] */
+/* Returns the class with most hits among those that come after `last`: with fewer hits, or as many and a later row;
+ * among all if last is NULL. Returns NULL if there is none. [any thread] */
 static const SlowPathAttribution* next_most(const TsiDoctorView* view, const SlowPathAttribution* last) {
     const SlowPathAttribution* best = NULL;
     for (uint32_t n = 0; n < view->slow_count; n++) {
@@ -162,7 +167,8 @@ static const SlowPathAttribution* next_most(const TsiDoctorView* view, const Slo
     return best;
 }
 
-/* Writes section 2: slow allocations and their causes. [no other user of text] */
+/* Writes section 2: slow allocations and their causes, the TSI_DOCTOR_ROWS classes with most.
+ * [no other user of text] */
 static void section_slow(TsiText* text, const TsiDoctorView* view) {
     uint64_t hits = 0;
     for (uint32_t n = 0; n < view->slow_count; n++) hits += view->slow[n].total_slow_path_hits;
@@ -188,8 +194,8 @@ typedef struct Close {
     bool kept; /* much was given back, and the resident size hardly changed */
 } Close;
 
-/* Returns the close whose last row is end - 1, and moves *end to its first row. *end > 0.
- * [any thread] */
+/* Returns the close whose last row is *end - 1, all its rows added up, and moves *end to its first row. *end > 0 on
+ * entry. [any thread] */
 static Close close_before(const TsiDoctorView* view, uint32_t* end) {
     const EpochReclamation* last = &view->closes[*end - 1];
     Close close = {last, 0, 0, false};
@@ -208,7 +214,7 @@ static Close close_before(const TsiDoctorView* view, uint32_t* end) {
     return close;
 }
 
-/* Writes a close: what went back, and how the resident size changed. [no other user of text] */
+/* Writes the close *close on a line: what went back, and how the resident size changed. [no other user of text] */
 static void put_close(TsiText* text, const Close* close) {
     int64_t fell = close->row->rss_delta;
     tsi_text_put(text, "   ");
@@ -220,8 +226,8 @@ static void put_close(TsiText* text, const Close* close) {
     tsi_text_put(text, "\n");
 }
 
-/* Writes why `kept` closes gave pages back and the resident size stayed, by the purge policy.
- * [no other user of text] */
+/* Writes why `kept` closes, at least 1, gave pages back and the resident size stayed, by the purge policy
+ * (SlabPurgePolicy). [no other user of text] */
 static void put_kept(TsiText* text, unsigned kept, unsigned policy) {
     if (policy == SLAB_PURGE_FREE)
         tsi_text_action(text,
@@ -277,14 +283,15 @@ TsiVerdict tsi_sampling_verdict(uint64_t wait, uint64_t cpu, uint64_t locks) {
     return wait > cpu ? TSI_VERDICT_SCHEDULER : TSI_VERDICT_ALLOCATOR;
 }
 
-/* Returns the ns asleep, waiting for locks: neither work nor waiting for a processor (observe/sample.h).
- * [any thread] */
+/* Returns the ns of *stats asleep, waiting for locks: wall time that is neither work nor waiting for a processor
+ * (observe/sample.h); 0 if these are more. [any thread] */
 static uint64_t slept(const ThreadStats* stats) {
     uint64_t other = stats->alloc_cpu_ns_sum + stats->alloc_wait_ns_sum;
     return stats->alloc_wall_ns_sum > other ? stats->alloc_wall_ns_sum - other : 0;
 }
 
-/* Writes where sampled allocations spent their time, and what to do about it. [no other user of text] */
+/* Writes where sampled allocations spent their time, and, if samples are not few, what to do about it.
+ * [no other user of text] */
 static void put_verdict(TsiText* text, const ThreadStats* stats) {
     uint64_t locks = slept(stats);
     if (stats->alloc_wait_ns_sum + stats->alloc_cpu_ns_sum + locks == 0) {
@@ -299,7 +306,7 @@ static void put_verdict(TsiText* text, const ThreadStats* stats) {
     if (v == TSI_VERDICT_HYPERVISOR) tsi_text_action(text, tsi_say_verdict_hypervisor);
 }
 
-/* Writes section 4: times of sampled allocations and of locks. [no other user of text] */
+/* Writes section 4: times of sampled allocations and of locks; one line without samples. [no other user of text] */
 static void section_sampling(TsiText* text, const SlabSamplingStats* sampling) {
     const ThreadStats* stats = &sampling->sum;
     if (sampling->period == 0) {
@@ -341,8 +348,8 @@ TsiHealth tsi_retry_health(uint64_t retries, uint64_t operations) {
                                           : TSI_HEALTH_ACT;
 }
 
-/* Writes the line of section 5 on locks: `fast` taken at once, `contended` after waiting, and the label with most of
- * these. [no other user of text] */
+/* Writes the sentence of section 5 on locks, without a newline: `fast` taken at once, `contended` after waiting, and if
+ * these are too many the label with most of them. [no other user of text] */
 static void put_locks(TsiText* text, const TsiReport* report, uint64_t fast, uint64_t contended) {
     uint64_t total = fast + contended;
     tsi_text_put(text, "5. ");
@@ -399,8 +406,8 @@ static const struct {
 #include "stats/words.def"
 };
 
-/* Writes the label under which budgets refuse most to `to`, of n bytes, as the end of a sentence; nothing if none does.
- * [no other user of to] */
+/* Writes the label under which budgets refuse most to `to`, of n bytes, as the end of a sentence; leaves `to` alone if
+ * none does. [no other user of to] */
 static void put_refused(char* to, size_t n, const TsiReport* report) {
     const SlabLabelStats* most = NULL;
     for (uint32_t k = 0; k < report->label_count; k++)
@@ -428,7 +435,7 @@ static void section_refusals(TsiText* text, const TsiReport* report) {
 
 /* ---- labels ---- */
 
-/* Writes section 7: labels, and those that found no room. [no other user of text] */
+/* Writes section 7: how many labels there are, and what to do if some found no room. [no other user of text] */
 static void section_labels(TsiText* text, const TsiReport* report) {
     uint64_t swallowed = 0;
     for (uint32_t n = 0; n < report->label_count; n++) swallowed += report->labels[n].swallowed;
@@ -452,8 +459,8 @@ typedef struct Makers {
     uint64_t objects, bytes; /* of all labels */
 } Makers;
 
-/* Returns the labels whose scopes have made most bytes outside, as a list in words, and the sums of all labels.
- * [any thread] */
+/* Returns the TSI_DOCTOR_MOST_MAKERS labels whose scopes have made most bytes outside, as a list in words, empty if
+ * none has, and the sums of all labels. [any thread] */
 static Makers makers_of(const TsiReport* report) {
     Makers m = {"", 0, 0};
     uint64_t last = UINT64_MAX;
@@ -484,7 +491,7 @@ static Makers makers_of(const TsiReport* report) {
     return m;
 }
 
-/* Returns true if the label has the ring's current epoch: objects made outside of scopes are there.
+/* Returns true if the label of the row *stats has the ring's current epoch: objects made outside of scopes are there.
  * [any thread] */
 static bool has_ring(const TsiReport* report, const SlabLabelStats* stats) {
     for (uint32_t n = 0; n < report->epoch_rows; n++)
@@ -493,16 +500,16 @@ static bool has_ring(const TsiReport* report, const SlabLabelStats* stats) {
     return false;
 }
 
-/* Returns true if the label's growth is worth telling: by its size, and beside what was there before.
- * [any thread] */
+/* Returns true if the label's growth is worth telling: at least TSI_DOCTOR_GROWTH_LEAST bytes, and
+ * TSI_DOCTOR_GROWTH_SHARE percent of what was there before. [any thread] */
 static bool label_grows(const SlabLabelStats* stats) {
     uint64_t before = stats->live_bytes > stats->growth_bytes ? stats->live_bytes - stats->growth_bytes : 0;
     return stats->growth_bytes >= TSI_DOCTOR_GROWTH_LEAST &&
            stats->growth_bytes >= before / 100 * TSI_DOCTOR_GROWTH_SHARE;
 }
 
-/* Writes the rest of the limit that is reached first, and when, to `out`, of `bytes` bytes, as the end of a sentence;
- * nothing if none is near. [no other user of out] */
+/* Writes the rest of the limit that is reached first, the allocator's (*stats) or the label's (*figures), and when, to
+ * `out`, of `bytes` bytes, as the end of a sentence; leaves `out` alone if none is near. [no other user of out] */
 static void put_left(char* out, size_t bytes, const SlabGlobalStats* stats, const SlabLabelStats* figures) {
     bool budget = figures->limit_ns != 0 && (stats->limit_ns == 0 || figures->limit_ns < stats->limit_ns);
     uint64_t limit = budget ? figures->limit_bytes : stats->limit_bytes,
@@ -513,7 +520,8 @@ static void put_left(char* out, size_t bytes, const SlabGlobalStats* stats, cons
                    budget ? tsi_say_grows_budget : stats->limit_name, (Num)(ns / 1000000000u));
 }
 
-/* Writes that a label grows: how fast, since when, and which limit it meets. [no other user of text] */
+/* Writes that the label of the row *stats grows: how fast, since when, and which limit it meets; *makers: of the whole
+ * report. [no other user of text] */
 static void put_growing(TsiText* text, const TsiReport* report, const SlabLabelStats* stats, const Makers* makers) {
     char left[sizeof(TsiWord) + sizeof tsi_say_grows_left + 64] = "";
     char outside[sizeof makers->at + sizeof tsi_say_grows_outside] = "";
@@ -526,11 +534,12 @@ static void put_growing(TsiText* text, const TsiReport* report, const SlabLabelS
                     (Num)(stats->growth_ns / 1000000000u), left, outside);
 }
 
-/* Returns true if a limit is reached within TSI_DOCTOR_LIMIT_SOON seconds. limit_ns: the time to it, 0 if it is not in
- * sight. [any thread] */
+/* Returns true if a limit is reached within TSI_DOCTOR_LIMIT_SOON seconds. limit_ns: the ns until then, 0 if it is not
+ * in sight. [any thread] */
 static bool is_soon(uint64_t limit_ns) { return limit_ns != 0 && limit_ns / 1000000000u < TSI_DOCTOR_LIMIT_SOON; }
 
-/* Writes the allocator's limit, and the budgets that are reached soon. [no other user of text] */
+/* Writes the allocator's limit, if it has one, and the labels' budgets that are reached soon, each of these as an
+ * ACTION. [no other user of text] */
 static void put_limits(TsiText* text, const TsiReport* report) {
     const SlabGlobalStats* stats = &report->global;
     const SlabLabelStats* most = NULL;
@@ -554,7 +563,7 @@ static void put_limits(TsiText* text, const TsiReport* report) {
     }
 }
 
-/* Returns a pace, in bytes a second, as a word with its sign. [any thread] */
+/* Returns a pace, in bytes a second, as a word with its sign; without one if it is 0. [any thread] */
 static TsiWord word_pace(double pace) {
     TsiWord bytes = tsi_word_bytes((uint64_t)(pace < 0 ? -pace : pace)), w;
     const char* sign = bytes.at[0] == '0' && bytes.at[1] == ' ' ? "" : pace < 0 ? "-" : "+";
@@ -562,8 +571,8 @@ static TsiWord word_pace(double pace) {
     return w;
 }
 
-/* Writes how live and committed bytes have changed over the spans; nothing if one is not known.
- * [no other user of text] */
+/* Writes how live and committed bytes have changed over the spans of 10 s and 100 s and since the start; nothing if
+ * either span is not known. [no other user of text] */
 static void put_pace(TsiText* text, const SlabGlobalStats* stats) {
     if (stats->pace_10s_ns == 0 || stats->pace_100s_ns == 0) return;
     tsi_text_line(text, tsi_say_pace, word_pace(stats->live_pace_10s).at, (Num)(stats->pace_10s_ns / 1000000000u),
@@ -572,14 +581,16 @@ static void put_pace(TsiText* text, const SlabGlobalStats* stats) {
                   word_pace(stats->committed_pace_100s).at, word_pace(stats->committed_pace_ever).at);
 }
 
-/* Returns true if the phase is open and holds a large share of the allocator's bytes. [any thread] */
+/* Returns true if the phase is open and holds at least TSI_DOCTOR_OPEN_LEAST bytes and TSI_DOCTOR_OPEN_SHARE percent of
+ * the allocator's. [any thread] */
 static bool open_holds_much(const TsiReport* report, const SlabPhaseStats* phase) {
     uint64_t bytes = phase->committed_bytes;
     return phase->state == EPOCH_ACTIVE && bytes >= TSI_DOCTOR_OPEN_LEAST &&
            bytes >= report->global.committed_bytes / 100 * TSI_DOCTOR_OPEN_SHARE;
 }
 
-/* Writes the names of the open phases that hold most, the largest first. [no other user of text] */
+/* Writes a line for each open phase that holds much, the largest first, TSI_DOCTOR_OPEN_SHOWN at most.
+ * [no other user of text] */
 static void put_open(TsiText* text, const TsiReport* report) {
     uint64_t last = UINT64_MAX, last_era = 0;
     for (unsigned shown = 0; shown < TSI_DOCTOR_OPEN_SHOWN; shown++) {
@@ -602,7 +613,8 @@ static void put_open(TsiText* text, const TsiReport* report) {
     }
 }
 
-/* Writes section 8: growth, paces, limits, and the labels that grow. [no other user of text] */
+/* Writes section 8: growth, paces, limits, the labels that grow, and open phases that hold much.
+ * [no other user of text] */
 static void section_growth(TsiText* text, const TsiReport* report) {
     const SlabGlobalStats* stats = &report->global;
     Makers makers = makers_of(report);
@@ -623,7 +635,8 @@ static void section_growth(TsiText* text, const TsiReport* report) {
 
 /* ---- segment ---- */
 
-/* Writes section 9: publications and their failures; nothing if the option is not set. [no other user of text] */
+/* Writes section 9: publications and their failures; nothing if the option `segment` is not set.
+ * [no other user of text] */
 static void section_segment(TsiText* text, const TsiSegmentHealth* health) {
     if (!health->asked) return;
     tsi_text_head(text, 9, "Segment: published %llu times, %llu attempts failed.", (Num)health->publications,
@@ -637,7 +650,7 @@ static void section_segment(TsiText* text, const TsiSegmentHealth* health) {
 
 /* ---- all of it ---- */
 
-/* Writes all sections in order. [no other user of text] */
+/* Writes all sections in order; each ACTION line is counted in text->actions. [no other user of text] */
 static void sections(TsiText* text, const TsiDoctorView* view) {
     const TsiReport* report = view->report;
     section_leaks(text, report, view->leaks, view->leak_sec);
@@ -651,7 +664,7 @@ static void sections(TsiText* text, const TsiDoctorView* view) {
     section_segment(text, &view->segment);
 }
 
-/* Drops text: the first pass of the diagnosis only counts. Returns true. [any thread] */
+/* Drops n bytes of text: the first pass of the diagnosis only counts. ctx may be NULL. Returns true. [any thread] */
 static bool to_nobody(void* ctx, const char* bytes, size_t n) {
     (void)ctx, (void)bytes, (void)n;
     return true;

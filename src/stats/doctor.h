@@ -22,15 +22,15 @@ typedef struct TsiDoctorView {
     TsiSegmentHealth segment;
 } TsiDoctorView;
 
-/* Writes the diagnosis of the figures in *view. Returns true, or false as soon as `write` does; it is not called again
- * then. [any thread] */
+/* Writes the diagnosis of the figures in *view, in pieces, to write(ctx, bytes, n). Returns true, or false as soon as
+ * `write` does; it is not called again then. [any thread] */
 bool tsi_doctor_write(const TsiDoctorView* view, TsiWriteFn write, void* ctx);
 
-/* Returns where sampled allocations spent their time, in ns. locks: slept for the allocator's own. wait: for a
- * processor; cpu: at work. [any thread] */
+/* Returns where sampled allocations spent their time, by three sums in ns: wait_ns for a processor, cpu_ns at work,
+ * locks_ns asleep for the allocator's own locks. [any thread] */
 TsiVerdict tsi_sampling_verdict(uint64_t wait_ns, uint64_t cpu_ns, uint64_t locks_ns);
 
-/* Returns the health of locks of which `contended` of `total` were waited for; TSI_HEALTH_GOOD if total is 0.
+/* Returns the health of locks of which `contended` of `total` takings waited; TSI_HEALTH_GOOD if total is 0.
  * [any thread] */
 TsiHealth tsi_lock_health(uint64_t contended, uint64_t total);
 /* Returns the health of compare-exchanges that were retried `retries` times in `operations`; TSI_HEALTH_GOOD if there

@@ -37,8 +37,8 @@ void tsi_growth_note(TsiFloor* floor, unsigned which, unsigned turned, uint64_t 
     else if (live < floor->now) floor->now = live;
 }
 
-/* Returns the growth by the stretch of one length at a reading of `live` bytes; ns 0 if it is not known yet, bytes 0 if
- * nothing has grown. [labels' lock held] */
+/* Returns the growth by *stretch and its *floor at a reading of `live` bytes at `now`, ns of the clock; all 0 if it is
+ * not known yet, bytes 0 if nothing has grown. [labels' lock held] */
 static TsiGrown told(const TsiStretch* stretch, const TsiFloor* floor, uint64_t now, uint64_t live) {
     bool few = stretch->readings * 2 < stretch->readings_before;
     uint64_t from_ns = few ? stretch->older_ns : stretch->before_ns,
@@ -84,8 +84,8 @@ bool tsi_growth_is_nearer(const TsiLimit* limit, const TsiLimit* than) {
     return (double)limit->used / (double)limit->bytes > (double)than->used / (double)than->bytes;
 }
 
-/* Sets *limit to the nearest limit, in bytes, on the `used` bytes of epochs. `kept`: bytes kept warm, for no epoch.
- * Returns its name. Asks the system. [any thread] */
+/* Sets *limit to the nearest limit, in bytes, on the bytes of epochs, of which `used` are. kept: bytes kept warm, for
+ * no epoch. Returns its name, a literal. Asks the system. [any thread] */
 static const char* nearest(const TsiArena* a, uint64_t used, uint64_t kept, uint64_t* limit) {
     const char* name = "reserve_bytes";
     uint64_t room = tsi_os.data_room();

@@ -32,32 +32,33 @@ typedef struct TsiLimit {
     uint64_t bytes, used, ns;
 } TsiLimit;
 
-/* Begins stretches that are due at a reading of `live` bytes, and notes these. age_ns: of the allocator; now: ns of the
- * clock. Returns which began, a bit each by TSI_GROWTH_...; the first ones begin once something lives.
- * [labels' lock held] */
+/* Begins the stretches that are due at a reading of `live` bytes at `now`, ns of the clock, counts the reading in each
+ * and notes `live` in the allocator's floors. age_ns: the allocator's age. Returns which began, bit 1 << TSI_GROWTH_...
+ * each; the first ones begin once something lives. [labels' lock held] */
 unsigned tsi_growth_turn(TsiStretch stretches[TSI_GROWTHS], uint64_t age_ns, uint64_t now, uint64_t live);
-/* Notes the live bytes of a reading in a floor of the stretch `which`; `turned` as tsi_growth_turn has returned it.
- * [labels' lock held] */
+/* Notes the live bytes of a reading in *floor, a floor of the stretch `which` (TSI_GROWTH_...): starts a new least if
+ * `turned`, the bits that tsi_growth_turn has returned, says that the stretch began; otherwise lowers the least to
+ * `live` if that is less. [labels' lock held] */
 void tsi_growth_note(TsiFloor* floor, unsigned which, unsigned turned, uint64_t live);
-/* Returns the growth by a reading of `live` bytes at `now` ns and the floors `of` each stretch: none, with bytes 0, if
- * `live` is the least of a stretch that has lasted for a quarter of the one before; ns 0 if it is not known yet.
- * [labels' lock held] */
+/* Returns the growth by a reading of `live` bytes at `now`, ns of the clock, and the floors `of` each stretch: none,
+ * with bytes 0, if `live` is the least of a stretch that has lasted for a quarter of the one before; ns 0 if it is not
+ * known yet. Changes nothing. [labels' lock held] */
 TsiGrown tsi_growth_told(const TsiStretch stretches[TSI_GROWTHS], const TsiFloor* const of[TSI_GROWTHS], uint64_t now,
                          uint64_t live);
 /* Returns the growth of the memory that live bytes hold: limits count committed bytes, and an object that pins its page
- * makes these grow by more than itself. `live` and `committed` are paces of one span, `most` the least growth of
- * committed bytes over the spans, in bytes a second; the result lies between `grown` and `most`, and is `grown` if that
- * is more. [any thread] */
+ * makes these grow by more than itself. live, committed: paces of one span, and `most` the least pace of committed
+ * bytes over the spans, in bytes a second. Only per_second differs from `grown`: it lies between grown.per_second and
+ * `most`, and is grown.per_second if that is more. [any thread] */
 TsiGrown tsi_growth_held(TsiGrown grown, double live, double committed, double most);
-/* Returns a limit of `bytes`, of which `used` are, with the ns until it is reached, at least 1; ns 0 if it is more than
- * a year away or nothing grows, all 0 if bytes is. `age_ns`: of what grows, used by the first reading, see above.
- * [any thread] */
+/* Returns a limit of `bytes`, of which `used` are, with the ns until it is reached at the growth *grown, at least 1; ns
+ * 0 if it is more than a year away or nothing grows, all 0 if bytes is 0 (no limit). age_ns: age of what grows; while
+ * the growth is not known, `used` over it is the pace, if half of the limit is used. [any thread] */
 TsiLimit tsi_growth_limit(uint64_t bytes, uint64_t used, const TsiGrown* grown, uint64_t age_ns);
-/* Returns true if `limit` is reached before `than`, or has more of it used when neither is in sight; a limit of 0 bytes
+/* Returns true if *limit is reached before *than, or has more of it used when neither is in sight; a limit of 0 bytes
  * is none, and farther than any. [any thread] */
 bool tsi_growth_is_nearer(const TsiLimit* limit, const TsiLimit* than);
-/* Fills growth and limit of the allocator in *stats from its other figures there, paces included. now: ns of the clock.
- * [labels' lock held] */
+/* Sets growth and limit of the allocator in *stats from its other figures there: live, warm and committed bytes and all
+ * paces. now: ns of the clock. Asks the system for its limit. [labels' lock held] */
 void tsi_growth_tell_locked(TsiArena* a, uint64_t now, SlabGlobalStats* stats);
 
 #endif

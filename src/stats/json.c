@@ -15,7 +15,7 @@
 
 #define BY_LABEL_SUFFIX "_by_label"
 
-/* Writes n numbers as an array. [no other user of out] */
+/* Writes the n numbers from a[0] on as an array. [no other user of out] */
 static void write_array(TsiOut* out, const uint64_t* a, unsigned n) {
     tsi_out_char(out, '[');
     for (unsigned i = 0; i < n && out->ok; i++) {
@@ -25,7 +25,7 @@ static void write_array(TsiOut* out, const uint64_t* a, unsigned n) {
     tsi_out_char(out, ']');
 }
 
-/* Writes a metric's value in a row. [no other user of out] */
+/* Writes the metric's value in `row`, a row of its section. [no other user of out] */
 static void write_value(TsiOut* out, const TsiMetric* metric, const void* row) {
     TsiValue value = tsi_metric_value(metric, row);
     if (tsi_metric_is_array(metric)) write_array(out, value.a, tsi_metric_entries(metric));
@@ -37,7 +37,7 @@ static void write_value(TsiOut* out, const TsiMetric* metric, const void* row) {
     else tsi_out_u64(out, value.u);
 }
 
-/* Writes a key of n bytes and its colon, after a comma if *comma says that one is due, and sets *comma.
+/* Writes a key of n bytes and its colon, after a comma if *comma is true on entry; sets *comma to true.
  * [no other user of out] */
 static void write_key(TsiOut* out, bool* comma, const char* key, size_t n) {
     if (*comma) tsi_out_char(out, ',');
@@ -47,7 +47,7 @@ static void write_key(TsiOut* out, bool* comma, const char* key, size_t n) {
     tsi_out_text(out, "\":");
 }
 
-/* Writes an array as {"id": count}, without zeros. [no other user of out] */
+/* Writes the n numbers from a[0] on as {"index": number}, without zeros. [no other user of out] */
 static void write_sparse(TsiOut* out, const uint64_t* a, unsigned n) {
     bool comma = false;
     tsi_out_char(out, '{');
@@ -63,8 +63,8 @@ static void write_sparse(TsiOut* out, const uint64_t* a, unsigned n) {
     tsi_out_char(out, '}');
 }
 
-/* Writes the member contention_by_label of a class's row. *comma: a comma is due before it; true afterwards.
- * [no other user of out] */
+/* Writes the member contention_by_label of `row`, a row of a class, after a comma if *comma is true on entry; sets
+ * *comma to true. [no other user of out] */
 static void write_contention(TsiOut* out, bool* comma, const void* row) {
     bool inner = false;
     write_key(out, comma, "contention_by_label", strlen("contention_by_label"));
@@ -85,8 +85,8 @@ typedef struct Subject {
     bool named;
 } Subject;
 
-/* Writes the member labels of label_registry: ids with labels, of all parts of the document `of`. *comma: a comma is
- * due before it; true afterwards. [no other user of out] */
+/* Writes the member labels of label_registry, ids with labels, of all parts of the document `of`, after a comma if
+ * *comma is true on entry; sets *comma to true. [no other user of out] */
 static void write_registry(TsiOut* out, bool* comma, const Subject* of) {
     bool inner = false;
     write_key(out, comma, "labels", strlen("labels"));
@@ -105,8 +105,9 @@ static void write_registry(TsiOut* out, bool* comma, const Subject* of) {
     tsi_out_char(out, ']');
 }
 
-/* Writes the members of a row of the section, those of the document itself on a line each. *comma: a comma is due
- * before the first; true afterwards. of: the document. [no other user of out] */
+/* Writes the members of `row`, a row of the section, those of the document itself on a line each, the first after a
+ * comma if *comma is true on entry; sets *comma to true if there is a member. of: the document.
+ * [no other user of out] */
 static void write_members(TsiOut* out, bool* comma, const Subject* of, TsiSection section, const void* row) {
     bool top = tsi_sections[section].form == SLAB_SEGMENT_TOP;
     for (unsigned i = 0; i < TSI_METRICS && out->ok; i++) {
@@ -120,8 +121,8 @@ static void write_members(TsiOut* out, bool* comma, const Subject* of, TsiSectio
     if (section == TSI_SECTION_REGISTRY) write_registry(out, comma, of);
 }
 
-/* Writes a row of the section; allocator: the row's, or NULL if there is no other. of: the document.
- * [no other user of out] */
+/* Writes `row`, a row of the section, as an object. of: the document; allocator: the report whose number the row bears,
+ * or NULL if it bears none. [no other user of out] */
 static void write_row(TsiOut* out, const Subject* of, TsiSection section, const void* row, const TsiReport* allocator) {
     bool comma = false;
     tsi_out_char(out, '{');
@@ -133,7 +134,8 @@ static void write_row(TsiOut* out, const Subject* of, TsiSection section, const 
     tsi_out_char(out, '}');
 }
 
-/* Writes the rows of an ARRAY section, of all parts of the document `of`, as an array. [no other user of out] */
+/* Writes the rows of an ARRAY section, of all parts of the document `of`, as an array; each bears its allocator's
+ * number if of->named. [no other user of out] */
 static void write_list(TsiOut* out, const Subject* of, TsiSection section) {
     bool comma = false;
     tsi_out_char(out, '[');
@@ -149,8 +151,8 @@ static void write_list(TsiOut* out, const Subject* of, TsiSection section) {
     tsi_out_char(out, ']');
 }
 
-/* Writes a section of the document `of` under its key; the members of a TOP section stand in the document itself.
- * *comma: a comma is due before it; true afterwards. [no other user of out] */
+/* Writes a section of the document `of` under its key, after a comma if *comma is true on entry; the members of a TOP
+ * section stand in the document itself. Sets *comma to true. [no other user of out] */
 static void write_section(TsiOut* out, bool* comma, const Subject* of, TsiSection section) {
     const TsiSectionInfo* info = &tsi_sections[section];
     const char* row = tsi_report_rows(of->all, section).first;
@@ -164,7 +166,8 @@ static void write_section(TsiOut* out, bool* comma, const Subject* of, TsiSectio
     tsi_out_char(out, '\n');
 }
 
-/* Writes all sections of the document `of`: everything except the last brace. [no other user of out] */
+/* Writes the first brace and all sections of the document `of`; the caller writes the last brace.
+ * [no other user of out] */
 static void write_document(TsiOut* out, const Subject* of) {
     bool comma = false;
     tsi_out_char(out, '{');

@@ -12,7 +12,7 @@ static uint64_t sum(uint64_t a, uint64_t b) { return a > UINT64_MAX - b ? UINT64
 
 #define TEXT_OF(x) #x
 #define VERSION_TEXT(major, minor, patch) TEXT_OF(major) "." TEXT_OF(minor) "." TEXT_OF(patch)
-/* Returns the library's version, "1.2.3". [any thread] */
+/* Returns the library's version, "1.2.3", whatever the report. [any thread] */
 static TsiValue DOCUMENT_version(const TsiReport* report) {
     (void)report;
     return (TsiValue){.s = VERSION_TEXT(TSLAB_VERSION_MAJOR, TSLAB_VERSION_MINOR, TSLAB_VERSION_PATCH)};
@@ -23,12 +23,12 @@ static TsiValue CLASS_lock_acquisitions(const SlabClassStats* stats) {
     return (TsiValue){.u = sum(stats->lock_fast_acquire, stats->lock_contended)};
 }
 
-/* Returns the percentage of these that waited, 0 if there were none. [any thread] */
+/* Returns the percentage of lock acquisitions of the class that waited, 0 if there were none. [any thread] */
 static TsiValue CLASS_lock_contention_pct(const SlabClassStats* stats) {
     return (TsiValue){.f = tsi_ratio(stats->lock_contended, CLASS_lock_acquisitions(stats).u, 100.0)};
 }
 
-/* Returns the retries to an attempt of allocations by compare-exchange, 0 if there were none.
+/* Returns the retries of compare-exchanges to each attempt of the class's allocations, 0 if there were none.
  * [any thread] */
 static TsiValue CLASS_cas_retry_rate(const SlabClassStats* stats) {
     return (TsiValue){.f = tsi_ratio(stats->bitmap_alloc_cas_retries, stats->bitmap_alloc_attempts, 1.0)};

@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-/* Hands the gathered bytes to the callback, and records if it refuses. [no other user of out] */
+/* Hands the gathered bytes to the callback, if there are any and it has not refused, clears out->ok if it refuses, and
+ * empties the buffer. [no other user of out] */
 static void flush(TsiOut* out) {
     if (out->ok && out->used != 0) out->ok = out->write(out->ctx, out->bytes, out->used);
     out->used = 0;
@@ -55,8 +56,8 @@ void tsi_out_seconds(TsiOut* out, uint64_t ns) {
     tsi_out_bytes(out, digits, n);
 }
 
-/* Returns the length of the UTF-8 sequence at s, at most `n` bytes; 0 if there is none. Overlong forms, surrogates and
- * values beyond U+10FFFF are none. [any thread] */
+/* Returns the bytes of the UTF-8 sequence at s, 1 to 4, within `n` bytes, n at least 1; 0 if there is none. Overlong
+ * forms, surrogates and values beyond U+10FFFF are none. [any thread] */
 static size_t utf8_length(const unsigned char* s, size_t n) {
     size_t length = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : s[0] < 0xf5 ? 4 : 0;
     if (length > n) return 0;
@@ -69,8 +70,9 @@ static size_t utf8_length(const unsigned char* s, size_t n) {
 
 static const char replacement[] = "\xef\xbf\xbd"; /* U+FFFD */
 
-/* Writes s, of at most `most` bytes, in UTF-8, single characters through `escape` unless that returns false. Returns
- * true if U+FFFD is in it, put there or before. [no other user of out] */
+/* Writes `text`, up to its 0 or `most` bytes, in UTF-8, each character of one byte by `escape`, or as it is if that
+ * returns false. Returns true if U+FFFD is in it, put there for a byte that is not UTF-8, or before.
+ * [no other user of out] */
 static bool write_escaped(TsiOut* out, const char* text, size_t most, bool (*escape)(TsiOut*, unsigned char)) {
     const unsigned char* s = (const unsigned char*)text;
     bool replaced = false;
@@ -85,8 +87,8 @@ static bool write_escaped(TsiOut* out, const char* text, size_t most, bool (*esc
     return replaced;
 }
 
-/* Writes a character as JSON escapes it. Returns false, and writes nothing, if it needs no escape.
- * [no other user of out] */
+/* Writes the escape of the character c in JSON and returns true. Returns false, and writes nothing, if it needs no
+ * escape. [no other user of out] */
 static bool escape_json(TsiOut* out, unsigned char c) {
     static const char digits[] = "0123456789abcdef", letters[] = "btn?fr"; /* 8 .. 13 */
     if (c >= 0x20 && c != '"' && c != '\\') return false;
@@ -103,8 +105,8 @@ static bool escape_json(TsiOut* out, unsigned char c) {
     return true;
 }
 
-/* Writes a character as the value of a Prometheus label escapes it. Returns false, and writes nothing, if it needs no
- * escape. [no other user of out] */
+/* Writes the escape of the character c in the value of a Prometheus label and returns true. Returns false, and writes
+ * nothing, if it needs no escape. [no other user of out] */
 static bool escape_label(TsiOut* out, unsigned char c) {
     if (c != '\n' && c != '"' && c != '\\') return false;
     tsi_out_char(out, '\\');

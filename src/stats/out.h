@@ -17,34 +17,36 @@ typedef struct TsiOut {
     char bytes[1024];
 } TsiOut;
 
-/* Begins a text to `write`, which is called with `ctx` until it returns false. [no other user of out] */
+/* Sets *out to an empty text to `write`, which is called with `ctx` until it returns false. [no other user of out] */
 TSI_INLINE void tsi_out_begin(TsiOut* out, bool (*write)(void*, const char*, size_t), void* ctx) {
     out->write = write;
     out->ctx = ctx;
     out->ok = true;
     out->used = 0;
 }
-/* Hands on the rest. Returns true if the callback took everything, false if it has refused.
+/* Hands on the gathered bytes. Returns true if the callback took everything, false if it has refused, now or before.
  * [no other user of out] */
 bool tsi_out_end(TsiOut* out);
 
-/* Writes n bytes, as they are. [no other user of out] */
+/* Writes n bytes, as they are; nothing once the callback has refused. [no other user of out] */
 void tsi_out_bytes(TsiOut* out, const char* bytes, size_t n);
 /* Writes a text that ends with 0. [no other user of out] */
 void tsi_out_text(TsiOut* out, const char* text);
 /* Writes one character. [no other user of out] */
 void tsi_out_char(TsiOut* out, char c);
-/* Writes a number, decimal. [no other user of out] */
+/* Writes v in decimal digits. [no other user of out] */
 void tsi_out_u64(TsiOut* out, uint64_t v);
-/* Writes a number as tsi_decimal_write does, 0 if it is not finite. [no other user of out] */
+/* Writes v as the shortest decimal number that reads back as v, in JSON's form; 0 if it is not finite.
+ * [no other user of out] */
 void tsi_out_f64(TsiOut* out, double v);
-/* Writes nanoseconds as seconds, exactly: "1.5" for 1500000000. [no other user of out] */
+/* Writes `ns` nanoseconds as seconds, exactly: "1.5" for 1500000000. [no other user of out] */
 void tsi_out_seconds(TsiOut* out, uint64_t ns);
-/* Writes a string of at most `most` bytes in quotes, as in JSON. Bytes that are not UTF-8 become U+FFFD.
+/* Writes s, up to its 0 or `most` bytes, in quotes, escaped for JSON. Bytes that are not UTF-8 become U+FFFD.
  * [no other user of out] */
 void tsi_out_json_string(TsiOut* out, const char* s, size_t most);
-/* Writes a string of at most `most` bytes as the value of a Prometheus label, without the quotes. Returns true if
- * U+FFFD is in it: two different strings may then look the same. [no other user of out] */
+/* Writes s, up to its 0 or `most` bytes, escaped as the value of a Prometheus label, without the quotes; bytes that are
+ * not UTF-8 become U+FFFD. Returns true if U+FFFD is in it: two different strings may then look the same.
+ * [no other user of out] */
 bool tsi_out_label_value(TsiOut* out, const char* s, size_t most);
 
 #endif

@@ -3,7 +3,7 @@
 
 static const uint64_t span_ns[TSI_SPANS] = {[TSI_SPAN_10S] = 10000000000u, [TSI_SPAN_100S] = 100000000000u};
 
-/* Puts `newest` before the marks of a span; the oldest goes. [labels' lock held] */
+/* Puts `newest` before the marks at[0] on of a span; the oldest goes. [labels' lock held] */
 static void push(uint64_t at[TSI_SPAN_MARKS], uint64_t newest) {
     for (unsigned n = TSI_SPAN_MARKS - 1; n > 0; n--) at[n] = at[n - 1];
     at[0] = newest;
@@ -29,8 +29,8 @@ void tsi_pace_note(TsiPast* past, unsigned turned, uint64_t live, uint64_t commi
     }
 }
 
-/* Returns the pace over `ns`, above 0, from bytes now and bytes then. live, committed: now; live_then, committed_then:
- * then. [any thread] */
+/* Returns the paces over `ns`, above 0, in bytes a second: of live bytes from live_then to `live`, of committed bytes
+ * from committed_then to `committed`. [any thread] */
 static TsiPace between(uint64_t ns, uint64_t live, uint64_t live_then, uint64_t committed, uint64_t committed_then) {
     double seconds = (double)ns / 1e9;
     return (TsiPace){ns, ((double)live - (double)live_then) / seconds,

@@ -28,23 +28,25 @@ typedef struct TsiPace {
     double live, committed;
 } TsiPace;
 
-/* Returns the allocator's age at `now` in ns, 0 if it began later. [any thread] */
+/* Returns the allocator's age in ns at `now`, ns of the clock; 0 if it began later. [any thread] */
 static inline uint64_t tsi_pace_age(const TsiArena* a, uint64_t now) { return now > a->born_ns ? now - a->born_ns : 0; }
 
-/* Makes the marks that are due at a reading of `live` and `committed` bytes at `age_ns`, the age of the allocator.
- * Returns which spans have a new one, a bit each by TSI_SPAN_... [labels' lock held] */
+/* Adds to *marks, for each span whose newest mark is half a span old, a mark at age_ns, the allocator's age, with
+ * `live` and `committed` bytes. Returns which spans have a new one, bit 1 << TSI_SPAN_... each. [labels' lock held] */
 unsigned tsi_pace_turn(TsiMarks* marks, uint64_t age_ns, uint64_t live, uint64_t committed);
-/* Puts a reading into `past` for each span of `turned`, as tsi_pace_turn has returned it. [labels' lock held] */
+/* Puts a reading of `live` and `committed` bytes before the others of *past, for each span in `turned`, the bits that
+ * tsi_pace_turn has returned; the oldest goes. Does nothing for other spans. [labels' lock held] */
 void tsi_pace_note(TsiPast* past, unsigned turned, uint64_t live, uint64_t committed);
-/* Returns the pace over a span, up to a reading of `live` and `committed` bytes at `age_ns`. All 0 if no mark is young
- * enough: the last reading was long ago. [labels' lock held] */
+/* Returns the pace over the span (TSI_SPAN_...), from a mark of *marks with its bytes in *past to a reading of `live`
+ * and `committed` bytes at age_ns, the allocator's age. All 0 if no mark is young enough: the last reading was long
+ * ago. [labels' lock held] */
 TsiPace tsi_pace_told(const TsiMarks* marks, const TsiPast* past, unsigned span, uint64_t age_ns, uint64_t live,
                       uint64_t committed);
-/* Fills the paces of the allocator in *stats from its live and committed bytes there. age_ns: of the allocator.
+/* Sets the paces of the allocator in *stats from its live and committed bytes there. age_ns: the allocator's age.
  * [labels' lock held] */
 void tsi_pace_tell_locked(TsiArena* a, uint64_t age_ns, SlabGlobalStats* stats);
-/* Notes a label's live and committed bytes of *stats in `past`, for the spans `turned`, and fills its paces there.
- * age_ns: of the allocator; turned: as tsi_pace_turn has returned it. [labels' lock held] */
+/* Notes a label's live and committed bytes of *stats in *past, for the spans in `turned`, the bits that tsi_pace_turn
+ * has returned, and sets its paces in *stats. age_ns: the allocator's age. [labels' lock held] */
 void tsi_pace_label_locked(TsiArena* a, TsiPast* past, unsigned turned, uint64_t age_ns, SlabLabelStats* stats);
 
 #endif

@@ -71,20 +71,20 @@ typedef struct Writer {
     TsiArena* arena;
 } Writer;
 
-/* Adds a number to a message, 7 bits a byte; nothing if the message is full. [no other user of message] */
+/* Adds v to a message, 7 bits a byte; does nothing if fewer than 10 bytes are left. [no other user of message] */
 static void put_varint(Message* message, uint64_t v) {
     if (message->n + 10 > sizeof message->bytes) return;
     for (; v >= 0x80; v >>= 7) message->bytes[message->n++] = (uint8_t)(v | 0x80);
     message->bytes[message->n++] = (uint8_t)v;
 }
 
-/* Adds a field with a number to a message. [no other user of message] */
+/* Adds the field number `field` with the value v to a message. [no other user of message] */
 static void put_number(Message* message, unsigned field, uint64_t v) {
     put_varint(message, field << 3);
     put_varint(message, v);
 }
 
-/* Adds a field with a message inside to a message. [no other user of message] */
+/* Adds the field number `field` with the message *inner in it to a message. [no other user of message] */
 static void put_message(Message* message, unsigned field, const Message* inner) {
     put_varint(message, field << 3 | 2);
     put_varint(message, inner->n);
@@ -93,13 +93,13 @@ static void put_message(Message* message, unsigned field, const Message* inner) 
     message->n += inner->n;
 }
 
-/* Writes n bytes and counts them. [no other user of writer] */
+/* Writes n bytes and adds n to writer->written, whether `write` takes them or not. [no other user of writer] */
 static void emit(Writer* writer, const void* bytes, size_t n) {
     tsi_out_bytes(&writer->out, bytes, n);
     writer->written += n;
 }
 
-/* Writes a field of the profile with n bytes. [no other user of writer] */
+/* Writes the field number `field` of the profile with n bytes. [no other user of writer] */
 static void emit_bytes(Writer* writer, unsigned field, const void* bytes, size_t n) {
     Message head;
     head.n = 0;
@@ -109,12 +109,12 @@ static void emit_bytes(Writer* writer, unsigned field, const void* bytes, size_t
     emit(writer, bytes, n);
 }
 
-/* Writes a field of the profile with a message. [no other user of writer] */
+/* Writes the field number `field` of the profile with a message. [no other user of writer] */
 static void emit_message(Writer* writer, unsigned field, const Message* message) {
     emit_bytes(writer, field, message->bytes, message->n);
 }
 
-/* Writes a field of the profile with a number. [no other user of writer] */
+/* Writes the field number `field` of the profile with the value v. [no other user of writer] */
 static void emit_number(Writer* writer, unsigned field, uint64_t v) {
     Message message;
     message.n = 0;
@@ -122,13 +122,14 @@ static void emit_number(Writer* writer, unsigned field, uint64_t v) {
     emit(writer, message.bytes, message.n);
 }
 
-/* Writes a string of n bytes. Returns its number, by which fields refer to it. [no other user of writer] */
+/* Writes a string of n bytes, without a 0, and counts it. Returns its number, by which fields refer to it.
+ * [no other user of writer] */
 static uint64_t emit_string(Writer* writer, const char* s, size_t n) {
     emit_bytes(writer, STRING, s, n);
     return writer->strings++;
 }
 
-/* Writes a field with a ValueType: type and unit, as numbers of strings. [no other user of writer] */
+/* Writes the field number `field` with a ValueType: type and unit, as numbers of strings. [no other user of writer] */
 static void emit_type(Writer* writer, unsigned field, unsigned type, unsigned unit) {
     Message message = {.n = 0};
     put_number(&message, 1, type);
@@ -136,15 +137,15 @@ static void emit_type(Writer* writer, unsigned field, unsigned type, unsigned un
     emit_message(writer, field, &message);
 }
 
-/* Copies a mapping of code from a file into the Writer ctx. Returns false when there is no room for more.
- * [no other user of ctx] */
+/* Copies *map into the Writer ctx, if it is of code from a file; there is room for it. Returns true; false, which ends
+ * the walk over mappings, when there is no room for more. [no other user of ctx] */
 static bool keep_mapping(const TsiMapping* map, void* ctx) {
     Writer* writer = ctx;
     if (map->executable && map->path[0] != 0) writer->mapping[writer->mappings++] = *map;
     return writer->mappings < MAPPINGS;
 }
 
-/* Writes the kept mappings, numbered from 1. [no other user of writer] */
+/* Writes the kept mappings, numbered from 1, each after the string of its file. [no other user of writer] */
 static void emit_mappings(Writer* writer) {
     for (unsigned n = 0; n < writer->mappings && writer->out.ok; n++) {
         const TsiMapping* map = &writer->mapping[n];
@@ -159,7 +160,7 @@ static void emit_mappings(Writer* writer) {
     }
 }
 
-/* Writes a comment, n followed by `what`; nothing if n is 0. [no other user of writer] */
+/* Writes a comment, n followed by the text `what`; nothing if n is 0. [no other user of writer] */
 static void emit_comment(Writer* writer, uint64_t n, const char* what) {
     char text[128];
     if (n == 0) return;
@@ -167,11 +168,11 @@ static void emit_comment(Writer* writer, uint64_t n, const char* what) {
     emit_number(writer, COMMENT, emit_string(writer, text, (size_t)length));
 }
 
-/* Returns the id of a stack's frame, at least 1. [any thread] */
+/* Returns the id of the frame number `frame`, from 0, of the stack number `stack`: at least 1. [any thread] */
 static uint64_t location(uint32_t stack, unsigned frame) { return (uint64_t)stack * TSI_PROFILE_FRAMES + frame + 1; }
 
-/* Writes the locations of a stack, one a frame, each with the mapping that has its code, if it was kept.
- * [no other user of writer] */
+/* Writes the locations of the stack number `stack`, one a frame, each with the mapping that has its code, if it was
+ * kept. [no other user of writer] */
 static void emit_locations(Writer* writer, uint32_t stack) {
     const TsiProfileStack* callers = &writer->stacks[stack];
     for (unsigned n = 0; n < callers->depth; n++) {
@@ -185,8 +186,8 @@ static void emit_locations(Writer* writer, uint32_t stack) {
     }
 }
 
-/* Returns the number of the string of a label's record, which it writes at its first use.
- * [no other user of writer] */
+/* Returns the number of the string with the name of the label with the record `label`; writes the string at its first
+ * use, and notes its number in writer->names. [no other user of writer] */
 static uint64_t name_of(Writer* writer, uint32_t label) {
     if (writer->names[label] == 0) {
         const char* name = tsi_label(&writer->arena->phases.labels, label)->name;
@@ -195,8 +196,8 @@ static uint64_t name_of(Writer* writer, uint32_t label) {
     return writer->names[label];
 }
 
-/* Adds a label to a sample: its key, a string or a number v (`kind`: the field, 2 or 3) and a unit or NONE.
- * [no other user of message] */
+/* Adds a label to a sample: the string number `key`, and v, a string's number (kind 2) or a number (kind 3) in `unit`,
+ * a string's number or NONE. [no other user of message] */
 static void put_label(Message* message, unsigned key, unsigned kind, uint64_t v, unsigned unit) {
     Message label = {.n = 0};
     put_number(&label, 1, key);
@@ -205,8 +206,8 @@ static void put_label(Message* message, unsigned key, unsigned kind, uint64_t v,
     put_message(message, 3, &label);
 }
 
-/* Writes a sample: values and stack, and its labels. live: the object of the sample, NULL for what was allocated.
- * [no other user of writer] */
+/* Writes a sample: values (four of them without escapes), the stack number `stack`, and labels. live: the object of the
+ * sample, or NULL for what was allocated. Writes names of labels first where they are new. [no other user of writer] */
 static void emit_sample(Writer* writer, uint32_t stack, const uint64_t values[VALUES], const TsiProfileLive* live) {
     const TsiProfileStack* callers = &writer->stacks[stack];
     uint64_t name = name_of(writer, callers->label),
@@ -230,8 +231,8 @@ static void emit_sample(Writer* writer, uint32_t stack, const uint64_t values[VA
     emit_message(writer, SAMPLE, &message);
 }
 
-/* Returns v as a whole number: what is cut off is added to the next, by *owed. Values are whole numbers, weights are
- * not. [any thread] */
+/* Returns the whole part of v and *owed together, and sets *owed to the rest, which is added to the next value: values
+ * are whole numbers, weights are not. *owed is 0 before the first call. [any thread] */
 static uint64_t whole(double v, double* owed) {
     *owed += v;
     uint64_t n = (uint64_t)*owed;
@@ -239,7 +240,8 @@ static uint64_t whole(double v, double* owed) {
     return n;
 }
 
-/* Writes the profile, from the copies in the writer; ends early if `write` refuses. [no other user of writer] */
+/* Writes the profile, from the copies in the writer, whose output has begun; ends early if `write` refuses.
+ * [no other user of writer] */
 static void write_all(Writer* writer) {
     double owed[VALUES] = {0, 0, 0, 0, 0, 0};
     for (unsigned n = 0; n < FIXED; n++) (void)emit_string(writer, fixed[n], strlen(fixed[n]));

@@ -11,8 +11,9 @@
 
 #include "state/arena.h"
 
-/* Writes the heap profile in pieces to `write`, which is called with ctx and no lock held. Returns the bytes that it
- * took; 0 when it refused some, and with errno ENOMEM without memory. There is a profile. [any thread, no lock] */
+/* Writes the heap profile in pieces to write(ctx, bytes, n), with no lock held. Returns the bytes that it took; 0 when
+ * it refused some, and with errno ENOMEM without memory. There is a profile. Takes the profile's lock for a copy
+ * before. [any thread, no lock] */
 size_t tsi_pprof_write(TsiArena* a, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);
 
 #endif

@@ -34,7 +34,7 @@ typedef struct Page {
 
 /* ---- pieces of a line ---- */
 
-/* Begins a line with the metric's family, with prefix and suffix. [no other user of page] */
+/* Begins a line, without labels so far: the prefix, the metric's family, and `suffix`. [no other user of page] */
 static void write_name(Page* page, const TsiMetric* metric, const char* suffix) {
     page->labelled = false;
     tsi_out_text(page->out, TSI_METRIC_PREFIX);
@@ -44,7 +44,8 @@ static void write_name(Page* page, const TsiMetric* metric, const char* suffix) 
 
 static TsiOut* begin_label(Page* page, const char* name);
 
-/* Begins a series: its name, and its allocator. suffix: behind the family's name. [no other user of page] */
+/* Begins a series: the family's name with `suffix` behind it, and the label of its allocator if page->named.
+ * [no other user of page] */
 static void write_start(Page* page, const TsiMetric* metric, const char* suffix) {
     write_name(page, metric, suffix);
     if (!page->named) return;
@@ -52,8 +53,8 @@ static void write_start(Page* page, const TsiMetric* metric, const char* suffix)
     tsi_out_char(page->out, '"');
 }
 
-/* Begins a label; the name may have its '=' and more behind it. Returns where its value goes; the caller writes the
- * last quote. [no other user of page] */
+/* Begins a label of the present line, by its name up to a '=', if there is one. Returns where its value goes; the
+ * caller writes the last quote. [no other user of page] */
 static TsiOut* begin_label(Page* page, const char* name) {
     tsi_out_char(page->out, page->labelled ? ',' : '{');
     page->labelled = true;
@@ -62,19 +63,19 @@ static TsiOut* begin_label(Page* page, const char* name) {
     return page->out;
 }
 
-/* Writes a label with a number as its value. [no other user of page] */
+/* Writes the label `name` with the number v as its value. [no other user of page] */
 static void write_number_label(Page* page, const char* name, uint64_t v) {
     tsi_out_u64(begin_label(page, name), v);
     tsi_out_char(page->out, '"');
 }
 
-/* Writes a label with n bytes of text as its value, which needs no escape. [no other user of page] */
+/* Writes the label `name` with n bytes of `text` as its value, which need no escape. [no other user of page] */
 static void write_text_label(Page* page, const char* name, const char* text, size_t n) {
     tsi_out_bytes(begin_label(page, name), text, n);
     tsi_out_char(page->out, '"');
 }
 
-/* Returns the row of a label id, or NULL. [any thread] */
+/* Returns the row of the label with the id `id`, or NULL if it has none. [any thread] */
 static const SlabLabelStats* find_label(const TsiReport* report, uint32_t id) {
     if (id < report->label_count && report->labels[id].label_id == id) return &report->labels[id];
     for (uint32_t i = 0; i < report->label_count; i++)
@@ -82,23 +83,25 @@ static const SlabLabelStats* find_label(const TsiReport* report, uint32_t id) {
     return NULL;
 }
 
-/* Returns the highest label id: the rest, or "(other)"; 0 without rows. [any thread] */
+/* Returns the highest label id that has a row, that of the rest or of "(other)"; 0 without rows. [any thread] */
 static uint32_t last_label(const TsiReport* report) {
     return report->label_count != 0 ? report->labels[report->label_count - 1].label_id : 0;
 }
 
-/* Returns the id under which a label is shown: the highest if it has no row. [any thread] */
+/* Returns the id under which the label `id` is shown: its own if it has a row, otherwise the highest one.
+ * [any thread] */
 static uint32_t shown_label(const TsiReport* report, uint32_t id) {
     return find_label(report, id) != NULL ? id : last_label(report);
 }
 
-/* Returns true if the row has the sums of the labels without a row. [any thread] */
+/* Returns true if the row *stats of the report has the sums of the labels without a row. [any thread] */
 static bool is_rest(const TsiReport* report, const SlabLabelStats* stats) {
     return report->labels_left_out != 0 && stats->label_id == report->label_ids;
 }
 
-/* Writes the label of an id. Strings that are not UTF-8 may look equal after repair, and two equal series would spoil
- * the page: their ids follow them, and any string like a repaired one, or the rest. [no other user of page] */
+/* Writes the label of the label id `id`. Strings that are not UTF-8 may look equal after repair, and two equal series
+ * would spoil the page: their ids follow them, and any string like a repaired one, or the rest.
+ * [no other user of page] */
 static void write_label(Page* page, uint32_t id) {
     const SlabLabelStats* stats = find_label(page->report, id = shown_label(page->report, id));
     TsiOut* out = begin_label(page, "label");
@@ -111,8 +114,8 @@ static void write_label(Page* page, uint32_t id) {
     tsi_out_char(out, '"');
 }
 
-/* Writes the labels of a row's series: those of its section, of its family, and an INFO's text.
- * [no other user of page] */
+/* Writes the labels of the series of `row`, a row of the metric's section: those of the section, of its family, and an
+ * INFO's text. [no other user of page] */
 static void write_labels(Page* page, const TsiMetric* metric, const void* row) {
     const char* fixed = strchr(metric->family, '{'); /* "name{word=value}" */
 
@@ -141,14 +144,14 @@ static void write_labels(Page* page, const TsiMetric* metric, const void* row) {
     }
 }
 
-/* Writes a number; NaN and infinities as Prometheus names them. [no other user of out] */
+/* Writes v; NaN and infinities by the names that Prometheus has for them. [no other user of out] */
 static void write_f64(TsiOut* out, double v) {
     if (v != v) tsi_out_text(out, "NaN");
     else if (v - v != 0) tsi_out_text(out, v > 0 ? "+Inf" : "-Inf");
     else tsi_out_f64(out, v);
 }
 
-/* Writes a value in the unit that the page has: seconds for ns, a share for percent, 1 for an INFO.
+/* Writes the metric's value in the unit that the page has: seconds for ns, a share for percent, 1 for an INFO.
  * [no other user of out] */
 static void write_in_unit(TsiOut* out, const TsiMetric* metric, TsiValue value) {
     if (metric->kind == SLAB_SEGMENT_INFO) tsi_out_char(out, '1');
@@ -158,7 +161,7 @@ static void write_in_unit(TsiOut* out, const TsiMetric* metric, TsiValue value) 
     else tsi_out_u64(out, value.u);
 }
 
-/* Ends a series with its value. [no other user of page] */
+/* Ends the labels of a series, if it has any, and writes its value and a newline. [no other user of page] */
 static void end_line(Page* page, const TsiMetric* metric, TsiValue value) {
     tsi_out_text(page->out, page->labelled ? "} " : " ");
     write_in_unit(page->out, metric, value);
@@ -167,7 +170,7 @@ static void end_line(Page* page, const TsiMetric* metric, TsiValue value) {
 
 /* ---- one family ---- */
 
-/* Writes a series of a row: the family of `metric` with a suffix, and a value in the unit of `value_of`.
+/* Writes a series of `row`: the family of `metric` with a suffix, and `value` in the unit of the metric value_of.
  * [no other user of page] */
 static void write_value(Page* page, const TsiMetric* metric, const TsiMetric* value_of, const char* suffix,
                         const void* row, TsiValue value) {
@@ -176,12 +179,12 @@ static void write_value(Page* page, const TsiMetric* metric, const TsiMetric* va
     end_line(page, value_of, value);
 }
 
-/* Writes the series of a metric that is one value in a row. [no other user of page] */
+/* Writes the series of a metric that is one value in `row`. [no other user of page] */
 static void write_sample(Page* page, const TsiMetric* metric, const void* row) {
     write_value(page, metric, metric, "", row, tsi_metric_value(metric, row));
 }
 
-/* Writes the series of a histogram's bucket, with the count of all values up to *top; NULL: of all.
+/* Writes the series of a histogram's bucket: `count` values up to *top; top NULL: of all values.
  * [no other user of page] */
 static void write_bucket(Page* page, const TsiMetric* metric, const void* row, const uint64_t* top, uint64_t count) {
     write_start(page, metric, "_bucket");
@@ -194,8 +197,8 @@ static void write_bucket(Page* page, const TsiMetric* metric, const void* row, c
     tsi_out_char(out, '\n');
 }
 
-/* Returns the sum of the values in a DOUBLING array, in the page's unit, if each is in the middle of its bucket.
- * [any thread] */
+/* Returns the sum of the values that a DOUBLING array counts, in the page's unit, if each is in the middle of its
+ * bucket. [any thread] */
 static double middle_sum(const TsiMetric* metric, const uint64_t* counts) {
     double sum = 0, per = metric->unit == SLAB_SEGMENT_NS ? 1e9 : 1;
     for (unsigned i = 0; i < tsi_metric_entries(metric); i++)
@@ -203,9 +206,9 @@ static double middle_sum(const TsiMetric* metric, const uint64_t* counts) {
     return sum;
 }
 
-/* Writes a histogram, if it is not empty. Buckets of a DOUBLING array go by fours, because each label has one. The sum
- * is that of the values, by the metric `sum`, or, if nobody has added them up (NULL), an estimate from the buckets:
- * OpenMetrics knows no histogram with a count and no sum. [no other user of page] */
+/* Writes the histogram `metric` of `row`; nothing if it is empty. Buckets of a DOUBLING array go by fours, because each
+ * label has one. The sum is that of the values, by the metric `sum`, or, if nobody has added them up (NULL), an
+ * estimate from the buckets: OpenMetrics knows no histogram with a count and no sum. [no other user of page] */
 static void write_histogram(Page* page, const TsiMetric* metric, const TsiMetric* sum, const void* row) {
     static const TsiMetric plain = {.type = SLAB_SEGMENT_U64, .unit = SLAB_SEGMENT_COUNT};
     static const TsiMetric real = {.type = SLAB_SEGMENT_F64, .unit = SLAB_SEGMENT_COUNT};
@@ -230,7 +233,8 @@ static void write_histogram(Page* page, const TsiMetric* metric, const TsiMetric
     write_value(page, metric, &plain, "_count", row, (TsiValue){.u = count});
 }
 
-/* Writes sums of the phases whose label ids are first .. first + CHUNK - 1. [no other user of page] */
+/* Writes the sums of the metric over the phases with the label ids first .. first + CHUNK - 1, a series for each id
+ * that has a phase. [no other user of page] */
 static void write_phase_sums(Page* page, const TsiMetric* metric, uint32_t first) {
     TsiRows rows = tsi_report_rows(page->report, TSI_SECTION_PHASE);
     uint64_t sums[CHUNK] = {0};
@@ -261,14 +265,15 @@ static void write_phases(Page* page, const TsiMetric* metric) {
         write_phase_sums(page, metric, (uint32_t)first);
 }
 
-/* Writes the series of a metric of epochs, for those that ids of the ring name. [no other user of page] */
+/* Writes the series of a metric of epochs, for those that ids of the ring name; index_epochs has run.
+ * [no other user of page] */
 static void write_epochs(Page* page, const TsiMetric* metric) {
     for (uint32_t id = 0; id < TSI_RING_MAX && page->out->ok; id++)
         if (page->newest[id] != 0) write_sample(page, metric, &page->report->epochs[page->newest[id] - 1]);
 }
 
-/* Returns the type of a family. promtool wants "_count" kept for histograms; names that users know end in it, and go
- * without a type. [any thread] */
+/* Returns the type of a metric's family in words. promtool wants "_count" kept for histograms; names that users know
+ * end in it, and go without a type. [any thread] */
 static const char* type_of(const TsiMetric* metric) {
     size_t n = strlen(metric->family);
     if (metric->kind == SLAB_SEGMENT_COUNTER) return "counter";
@@ -276,13 +281,13 @@ static const char* type_of(const TsiMetric* metric) {
     return n > 6 && strcmp(metric->family + n - 6, "_count") == 0 ? "untyped" : "gauge";
 }
 
-/* Returns true if two metrics have one family, fixed labels aside. Both have one. [any thread] */
+/* Returns true if two metrics have one family, fixed labels aside. Both have one (family is not NULL). [any thread] */
 static bool same_family(const TsiMetric* metric, const TsiMetric* field) {
     size_t n = strcspn(metric->family, "{");
     return n == strcspn(field->family, "{") && memcmp(metric->family, field->family, n) == 0;
 }
 
-/* Writes the two comments above a family: its help and its type. [no other user of page] */
+/* Writes the two comments above a metric's family: its help and its type. [no other user of page] */
 static void write_head(Page* page, const TsiMetric* metric) {
     tsi_out_text(page->out, "# HELP ");
     write_name(page, metric, " ");
@@ -293,13 +298,15 @@ static void write_head(Page* page, const TsiMetric* metric) {
     tsi_out_char(page->out, '\n');
 }
 
-/* Returns true for a series that may only rise and could fall. [any thread] */
+/* Returns true if the series of the metric in `row` may only rise and could fall: a counter of the row of the rest.
+ * [any thread] */
 static bool goes_back(const TsiReport* report, const TsiMetric* metric, const void* row) {
     bool rises = metric->kind == SLAB_SEGMENT_COUNTER || metric->kind == SLAB_SEGMENT_HISTOGRAM;
     return rises && metric->section == TSI_SECTION_LABEL && is_rest(report, row);
 }
 
-/* Writes the series of a metric; sum: that of a histogram's values, or NULL. [no other user of page] */
+/* Writes the series of a metric, of all its rows. sum: the metric with the sum of a histogram's values, or NULL.
+ * [no other user of page] */
 static void write_series(Page* page, const TsiMetric* metric, const TsiMetric* sum) {
     TsiRows rows = tsi_report_rows(page->report, (TsiSection)metric->section);
     if (metric->section == TSI_SECTION_PHASE) {
@@ -316,7 +323,8 @@ static void write_series(Page* page, const TsiMetric* metric, const TsiMetric* s
     }
 }
 
-/* Finds the allocator's present epoch of each ring id. [no other user of page] */
+/* Sets page->newest: for each id of the ring the row + 1 of its epoch with the highest era; it is 0 everywhere before.
+ * [no other user of page] */
 static void index_epochs(Page* page) {
     const TsiReport* report = page->report;
     for (uint32_t i = 0; i < report->epoch_rows; i++) {
@@ -327,8 +335,8 @@ static void index_epochs(Page* page) {
     }
 }
 
-/* Writes all families, each of all `count` pages, at least 1, which share one TsiOut. Returns true if the callback took
- * everything. [no other user of pages] */
+/* Writes all families, each of all `count` pages, at least 1, which share one TsiOut, and ends that. Returns true if
+ * the callback took everything. [no other user of pages] */
 static bool write_pages(Page* pages, unsigned count) {
     TsiOut* out = pages[0].out;
     const TsiMetric* before = NULL; /* the line of a family above this one */

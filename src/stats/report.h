@@ -75,39 +75,41 @@ typedef struct TsiKept {
 
 /* ---- report_take.c ---- */
 
-/* Takes a report of everything, with all rows. Returns true, and *out to drop; false with errno ENOMEM and nothing to
- * drop. O(slabs + incarnations). Takes stripes, and the registry's and the labels' locks.
+/* Sets *out to a report of everything, with all rows. Returns true, and *out to drop; false with errno ENOMEM and
+ * nothing to drop. O(slabs + incarnations). Takes stripes, and the registry's and the labels' locks.
  * [any thread, no lock but the segment's] */
 bool tsi_report_take(TsiArena* a, TsiReport* out);
-/* Takes a report of everything, with the rows that tsi_report_choose keeps of `each`. Returns true, and *out to drop;
- * false with errno ENOMEM and nothing to drop. Takes stripes, and the registry's and the labels' locks.
- * [any thread, no lock but the segment's] */
+/* Sets *out to a report of everything, with the rows of phases and epochs that tsi_report_choose keeps with `each`.
+ * Returns true, and *out to drop; false with errno ENOMEM and nothing to drop. O(slabs + incarnations). Takes stripes,
+ * and the registry's and the labels' locks. [any thread, no lock but the segment's] */
 bool tsi_report_take_rows(TsiArena* a, int each, TsiReport* out);
-/* Takes figures without the phases that have ended and settled; the rest comes from `kept`, which must stay while the
- * report is used. Returns true, and *out to drop; false with errno ENOMEM. O(labels + incarnation records + slabs of
- * heaps). [any thread, no lock but the segment's] */
+/* Sets *out to figures without the phases that have ended and settled; the rest comes from *kept, which tsi_report_keep
+ * has filled and which must stay while the report is used. Returns true, and *out to drop; false with errno ENOMEM and
+ * nothing to drop. O(labels + incarnation records + slabs of heaps). Takes stripes, and the registry's and the labels'
+ * locks. [any thread, no lock but the segment's] */
 bool tsi_report_figures(TsiArena* a, TsiKept* kept, TsiReport* out);
-/* Copies the results of a report's walk, which has no more rows than *out. [no other user of out] */
+/* Copies to *out the results of a report's walk, which has at most TSI_KEPT_PHASES and TSI_KEPT_EPOCHS rows; rows of
+ * *out beyond them stay. [no other user of out] */
 void tsi_report_keep(const TsiReport* report, TsiKept* out);
-/* Gives the tables back. [no other user of report] */
+/* Gives the tables back and sets report->mapping to NULL; does nothing if that is NULL. [no other user of report] */
 void tsi_report_drop(TsiReport* report);
 
 /* ---- report_rows.c: which rows of a list a report keeps, and their order ---- */
 
 enum { TSI_ROWS_ALL = -1, TSI_CHOSEN_LABELS = 512 };
 /* Keeps the rows of the `each` phases and epochs that hold most bytes, and of as many that are oldest, half of these
- * among those that drain; counts the rest as left out. TSI_ROWS_ALL keeps all. Epochs of the ring come before others.
- * Then sorts both by era. [no other user of report] */
+ * among those that drain; counts the rest as left out. TSI_ROWS_ALL keeps all; `each` counts as 256 at most. Epochs of
+ * the ring come before others. Then sorts both by era. [no other user of report] */
 void tsi_report_choose(TsiReport* report, int each);
 /* The label of the row with the sums of all labels without a row. Its id is the number of labels, which no label
  * has. */
 #define TSI_REST_LABEL "(rest)"
 /* Keeps, by id, the rows of the first and the last label, of those whose ended phases hold most, and of those that hold
- * most: TSI_CHOSEN_LABELS rows at most. With more labels than rows, the row of the rest comes last.
- * [no other user of report] */
+ * most: TSI_CHOSEN_LABELS rows at most. With more labels than rows, the row of the rest comes last; otherwise nothing
+ * changes. The rows are sorted by id. [no other user of report] */
 void tsi_report_choose_labels(TsiReport* report);
 
-/* Returns the share, 0 to 1, of the slabs met by ends of phases that they took back; 1 if they met none.
+/* Returns the share, 0 to 1, of the slabs met by ends of the label's phases that these took back; 1 if they met none.
  * [any thread] */
 TSI_INLINE double tsi_label_drainability(const SlabLabelStats* stats) {
     return stats->closed_slabs != 0 ? 1.0 - (double)stats->pinned_slabs / (double)stats->closed_slabs : 1.0;
@@ -115,30 +117,30 @@ TSI_INLINE double tsi_label_drainability(const SlabLabelStats* stats) {
 
 /* Sorts rows of at most TSI_ROW_MAX bytes; no two of them are equal. */
 enum { TSI_ROW_MAX = 512 };
-/* Sorts `count` rows of `size` bytes, at most TSI_ROW_MAX, so that each goes before the next; no two of them are equal.
- * O(n log n), in place. [no other user of table] */
+/* Sorts `count` rows of `size` bytes, at most TSI_ROW_MAX, so that goes_before(row, next) is true for each and the
+ * next; no two of them are equal. O(n log n), in place. [no other user of table] */
 void tsi_rows_sort(void* table, uint32_t count, size_t size, bool (*goes_before)(const void*, const void*));
 
 /* ---- together.c ---- */
 
-/* Adds up the figures of `count` allocators of a process, at least 1, without rows of lists; nothing must be dropped.
- * [no other user of out] */
+/* Sets *out to the sums of the figures of `count` allocators of a process, at least 1, without rows of lists; it has
+ * nothing to drop. The reports are read only. [no other user of out] */
 void tsi_reports_together(const TsiReport* reports, unsigned count, TsiReport* out);
 
 /* ---- json.c, prometheus.c ---- */
 
 typedef bool (*TsiWriteFn)(void* ctx, const char* bytes, size_t n);
-/* Writes a report as one JSON document. Returns true, or false as soon as `write` does; it is not called again then.
- * [any thread] */
-bool tsi_report_json(const TsiReport* report, TsiWriteFn write, void* ctx);
-/* Writes `count` reports of a process as one JSON document, with their sums. Returns true, or false as soon as `write`
+/* Writes a report as one JSON document, in pieces, to write(ctx, bytes, n). Returns true, or false as soon as `write`
  * does; it is not called again then. [any thread] */
+bool tsi_report_json(const TsiReport* report, TsiWriteFn write, void* ctx);
+/* Writes `count` reports of a process, at least 1, as one JSON document, with their sums if there are several. Returns
+ * true, or false as soon as `write` does; it is not called again then. [any thread] */
 bool tsi_reports_json(const TsiReport* reports, unsigned count, TsiWriteFn write, void* ctx);
-/* Writes allocators of a process, 1 to SLAB_SEGMENT_SLOTS, as Prometheus text, each series with the label `allocator`.
- * Returns true, or false as soon as `write` does. [any thread] */
+/* Writes `count` allocators of a process, 1 to SLAB_SEGMENT_SLOTS, as Prometheus text, each series with the label
+ * `allocator`. Returns true, or false as soon as `write` does; it is not called again then. [any thread] */
 bool tsi_reports_prometheus(const TsiReport* reports, unsigned count, TsiWriteFn write, void* ctx);
-/* Writes one allocator as Prometheus text, without that label. Returns true, or false as soon as `write` does.
- * [any thread] */
+/* Writes one allocator as Prometheus text, without the label `allocator`. Returns true, or false as soon as `write`
+ * does; it is not called again then. [any thread] */
 bool tsi_report_prometheus(const TsiReport* report, TsiWriteFn write, void* ctx);
 
 #endif

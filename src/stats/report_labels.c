@@ -13,8 +13,8 @@
 
 enum { TRIES = 64 };
 
-/* Adds a shard's or a thread's sums to a label's row. Writers may be at work: each sum is one that it had.
- * [any thread] */
+/* Adds the sums of a shard or of a thread, *sums, to a label's row. Writers may be at work: each sum is one that it
+ * had. [any thread] */
 static void sums_add(SlabLabelStats* out, const TsiLabelSums* sums) {
     /* acquire: pairs with tsi_sum_add, tsi_pending_sum and move_sum */
     uint64_t straight = tsi_load_acquire(&sums->straight), objects = tsi_load_acquire(&sums->straight_objects),
@@ -37,8 +37,8 @@ static void sums_add(SlabLabelStats* out, const TsiLabelSums* sums) {
     out->outside_bytes += tsi_load_acquire(&sums->outside_bytes);
 }
 
-/* Adds a thread's pending sums to the row of label `at`, if they are that label's; nothing if they change owner
- * meanwhile. [any thread] */
+/* Adds a thread's pending sums to *stats, the row of the label with the record `at`; leaves it alone if they are
+ * another label's, or come to be meanwhile. [any thread] */
 static void pending_add(SlabLabelStats* stats, uint32_t at, const TsiPending* pending) {
     uint64_t whose = tsi_load_acquire(&pending->whose); /* before the sums, which are the label's or 0 from then on */
     if ((uint32_t)whose != at + 1) return;
@@ -51,8 +51,8 @@ static void pending_add(SlabLabelStats* stats, uint32_t at, const TsiPending* pe
     if (tsi_load_relaxed(&pending->whose) == whose) *stats = with; /* otherwise some may be another label's */
 }
 
-/* Fills the row of label `at` from its shards and the threads' records, before any phase is read. Returns false if sums
- * moved among these during it: try again. [no other user of out] */
+/* Sets *out to the row of the label with the record `at`, from its shards and the threads' records, before any phase is
+ * read. Returns true; false if sums moved among these during it: the caller tries again. [no other user of out] */
 static bool label_begin(TsiArena* a, uint32_t at, SlabLabelStats* out) {
     TsiLabels* ls = &a->phases.labels;
     TsiLabel* label = tsi_label(ls, at);
@@ -94,8 +94,8 @@ static bool label_begin(TsiArena* a, uint32_t at, SlabLabelStats* out) {
     return whole;
 }
 
-/* Returns true if the phase was relabelled or ended since it was copied: then another label has its slabs' issued
- * objects. [any thread] */
+/* Returns true if the phase with the record n was relabelled, or changed its state, since it was copied: then another
+ * label has its slabs' issued objects. [any thread] */
 static bool has_moved(TsiWalk* walk, uint32_t n) {
     const TsiPhaseCopy* copy = &walk->copies[n];
     TsiInc* inc = tsi_inc(&walk->a->phases, n);
@@ -103,18 +103,19 @@ static bool has_moved(TsiWalk* walk, uint32_t n) {
            tsi_inc_state(inc) != copy->state;
 }
 
-/* Returns the individually freed part of `allocated` that is not posted: neither live nor released; 0 if there is none.
- * The parts are read one after the other: what moves in between is missing. [any thread] */
+/* Returns how many of `allocated` were freed one by one and are not `posted` yet: neither live nor released; 0 if there
+ * are none. The parts are read one after the other: what moves in between is missing. [any thread] */
 static uint64_t freed(uint64_t allocated, uint64_t released, uint64_t live, uint64_t posted) {
     uint64_t gone = released + live + posted;
     return allocated > gone ? allocated - gone : 0;
 }
 
-/* Returns a difference, or 0 below 0: sums that a relabelling has posted ahead may be settled after the phase was
- * copied, or issued and not counted yet; missed, this time. [any thread] */
+/* Returns `not_posted`, or 0 if it is below 0 as a signed number: sums that a relabelling has posted ahead may be
+ * settled after the phase was copied, or issued and not counted yet; missed, this time. [any thread] */
 static uint64_t more(uint64_t not_posted) { return (int64_t)not_posted > 0 ? not_posted : 0; }
 
-/* Adds the sums of a phase that its label's account does not have. [no other user of walk] */
+/* Adds the sums of the phase with the record n that its label's account does not have to the label's row; nothing for a
+ * free record, and for a label younger than the report. [no other user of walk] */
 static void label_add(TsiWalk* walk, uint32_t n) {
     const TsiPhaseCopy* copy = &walk->copies[n];
     const TsiPhaseSum* sum = &walk->sums[n];
@@ -149,16 +150,17 @@ static void label_add(TsiWalk* walk, uint32_t n) {
     out->committed_bytes += sum->bytes;
 }
 
-/* Returns the live part: allocated or brought along, and neither freed nor released. Raises *shown and *allocated where
- * that would be below 0: all sums are lower bounds, and so is the one that they set for `allocated`. ended: freed and
- * released; *moved: brought along, minus taken away. [labels' lock held] */
+/* Returns the live part: *allocated, or brought along, and neither freed nor released. Raises *shown and *allocated
+ * where that would be below 0: all sums are lower bounds, and so is the one that they set for *allocated. ended: freed
+ * and released; *moved: brought along, minus taken away, read only. [labels' lock held] */
 static uint64_t live_by(uint64_t* shown, uint64_t* allocated, uint64_t ended, _Atomic int64_t* moved) {
     int64_t brought = tsi_load_relaxed(moved), least = (int64_t)ended - brought;
     if ((int64_t)*allocated < least) *shown = *allocated = (uint64_t)least;
     return *allocated + (uint64_t)brought - ended;
 }
 
-/* Completes a label's row from its sums, so that no figure goes back. [labels' lock held] */
+/* Completes a label's row from its sums, and label->shown from the row, so that no figure goes back; raises the label's
+ * peak. [labels' lock held] */
 static void label_end(TsiLabel* label, SlabLabelStats* out) {
     uint64_t* shown = label->shown;
     out->phases_opened = out->phases_ended + out->phases_open;
@@ -195,8 +197,8 @@ static void label_end(TsiLabel* label, SlabLabelStats* out) {
 
 /* ---- growth and limits ---- */
 
-/* Notes a label's live bytes in its floors. Returns its growth at `now` ns; ns 0 if it is not known yet. turned: as
- * tsi_growth_turn has returned it. [labels' lock held] */
+/* Notes a label's `live` bytes in its floors. Returns its growth at `now`, ns of the clock; ns 0 if it is not known
+ * yet. turned: the bits that tsi_growth_turn has returned. [labels' lock held] */
 static TsiGrown grown_of(const TsiArena* a, TsiFloor floors[TSI_GROWTHS], unsigned turned, uint64_t now,
                          uint64_t live) {
     const TsiFloor* const of[TSI_GROWTHS] = {&floors[TSI_GROWTH_SHORT], &floors[TSI_GROWTH_LONG]};
@@ -204,7 +206,7 @@ static TsiGrown grown_of(const TsiArena* a, TsiFloor floors[TSI_GROWTHS], unsign
     return tsi_growth_told(a->stretches, of, now, live);
 }
 
-/* Returns the growth of the bytes that a budget counts, from the label's row. [any thread] */
+/* Returns the growth of the bytes that a budget counts, by growth and paces in the label's row. [any thread] */
 static TsiGrown held_told(const SlabLabelStats* stats) {
     TsiGrown grown = {stats->growth_bytes, stats->growth_ns, stats->growth_per_second};
     double most =
@@ -212,7 +214,8 @@ static TsiGrown held_told(const SlabLabelStats* stats) {
     return tsi_growth_held(grown, stats->live_pace_10s, stats->committed_pace_10s, most);
 }
 
-/* Sets the row's limit if `limit` is nearer than the one there. [no other user of out] */
+/* Sets the row's limit to `limit` if that is nearer than the one there; otherwise leaves it alone.
+ * [no other user of out] */
 static void limit_nearer(SlabLabelStats* out, TsiLimit limit) {
     if (!tsi_growth_is_nearer(&limit, &(TsiLimit){out->limit_bytes, out->limit_used_bytes, out->limit_ns})) return;
     out->limit_bytes = limit.bytes;
@@ -220,8 +223,9 @@ static void limit_nearer(SlabLabelStats* out, TsiLimit limit) {
     out->limit_ns = limit.ns;
 }
 
-/* Sets the label's limit to the phase's if that is nearer. A phase grows no faster than its label: at most by its pace
- * so far if other phases may grow, too. [no other user of walk] */
+/* Sets the limit in the row of the label of the phase with the record n to the phase's own if that has one and it is
+ * nearer. A phase grows no faster than its label: at most by its pace so far if other phases may grow, too.
+ * [no other user of walk] */
 static void phase_limit(TsiWalk* walk, uint32_t n) {
     const TsiPhaseCopy* copy = &walk->copies[n];
     uint64_t since = tsi_walk_since(walk, copy), used = walk->sums[n].bytes, now = walk->report->figures_ns;
@@ -235,8 +239,8 @@ static void phase_limit(TsiWalk* walk, uint32_t n) {
     limit_nearer(out, tsi_growth_limit(copy->row.budget_hard_bytes, used, &grown, age_ns));
 }
 
-/* Notes the label's live bytes; sets its row's growth and limit. now: ns of the clock. turned: as tsi_growth_turn has
- * returned it. [labels' lock held] */
+/* Notes the row's live bytes in the label's floors, and sets growth and limit in the row. now: ns of the clock. turned:
+ * the bits that tsi_growth_turn has returned. [labels' lock held] */
 static void label_growth(const TsiArena* a, TsiLabel* label, unsigned turned, uint64_t now, SlabLabelStats* out) {
     TsiGrown grown = grown_of(a, label->floors, turned, now, out->live_bytes);
     out->growth_bytes = grown.bytes;
@@ -248,7 +252,7 @@ static void label_growth(const TsiArena* a, TsiLabel* label, unsigned turned, ui
 
 /* ---- what drains ---- */
 
-/* Sets the row's figures of ended phases. now: ns of the clock. [no other user of out] */
+/* Sets the row's figures of ended phases to those of *sum. now: ns of the clock. [no other user of out] */
 static void put_drains(SlabLabelStats* out, const TsiDrainSum* sum, uint64_t now) {
     out->draining_phases = out->phases_draining = sum->phases;
     out->draining_objects = sum->held.objects;
@@ -271,8 +275,8 @@ static void put_drains(SlabLabelStats* out, const TsiDrainSum* sum, uint64_t now
     }
 }
 
-/* Adds the incarnation to its label's sum if it drains. Takes the stripe.
- * [no other user of walk, no stripe held] */
+/* Adds the incarnation to its label's sum if it drains; nothing if it is free, open, or of a label younger than the
+ * report. Takes the stripe. [no other user of walk, no stripe held] */
 static void add_draining(TsiWalk* walk, TsiInc* inc) {
     if (tsi_inc_era(inc) == 0 || tsi_inc_state(inc) == TSI_INC_ACTIVE) return;
     tsi_lock_take(tsi_inc_lock(inc)); /* not counted: the wait is the report's */
@@ -293,8 +297,8 @@ void tsi_labels_drains(TsiWalk* walk) {
     for (uint32_t i = 1; i < walk->incs; i++) add_draining(walk, tsi_inc(phases, i));
 }
 
-/* Adds an ended phase with slabs that heaps hold: the label's sum has it with other slabs, or not at all.
- * [no other user of walk] */
+/* Adds the ended phase with the record n, if heaps hold slabs of it, to its label's sum, which has it with other slabs,
+ * or not at all. [no other user of walk] */
 static void add_unsettled(TsiWalk* walk, uint32_t n) {
     const TsiPhaseCopy* copy = &walk->copies[n];
     const TsiHolding* owned = &walk->sums[n].owned;
@@ -336,14 +340,15 @@ void tsi_labels_add(TsiWalk* walk) {
         put_drains(&report->labels[at], &walk->drains[at], report->figures_ns);
 }
 
-/* Sorts by id: records 0 and 1 come first, but record 1 has the highest id. [no other user of report] */
+/* Sorts the rows, which are by record, by id: records 0 and 1 come first, but record 1 has the highest id.
+ * [no other user of report] */
 static void labels_by_id(TsiReport* report) {
     SlabLabelStats other = report->labels[TSI_LABEL_OTHER];
     for (uint32_t n = TSI_LABEL_OTHER; n + 1 < report->label_count; n++) report->labels[n] = report->labels[n + 1];
     report->labels[report->label_count - 1] = other;
 }
 
-/* Sums all labels, with or without a row later, in the report. [no other user of report] */
+/* Adds the rows of all labels to the report's own sums, which are 0; later rows may go. [no other user of report] */
 static void add_totals(TsiReport* report) {
     for (uint32_t n = 0; n < report->label_count; n++) {
         const SlabLabelStats* stats = &report->labels[n];

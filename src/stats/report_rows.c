@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-/* Exchanges rows n and m, of `size` bytes. [no other user of rows] */
+/* Exchanges rows n and m, of `size` bytes, at most TSI_ROW_MAX. [no other user of rows] */
 static void swap_rows(uint8_t* rows, size_t size, uint32_t n, uint32_t m) {
     uint8_t row[TSI_ROW_MAX];
     memcpy(row, rows + n * size, size);
@@ -37,12 +37,12 @@ void tsi_rows_sort(void* table, uint32_t count, size_t size, bool (*goes_before)
 
 _Static_assert(sizeof(SlabPhaseStats) <= TSI_ROW_MAX && sizeof(TsiEpochRow) <= TSI_ROW_MAX, "rows can be sorted");
 
-/* Returns true if phase x has the lower era. [any thread] */
+/* Returns true if the phase *x has a lower era than *y. [any thread] */
 static bool older_phase(const void* x, const void* y) {
     return ((const SlabPhaseStats*)x)->epoch_era < ((const SlabPhaseStats*)y)->epoch_era;
 }
 
-/* Returns true if epoch x has the lower era. [any thread] */
+/* Returns true if the epoch *x has a lower era than *y. [any thread] */
 static bool older_epoch(const void* x, const void* y) {
     return ((const TsiEpochRow*)x)->epoch_era < ((const TsiEpochRow*)y)->epoch_era;
 }
@@ -61,13 +61,14 @@ typedef struct Best {
     uint32_t most, count, place[2 * EACH_MAX];
 } Best;
 
-/* Returns true if row x has the smaller key, or an equal one and stands behind y. [any thread] */
+/* Returns true if row number x has a smaller key than row number y, or an equal one and stands behind it.
+ * [any thread] */
 static bool is_worse(const Best* best, uint32_t x, uint32_t y) {
     uint64_t kx = best->key(best->rows + x * best->size), ky = best->key(best->rows + y * best->size);
     return kx != ky ? kx < ky : x > y;
 }
 
-/* Restores the heap of places after the one `at` was replaced by a better one. [no other user of best] */
+/* Restores the heap of places after the one at the index `at` was replaced by a better one. [no other user of best] */
 static void sink(Best* best, uint32_t at) {
     for (uint32_t child; (child = 2 * at + 1) < best->count; at = child) {
         if (child + 1 < best->count && is_worse(best, best->place[child + 1], best->place[child])) child++;
@@ -78,7 +79,8 @@ static void sink(Best* best, uint32_t at) {
     }
 }
 
-/* Keeps the place of a row if it is among the best so far. [no other user of best] */
+/* Keeps the place of the row number `place` if it is among the best so far, in place of the worst of them once there
+ * are best->most. [no other user of best] */
 static void offer(Best* best, uint32_t place) {
     if (best->count < best->most) {
         best->place[best->count++] = place;
@@ -90,7 +92,7 @@ static void offer(Best* best, uint32_t place) {
     }
 }
 
-/* Returns true if place x is the lower one. [any thread] */
+/* Returns true if the place *x is lower than *y. [any thread] */
 static bool lower_place(const void* x, const void* y) { return *(const uint32_t*)x < *(const uint32_t*)y; }
 
 /* A wish: the `most` rows with the largest keys of a kind, without those of key 0. */
@@ -99,10 +101,11 @@ typedef struct Wanted {
     uint32_t most;
 } Wanted;
 
-/* Moves the chosen rows to the front of the table, in the table's order: for each wish in turn, its largest rows that
- * no wish before it has. The last wish also gets the places that others could not fill. Calls `leave` (may be NULL)
- * with each row that was not chosen; rows behind the chosen ones are undefined afterwards. The sum of all `most` is at
- * most 2 * EACH_MAX. Returns the number chosen. wanted: the wishes, `wishes` of them. [no other user of table] */
+/* Moves the chosen rows of the `count` rows to the front of the table, in the table's order: for each of the `wishes`
+ * wishes in turn, its largest rows that no wish before it has. The last wish also gets the places that others could not
+ * fill. Calls leave(row, ctx) (leave may be NULL) with each row that was not chosen; rows behind the chosen ones are
+ * undefined afterwards. The sum of all `most` is at most 2 * EACH_MAX. Returns the number chosen.
+ * [no other user of table] */
 static uint32_t choose(void* table, uint32_t count, size_t size, const Wanted* wanted, unsigned wishes,
                        void (*leave)(const void* row, void* ctx), void* ctx) {
     uint8_t* rows = table;
@@ -129,34 +132,32 @@ static uint32_t choose(void* table, uint32_t count, size_t size, const Wanted* w
     return kept;
 }
 
-/* Returns a phase's key for choosing by bytes. Draining phases come before equal ones: there may be more open ones than
- * rows. [any thread] */
+/* Returns the key of a phase's row for choosing by bytes; 0 for an open one without. Draining phases come before equal
+ * ones: there may be more open ones than rows. [any thread] */
 static uint64_t phase_bytes(const void* row) {
     const SlabPhaseStats* phase = row;
     return phase->committed_bytes << 1 | (phase->state != EPOCH_ACTIVE);
 }
 
-/* Returns a phase's key for choosing by age, never 0. [any thread] */
+/* Returns the key of a phase's row for choosing by age, never 0. [any thread] */
 static uint64_t phase_age(const void* row) { return ((const SlabPhaseStats*)row)->age_ns + 1; }
 
-/* Returns a phase's key for choosing among those that have ended, by age; 0 if it is open.
- * [any thread] */
+/* Returns the key of a phase's row for choosing among those that have ended, by age; 0 if it is open. [any thread] */
 static uint64_t phase_drains(const void* row) {
     return ((const SlabPhaseStats*)row)->state != EPOCH_ACTIVE ? phase_age(row) : 0;
 }
 
-/* Returns an epoch's key for choosing by bytes; the largest for those of the ring. [any thread] */
+/* Returns the key of an epoch's row for choosing by bytes; the largest for those of the ring. [any thread] */
 static uint64_t epoch_bytes(const void* row) {
     const TsiEpochRow* epoch_row = row;
     bool ring = (epoch_row->epoch_id & TSI_DOMAIN_ID_BIT) == 0;
     return ring ? UINT64_MAX : epoch_row->estimated_rss_bytes << 1 | (epoch_row->state != EPOCH_ACTIVE);
 }
 
-/* Returns an epoch's key for choosing by age, never 0. [any thread] */
+/* Returns the key of an epoch's row for choosing by age, never 0. [any thread] */
 static uint64_t epoch_age(const void* row) { return (uint64_t)(((const TsiEpochRow*)row)->age_sec * 1e9) + 1; }
 
-/* Returns an epoch's key for choosing among those that have ended, by age; 0 if it is open.
- * [any thread] */
+/* Returns the key of an epoch's row for choosing among those that have ended, by age; 0 if it is open. [any thread] */
 static uint64_t epoch_drains(const void* row) {
     return ((const TsiEpochRow*)row)->state != EPOCH_ACTIVE ? epoch_age(row) : 0;
 }
@@ -178,13 +179,15 @@ void tsi_report_choose(TsiReport* report, int each) {
     tsi_rows_sort(report->epochs, report->epoch_rows, sizeof *report->epochs, older_epoch);
 }
 
-/* Returns a label's key for choosing by the bytes that its ended phases hold. [any thread] */
+/* Returns the key of a label's row for choosing by the bytes that its ended phases hold; 0 if they hold none.
+ * [any thread] */
 static uint64_t label_drains(const void* row) { return ((const SlabLabelStats*)row)->draining_bytes; }
 
-/* Returns a label's key for choosing by bytes, never 0. [any thread] */
+/* Returns the key of a label's row for choosing by bytes, never 0. [any thread] */
 static uint64_t label_bytes(const void* row) { return ((const SlabLabelStats*)row)->committed_bytes + 1; }
 
-/* Adds a label's row to that of the rest: counts add up, peaks take the largest. [no other user of rest] */
+/* Adds the label's row *row to *rest, the SlabLabelStats of the rest: counts add up, peaks take the largest; other
+ * fields stay. [no other user of rest] */
 static void add_to_rest(const void* row, void* rest) {
     for (unsigned i = 0; i < TSI_METRICS; i++) {
         const TsiMetric* metric = &tsi_metrics[i];

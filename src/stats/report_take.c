@@ -27,7 +27,8 @@
 
 /* ---- phases ---- */
 
-/* Returns true for a thread's first heap with slabs in the phase n, and notes the thread: it may own several.
+/* Returns true if h has slabs and is the first such heap of its thread in the phase with the record n, and notes the
+ * thread in walk->seen: it may own several. Returns false in shared mode and for a heap that no thread owns.
  * [stripe held] */
 static bool is_further_owner(TsiWalk* walk, TsiHeap* h, uint32_t n) {
     uint64_t word = tsi_load_relaxed(&h->word);
@@ -40,7 +41,8 @@ static bool is_further_owner(TsiWalk* walk, TsiHeap* h, uint32_t n) {
     return true;
 }
 
-/* Copies the sums that the phase's label does not have yet. [stripe held] */
+/* Sets the sums of *copy that the phase's label does not have yet, from *inc; copy->row has allocated objects and bytes
+ * already. [stripe held] */
 static void copy_unposted(TsiPhaseCopy* copy, const TsiInc* inc) {
     /* These two may be below 0, until the slabs are added. */
     copy->new_allocated.objects = copy->row.objects_allocated - inc->posted.objects_allocated;
@@ -55,8 +57,8 @@ static void copy_unposted(TsiPhaseCopy* copy, const TsiInc* inc) {
     copy->lock_contended = inc->lock_contended - inc->posted.lock_contended;
 }
 
-/* Copies the incarnation's record n for the report, unless it is free, or has settled and the report is of figures
- * alone. Takes the stripe. [no other user of walk, no stripe held] */
+/* Copies the incarnation's record n to walk->copies for the report and lists it in walk->copied, unless it is free, or
+ * has settled and the report is of figures alone. Takes the stripe. [no other user of walk, no stripe held] */
 static void copy_phase(TsiWalk* walk, uint32_t n) {
     TsiArena* a = walk->a;
     TsiInc* inc = tsi_inc(&a->phases, n);
@@ -112,7 +114,8 @@ static void copy_phase(TsiWalk* walk, uint32_t n) {
     copy->used = row->peak_bytes != 0;
 }
 
-/* Adds a slab to the row of its class, a region's objects to those of theirs too. [no other user of walk] */
+/* Adds a slab to the row of its class, in `settled` if no heap has it, and a region's objects to the rows of their
+ * classes. [no other user of walk] */
 static void add_to_classes(TsiWalk* walk, const TsiSlabView* view) {
     bool kept = view->cls != TSI_CLASS_LARGE && (view->state == TSI_SLAB_ORPHAN || view->state == TSI_SLAB_PARTIAL);
     SlabClassStats* rows = kept ? walk->report->settled : walk->report->classes;
@@ -126,7 +129,8 @@ static void add_to_classes(TsiWalk* walk, const TsiSlabView* view) {
     tsi_tally_class_add(walk->a, &rows[row - 1], view, &region);
 }
 
-/* Adds a slab to the sums of the TsiWalk ctx: its class, the allocator, its phase. [no other user of ctx] */
+/* Adds a slab to the sums of the TsiWalk ctx: its class, the allocator, its phase if that was copied.
+ * [no other user of ctx] */
 static void add_slab(const TsiSlabView* view, void* ctx) {
     TsiWalk* walk = ctx;
     add_to_classes(walk, view);
@@ -151,14 +155,14 @@ static void add_slab(const TsiSlabView* view, void* ctx) {
     else sum->partial++;
 }
 
-/* Returns the ns since the phase took its first slab; 0 if it never did. [any thread] */
+/* Returns the ns from the phase's first slab to `now`, ns of the clock; 0 if it never took one. [any thread] */
 static uint64_t age_of(const TsiWalk* walk, const TsiPhaseCopy* copy, uint64_t now) {
     uint64_t since = tsi_walk_since(walk, copy);
     return copy->used && now > since ? now - since : 0;
 }
 
-/* Adds the row of the phase n to the report, unless it never held anything or has ended and holds nothing.
- * [no other user of walk] */
+/* Adds the row of the phase with the record n to the report, unless it never held anything or has ended and holds
+ * nothing. now: ns of the clock. [no other user of walk] */
 static void phase_row(TsiWalk* walk, uint32_t n, uint64_t now) {
     const TsiPhaseCopy* copy = &walk->copies[n];
     const TsiPhaseSum* sum = &walk->sums[n];
@@ -178,8 +182,8 @@ static void phase_row(TsiWalk* walk, uint32_t n, uint64_t now) {
     if (sum->bytes > out->peak_bytes) out->peak_bytes = sum->bytes; /* a slab taken since the phase was copied */
 }
 
-/* Adds the row of the epoch n to the report, if its id in the ring names it or it holds slabs.
- * [no other user of walk] */
+/* Adds the row of the epoch with the record n to the report, if it has held something and its id in the ring names it
+ * or it holds slabs. now: ns of the clock. [no other user of walk] */
 static void epoch_row(TsiWalk* walk, uint32_t n, uint64_t now) {
     const TsiPhaseCopy* copy = &walk->copies[n];
     const TsiPhaseSum* sum = &walk->sums[n];
@@ -216,7 +220,8 @@ static uint64_t wall_ns(void) {
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Maps all tables at once; the walk's own come last. Returns false with errno ENOMEM. [no other user of walk] */
+/* Maps all tables of the report and the walk at once, by the counts in both, and sets the pointers to them; the walk's
+ * own come last. Returns true; false with errno ENOMEM. [no other user of walk] */
 static bool tables_map(TsiWalk* walk) {
     TsiReport* report = walk->report;
     uint32_t incs = walk->incs, labels = report->label_count, classes = report->class_count,
@@ -242,7 +247,7 @@ static bool tables_map(TsiWalk* walk) {
     return at != NULL;
 }
 
-/* Adds the slabs of ended phases to their class. [no other user of to] */
+/* Adds *more, the slabs of a class that no heap has, to the row *to of the class. [no other user of to] */
 static void add_settled(SlabClassStats* to, const SlabClassStats* more) {
     to->live_bytes += more->live_bytes;
     to->net_slabs += more->net_slabs;
@@ -252,8 +257,8 @@ static void add_settled(SlabClassStats* to, const SlabClassStats* more) {
     to->total_partial_slabs += more->total_partial_slabs;
 }
 
-/* Adds the live objects of phases not walked over, by their labels, and their slabs, by the classes.
- * [no other user of walk] */
+/* Adds to the report's global figures the live objects of phases not walked over, by their labels, and sets its slabs
+ * and their bytes to the sums of the classes. [no other user of walk] */
 static void add_drains(TsiWalk* walk) {
     SlabGlobalStats* stats = &walk->report->global;
     stats->net_slabs = 0;
@@ -268,8 +273,8 @@ static void add_drains(TsiWalk* walk) {
     }
 }
 
-/* Fills the report, whose tables are mapped. kept: results of an earlier walk, for a report of figures alone, or NULL.
- * Takes stripes, and the registry's and the labels' locks.
+/* Fills the report, whose tables are mapped. kept: results of an earlier walk, for a report of figures alone, or NULL
+ * for one of everything. Takes stripes, and the registry's and the labels' locks.
  * [no other user of walk, no lock but the segment's] */
 static void fill(TsiWalk* walk, const TsiKept* kept) {
     TsiArena* a = walk->a;
@@ -307,8 +312,9 @@ static void fill(TsiWalk* walk, const TsiKept* kept) {
     tsi_tally_sampling(a, &report->sampling);
 }
 
-/* Takes a report; kept: results of an earlier walk, for a report of figures alone, or NULL. Returns true, and *out to
- * drop; false with errno ENOMEM and nothing to drop. [any thread, no lock but the segment's] */
+/* Sets *out to a report; kept: results of an earlier walk, for a report of figures alone, or NULL for one of
+ * everything. Returns true, and *out to drop; false with errno ENOMEM and nothing to drop.
+ * [any thread, no lock but the segment's] */
 static bool take(TsiArena* a, const TsiKept* kept, TsiReport* out) {
     memset(out, 0, sizeof *out);
     TsiWalk walk = {.a = a, .report = out, .figures = kept != NULL};

@@ -43,24 +43,24 @@ typedef struct TsiWalk {
     bool figures; /* settled phases are skipped: their labels know what they hold */
 } TsiWalk;
 
-/* Returns when a phase that was used took its first slab, in ns of the clock; TSI_UNTIMED if it is not timed.
- * [any thread] */
+/* Returns when a phase that was used took its first slab, in ns of the clock, not before its allocator began;
+ * TSI_UNTIMED if it is not timed. [any thread] */
 TSI_INLINE uint64_t tsi_walk_since(const TsiWalk* walk, const TsiPhaseCopy* copy) {
     uint64_t since = copy->row.open_since_ns, born = walk->a->born_ns;
     return since > born ? since : born; /* the first incarnation of id 0 was always open */
 }
 
-/* Fills the rows of labels from their accounts, first of the four steps, before any phase is read.
- * [no other user of walk] */
+/* Fills the rows of labels from their accounts, the first of four steps, before any phase is read; the tables are
+ * mapped. [no other user of walk] */
 void tsi_labels_begin(TsiWalk* walk);
-/* Fills the sums of ended phases by label, second of the four steps, before the slabs are read. Takes stripes.
- * [no other user of walk, no stripe held] */
+/* Sets walk->drains, the sums of ended phases by label, the second of four steps, before the slabs are read. Takes
+ * stripes. [no other user of walk, no stripe held] */
 void tsi_labels_drains(TsiWalk* walk);
-/* Adds the results of the walk over phases and slabs to the rows, third of the four steps.
+/* Adds the results of the walk over phases and slabs to the rows of labels, the third of four steps.
  * [no other user of walk] */
 void tsi_labels_add(TsiWalk* walk);
-/* Computes the rest of the rows, notes the reading for growth and pace, and sorts by id: the last of the four steps.
- * Takes the labels' lock. [no other user of walk, labels' lock not held] */
+/* Computes the rest of the rows and the report's own sums, notes the reading for growth and pace, and sorts the rows by
+ * id: the last of four steps. Takes the labels' lock. [no other user of walk, labels' lock not held] */
 void tsi_labels_end(TsiWalk* walk);
 
 #endif

@@ -72,13 +72,13 @@ static struct {
     _Atomic int error;
 } seg = {.memory = {.fd = -1}};
 
-/* Returns the word at an offset of the segment, which is there. [any thread] */
+/* Returns the word at an offset, in bytes and a multiple of 8, of the segment, which is there. [any thread] */
 static TsiShareWord* word_at(size_t offset) { return (TsiShareWord*)(void*)(seg.memory.base + offset); }
 #define HEADER(field) word_at(offsetof(SlabSegmentHeader, field))
 #define SLOT(slot, field) word_at(seg.plan.slots + (slot) * sizeof(SlabSegmentSlot) + offsetof(SlabSegmentSlot, field))
 
-/* Records the last failure, for tsi_segment_health. Returns false. what: the step in words; error: an errno value.
- * [any thread] */
+/* Records the last failure, for tsi_segment_health: `what`, the step in words, a literal, and `error`, an errno value.
+ * Returns false, for callers to return. [any thread] */
 static bool failed(const char* what, int error) {
     tsi_store_relaxed(&seg.what, what);
     tsi_store_relaxed(&seg.error, error);
@@ -96,7 +96,8 @@ static uint64_t start_time(void) {
     return at != NULL ? strtoull(at, NULL, 10) : 0;
 }
 
-/* Returns a header that identifies this process; sizes and tables are 0. [segment lock held] */
+/* Returns a header that identifies this process, without its magic; sizes and tables are 0. seg.pid is set.
+ * [segment lock held] */
 static SlabSegmentHeader header_of_process(void) {
     SlabSegmentHeader header = {.endian = SLAB_SEGMENT_ENDIAN,
                                 .major = SLAB_SEGMENT_MAJOR,
@@ -110,8 +111,8 @@ static SlabSegmentHeader header_of_process(void) {
     return header;
 }
 
-/* Writes the header, the tables and the places of buffers into a new segment; the magic last, so that readers see all
- * or nothing. now: ns of the clock. [segment lock held] */
+/* Writes the header, the tables and the places of buffers into a new segment, whose bytes are 0, by seg.plan; the magic
+ * last, so that readers see all or nothing. Sets seg.process. now: ns of the clock. [segment lock held] */
 static void header_write(uint64_t now) {
     const TsiPlan* plan = &seg.plan;
     SlabSegmentHeader header = seg.process = header_of_process();
@@ -134,8 +135,8 @@ static void header_write(uint64_t now) {
     tsi_store_release(HEADER(magic), magic); /* pairs with the reader's acquire: everything else is there */
 }
 
-/* Forgets the segment of another process: unmaps it, drops its descriptor, and makes all slots free.
- * [segment lock held, or fork child] */
+/* Forgets the segment of another process: unmaps it, drops its descriptor and that of the profile, makes all slots free
+ * and clears the counts. [segment lock held, or fork child] */
 static void forget(void) {
     for (unsigned n = 0; n < TSI_MARKS; n++) tsi_store_relaxed(&tsi_marks[n], NULL);
     tsi_shared_forget(&seg.memory);
@@ -145,8 +146,8 @@ static void forget(void) {
     tsi_store_relaxed(&seg.due_ns, 0);
 }
 
-/* Makes the process's segment if there is none. Returns true if there is one, false after recording a failure. now: ns
- * of the clock. [segment lock held] */
+/* Makes the process's segment if there is none, or only that of the parent, which is forgotten. Returns true if there
+ * is one; false after recording a failure. now: ns of the clock. [segment lock held] */
 static bool segment_ready(uint64_t now) {
     uint32_t pid = (uint32_t)getpid();
     const char* what = NULL;
@@ -170,8 +171,8 @@ static bool segment_ready(uint64_t now) {
 
 /* ---- slots ---- */
 
-/* Returns true if an allocator may take the slot at `now` ns: it is free, or its last one ended COOL_NS ago.
- * [segment lock held] */
+/* Returns true if an allocator may take the slot at `now`, ns of the clock: it is free, or its last one ended COOL_NS
+ * (a second) ago. [segment lock held] */
 static bool is_free(Slot* slot, uint64_t now) {
     uint64_t state = tsi_load_acquire(&slot->state);    /* pairs with tsi_segment_end */
     uint64_t ended = tsi_load_relaxed(&slot->ended_ns); /* may be after `now`: ends take no lock */
@@ -179,8 +180,9 @@ static bool is_free(Slot* slot, uint64_t now) {
     return state == SLAB_SEGMENT_FREE;
 }
 
-/* Takes a slot of the segment for the allocator, if it has none. Returns true if it has one, false after recording a
- * failure: none is free, or no memory. now: ns of the clock. [segment lock held] */
+/* Takes a slot of the segment for the allocator, if it has none, and sets its seat. Returns true if it has one; false
+ * after recording a failure: none is free, which counts it as left out once, or no memory. now: ns of the clock.
+ * [segment lock held] */
 static bool seat_take(TsiArena* a, uint64_t now) {
     TsiSeat* seat = &a->seat;
     uint32_t segment = tsi_load_relaxed(&seg.segment);
@@ -218,15 +220,16 @@ static bool seat_take(TsiArena* a, uint64_t now) {
 
 /* ---- publications ---- */
 
-/* Clears a slot's mark, by which readers know that figures have changed (P8), before the figures are taken.
- * [segment lock held] */
+/* Clears the mark of the slot number `slot`, by which readers know that figures have changed (P8), before the figures
+ * are taken. [segment lock held] */
 static void mark_clear(unsigned slot) {
     /* seq_cst: pairs with tsi_changed */
     (void)tsi_swap_seq(SLOT(slot, changed), 0);
 }
 
-/* Writes the report as the slot's next publication (P1 to P3). begun: ns of the clock at its start. serial: of its
- * allocator. [segment lock held] */
+/* Writes the report as the next publication of the slot number `slot` (P1 to P3), and sets report->publication; of
+ * labels the report keeps only those chosen. serial: of its allocator; begun: ns of the clock at its start.
+ * [segment lock held] */
 static void publication_write(TsiReport* report, unsigned slot, uint64_t serial, uint64_t begun) {
     Slot* entry = &seg.slots[slot];
     uint64_t n = entry->sequence / 2 + 1;
@@ -251,8 +254,9 @@ static void publication_write(TsiReport* report, unsigned slot, uint64_t serial,
     tsi_store_relaxed(HEADER(heartbeat_ns), now);
 }
 
-/* Takes a report at `now` ns: of everything if a walk is due for the allocator and the process, otherwise of figures
- * alone. Returns true, and *report to drop; false without memory. [segment lock held] */
+/* Sets *report to a report at `now`, ns of the clock: of everything if a walk is due for the allocator and the process,
+ * which is kept in the seat, otherwise of figures alone. kept_make has succeeded. Returns true, and *report to drop;
+ * false without memory. [segment lock held] */
 static bool report_take(TsiArena* a, uint64_t now, TsiReport* report) {
     TsiSeat* seat = &a->seat;
     bool walk = seat->kept->phases_ns == 0 || (tsi_clock_is_due(now, seat->walk_due_ns, TSI_SEGMENT_PERIOD_NS) &&
@@ -266,8 +270,8 @@ static bool report_take(TsiArena* a, uint64_t now, TsiReport* report) {
     return true;
 }
 
-/* Makes the allocator's memory for the results of walks, if it has none. Returns false, after recording a failure,
- * without memory. [segment lock held] */
+/* Makes the allocator's memory for the results of walks, zeros, if it has none. Returns true if it has; false, after
+ * recording a failure, without memory. [segment lock held] */
 static bool kept_make(TsiArena* a) {
     TsiSeat* seat = &a->seat;
     if (seat->kept != NULL) return true;
@@ -275,8 +279,8 @@ static bool kept_make(TsiArena* a) {
     return seat->kept != NULL || failed("memory for what walks have found", ENOMEM);
 }
 
-/* Returns the ns in which the process publishes nothing after a publication of `cost` ns: in proportion to that, but
- * each allocator can publish once a second. [segment lock held] */
+/* Returns the ns in which the process publishes nothing after a publication of `cost` ns: TSI_SEGMENT_SHARE times that,
+ * but so that each live allocator can publish once a second. [segment lock held] */
 static uint64_t pause_after(uint64_t cost) {
     uint64_t live = 0, pause = TSI_SEGMENT_SHARE * cost;
     for (unsigned n = 0; n < SLAB_SEGMENT_SLOTS; n++)
@@ -285,8 +289,9 @@ static uint64_t pause_after(uint64_t cost) {
     return pause < most ? pause : most;
 }
 
-/* Publishes. Sets *done to true if it has. Returns when, in ns of the clock, the allocator's next publication may be.
- * Setting up happens once and is not part of a publication's share. [segment lock held] */
+/* Publishes. Sets *done to true if it has, otherwise to false, after counting a failure. Returns when, in ns of the
+ * clock, the allocator's next publication may be. Setting up happens once and is not part of a publication's share.
+ * [segment lock held] */
 static uint64_t publish_locked(TsiArena* a, bool* done) {
     TSI_HOLDS(&tsi_segment_lock);
     TsiReport report;
@@ -318,8 +323,8 @@ static uint64_t publish_locked(TsiArena* a, bool* done) {
     return begun + TSI_SEGMENT_PERIOD_NS;
 }
 
-/* Publishes if no thread does; `waits`: after the publication under way. Preserves errno. Returns true if it has, false
- * without a publication. Takes the segment lock. [no lock, no bracket] */
+/* Publishes if no thread does, or, if `waits` is true, after the publication under way. Preserves errno. Returns true
+ * if it has; false without a publication. Takes the segment lock. [no lock, no bracket] */
 static TSI_COLD bool publish(TsiArena* a, bool waits) {
     int saved = errno, state;
     bool done;
@@ -364,7 +369,7 @@ void tsi_segment_end(TsiArena* a) {
 
 /* ---- the process ---- */
 
-/* Forgets the parent's segment, so that the child's allocators take slots of a new one. [fork child] */
+/* Forgets the parent's segment, if it had one, so that the child's allocators take slots of a new one. [fork child] */
 static void in_child(void) {
     if (seg.memory.base != NULL) forget();
     tsi_add_relaxed(&seg.segment, 1); /* no seat has this number */

@@ -10,22 +10,23 @@
 
 #include "state/arena.h"
 
-/* Sets up the process's segment, once: has fork children forget it. [any thread, no lock] */
+/* Has fork children forget the process's segment; a second call does nothing. [any thread, no lock] */
 void tsi_segment_init(void);
-/* Publishes a new allocator for the first time, if the option is set and no other thread publishes.
- * [no lock, no bracket] */
+/* Publishes a new allocator for the first time, if the option `segment` is set and no other thread publishes; otherwise
+ * does nothing. Preserves errno. [no lock, no bracket] */
 void tsi_segment_begin(TsiArena* a);
-/* Ends an allocator's publications; its slot may be another's after a while. [no other thread in the allocator] */
+/* Ends an allocator's publications, if it has a slot in this process's segment, and frees what walks have found; its
+ * slot may be another's after a second. [no other thread in the allocator] */
 void tsi_segment_end(TsiArena* a);
 
-/* Publishes now, after waiting for the publication under way. Returns true if it has; false if it cannot, or the option
- * is not set. [no lock, no bracket] */
+/* Publishes now, after waiting for the publication under way. Returns true if it has; false if it cannot, which
+ * tsi_segment_health tells, or the option `segment` is not set. Preserves errno. [no lock, no bracket] */
 bool tsi_segment_publish(TsiArena* a);
-/* Publishes if it is time and no other thread does; otherwise tells readers that something has changed. Preserves
- * errno. [no lock, no bracket] */
+/* Publishes if it is time for the allocator and the process and no other thread does; otherwise, or if that fails,
+ * tells readers that something has changed. The option `segment` is set. Preserves errno. [no lock, no bracket] */
 void tsi_segment_poll(TsiArena* a);
-/* If the option is set, publishes when it is time, and otherwise tells readers that something has changed. Preserves
- * errno. [no lock, no bracket] */
+/* Publishes when it is time, and otherwise tells readers that something has changed; does nothing unless the option
+ * `segment` is set. Preserves errno. [no lock, no bracket] */
 TSI_INLINE void tsi_segment_tick(TsiArena* a) {
     if (TSI_UNLIKELY(a->options.segment != 0)) tsi_segment_poll(a);
 }
@@ -37,7 +38,8 @@ typedef struct TsiSegmentHealth {
     const char* what; /* the last failure in the process, or NULL */
     int error;        /* errno value, or 0 */
 } TsiSegmentHealth;
-/* Returns the state of an allocator's publications. [any thread] */
+/* Returns the state of an allocator's publications, with the last failure of any allocator of the process.
+ * [any thread] */
 TsiSegmentHealth tsi_segment_health(TsiArena* a);
 
 #endif

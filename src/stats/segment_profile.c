@@ -38,13 +38,14 @@ static struct {
     uint64_t due_ns, publications;
 } prof = {.memory = {.fd = -1}};
 
-/* Returns the word at an offset of the file, which is there. [any thread] */
+/* Returns the word at an offset, in bytes and a multiple of 8, of the file, which is there. [any thread] */
 static TsiShareWord* word_at(size_t offset) { return (TsiShareWord*)(void*)(prof.memory.base + offset); }
 #define HEADER(field) word_at(offsetof(SlabSegmentHeader, field))
 #define SLOT(slot, field) \
     word_at(SLAB_SEGMENT_HEADER_BYTES + (slot) * sizeof(SlabSegmentSlot) + offsetof(SlabSegmentSlot, field))
 
-/* Returns the place of a slot's buffer 0 or 1, in bytes from the start of the file. [segment lock held] */
+/* Returns the place of the buffer `which`, 0 or 1, of the slot number `slot`, in bytes from the start of the file.
+ * [segment lock held] */
 static size_t buffer_at(unsigned slot, unsigned which) {
     return prof.buffers + (2 * (size_t)slot + which) * prof.buffer_bytes;
 }
@@ -57,8 +58,8 @@ size_t tsi_share_profile_most(void) {
     return sizeof(SlabProfileBuffer) + TSI_PROFILE_LIVE * sizeof(SlabProfileLive) + TSI_PROFILE_STACKS * stack;
 }
 
-/* Makes the file of profiles if there is none, its magic last. Returns 0, or an errno value and *what as the words for
- * the step that failed. like: the segment's header. [segment lock held] */
+/* Makes the file of profiles if there is none, its magic last. like: the segment's header. Returns 0; otherwise an
+ * errno value and *what as the words for the step that failed. [segment lock held] */
 static int file_ready(const SlabSegmentHeader* like, const char** what) {
     if (prof.memory.base != NULL) return 0;
     SlabSegmentHeader header = *like;
@@ -111,8 +112,8 @@ typedef struct Tables {
     TsiProfileCounts counts;
 } Tables;
 
-/* Writes `bytes` bytes, whole words, at an offset of the file. Returns the offset behind them. release: pairs with the
- * reader's acquire of the word (segment.c). [segment lock held] */
+/* Writes `bytes` bytes from `from`, whole words, at the offset `at` of the file, which may be written there. Returns
+ * the offset behind them. release: pairs with the reader's acquire of the word (segment.c). [segment lock held] */
 static size_t put(size_t at, const void* from, size_t bytes) {
     for (size_t n = 0; n < bytes; n += sizeof(uint64_t)) {
         uint64_t v;
@@ -122,7 +123,8 @@ static size_t put(size_t at, const void* from, size_t bytes) {
     return at + bytes;
 }
 
-/* Sets head's counts of the tables' rows, and the bytes that these take with it. [no other user of head] */
+/* Sets head's counts of the tables' rows, those of makers and escapes from 0, and the bytes that head and rows take.
+ * [no other user of head] */
 static void count_rows(const Tables* tables, SlabProfileBuffer* head) {
     head->stacks = tables->counts.stack_count;
     head->live = tables->counts.live_count;
@@ -136,8 +138,9 @@ static void count_rows(const Tables* tables, SlabProfileBuffer* head) {
     head->bytes += head->makers * sizeof(SlabProfileMaker) + head->escapes * sizeof(SlabProfileEscape);
 }
 
-/* Reserves pages of a slot's buffer until `bytes` of it may be written (P6). Returns 0, or an errno value. which:
- * buffer 0 or 1; entry: the slot's. [segment lock held] */
+/* Reserves pages of the buffer `which`, 0 or 1, of the slot number `slot`, in steps of STEP_BYTES, until `bytes` of it
+ * may be written (P6), and notes them in *entry, the slot's. Returns 0, or an errno value with *entry unchanged.
+ * [segment lock held] */
 static int room_for(Slot* entry, unsigned slot, unsigned which, size_t bytes) {
     size_t have = entry->reserved[which], want = tsi_align_up(bytes, STEP_BYTES);
     if (bytes <= have) return 0;
@@ -147,7 +150,8 @@ static int room_for(Slot* entry, unsigned slot, unsigned which, size_t bytes) {
     return error;
 }
 
-/* Writes a profile's tables into the buffer at an offset of the file, which has room. [segment lock held] */
+/* Writes *head, whose counts are set, and the profile's tables into the buffer at the offset `at` of the file, which
+ * has room. [segment lock held] */
 static void buffer_write(TsiArena* a, const Tables* tables, size_t at, const SlabProfileBuffer* head) {
     at = put(at, head, sizeof *head);
     for (uint32_t n = 0; n < tables->counts.live_count; n++) {
@@ -178,8 +182,8 @@ static void buffer_write(TsiArena* a, const Tables* tables, size_t at, const Sla
     }
 }
 
-/* Writes the tables as the slot's next publication (P1, P2). begun: ns of the clock at its start. Returns 0, or an
- * errno value and nothing published. [segment lock held] */
+/* Writes the tables as the next publication of the slot number `slot` (P1, P2). begun: ns of the clock at its start.
+ * Returns 0, or an errno value and nothing published. [segment lock held] */
 static int publish(TsiArena* a, const Tables* tables, unsigned slot, uint64_t begun) {
     Slot* entry = &prof.slots[slot];
     uint64_t n = entry->sequence / 2 + 1;
@@ -206,8 +210,9 @@ static int publish(TsiArena* a, const Tables* tables, unsigned slot, uint64_t be
     return 0;
 }
 
-/* Copies the profile and publishes the copy. Returns 0, or an errno value and *what as the words for the step that
- * failed. [segment lock held] */
+/* Copies the profile and publishes the copy in the slot number `slot`. begun: ns of the clock at its start. Returns 0,
+ * or an errno value. Sets *what to the words for the last step tried, which is the one that failed. Takes the profile's
+ * lock. [segment lock held] */
 static int copy_and_publish(TsiArena* a, unsigned slot, uint64_t begun, const char** what) {
     *what = "memory for a copy of the profile";
     Tables* tables = tsi_os_map(sizeof *tables);

@@ -16,19 +16,21 @@
 
 #include "slab_segment.h"
 
-/* Returns the bytes of a buffer with every table full, see segment_profile.c. [any thread] */
+/* Returns the bytes of a buffer with every table full, not rounded; see segment_profile.c. [any thread] */
 size_t tsi_share_profile_most(void);
 
-/* Publishes the profile of the allocator whose rows in a slot were just published, if it has one and the last one did
- * not take too long for that. `like`: the header's words about the process. Returns 0, or an errno value and *what as
- * the words for the step that failed. [segment lock held] */
+/* Publishes the profile of the allocator whose rows in the slot number `slot` were just published; does nothing if it
+ * has none, or the pause after the last one or a failure is not over. like: the header's words about the process.
+ * Returns 0; otherwise an errno value and *what as the words for the step that failed. *what means nothing with 0.
+ * [segment lock held] */
 int tsi_share_profile(TsiArena* a, unsigned slot, const SlabSegmentHeader* like, const char** what);
-/* Marks the slot's profile as nobody's: the slot is another allocator's from now on. [segment lock held] */
+/* Marks the profile of the slot number `slot` as nobody's, if there is a file: the slot is another allocator's from now
+ * on. [segment lock held] */
 void tsi_share_profile_vacate(unsigned slot);
-/* Marks the slot's profile as ended at `now` ns: its allocator, which has published one, ends.
- * [no other thread in the allocator] */
+/* Marks the profile of the slot number `slot` as ended at `now`, ns of the clock: its allocator, which has published
+ * one, ends. [no other thread in the allocator] */
 void tsi_share_profile_end(unsigned slot, uint64_t now);
-/* Forgets the file of another process: unmaps it, drops its descriptor, and empties all slots.
+/* Forgets the file of another process, if there is one: unmaps it, drops its descriptor, and empties all slots.
  * [segment lock held, or fork child] */
 void tsi_share_profile_forget(void);
 

@@ -40,7 +40,7 @@ AT(SlabSegmentSlot, buffer, 64);
 
 /* ---- places ---- */
 
-/* Returns the bytes of a metric's value in a row. [any thread] */
+/* Returns the bytes that a metric's value takes in a row of the segment, a multiple of 8. [any thread] */
 static uint32_t value_bytes(const TsiMetric* metric) {
     if (metric->type == SLAB_SEGMENT_STRING) return TEXT_BYTES;
     return tsi_metric_is_array(metric) ? metric->bytes : (uint32_t)sizeof(uint64_t);
@@ -70,7 +70,7 @@ void tsi_plan_make(TsiPlan* plan, size_t page_bytes) {
     plan->total_bytes = tsi_plan_buffer(plan, SLAB_SEGMENT_SLOTS, 0);
 }
 
-/* Copies a text, cut to n - 1 bytes; the n bytes at `to` are zero. [no other user of to] */
+/* Copies the text `from`, cut to n - 1 bytes, to the n bytes at `to`, which are zero. [no other user of to] */
 static void put_text(char* to, size_t n, const char* from) {
     size_t len = strlen(from);
     memcpy(to, from, len < n ? len : n - 1);
@@ -105,10 +105,12 @@ void tsi_plan_tables(const TsiPlan* plan, uint8_t* base) {
 
 /* ---- rows ---- */
 
-/* Writes a word. release: pairs with the reader's acquire load of the word (segment.c). [segment lock held] */
+/* Writes the word v at `at`, a place in the segment. release: pairs with the reader's acquire load of the word
+ * (segment.c). [segment lock held] */
 static void put(uint8_t* at, uint64_t v) { tsi_store_release((TsiShareWord*)(void*)at, v); }
 
-/* Writes a metric's value in a row, word by word. at: its place in the buffer. [segment lock held] */
+/* Writes the metric's value in `row`, a row of a report, to `at`, its place in the buffer, word by word.
+ * [segment lock held] */
 static void put_value(const TsiMetric* metric, const void* row, uint8_t* at) {
     TsiValue value = tsi_metric_value(metric, row);
     uint64_t text[TEXT_BYTES / sizeof(uint64_t)] = {0}, word = value.u;
@@ -124,7 +126,8 @@ static void put_value(const TsiMetric* metric, const void* row, uint8_t* at) {
     }
 }
 
-/* Returns how many rows the choice of the report's rows has left out in a section. [any thread] */
+/* Returns how many rows of the section the report itself has left out; 0 for sections that it has whole.
+ * [any thread] */
 static uint64_t left_out_before(const TsiReport* report, TsiSection s) {
     return s == TSI_SECTION_PHASE   ? report->phases_left_out
            : s == TSI_SECTION_EPOCH ? report->epochs_left_out

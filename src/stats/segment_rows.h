@@ -22,17 +22,19 @@ typedef struct TsiPlan {
     size_t total_bytes;
 } TsiPlan;
 
-/* Lays out a segment: sets all places, in bytes. [no other user of plan] */
+/* Lays out a segment: sets all places of *plan, in bytes, by the sections and metrics of metrics.def. page_bytes: of
+ * the system, a power of two. [no other user of plan] */
 void tsi_plan_make(TsiPlan* plan, size_t page_bytes);
-/* Returns the place of a slot's buffer 0 or 1, in bytes from the start of the segment. [any thread] */
+/* Returns the place of the buffer `which`, 0 or 1, of the slot number `slot`, in bytes from the start of the segment.
+ * [any thread] */
 TSI_INLINE size_t tsi_plan_buffer(const TsiPlan* plan, unsigned slot, unsigned which) {
     return plan->buffers + (2 * slot + which) * plan->buffer_bytes;
 }
-/* Writes both tables; `base`: the start of the segment, whose bytes there are zero.
+/* Writes the tables of scopes and metrics. base: the start of the segment, whose bytes there are zero.
  * [segment lock held, before readers know of the segment] */
 void tsi_plan_tables(const TsiPlan* plan, uint8_t* base);
-/* Writes counts and rows into a buffer, each word by a release store; of labels only the chosen ones, which changes the
- * report. [segment lock held] */
+/* Writes counts and rows of the report into `buffer`, the start of one, behind its own words, each word by a release
+ * store; of labels only the chosen ones, which changes the report (tsi_report_choose_labels). [segment lock held] */
 void tsi_plan_rows(const TsiPlan* plan, TsiReport* report, uint8_t* buffer);
 
 /* ---- how often a process publishes, so that it costs little of its time ---- */

@@ -7,9 +7,9 @@
 
 #include <string.h>
 
-/* Reads a slab of class `cls` into *view. Returns true if it holds memory and its tag was the same before and after;
- * false if it is in the pool, changes too often, or its chunk serves another class by now.
- * [any thread] */
+/* Reads the slab number slab_id, of class `cls`, into *view. Returns true if it holds memory and its tag was the same
+ * before and after; false if it is in the pool, retired, the inside of a large object, changes too often, or its chunk
+ * serves another class by now: *view means nothing then. [any thread] */
 static bool view_slab(TsiArena* a, uint32_t slab_id, unsigned cls, TsiSlabView* view) {
     TsiSpace* s = &a->space;
     for (int tries = 0; tries < 3; tries++) {
@@ -35,14 +35,15 @@ static bool view_slab(TsiArena* a, uint32_t slab_id, unsigned cls, TsiSlabView* 
     return false;
 }
 
-/* Returns true if no heap and no store has the slab, by its tag alone. [any thread] */
+/* Returns true if neither a heap nor a thread's store of warm slabs has the slab number slab_id, by its tag alone.
+ * [any thread] */
 static bool is_settled(TsiArena* a, uint32_t slab_id) {
     unsigned state = tsi_tag_state(tsi_load_relaxed(&tsi_slab(&a->space, slab_id)->tag));
     return state != TSI_SLAB_OWNED && state != TSI_SLAB_WARM;
 }
 
-/* Calls fn(view, ctx) for every slab that holds memory; without `settled`, only for those that heaps or stores have,
- * and large objects. [any thread] */
+/* Calls fn(view, ctx) for every slab that holds memory; if `settled` is false, only for those that heaps or stores
+ * have, and large objects. [any thread] */
 static void walk(TsiArena* a, bool settled, void (*fn)(const TsiSlabView*, void*), void* ctx) {
     TsiSpace* s = &a->space;
     for (uint32_t chunk = 0; chunk < tsi_load_relaxed(&s->chunk_high); chunk++) {
@@ -59,8 +60,8 @@ static void walk(TsiArena* a, bool settled, void (*fn)(const TsiSlabView*, void*
 void tsi_snapshot_slabs(TsiArena* a, void (*fn)(const TsiSlabView*, void*), void* ctx) { walk(a, true, fn, ctx); }
 void tsi_snapshot_unsettled(TsiArena* a, void (*fn)(const TsiSlabView*, void*), void* ctx) { walk(a, false, fn, ctx); }
 
-/* Calls fn(view, ctx) for the slabs of a chain that are the incarnation's. `at`: the first slab's number + 1, 0 for
- * none. [stripe held] */
+/* Calls fn(view, ctx) for the slabs of a chain that are of the incarnation `ref`. at: the first slab's number + 1, 0
+ * for none. [stripe held] */
 static void view_chain(TsiArena* a, uint32_t at, TsiRef ref, void (*fn)(const TsiSlabView*, void*), void* ctx) {
     TsiSpace* s = &a->space;
     for (TsiSlabView view; at != 0; at = tsi_slab(s, at - 1)->next)
@@ -83,9 +84,10 @@ bool tsi_snapshot_phase(TsiArena* a, TsiRef ref, void (*fn)(const TsiSlabView*, 
 
 /* ---- bookkeeping ---- */
 
-/* Returns the bytes of the filled pages of [from, from + bytes). Bookkeeping comes from the system as zeros and keeps
- * something other than 0 wherever it was written, so these are the pages that the process is charged for. The words
- * belong to their writers and are read unordered: a write of this instant may be missed. [any thread] */
+/* Returns the bytes, whole pages, of those pages of [from, from + bytes) that are filled. Bookkeeping comes from the
+ * system as zeros and keeps something other than 0 wherever it was written, so these are the pages that the process is
+ * charged for. The words belong to their writers and are read unordered: a write of this instant may be missed.
+ * [any thread] */
 TSI_UNORDERED static uint64_t filled_pages(const void* from, size_t bytes) {
     size_t page = tsi_os.page_bytes;
     uintptr_t at = (uintptr_t)from & ~(uintptr_t)7, end = (uintptr_t)from + bytes;
@@ -100,7 +102,7 @@ TSI_UNORDERED static uint64_t filled_pages(const void* from, size_t bytes) {
     return filled;
 }
 
-/* Returns the bytes of a table's filled pages, of its bookkeeping and its records. [any thread] */
+/* Returns the bytes of a table's filled pages, those of its bookkeeping and of its records. [any thread] */
 static uint64_t table_pages(TsiTable* table) {
     uint64_t bytes = filled_pages(table->bits, tsi_table_bits_bytes(table));
     TsiTablePages some;
@@ -108,8 +110,8 @@ static uint64_t table_pages(TsiTable* table) {
     return bytes;
 }
 
-/* Returns the written bytes of three adjacent tables, with rows for `chunks` chunks, which share one page in a small
- * space. [any thread] */
+/* Returns the bytes of the filled pages of the three adjacent tables with rows for `chunks` chunks, which share one
+ * page in a small space: that counts once. [any thread] */
 static uint64_t chunk_table_pages(const TsiSpace* s, uint32_t chunks) {
     const struct {
         const void* from;
@@ -159,7 +161,7 @@ uint64_t tsi_snapshot_refused(TsiArena* a, unsigned what) {
     return n;
 }
 
-/* Adds a thread's counters of a class, or the arena's for those that are gone, to *out.
+/* Adds *counters, a thread's for a class or the arena's for threads that are gone, to *out.
  * [any thread; registry lock held, so that none leaves] */
 static void add_counters(SlabClassStats* out, TsiClassCounters* counters) {
     uint64_t begun = tsi_load_relaxed(&counters->straight_begun), ended = tsi_load_relaxed(&counters->straight_ended);

@@ -20,26 +20,27 @@ typedef struct TsiSlabView {
     TsiSlabSum sum;
 } TsiSlabView;
 
-/* Calls fn(view, ctx) for every slab that holds memory, warm ones included, with no lock held. O(slabs).
- * [any thread] */
+/* Calls fn(view, ctx) for every slab that holds memory, warm ones included, with no lock held; *view is valid during
+ * the call only. O(slabs). [any thread] */
 void tsi_snapshot_slabs(TsiArena* a, void (*fn)(const TsiSlabView*, void*), void* ctx);
-/* Calls fn(view, ctx) like tsi_snapshot_slabs, but skips slabs that no heap has any more, except large objects. O(tags,
- * and slabs of heaps). [any thread] */
+/* Calls fn(view, ctx) for every slab that a heap or a thread's store of warm slabs has, and for large objects, with no
+ * lock held; *view is valid during the call only. O(tags, and slabs of heaps). [any thread] */
 void tsi_snapshot_unsettled(TsiArena* a, void (*fn)(const TsiSlabView*, void*), void* ctx);
-/* Calls fn(view, ctx), under the stripe, for every slab of an active incarnation. Returns true, or false without a call
- * if it is not active. O(slabs of the incarnation). ref: the incarnation.
+/* Calls fn(view, ctx), under the stripe, for every slab of the incarnation `ref` if that is active; *view is valid
+ * during the call only. Returns true; false, without a call, if it is not active. O(slabs of the incarnation).
  * [any thread that holds no stripe and no lock behind it] */
 bool tsi_snapshot_phase(TsiArena* a, TsiRef ref, void (*fn)(const TsiSlabView*, void*), void* ctx);
 /* Returns the bytes of pages of the allocator's own tables that were written and not given back; writes of this instant
  * may be missed. O(pages). Takes the profile's lock. [any thread, no lock but the segment's] */
 uint64_t tsi_snapshot_metadata_bytes(TsiArena* a);
-/* Returns how many references an incarnation has: scopes inside, and those that the program counts. [stripe held] */
+/* Returns how many references an incarnation has: scopes inside, its domain's included, and those that the program
+ * counts. [stripe held] */
 uint64_t tsi_snapshot_refcount(const TsiArena* a, TsiInc* inc);
-/* Returns the sum of a refusal counter (TSI_REFUSED_...) over all threads, living and gone. Takes the registry lock.
- * [any thread, no lock but the segment's] */
+/* Returns the sum of the refusal counter `what` (TSI_REFUSED_..., or a SlabMisuse) over all threads, living and gone.
+ * Takes the registry lock. [any thread, no lock but the segment's] */
 uint64_t tsi_snapshot_refused(TsiArena* a, unsigned what);
-/* Sets *out to the sums of a class's counters over all threads, living and gone; the rest is 0. Takes the registry
- * lock. [any thread, no lock but the segment's] */
+/* Sets *out to the sums of the counters of class `cls` over all threads, living and gone; the other fields to 0. Takes
+ * the registry lock. [any thread, no lock but the segment's] */
 void tsi_snapshot_class(TsiArena* a, unsigned cls, SlabClassStats* out);
 
 #endif

@@ -8,10 +8,11 @@
 
 #include "stats/snapshot.h"
 
-/* Returns the class of a public index; 0 for a bad one. The last two indices are regions, of all sizes, and large
- * objects. [any thread] */
+/* Returns the class of a public index, index + 1; 0 for a bad one. The last two indices are regions, of all sizes, and
+ * large objects. [any thread] */
 TSI_INLINE unsigned tsi_class_number(uint32_t index) { return index < TSI_CLASS_LARGE ? index + 1 : 0; }
-/* Returns the usable bytes of an object of the class; 0 if each object has its own size. [any thread] */
+/* Returns the usable bytes of an object of class `cls`; 0 for regions and large objects, where each object has its own
+ * size. [any thread] */
 TSI_INLINE uint32_t tsi_class_object_size(const TsiArena* a, unsigned cls) {
     return cls <= TSI_SMALL_CLASSES ? a->space.classes->c[cls].size : 0;
 }
@@ -20,33 +21,34 @@ typedef struct TsiRegionTally {
     uint32_t objects[TSI_SMALL_CLASSES + 1];
     uint64_t bytes[TSI_SMALL_CLASSES + 1];
 } TsiRegionTally;
-/* Counts the live objects of a region by class; all 0 for a slab that is not a region. The figures are of now, and may
- * be others than the view's. [any thread] */
+/* Sets *out to the live objects of the region *view by class, those beyond the classes in entry 0; all 0 for a slab
+ * that is not a region, or was empty when it was viewed. The figures are of now, and may be others than the view's.
+ * [any thread] */
 void tsi_tally_region(TsiArena* a, const TsiSlabView* view, TsiRegionTally* out);
-/* Returns the live objects of class `cls` in a slab. Objects in regions count under the class of their usable bytes,
- * the region itself under the class of regions. `region`: by tsi_tally_region, read for regions only.
+/* Returns the live objects of class `cls` in the slab *view. Objects in regions count under the class of their usable
+ * bytes, the region itself under the class of regions. region: set by tsi_tally_region, read for regions only.
  * [any thread] */
 uint64_t tsi_tally_live_of(const TsiSlabView* view, const TsiRegionTally* region, unsigned cls);
-/* Returns true if no further object of the slab's class would fit. [any thread] */
+/* Returns true if no further object of the slab's class would fit, by the words that *view has. [any thread] */
 bool tsi_tally_is_full(TsiArena* a, const TsiSlabView* view);
 
-/* Fills *out with the allocator's counters, and with zeros where slabs are counted. Takes the registry lock.
- * [any thread, no lock but the segment's] */
+/* Sets *out to the allocator's counters, and to zeros where slabs are counted. Adapts the warm budget first, if that is
+ * due. Takes the registry lock. [any thread, no lock but the segment's] */
 void tsi_tally_global_begin(TsiArena* a, SlabGlobalStats* out);
-/* Adds a slab that holds memory to the allocator's sums. [no other user of out] */
+/* Adds the slab *view, which holds memory, to the allocator's sums in *out. [no other user of out] */
 void tsi_tally_global_add(SlabGlobalStats* out, const TsiSlabView* view);
-/* Fills *out with the counters of the class with a public index, and with zeros where slabs are counted. Takes the
- * registry lock. [any thread, no lock but the segment's] */
+/* Sets *out to the counters of the class with the public index `index`, which is a good one, and to zeros where slabs
+ * are counted. Takes the registry lock. [any thread, no lock but the segment's] */
 void tsi_tally_class_begin(TsiArena* a, uint32_t index, SlabClassStats* out);
-/* Adds a slab to the sums of the class of *out, if it or objects in it are of that class. `region`: by
- * tsi_tally_region, read for regions only. [no other user of out] */
+/* Adds the slab *view to the sums of the class of *out, if it or objects in it are of that class; otherwise does
+ * nothing. region: set by tsi_tally_region, read for regions only. [no other user of out] */
 void tsi_tally_class_add(TsiArena* a, SlabClassStats* out, const TsiSlabView* view, const TsiRegionTally* region);
-/* Computes the rates of a class from its sums. [no other user of out] */
+/* Sets the resident bytes and the recycle rate of *out from its sums, after all slabs. [no other user of out] */
 void tsi_tally_class_end(SlabClassStats* out);
-/* Sums the samples of all threads, living and gone; zeros if sampling is off. Takes the registry lock.
- * [any thread, no lock but the segment's] */
+/* Sets *out to the sums of the samples of all threads, living and gone; to zeros if sampling is off. Takes the registry
+ * lock. [any thread, no lock but the segment's] */
 void tsi_tally_sampling(TsiArena* a, SlabSamplingStats* out);
-/* Sums the refusals of all threads, living and gone. Takes the registry lock.
+/* Sets *out to the sums of the refusals of all threads, living and gone. Takes the registry lock, once a cause.
  * [any thread, no lock but the segment's] */
 void tsi_tally_refusals(TsiArena* a, SlabRefusals* out);
 

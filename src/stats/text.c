@@ -10,7 +10,8 @@
 
 enum { LINE_MAX_BYTES = 512 };
 
-/* Hands the collected bytes to `write`, and records if it refuses. [no other user of text] */
+/* Hands the collected bytes to `write`, if there are any and it has not refused, sets text->refused if it refuses, and
+ * empties the buffer. [no other user of text] */
 static void flush(TsiText* text) {
     if (text->used != 0 && !text->refused && !text->write(text->ctx, text->buf, text->used)) text->refused = true;
     text->used = 0;
@@ -26,8 +27,8 @@ static const struct {
 /* Returns true if the character may stand in a number. [any thread] */
 static bool in_number(char c) { return (c >= '0' && c <= '9') || c == '.' || c == ','; }
 
-/* Turns "1 objects" in `text` into "1 object", except in quotes, which hold labels. Returns the new length in bytes.
- * [no other user of text] */
+/* Turns "1 objects" in `text`, of `len` bytes and ended by 0, into "1 object", except in quotes, which hold labels.
+ * Returns the new length in bytes. [no other user of text] */
 static size_t singular(char* text, size_t len) {
     bool quoted = false;
     for (size_t at = 0; at + 2 < len; at++) {
@@ -49,8 +50,8 @@ static size_t singular(char* text, size_t len) {
     return len;
 }
 
-/* Formats text into the buffer, cut after LINE_MAX_BYTES - 1 bytes; hands the buffer over first if it lacks room.
- * [no other user of text] */
+/* Formats text into the buffer, cut after LINE_MAX_BYTES - 1 bytes, with nouns in the singular behind a 1; hands the
+ * buffer over first if it lacks room. [no other user of text] */
 static void put_list(TsiText* text, const char* format, va_list args) {
     if (sizeof text->buf - text->used < LINE_MAX_BYTES) flush(text);
     int n = vsnprintf(text->buf + text->used, LINE_MAX_BYTES, format, args);

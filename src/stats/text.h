@@ -20,27 +20,31 @@ typedef struct TsiText {
     char buf[2048];
 } TsiText;
 
-/* Writes text by a format of printf, cut after 500 bytes; "1 objects" becomes "1 object".
- * [no other user of text] */
+/* Writes text by a format of printf, cut after 511 bytes; "1 objects" becomes "1 object", except in quotes. Nothing
+ * once `write` has refused. [no other user of text] */
 void tsi_text_put(TsiText* text, const char* format, ...) __attribute__((format(printf, 2, 3)));
-/* Writes the head of a section as a line, "1. ...". [no other user of text] */
+/* Writes the head of the section number `section` as a line, "1. ...", by a format of printf, cut after 511 bytes.
+ * [no other user of text] */
 void tsi_text_head(TsiText* text, unsigned section, const char* format, ...) __attribute__((format(printf, 3, 4)));
-/* Writes a line below a head, indented. [no other user of text] */
+/* Writes a line below a head, indented, by a format of printf, cut after 511 bytes. [no other user of text] */
 void tsi_text_line(TsiText* text, const char* format, ...) __attribute__((format(printf, 2, 3)));
-/* Writes a line below a head that starts with ACTION, and counts it in text->actions. [no other user of text] */
+/* Writes a line below a head that starts with ACTION, by a format of printf, cut after 511 bytes, and counts it in
+ * text->actions. [no other user of text] */
 void tsi_text_action(TsiText* text, const char* format, ...) __attribute__((format(printf, 2, 3)));
-/* Hands over the rest. Returns true, or false if anything was refused. [no other user of text] */
+/* Hands over the collected bytes. Returns true, or false if `write` has refused anything, now or before.
+ * [no other user of text] */
 bool tsi_text_end(TsiText* text);
 
 typedef struct TsiWord {
     char at[48];
 } TsiWord;
-/* Returns an amount of bytes in words, "12.3 MiB". [any thread] */
+/* Returns an amount of bytes in words: "900 B", and from 1024 on in KiB (2^10) to EiB (2^60) with one digit behind the
+ * point, cut: "12.3 MiB". [any thread] */
 TsiWord tsi_word_bytes(uint64_t bytes);
-/* Returns a label in quotes, cut to 31 bytes, unprintable ones as '?'; or (unlabeled). [any thread] */
+/* Returns a label in quotes, cut to 31 bytes, unprintable ones as '?'; "(unlabeled)" for an empty one. [any thread] */
 TsiWord tsi_word_label(const char* label);
-/* Returns "class 2 (128 B)", "regions" or "large objects" for a public class index and its bytes of an object.
- * [any thread] */
+/* Returns "class 2 (128 B)", "regions" or "large objects" for a public class index and object_size, the bytes of an
+ * object of the class. [any thread] */
 TsiWord tsi_word_class(uint32_t class_index, uint32_t object_size);
 
 #endif

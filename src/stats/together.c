@@ -26,8 +26,8 @@ static bool is_limit(const TsiMetric* metric) {
     return metric->section == TSI_SECTION_GLOBAL && strncmp(metric->key, "limit_", strlen("limit_")) == 0;
 }
 
-/* Returns the report that reaches its limit first; if none is on its way, the fullest. Each allocator has limits of its
- * own. count >= 1. [any thread] */
+/* Returns the one of `count` reports, at least 1, that reaches its limit first; if none is on its way, the fullest.
+ * Each allocator has limits of its own. [any thread] */
 static const TsiReport* nearest(const TsiReport* reports, unsigned count) {
     const TsiReport* found = reports;
     for (unsigned i = 1; i < count; i++) {
@@ -44,8 +44,8 @@ static const TsiReport* nearest(const TsiReport* reports, unsigned count) {
 /* Returns a + b, UINT64_MAX if it is more. [any thread] */
 static uint64_t add(uint64_t a, uint64_t b) { return b > UINT64_MAX - a ? UINT64_MAX : a + b; }
 
-/* Adds v to the metric's word at `to`, or takes the larger; a word of 32 bits is cut to its largest value.
- * [no other user of to] */
+/* Adds v to the metric's word at `to`, or replaces it by v if the largest counts and v is larger; a word that would
+ * overflow becomes its largest value. [no other user of to] */
 static void merge_word(const TsiMetric* metric, uint64_t v, char* to) {
     bool largest = takes_largest(metric);
     if (metric->type == SLAB_SEGMENT_U64) {
@@ -62,7 +62,8 @@ static void merge_word(const TsiMetric* metric, uint64_t v, char* to) {
     }
 }
 
-/* Adds a field of another report's row to `to`, which has the sum of those before. [no other user of to] */
+/* Adds the metric's field in `row`, a row of another report, to the field at `to`, which has the sum of those before.
+ * [no other user of to] */
 static void merge(const TsiMetric* metric, const char* row, char* to) {
     TsiValue value = tsi_metric_value(metric, row);
     if (tsi_metric_is_array(metric)) {
