@@ -15,32 +15,35 @@
 #include "heap/bump.h"
 #include "heap/heap.h"
 
-/* Allocates in a phase that leads to no heap of the thread, normally the thread's first time there. size <=
- * TSI_LUT_MAX. Returns the object, or NULL with errno. ref: the phase; prefer: in the ambient one if that accepts no
- * more. [own thread, no lock, no bracket] */
+/* Allocates `size` bytes, 1 to TSI_LUT_MAX, in the phase `ref`, not 0, that leads to no heap of the thread: normally
+ * the thread's first time there. prefer: true if the ambient phase takes it when ref accepts no more. b is the binding
+ * that fast paths find. Returns the object, or NULL with errno. [own thread, no lock, no bracket] */
 void* tsi_alloc_first(TsiBinding* b, size_t size, TsiRef ref, bool prefer);
-/* Allocates after a fast path of a line has missed in h, whose bracket is open, and closes it. size <= TSI_SMALL_MAX.
- * Returns the object, or NULL with errno. ref: the phase, 0 the ambient one; prefer: the ambient one too if ref accepts
- * no more. handle receives the object's, or is NULL. [owner, in bracket, no lock] */
+/* Allocates `size` bytes, 1 to TSI_SMALL_MAX, after a fast path of a line has missed in h, whose bracket is open, and
+ * closes it. ref: the phase of h, 0: the ambient one; prefer: true if the ambient phase takes it when ref accepts no
+ * more. Sets *handle to the object's, or to 0; handle may be NULL. Returns the object, or NULL with errno.
+ * [owner, in bracket, no lock] */
 void* tsi_alloc_missed(TsiBinding* b, size_t size, TsiRef ref, bool prefer, TsiHeap* h, SlabHandle* handle);
-/* Closes any bracket of a fast path that has missed in h; then allocates like tsi_alloc_any. Returns the object, or
- * NULL with errno. ref: the phase, 0 the ambient one; prefer: the ambient one too if ref accepts no more. handle
- * receives the object's, or is NULL. [own thread, in bracket or not, no lock] */
+/* Closes the bracket of a fast path that has missed in h, if it is open, then allocates `size` bytes by all ways. ref:
+ * the phase, 0: the ambient one; prefer: true if the ambient phase takes it when ref accepts no more. Sets *handle to
+ * the object's, or to 0; handle may be NULL. Returns the object, or NULL with errno.
+ * [own thread, in bracket or not, no lock] */
 void* tsi_leave_and_alloc(TsiBinding* b, size_t size, TsiRef ref, bool prefer, TsiHeap* h, SlabHandle* handle);
-/* Allocates where fast paths turn down at once: another allocator than the last one, shared mode, sizes beyond
- * TSI_LUT_MAX. ref 0: in the thread's ambient phase. handle may be NULL. Returns the object, or NULL with errno.
- * prefer: in the ambient one if ref accepts no more. [own thread, no lock, no bracket] */
+/* Allocates `size` bytes where fast paths turn down at once: the thread used another allocator last, shared mode, 0 and
+ * more than TSI_LUT_MAX bytes. allocator may be NULL, which is refused. ref: the phase, 0: the ambient one; prefer:
+ * true if the ambient phase takes it when ref accepts no more. Sets *handle to the object's, or to 0; handle may be
+ * NULL. Returns the object, or NULL with errno. [own thread, no lock, no bracket] */
 void* tsi_alloc_far(SlabAllocator* allocator, size_t size, TsiRef ref, bool prefer, SlabHandle* handle);
-/* Returns a reference for an epoch id like tsi_resolve; 0 with EINVAL also without an allocator.
- * [no lock, no bracket] */
+/* Returns the reference of the incarnation that an epoch id names; 0 with EINVAL without an allocator, and with EINVAL
+ * or ESTALE, and counted, if the id names none, or is that of a domain's ended epoch. [no lock, no bracket] */
 TsiRef tsi_resolve_for_alloc(SlabAllocator* allocator, EpochId epoch);
-/* Refuses an allocation: counts it if there is an allocator, and sets errno. Returns NULL, for callers to return.
- * [no lock, no bracket] */
+/* Refuses an allocation: counts the misuse `what` at the address `where` (may be NULL) if a is not NULL, and sets errno
+ * to `error`. Returns NULL, for callers to return. [no lock, no bracket] */
 TSI_COLD void* tsi_alloc_refuse(TsiArena* a, SlabMisuse what, const void* where, int error);
 
-/* Allocates from the heap's region, where the object fits at rel. Returns the object, or NULL with errno. If the region
- * turns out not to do, ref: the phase, 0 the ambient one; prefer: the ambient one too if ref accepts no more.
- * [owner, no lock, no bracket] */
+/* Allocates `size` bytes from h's current region r, where the object fits at the offset rel. If the region turns out
+ * not to do, allocates by all ways: ref: the phase, 0: the ambient one; prefer: true if the ambient phase takes it when
+ * ref accepts no more. Returns the object, or NULL with errno. [owner, no lock, no bracket] */
 TSI_INLINE void* tsi_bump_there(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32_t rel, size_t size, TsiRef ref,
                                 bool prefer) {
     void* p;
@@ -49,9 +52,10 @@ TSI_INLINE void* tsi_bump_there(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32_
     return fast == TSI_FAST_HANDOVER ? tsi_alloc_left(b, h, p) : tsi_leave_and_alloc(b, size, ref, prefer, h, NULL);
 }
 
-/* Allocates from the heap's current line of the class. Returns the object, or NULL with errno. cur: the heap's current
- * lines; if the line turns out not to do, ref: the phase, 0 the ambient one; prefer: the ambient one too if ref accepts
- * no more. [owner, no lock, no bracket] */
+/* Allocates `size` bytes, 1 to TSI_SMALL_MAX, from h's current line of the class `cls`, one of cur, the current lines
+ * by class. If the line turns out not to do, allocates by other ways: ref: the phase, 0: the ambient one; prefer: true
+ * if the ambient phase takes it when ref accepts no more. Returns the object, or NULL with errno.
+ * [owner, no lock, no bracket] */
 TSI_INLINE void* tsi_line_there(TsiBinding* b, TsiHeap* h, TsiLine* const* cur, unsigned cls, size_t size, TsiRef ref,
                                 bool prefer) {
     void* p;
@@ -60,9 +64,10 @@ TSI_INLINE void* tsi_line_there(TsiBinding* b, TsiHeap* h, TsiLine* const* cur, 
     return fast == TSI_FAST_HANDOVER ? tsi_alloc_left(b, h, p) : tsi_alloc_missed(b, size, ref, prefer, h, NULL);
 }
 
-/* Allocates in a heap of the thread, from the region or the line. size <= TSI_LUT_MAX. Returns the object, or NULL with
- * errno. If neither turns out to do, ref: the phase, 0 the ambient one; prefer: the ambient one too if ref accepts no
- * more. [owner, no lock, no bracket] */
+/* Allocates `size` bytes, 1 to TSI_LUT_MAX, in h, a heap of the thread, from its region if they fit there, otherwise
+ * from its line. If neither turns out to do, allocates by other ways: ref: the phase, 0: the ambient one; prefer: true
+ * if the ambient phase takes it when ref accepts no more. Returns the object, or NULL with errno.
+ * [owner, no lock, no bracket] */
 TSI_INLINE void* tsi_alloc_in(TsiBinding* b, TsiHeap* h, size_t size, TsiRef ref, bool prefer) {
     TsiRegion* r = tsi_load_relaxed(&h->region);
     uint32_t rel;
@@ -70,8 +75,8 @@ TSI_INLINE void* tsi_alloc_in(TsiBinding* b, TsiHeap* h, size_t size, TsiRef ref
     return tsi_line_there(b, h, tsi_cur_of(h), tsi_class_near(size), size, ref, prefer);
 }
 
-/* Allocates in the phase that ref names, of the allocator that the thread used last. size <= TSI_LUT_MAX. Returns the
- * object, or NULL with errno. prefer: in the ambient one if that accepts no more.
+/* Allocates `size` bytes, 1 to TSI_LUT_MAX, in the phase that ref, not 0, names. b is the binding that fast paths find.
+ * prefer: true if the ambient phase takes it when ref accepts no more. Returns the object, or NULL with errno.
  * [own thread, no lock, no bracket] */
 TSI_INLINE void* tsi_alloc_at(TsiBinding* b, size_t size, TsiRef ref, bool prefer) {
     TsiHeap* h = tsi_binding_led(b, tsi_binding_inc(b, ref));
@@ -79,8 +84,9 @@ TSI_INLINE void* tsi_alloc_at(TsiBinding* b, size_t size, TsiRef ref, bool prefe
     return tsi_alloc_first(b, size, ref, prefer);
 }
 
-/* Allocates in the phase that ref names. Returns the object, or NULL with errno. prefer: in the ambient one if that
- * accepts no more. [own thread, no lock, no bracket] */
+/* Allocates `size` bytes, any number, in the phase that ref, not 0, names. allocator may be NULL, which is refused.
+ * prefer: true if the ambient phase takes it when ref accepts no more. Returns the object, or NULL with errno.
+ * [own thread, no lock, no bracket] */
 TSI_INLINE void* tsi_alloc_there(SlabAllocator* allocator, size_t size, TsiRef ref, bool prefer) {
     if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, allocator) || size - 1 >= TSI_LUT_MAX))
         return tsi_alloc_far(allocator, size, ref, prefer, NULL);

@@ -30,14 +30,15 @@ size_t slab_page_size(void) {
 uint64_t slab_now_ns(void) { return tsi_clock_now(); }
 uint64_t slab_rss_bytes(void) { return tsi_os.rss_bytes(); }
 
-/* Returns the number of records, `least` at least, in proportion to the payload, so that a small reservation has small
- * tables; `most`: for the largest one. [any thread] */
+/* Returns the number of records of a table, at least `least`, in proportion to the payload of reserve_bytes, so that a
+ * small reservation has small tables. most: for TSI_RESERVE_MAX bytes, the largest one. [any thread] */
 static uint32_t records(uint64_t reserve_bytes, uint32_t most, uint32_t least) {
     uint64_t n = most / (TSI_RESERVE_MAX / reserve_bytes);
     return n < least ? least : (uint32_t)n;
 }
 
-/* Lets a table of records keep an eighth of what the stock of pages may. [before the allocator is shared] */
+/* Sets how many records more than `keep` a table may learn to keep: an eighth of the bytes that the stock of pages may
+ * keep, none if that does not learn. [before the allocator is shared] */
 static void let_learn(const TsiSpace* s, TsiTable* table) {
     uint64_t most = tsi_stock_learns(s) ? s->stock.limit / 8 / table->stride : 0;
     table->learned_most = most < table->capacity ? (uint32_t)most : table->capacity;
@@ -45,8 +46,9 @@ static void let_learn(const TsiSpace* s, TsiTable* table) {
 
 enum { ROOM_STRIDE = (sizeof(TsiRoom) + 63) & ~(size_t)63 };
 
-/* Makes the tables and the address space of an arena, with a payload of `bytes`. Returns false if the system refuses;
- * arena_close gives the part back that was made. [before the allocator is shared] */
+/* Makes the tables and the address space of an arena of zeros, with a payload of `bytes`; the options are checked.
+ * Returns true; false if the system refuses, and arena_close gives the part back that was made.
+ * [before the allocator is shared] */
 static bool arena_open(TsiArena* a, const SlabOptions* options, uint64_t bytes) {
     TsiSpaceConfig config = {.reserve_bytes = bytes,
                              .slab_min_bytes = options->slab_bytes,
@@ -87,7 +89,7 @@ static bool arena_open(TsiArena* a, const SlabOptions* options, uint64_t bytes) 
     return true;
 }
 
-/* Gives back what arena_open has made, all of it or a part. [no other thread in the allocator] */
+/* Gives back what arena_open has made, all of it or a part; *a itself stays. [no other thread in the allocator] */
 static void arena_close(TsiArena* a) {
     tsi_table_destroy(&a->heaps);
     tsi_table_destroy(&a->rooms);
@@ -99,16 +101,17 @@ static void arena_close(TsiArena* a) {
     tsi_profile_destroy(&a->profile);
 }
 
-/* Gives back all of an arena, its record too. [no other thread in the allocator, no lock] */
+/* Gives back all of an arena: stand-ins, tables, address space and its record.
+ * [no other thread in the allocator, no lock] */
 static void arena_discard(TsiArena* a) {
     tsi_stand_ins_close(a);
     arena_close(a);
     tsi_os_drop(a, sizeof *a);
 }
 
-/* Creates an arena and lists it in the registry. Returns it; NULL, and a sentence in *why, if the system grants no
- * memory or there are too many. bad_environment: ignored words of TSLAB_OPTIONS, to be reported.
- * [any thread, no lock] */
+/* Creates an arena with the options, which are checked, and lists it in the registry. bad_environment: ignored words of
+ * TSLAB_OPTIONS, to be reported. Returns it; NULL if the system grants no memory or there are too many. Sets *why to a
+ * sentence for NULL, a literal, in any case. [any thread, no lock] */
 static TsiArena* arena_create(const SlabOptions* options, uint32_t bad_environment, const char** why) {
     *why = "the system grants no memory for an allocator (RLIMIT_AS, overcommit or map count)";
     TsiArena* a = tsi_registry_open() ? tsi_os_map(sizeof *a) : NULL;
@@ -166,7 +169,7 @@ bool allocator_init_with(SlabAllocator* allocator, const SlabOptions* options) {
 
 void allocator_init(SlabAllocator* allocator) { (void)allocator_init_with(allocator, NULL); }
 
-/* Drains all open phases, and calls leak_fn for each that leaves objects.
+/* Drains all open phases, and calls leak_fn, which is not NULL, for each that leaves objects.
  * [destroying thread, no lock, no bracket] */
 static void report_leaks(TsiArena* a) {
     for (uint32_t n = 1; n < tsi_table_used(&a->phases.incs); n++) {
@@ -182,7 +185,7 @@ static void report_leaks(TsiArena* a) {
     }
 }
 
-/* Runs the cleanups of all epochs, which end with their allocator.
+/* Releases all phases with cleanups, so that these run; the others end with their allocator.
  * [destroying thread, no lock, no bracket] */
 static void run_cleanups(TsiArena* a) {
     for (uint32_t n = 1; n < tsi_table_used(&a->phases.incs); n++) {

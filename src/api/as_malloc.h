@@ -16,14 +16,16 @@
 #include "observe/sheets.h"
 #include "observe/stand_in.h"
 
-/* Allocates where malloc's fast path does not. b NULL: no bracket was opened; otherwise b has a bracket open, which
- * tsi_malloc_missed closes. */
+/* Allocates `size` bytes, any number, where malloc's fast path does not. b NULL: no bracket was opened; otherwise b has
+ * a bracket open, which tsi_malloc_missed or tsi_malloc_leave closes. Returns the object, or NULL. */
 typedef void* TsiMallocMore(size_t size, TsiBinding* b);
-/* Frees a pointer that free's fast path knows nothing of, NULL among them. */
+/* Frees a pointer that free's fast path knows nothing of, NULL among them; or, as `look`, one that it has not looked
+ * at. */
 typedef void TsiFreeMore(void* p);
 
-/* Allocates an object of allocator, of any size, by the fast path or by `more`. Returns the object, or what `more`
- * returns. [own thread, no lock, no bracket] */
+/* Allocates `size` bytes, any number, by the fast path if the thread used the allocator last and the size is 1 to
+ * TSI_LUT_MAX, otherwise or where that misses by `more`. Returns the object, or what `more` returns.
+ * [own thread, no lock, no bracket] */
 TSI_INLINE void* tsi_malloc_quick(SlabAllocator* allocator, size_t size, TsiMallocMore* more) {
     if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, allocator) || size - 1 >= TSI_LUT_MAX))
         return more(size, NULL);
@@ -39,8 +41,9 @@ TSI_INLINE void* tsi_malloc_quick(SlabAllocator* allocator, size_t size, TsiMall
     return fast == TSI_FAST_HANDOVER ? tsi_alloc_left(b, h, p) : more(size, b);
 }
 
-/* Allocates like slab_malloc after tsi_malloc_quick, for `more`. size is not 0. b NULL: no bracket is open; otherwise
- * closes b's. Returns the object, or NULL with errno. [own thread, no lock] */
+/* Allocates `size` bytes, not 0, in the ambient phase after tsi_malloc_quick, for `more`. b: the one that `more` has
+ * got; its open bracket is closed, or NULL if none is open. Returns the object, or NULL with errno.
+ * [own thread, no lock] */
 TSI_INLINE void* tsi_malloc_missed(SlabAllocator* allocator, size_t size, TsiBinding* b) {
     bool line = b != NULL && (b->region == NULL || tsi_load_relaxed(&b->busy) != tsi_busy_region(b->region));
     if (TSI_LIKELY(line)) return tsi_alloc_missed(b, size, 0, false, b->heap, NULL);
@@ -49,25 +52,29 @@ TSI_INLINE void* tsi_malloc_missed(SlabAllocator* allocator, size_t size, TsiBin
 }
 
 /* Tells the profile that the third function on the stack of a call of tsi_malloc_missed, counting its caller, keeps no
- * frame, and was called from pc; until a call with 0. [own thread] */
+ * frame, and was called from pc, a return address; until a call with pc 0. Does nothing in an allocator that watches no
+ * allocations. [own thread] */
 TSI_INLINE void tsi_malloc_past(uintptr_t pc) {
     TsiBinding* b = tsi_tls.binding;
     if (b != NULL && TSI_UNLIKELY(b->watched)) b->past = pc;
 }
 
-/* Closes b's bracket without allocating, in place of tsi_malloc_missed. [owner, in bracket, no lock] */
+/* Closes the open bracket of b, which `more` has got, without allocating, in place of tsi_malloc_missed; hands its heap
+ * over if another thread has asked for it. [owner, in bracket, no lock] */
 TSI_INLINE void tsi_malloc_leave(TsiBinding* b) { tsi_fast_leave(b, b->heap); }
 
-/* Frees an object in a region, after tsi_free_fast said IS_REGION. Returns true if it was freed; false if it was
- * refused, which is counted. entry: the one that leads to the region. [own thread, no lock, no bracket] */
+/* Frees the object p in a region, after tsi_free_fast said IS_REGION. entry: the one that tsi_free_fast has set, which
+ * leads to the region. Returns true if it was freed; false if it was refused, which is counted.
+ * [own thread, no lock, no bracket] */
 bool tsi_free_at_entry(TsiBinding* b, void* p, uint32_t entry);
 
-/* Reads the clock, and searches for empty slabs if that is due; for after tsi_free_quick has counted down to 0.
- * [own thread, no lock, no bracket] */
+/* Reads the clock, and searches for empty slabs of the allocator that the thread used last if that is due; for after
+ * tsi_free_quick has counted down to 0. [own thread, no lock, no bracket] */
 TSI_INLINE void tsi_malloc_poll(void) { tsi_decay_now(tsi_tls.binding); }
 
-/* Frees an object of allocator, or calls `more`. Calls `look`, which calls tsi_malloc_poll and frees, in its place from
- * time to time. [own thread, no lock, no bracket] */
+/* Frees p, an object of allocator, by the fast path; calls more(p) for any pointer that this knows nothing of. From
+ * time to time calls look(p) in its place, which calls tsi_malloc_poll and frees. A refusal is counted.
+ * [own thread, no lock, no bracket] */
 TSI_INLINE void tsi_free_quick(SlabAllocator* allocator, void* p, TsiFreeMore* more, TsiFreeMore* look) {
     if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, allocator))) {
         more(p);
@@ -90,8 +97,8 @@ TSI_INLINE void tsi_free_quick(SlabAllocator* allocator, void* p, TsiFreeMore* m
     else more(p);
 }
 
-/* Returns true if p is in the address space of allocator, whether or not an object lives there. allocator was made.
- * [any thread] */
+/* Returns true if p is in the address space of allocator, whether or not an object lives there; false for NULL.
+ * allocator was made. [any thread] */
 TSI_INLINE bool tsi_malloc_owns(SlabAllocator* allocator, const void* p) {
     const TsiSpace* space = &tsi_public(allocator)->arena->space;
     if (TSI_LIKELY((uint64_t)((uintptr_t)p - (uintptr_t)space->base) < space->payload_bytes)) return true;
@@ -109,18 +116,19 @@ TSI_INLINE bool tsi_malloc_is_circular(SlabAllocator* allocator) {
     return tsi_public(allocator)->arena->stand_ins != NULL && tsi_stand_in_sheets(tsi_public(allocator)->arena) == NULL;
 }
 
-/* Makes the process's start ask the system for as little as it can. [before the first allocator] */
+/* Sets tsi_os_lean: makes the process's start ask the system for as little as it can. [before the first allocator] */
 TSI_INLINE void tsi_malloc_start_lean(void) { tsi_os_lean = true; }
 
-/* Begins a phase like epoch_domain_begin, but no exit ends it, and it is drained when its last thread exits inside: the
- * objects of a program that frees them itself must not end with a thread. Returns its domain, or NULL with errno.
- * [own thread, no lock, no bracket] */
+/* Begins a phase with the label (NULL: none): makes a domain with an epoch of its own, which the thread enters. No exit
+ * ends it, and it is drained when its last thread exits inside: the objects of a program that frees them itself must
+ * not end with a thread. Returns its domain, or NULL with errno. [own thread, no lock, no bracket] */
 epoch_domain_t* tsi_malloc_begin(SlabAllocator* allocator, const char* label);
 /* Returns true if the calling thread's allocations go to a phase of allocator: it is in a domain, and in no outer
- * scope. [own thread, no lock, no bracket] */
+ * scope. False on an exiting thread, and on one without a record. allocator was made.
+ * [own thread, no lock, no bracket] */
 bool tsi_malloc_in_phase(SlabAllocator* allocator);
 
-/* Returns the bytes of slabs and large objects that allocator has from the system. [any thread] */
+/* Returns the bytes of slabs and large objects that allocator, which was made, has from the system. [any thread] */
 TSI_INLINE uint64_t tsi_malloc_committed(SlabAllocator* allocator) {
     return tsi_load_relaxed(&tsi_public(allocator)->arena->space.committed_bytes);
 }

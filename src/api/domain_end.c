@@ -16,8 +16,9 @@
 
 #include <string.h>
 
-/* Claims the domain for the caller, who has `mine` of its scopes, so that it can be ended in `mode`. Returns true if no
- * other scope is inside; false, and changes nothing, with *why. [domain's lock held] */
+/* Claims the domain for the caller, who has `mine` (0 or 1) of its scopes, so that it can be ended in `mode`: sets its
+ * count of scopes to 0 and `left` to TSI_DOMAIN_GOING. Returns true if no other scope is inside; false, and changes
+ * nothing, with *why set to the reason. *why means nothing with true. [domain's lock held] */
 static bool leave_alone_locked(TsiArena* a, TsiDomain* d, uint32_t mine, EpochCloseMode mode, TsiDomainWhy* why) {
     TSI_HOLDS(&d->lock);
     *why = TSI_DOMAIN_INSIDE;
@@ -38,8 +39,9 @@ static bool leave_alone_locked(TsiArena* a, TsiDomain* d, uint32_t mine, EpochCl
     return true;
 }
 
-/* Ends a domain without an open phase of its own, and writes the receipt to *out, which may be NULL. mode: the one that
- * was asked for. [the one thread that has claimed the domain, no lock] */
+/* Ends a domain without an open phase of its own: drains the epoch that it borrows, if `mode` or auto_close asks for
+ * that. Sets *out (may be NULL) to the receipt, blank if nothing was ended and none has ended before. mode: the one
+ * that was asked for. [the one thread that has claimed the domain, no lock] */
 static TSI_NOINLINE void end_otherwise(TsiArena* a, TsiDomain* d, EpochCloseMode mode, EpochReceipt* out) {
     EpochReceipt unwanted;
     if (out == NULL) out = &unwanted;
@@ -53,9 +55,9 @@ static TSI_NOINLINE void end_otherwise(TsiArena* a, TsiDomain* d, EpochCloseMode
 /* Where the caller must be: inside, anywhere, or outside with nobody inside. */
 typedef enum TsiWhere { INSIDE, ANYWHERE, OUTSIDE } TsiWhere;
 
-/* Ends the domain. RELEASE: like epoch_domain_exit and destroy, so a borrowed epoch is drained. Returns true, with the
- * receipt in *out (may be NULL); false after a refusal that has changed nothing. where: the place in which the caller
- * must be. [own thread, no lock, no bracket] */
+/* Ends the domain for good in `mode`. EPOCH_RELEASE: an epoch of its own is released, one that it borrows is drained
+ * where an exit would drain it. where: the place in which the caller must be. Returns true, with the receipt in *out
+ * (may be NULL); false after a refusal that has changed nothing, *out included. [own thread, no lock, no bracket] */
 static bool end_whole(TsiDomain* d, EpochCloseMode mode, TsiWhere where, EpochReceipt* out) {
     TsiDomainWhy why = TSI_DOMAIN_NOT_INNERMOST;
     if (!tsi_domain_usable(d)) return false;
@@ -82,8 +84,9 @@ static bool end_whole(TsiDomain* d, EpochCloseMode mode, TsiWhere where, EpochRe
 
 void tsi_domain_drain_left(TsiDomain* d) { (void)end_whole(d, EPOCH_DRAIN, OUTSIDE, NULL); }
 
-/* Ends the domain like end_whole, from destructors of thread-specific data. Returns true if it has ended; false after a
- * refusal. where: the place in which the caller must be. [exiting thread, no lock, no bracket] */
+/* Ends the domain by end_whole, from destructors of thread-specific data: past its destructor the thread lets go of all
+ * that it has afterwards, unless a scope is open. where: the place in which the caller must be; out: receives the
+ * receipt, may be NULL. Returns true if it has ended; false after a refusal. [exiting thread, no lock, no bracket] */
 static TSI_NOINLINE bool end_late(epoch_domain_t* d, EpochCloseMode mode, TsiWhere where, EpochReceipt* out) {
     tsi_thread_late_enter();
     bool done = end_whole(tsi_domain_of(d), mode, where, out);
@@ -91,8 +94,9 @@ static TSI_NOINLINE bool end_late(epoch_domain_t* d, EpochCloseMode mode, TsiWhe
     return done;
 }
 
-/* Ends the domain by end_whole, or by end_late on a thread that exits. Returns true if it has ended; false after a
- * refusal. where: the place in which the caller must be. [own thread, no lock, no bracket] */
+/* Ends the domain by end_whole, or by end_late on a thread that exits. where: the place in which the caller must be;
+ * out: receives the receipt, may be NULL. Returns true if it has ended; false after a refusal.
+ * [own thread, no lock, no bracket] */
 TSI_INLINE bool end_asked(epoch_domain_t* d, EpochCloseMode mode, TsiWhere where, EpochReceipt* out) {
     return TSI_UNLIKELY(tsi_tls.exiting) ? end_late(d, mode, where, out)
                                          : end_whole(tsi_domain_of(d), mode, where, out);

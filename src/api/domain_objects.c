@@ -12,8 +12,8 @@
 
 /* ---- into a domain ---- */
 
-/* Returns the reference that the domain's calls use; 0 with errno if it has ended, or is none.
- * [no lock, no bracket] */
+/* Returns the reference that the domain's calls use; 0, counted as a refusal and with errno, if the domain has no open
+ * phase, was destroyed, or d is NULL. [no lock, no bracket] */
 static TsiRef ref_of(TsiDomain* d) {
     bool there = tsi_domain_usable(d);
     TsiRef ref = there ? tsi_load_acquire(&d->phase.ref) : 0; /* pairs with tsi_domain_open_own */
@@ -22,16 +22,16 @@ static TsiRef ref_of(TsiDomain* d) {
     return 0;
 }
 
-/* Allocates in a domain without an open phase, where that is refused, or that got one since. Returns the object, or
- * NULL with errno. [own thread, no lock, no bracket] */
+/* Allocates `size` bytes in a domain that had no open phase, which is refused, unless it has got one since. d may be
+ * NULL or destroyed, which is refused. Returns the object, or NULL with errno. [own thread, no lock, no bracket] */
 static TSI_NOINLINE void* malloc_any(TsiDomain* d, size_t size) {
     TsiRef ref = ref_of(d);
     return ref != 0 ? tsi_alloc_ref(d->pub.alloc, size, ref) : NULL;
 }
 
-/* Allocates the first object of a phase from a heap that waits for one, like tsi_ready_first; the domain then leads to
- * that heap. Returns the object; NULL if no heap waits or it lacks room: try another way.
- * [own thread, no lock, no bracket] */
+/* Allocates the first object, of `size` bytes, of the domain's phase `ref` from a heap that waits for one;
+ * d->phase.heap then leads to that heap. Returns the object; NULL, and changes nothing, if no heap waits or it lacks
+ * room: try another way. [own thread, no lock, no bracket] */
 TSI_INLINE void* ready_first(TsiBinding* b, TsiDomain* d, size_t size, TsiRef ref) {
     void* p = tsi_ready_first(b, ref, tsi_bump_bytes(size));
     if (TSI_UNLIKELY(p == NULL)) return NULL;
@@ -40,8 +40,9 @@ TSI_INLINE void* ready_first(TsiBinding* b, TsiDomain* d, size_t size, TsiRef re
     return p;
 }
 
-/* Allocates where the domain does not lead to a heap of the thread. If it leads to none the phase has normally just
- * begun. Returns the object, or NULL with errno. [own thread, no lock, no bracket] */
+/* Allocates `size` bytes, 1 to TSI_LUT_MAX, in the domain's phase `ref` where d->phase.heap does not lead to a heap of
+ * the thread. If that leads to none the phase has normally just begun. Returns the object, or NULL with errno.
+ * [own thread, no lock, no bracket] */
 static TSI_NOINLINE void* malloc_first(TsiBinding* b, TsiDomain* d, size_t size, TsiRef ref) {
     void* p = tsi_load_relaxed(&d->phase.heap) == &tsi_no_heap && d->own ? ready_first(b, d, size, ref) : NULL;
     if (TSI_LIKELY(p != NULL)) return p;
@@ -50,8 +51,8 @@ static TSI_NOINLINE void* malloc_first(TsiBinding* b, TsiDomain* d, size_t size,
     return tsi_alloc_any(b->arena, size, 1, ref, false, NULL);
 }
 
-/* Allocates in the incarnation that the domain was bound to. Returns the object, or NULL with errno.
- * [own thread, no lock, no bracket] */
+/* Allocates `size` bytes, any number, in the incarnation that ref, not 0, names, which d was bound to when the caller
+ * read it. Returns the object, or NULL with errno. [own thread, no lock, no bracket] */
 TSI_INLINE void* malloc_at(TsiDomain* d, size_t size, TsiRef ref) {
     SlabAllocator* allocator = d->pub.alloc;
     if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, allocator) || size - 1 >= TSI_LUT_MAX))
@@ -118,8 +119,9 @@ bool epoch_domain_on_end(epoch_domain_t* d, void (*fn)(void* arg), void* arg) {
 
 /* ---- outside of every scope ---- */
 
-/* Counts an object of `size` bytes that the label of the thread's innermost scope has made outside of its phases, if
- * there is one: by plain stores to the thread's own record, see label.h. [own thread, no lock, no bracket] */
+/* Counts an object of `size` bytes that the label of the thread's innermost scope has made outside of its phases; does
+ * nothing if the thread is in no scope. By plain stores to the thread's own record, see label.h.
+ * [own thread, no lock, no bracket] */
 static void count_outside(TsiArena* a, size_t size) {
     TsiBinding* b = tsi_binding_get(a, false); /* none where the thread is leaving */
     uint32_t maker = b != NULL ? tsi_scope_maker(b) : 0;
@@ -129,8 +131,9 @@ static void count_outside(TsiArena* a, size_t size) {
     tsi_pending_sum(&pending->sums.outside_bytes, size);
 }
 
-/* Allocates in the ring's current epoch, past the scopes that the thread is in, and counts that for their label.
- * Returns the object, or NULL with errno. [own thread, no lock, no bracket] */
+/* Allocates `size` bytes, any number, in the ring's current epoch, past the scopes that the thread is in, and counts
+ * that for their label. allocator may be NULL, which is refused. Returns the object, or NULL with errno.
+ * [own thread, no lock, no bracket] */
 static TSI_NOINLINE void* tsi_malloc_outside(SlabAllocator* allocator, size_t size) {
     TSI_KEEP_FRAME();
     TsiArena* a = tsi_arena(allocator);

@@ -9,8 +9,8 @@
 
 #include "threads/registry.h"
 
-/* Takes the domain's lock, so that its record's page can go. Returns false if a thread holds it or waits for it: the
- * page stays then. [table lock held] */
+/* Takes the lock of the domain with the record `index`, so that its page can go, and with it the lock. Returns true;
+ * false, with nothing changed, if a thread holds the lock or waits for it: the page stays then. [table lock held] */
 static bool leave(TsiTable* table, uint32_t index) {
     TsiDomain* d = tsi_table_at(table, index);
     if (tsi_load_relaxed(&d->lock.waiters) != 0 || !tsi_lock_try(&d->lock)) return false;
@@ -18,7 +18,8 @@ static bool leave(TsiTable* table, uint32_t index) {
     return true;
 }
 
-/* Gives the domain's lock back: its record's page stays after all. [table lock held] */
+/* Gives the lock that `leave` has taken of the domain with the record `index` back: its page stays after all.
+ * [table lock held] */
 static void stay(TsiTable* table, uint32_t index) {
     TsiDomain* d = tsi_table_at(table, index);
     tsi_lock_own(&d->lock);
@@ -31,7 +32,8 @@ void tsi_domain_table_init(TsiTable* table, TsiGround* ground, uint32_t capacity
     table->stay = stay;
 }
 
-/* Counts a call on a domain that was destroyed, if its allocator lives. [any thread, no lock, no bracket] */
+/* Counts a call on the record d, whose domain was destroyed, with its label, if its allocator lives; otherwise does
+ * nothing. [any thread, no lock, no bracket] */
 static void count_destroyed(TsiDomain* d) {
     TsiArena* a = tsi_registry_hold_domain(d); /* the record may read as 0 */
     if (a == NULL) return;

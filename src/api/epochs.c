@@ -26,8 +26,8 @@ typedef struct Named {
     TsiInc* inc;
 } Named;
 
-/* Returns the incarnation that an id names; inc is NULL if there is none, which is refused, and a is NULL without an
- * allocator. [no lock, no bracket] */
+/* Returns the incarnation that an id names. Its inc is NULL if there is none, which is refused and counted, and its a
+ * is NULL, and nothing counted, without an allocator. [no lock, no bracket] */
 static Named named(SlabAllocator* allocator, EpochId id) {
     TsiArena* a = tsi_arena(allocator);
     TsiRef ref = a != NULL ? tsi_resolve(a, id) : 0;
@@ -49,8 +49,8 @@ EpochId epoch_advance_id(SlabAllocator* allocator) {
 
 void epoch_advance(SlabAllocator* allocator) { (void)epoch_advance_id(allocator); }
 
-/* Returns the domain of the incarnation if it is the calling thread's alone and a run is open there; else NULL.
- * [own thread] */
+/* Returns the domain of the incarnation `ref` if that is active and one thread's alone and a run is open there; else
+ * NULL. [own thread] */
 static TsiDomain* that_runs(TsiArena* a, TsiRef ref) {
     TsiInc* inc = tsi_inc(&a->phases, tsi_ref_index(ref));
     uint32_t domain = tsi_load_relaxed(&inc->domain);
@@ -60,9 +60,9 @@ static TsiDomain* that_runs(TsiArena* a, TsiRef ref) {
     return tsi_domain_runs(d) && tsi_load_relaxed(&d->phase.ref) == ref ? d : NULL;
 }
 
-/* Ends the phase, unless it is another thread's alone or has a run open, which is refused. Returns true, with the
- * receipt in *out (may be NULL), if this call has ended it; false after a refusal, or if it had ended before.
- * [no lock, no bracket] */
+/* Ends the phase `ref`, not 0, in `mode`, unless it is another thread's alone or has a run open, which is refused;
+ * publishes if that is due. Returns true, with the receipt in *out (may be NULL), if this call has ended it; false
+ * after a refusal, or if it had ended before. [no lock, no bracket] */
 static bool end(TsiArena* a, TsiRef ref, EpochCloseMode mode, EpochReceipt* out) {
     uint32_t thread = tsi_tls.thread != NULL ? tsi_tls.thread->index + 1 : 0;
     if (tsi_ref_is_anothers(&a->phases, ref, thread)) {
@@ -112,7 +112,8 @@ typedef struct HeldWalk {
     TsiHeld held;
 } HeldWalk;
 
-/* Adds a slab's objects to the HeldWalk ctx, if it is of its phase. [no other user of ctx] */
+/* Adds a slab's live and issued objects to the HeldWalk ctx, if the slab is of its phase; otherwise does nothing.
+ * [no other user of ctx] */
 static void add_held(const TsiSlabView* view, void* ctx) {
     HeldWalk* walk = ctx;
     if (view->ref != walk->ref) return;
@@ -137,8 +138,9 @@ void slab_epoch_set_label(SlabAllocator* allocator, EpochId id, const char* labe
     tsi_phase_unlock(inc);
 }
 
-/* Adds 1 to the references that the program counts on an epoch (`up`), or takes 1 off unless there are none. Takes the
- * stripe. [no lock, no bracket] */
+/* Adds 1 to the references that the program counts on the epoch that the id names, if `up` is true, otherwise takes 1
+ * off unless there are none. An id that names none is refused, and nothing changes. Takes the stripe.
+ * [no lock, no bracket] */
 static void refcount_add(SlabAllocator* allocator, EpochId id, bool up) {
     Named by_name = named(allocator, id);
     if (by_name.inc == NULL) return;
@@ -157,7 +159,8 @@ uint64_t slab_epoch_get_refcount(SlabAllocator* allocator, EpochId id) {
     return inc != NULL ? tsi_load_relaxed(&inc->user_refs) : 0;
 }
 
-/* Returns true unless a hard budget is below the soft one, in bytes; then sets EINVAL. [any thread] */
+/* Returns true if the budgets in bytes, 0 for none, fit: hard is 0 or not below soft. Otherwise sets errno to EINVAL
+ * and returns false. [any thread] */
 static bool budget_fits(size_t soft, size_t hard) {
     return hard == 0 || hard >= soft || (tsi_error_set(EINVAL), false);
 }

@@ -11,14 +11,15 @@
 
 /* ---- by handle ---- */
 
-/* Frees by handle, whoever owns the object. Returns true if it was freed; false for no allocator, a handle of 0, or a
- * refusal, which is counted. [any thread, no lock, no bracket] */
+/* Frees by handle, whoever owns the object. a may be NULL. Returns true if it was freed; false for no allocator and a
+ * handle of 0, which count nothing, or after a refusal, which is counted. [any thread, no lock, no bracket] */
 static bool free_obj_in(TsiArena* a, SlabHandle handle) {
     return a != NULL && handle != 0 && tsi_free_handle(a, handle);
 }
 
-/* Frees after a fast path has ended with fast, but not DONE. h: the heap if fast is HANDOVER. Returns true if it was
- * freed; false if it was refused. [own thread, no lock; in bracket if fast is MISSED] */
+/* Frees by handle after a fast path has ended with `fast`, which is not DONE; with MISSED closes its bracket. h: the
+ * heap to hand over if fast is HANDOVER, otherwise not read. Returns true if it was freed; false if it was refused,
+ * which is counted. [own thread, no lock; in bracket if fast is MISSED] */
 static TSI_NOINLINE bool free_obj_more(TsiBinding* b, SlabHandle handle, TsiFast fast, TsiHeap* h) {
     TsiArena* a = b->arena;
     if (fast == TSI_FAST_HANDOVER) return tsi_free_left(b, h);
@@ -27,7 +28,7 @@ static TSI_NOINLINE bool free_obj_more(TsiBinding* b, SlabHandle handle, TsiFast
     return free_obj_in(a, handle);
 }
 
-/* Frees an object in a region by its handle. Returns true if it was freed; false if it was refused.
+/* Frees an object in a region by its handle. Returns true if it was freed; false if it was refused, which is counted.
  * [own thread, no lock, no bracket] */
 static TSI_NOINLINE bool free_obj_bumped(TsiBinding* b, SlabHandle handle) {
     TsiHeap* h = NULL;
@@ -35,7 +36,7 @@ static TSI_NOINLINE bool free_obj_bumped(TsiBinding* b, SlabHandle handle) {
     return TSI_LIKELY(fast == TSI_FAST_DONE) || free_obj_more(b, handle, fast, h);
 }
 
-/* Frees an object in a slot by its handle. Returns true if it was freed; false if it was refused.
+/* Frees an object in a slot by its handle. Returns true if it was freed; false if it was refused, which is counted.
  * [own thread, no lock, no bracket] */
 static TSI_NOINLINE bool free_obj_line(TsiBinding* b, SlabHandle handle) {
     TsiHeap* h = NULL;
@@ -43,14 +44,15 @@ static TSI_NOINLINE bool free_obj_line(TsiBinding* b, SlabHandle handle) {
     return TSI_LIKELY(fast == TSI_FAST_DONE) || free_obj_more(b, handle, fast, h);
 }
 
-/* Frees by handle through the binding b, of the allocator that the thread used last. Returns true if it was freed;
- * false if it was refused. [own thread, no lock, no bracket] */
+/* Frees by handle through the binding b, which fast paths find. Returns true if it was freed; false if it was refused,
+ * which is counted. [own thread, no lock, no bracket] */
 TSI_INLINE bool free_obj_of(TsiBinding* b, SlabHandle handle) {
     return tsi_handle_is_bumped(b, handle) ? free_obj_bumped(b, handle) : free_obj_line(b, handle);
 }
 
-/* Frees by handle through the thread's bank, which may own the object, if no thread holds that; otherwise like another
- * thread. Returns true if it was freed; false if it was refused. [own thread, no lock, no bracket] */
+/* Frees by handle through the thread's bank, which may own the object, if that is free and was used before; otherwise
+ * by the way of a thread that does not own it. Returns true if it was freed; false if it was refused, which is counted.
+ * [own thread, no lock, no bracket] */
 static TSI_NOINLINE bool free_obj_in_bank(TsiBinding* own, SlabHandle handle) {
     TsiBank* bank;
     if (!tsi_bank_try(own, &bank)) return free_obj_of(own, handle);
@@ -59,8 +61,8 @@ static TSI_NOINLINE bool free_obj_in_bank(TsiBinding* own, SlabHandle handle) {
     return freed;
 }
 
-/* Frees by handle where the thread has used another allocator last. Returns true if it was freed; false if it was
- * refused. [own thread, no lock, no bracket] */
+/* Frees by handle where fast paths do not find the allocator, which may be NULL. Returns true if it was freed; false if
+ * it was refused, which is counted, and for a NULL or inert allocator. [own thread, no lock, no bracket] */
 static TSI_NOINLINE bool free_obj_any(SlabAllocator* allocator, SlabHandle handle) {
     TsiBinding* b = tsi_sharer(allocator);
     if (b != NULL) return free_obj_in_bank(b, handle);
@@ -92,8 +94,9 @@ SlabHandle slab_ptr_handle(SlabAllocator* allocator, const void* p) {
 
 /* ---- free ---- */
 
-/* Frees a pointer, whoever owns the object, which must have `least` usable bytes. Returns true if it was freed, or is
- * NULL; false for no allocator, or a refusal, which is counted. [any thread, no lock, no bracket] */
+/* Frees a pointer, whoever owns the object, which must have at least `least` usable bytes. a may be NULL. Returns true
+ * if it was freed, or is NULL; false for no allocator, or after a refusal, which is counted.
+ * [any thread, no lock, no bracket] */
 static TSI_NOINLINE bool free_any(TsiArena* a, void* p, size_t least) {
     if (p == NULL) return true;
     return a != NULL && tsi_free_pointer(a, p, least);
@@ -108,16 +111,17 @@ TSI_NOINLINE bool tsi_free_at_entry(TsiBinding* b, void* p, uint32_t entry) {
     return fast == TSI_FAST_HANDOVER ? tsi_free_left(b, h) : tsi_bump_keep_empty(b, h, r);
 }
 
-/* Frees a pointer that the fast path knows nothing of: looks up how much of the payload has entries by now. Returns
- * true if it was freed, or is NULL; false if it was refused, which is counted.
- * [own thread, no lock, no bracket] */
+/* Frees a pointer that the fast path knows nothing of, after b->covered was set to how much of the payload has entries
+ * by now, so that the next one finds its entry. Returns true if it was freed, or is NULL; false if it was refused,
+ * which is counted. [own thread, no lock, no bracket] */
 static TSI_NOINLINE bool free_never(TsiBinding* b, void* p) {
     b->covered = tsi_load_acquire(&b->arena->space.covered); /* pairs with cover in space.c */
     return free_any(b->arena, p, 0);
 }
 
-/* Frees through the binding b, of the allocator that the thread used last: by the fast path, or by a tail call. Returns
- * true if it was freed; false if it was refused. [own thread, no lock, no bracket] */
+/* Frees p through the binding b, which fast paths find or whose bank is held: by the fast path, or by a tail call.
+ * Returns true if it was freed, or is NULL; false if it was refused, which is counted.
+ * [own thread, no lock, no bracket] */
 TSI_INLINE bool free_inline(TsiBinding* b, void* p) {
     TsiHeap* h;
     unsigned at;
@@ -128,8 +132,9 @@ TSI_INLINE bool free_inline(TsiBinding* b, void* p) {
     return fast == TSI_FAST_HANDOVER ? tsi_free_left(b, h) : free_never(b, p);
 }
 
-/* Frees through the thread's bank, which may own the object, if that is not held; otherwise like another thread.
- * Returns true if it was freed; false if it was refused. [own thread, no lock, no bracket] */
+/* Frees p through the thread's bank, which may own the object, if that is free and was used before; otherwise by the
+ * way of a thread that does not own it. Returns true if it was freed, or is NULL; false if it was refused, which is
+ * counted. [own thread, no lock, no bracket] */
 static TSI_NOINLINE bool free_in_bank(TsiBinding* own, void* p) {
     TsiBank* bank;
     if (!tsi_bank_try(own, &bank)) return free_inline(own, p);
@@ -138,24 +143,25 @@ static TSI_NOINLINE bool free_in_bank(TsiBinding* own, void* p) {
     return freed;
 }
 
-/* Frees on a thread that has a record, and has used another allocator last. Returns true if it was freed, or is NULL;
- * false if it was refused, which is counted. [own thread, no lock, no bracket] */
+/* Frees p where fast paths do not find the allocator, which may be NULL. Returns true if it was freed, or is NULL;
+ * false if it was refused, which is counted, and for a NULL or inert allocator. [own thread, no lock, no bracket] */
 static TSI_NOINLINE bool free_bound(SlabAllocator* allocator, void* p) {
     TsiBinding* b = tsi_sharer(allocator);
     if (b != NULL) return free_in_bank(b, p);
     return tsi_turn_to(allocator) ? slab_free_checked(allocator, p) : free_any(tsi_arena(allocator), p, 0);
 }
 
-/* Frees where the thread has used another allocator last, or none. Returns true if it was freed, or is NULL; false if
- * it was refused, which is counted. [any thread, no lock, no bracket] */
+/* Frees p where fast paths do not find the allocator, which may be NULL; on a thread without a record without making
+ * one. Returns true if it was freed, or is NULL; false if it was refused, which is counted, and for a NULL or inert
+ * allocator. [any thread, no lock, no bracket] */
 static TSI_NOINLINE bool free_whole(SlabAllocator* allocator, void* p) {
     TsiArena* a = tsi_arena(allocator);
     if (tsi_tls.thread == NULL && a != NULL && p != NULL) return tsi_free_unbound(a, p);
     return free_bound(allocator, p);
 }
 
-/* Frees by the fast path, or by a tail call. Returns true if it was freed, or is NULL; false if it was refused, which
- * is counted. [any thread, no lock, no bracket] */
+/* Frees p by the fast path, or by a tail call; allocator may be NULL. Returns true if it was freed, or is NULL; false
+ * if it was refused, which is counted, and for a NULL or inert allocator. [any thread, no lock, no bracket] */
 TSI_INLINE bool free_at(SlabAllocator* allocator, void* p) {
     if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, allocator))) return free_whole(allocator, p);
     return free_inline(tsi_tls.binding, p);
@@ -165,9 +171,10 @@ bool slab_free_checked(SlabAllocator* allocator, void* p) { return free_at(alloc
 
 void slab_free(SlabAllocator* allocator, void* p) { (void)free_at(allocator, p); }
 
-/* Frees p where tsi_bump_free has missed: normally the region is another thread's, or the object is larger than the
- * quick check sees, and has the `size` usable bytes. Returns true if it was freed; false if it was refused: its object
- * is smaller, or the pointer is bad. [owner, in bracket, no lock] */
+/* Frees p where tsi_bump_free has missed, and closes its bracket: normally the region is another thread's, or the
+ * object is larger than the quick check sees. The object must have `size` usable bytes. Returns true if it was freed;
+ * false if it was refused, which is counted: its object is smaller, or the pointer is bad.
+ * [owner, in bracket, no lock] */
 static TSI_NOINLINE bool free_sized_missed(TsiBinding* b, void* p, size_t size) {
     const TsiRegion* r = (const TsiRegion*)(uintptr_t)tsi_load_relaxed(&b->busy); /* as tsi_busy_region names it */
     uint64_t at = (uint64_t)((uintptr_t)p - (uintptr_t)tsi_load_relaxed(&r->base));
@@ -178,8 +185,9 @@ static TSI_NOINLINE bool free_sized_missed(TsiBinding* b, void* p, size_t size) 
     return free_any(b->arena, p, size);
 }
 
-/* Frees p, which is in no region and whose object must have `size` usable bytes. Returns true if it was freed; false if
- * it was refused: its object is smaller, or the pointer is bad. [own thread, no lock, no bracket] */
+/* Frees p, an address of the payload that is in no region and whose object must have `size` usable bytes. Returns true
+ * if it was freed; false if it was refused, which is counted: its object is smaller, or the pointer is bad.
+ * [own thread, no lock, no bracket] */
 static TSI_NOINLINE bool free_sized_in_class(TsiBinding* b, void* p, size_t size) {
     uint64_t off = (uint64_t)((uintptr_t)p - (uintptr_t)b->base);
     TsiChunkKey key = tsi_load_acquire(&b->keys[off >> TSI_CHUNK_SHIFT]);       /* as in tsi_chunk_class */
@@ -189,12 +197,12 @@ static TSI_NOINLINE bool free_sized_in_class(TsiBinding* b, void* p, size_t size
 }
 
 /* Frees p, which the fast path knows nothing of and whose object must have `size` usable bytes. Returns true if it was
- * freed, or is NULL; false if it was refused. [own thread, no lock, no bracket] */
+ * freed, or is NULL; false if it was refused, which is counted. [own thread, no lock, no bracket] */
 static TSI_NOINLINE bool free_sized_never(TsiBinding* b, void* p, size_t size) { return free_any(b->arena, p, size); }
 
-/* Frees p, whose object must have `size` usable bytes, on the thread that used the allocator last. Each way out is a
- * tail call, so that the function needs no frame. Returns true if it was freed, or is NULL; false if it was refused.
- * [own thread, no lock, no bracket] */
+/* Frees p, whose object must have `size` usable bytes, through the binding b, which fast paths find. Each way out is a
+ * tail call, so that the function needs no frame. Returns true if it was freed, or is NULL; false if it was refused,
+ * which is counted. [own thread, no lock, no bracket] */
 TSI_INLINE bool free_near_sized(TsiBinding* b, void* p, size_t size) {
     TsiHeap* h;
     TsiRegion* r;
@@ -208,14 +216,16 @@ TSI_INLINE bool free_near_sized(TsiBinding* b, void* p, size_t size) {
     return fast == TSI_FAST_HANDOVER ? tsi_free_left(b, h) : tsi_bump_keep_empty(b, h, r);
 }
 
-/* Frees p, whose object must have `size` usable bytes, where the thread has used another allocator last. Returns true
- * if it was freed, or is NULL; false if it was refused. [any thread, no lock, no bracket] */
+/* Frees p, whose object must have `size` usable bytes, where fast paths do not find the allocator, which may be NULL.
+ * Returns true if it was freed, or is NULL; false if it was refused, which is counted, and for a NULL or inert
+ * allocator. [any thread, no lock, no bracket] */
 static TSI_NOINLINE bool free_sized_whole(SlabAllocator* allocator, void* p, size_t size) {
     return free_any(tsi_arena(allocator), p, size);
 }
 
-/* Frees p, whose object must have `size` usable bytes, by the fast path or by a tail call. Returns true if it was
- * freed, or is NULL; false if it was refused. [any thread, no lock, no bracket] */
+/* Frees p, whose object must have `size` usable bytes, by the fast path or by a tail call; allocator may be NULL.
+ * Returns true if it was freed, or is NULL; false if it was refused, which is counted, and for a NULL or inert
+ * allocator. [any thread, no lock, no bracket] */
 TSI_INLINE bool free_sized(SlabAllocator* allocator, void* p, size_t size) {
     if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, allocator))) return free_sized_whole(allocator, p, size);
     return free_near_sized(tsi_tls.binding, p, size);

@@ -33,8 +33,9 @@ typedef struct Gate {
     bool blind; /* the figures could not be read */
 } Gate;
 
-/* Copies the program's options, with defaults for zeros, to *options; in may be NULL. Returns NULL, or a sentence if
- * they are bad. [any thread] */
+/* Sets *options to the program's options *in (NULL: all zeros), as far as both versions know them, with defaults for
+ * zeros in warm_up and rounds. Returns NULL; otherwise a sentence, a literal, that says what is bad, and *options means
+ * nothing. [any thread] */
 static const char* options_read(const SlabGateOptions* in, SlabGateOptions* options) {
     *options = (SlabGateOptions){.struct_size = sizeof *options};
     if (in != NULL && (in->struct_size < sizeof in->struct_size || in->struct_size > 4096))
@@ -47,8 +48,8 @@ static const char* options_read(const SlabGateOptions* in, SlabGateOptions* opti
     return NULL;
 }
 
-/* Returns true for the label of the ring's current epoch, where objects are that were made outside of scopes.
- * [no lock, no bracket] */
+/* Returns true if the label of the row *stats is that of the ring's current epoch, where objects are that were made
+ * outside of scopes; false if the figures cannot be read. [no lock, no bracket] */
 static bool has_ring(Gate* gate, const SlabLabelStats* stats) {
     SlabEpochStats ring;
     slab_stats_epoch(gate->a, 0, epoch_current(gate->a), &ring);
@@ -56,8 +57,8 @@ static bool has_ring(Gate* gate, const SlabLabelStats* stats) {
     return ring.label[0] == 0 ? stats->label_id == TSI_LABEL_NONE : strcmp(ring.label, stats->label) == 0;
 }
 
-/* Returns the label of `count` rows whose scopes have made most bytes outside since the first counted round; NULL if
- * none has. [no other user of gate] */
+/* Returns the label, of the `count` rows that were taken, whose scopes have made most bytes outside since the first
+ * counted round; NULL if none has. Rows beyond gate->room are not there. [no other user of gate] */
 static const SlabLabelStats* maker(const Gate* gate, size_t count) {
     const SlabLabelStats* maker = NULL;
     uint64_t most = 0;
@@ -70,8 +71,9 @@ static const SlabLabelStats* maker(const Gate* gate, size_t count) {
     return maker;
 }
 
-/* Writes to gate->why which label retains more, and which scopes made it; nothing if there is no room. count: rows;
- * round: the number of the round. [no other user of gate, no lock] */
+/* Writes to gate->why, of gate->why_bytes bytes, that the label of the row *stats retains more after the round number
+ * `round`, and which scopes made it; nothing if there is no room. count: rows that were taken.
+ * [no other user of gate, no lock] */
 static void say(Gate* gate, const SlabLabelStats* stats, size_t count, unsigned round) {
     const Most* most = &gate->most[stats->label_id];
     if (gate->why_bytes == 0) return;
@@ -89,9 +91,10 @@ static void say(Gate* gate, const SlabLabelStats* stats, size_t count, unsigned 
 /* Returns a + b, UINT64_MAX if it is more. [any thread] */
 static uint64_t sum(uint64_t a, uint64_t b) { return a + b < a ? UINT64_MAX : a + b; }
 
-/* Compares the labels with the most that they have retained, and remembers the new most; first: only remembers. Returns
- * false if a label retains more, or there is no memory for the figures: then gate->blind. round: its number, for the
- * sentence. [no other user of gate, no lock] */
+/* Takes the figures and compares each label with the most that it has retained; remembers the new most if no label
+ * retains more. first: true to remember only. round: the number of the round, for the sentence. Returns true; false if
+ * a label retains more, which gate->why then says, or if there is no memory for the figures. Sets gate->blind, true in
+ * the last case. [no other user of gate, no lock] */
 static bool compare(Gate* gate, unsigned round, bool first) {
     size_t count = slab_stats_labels(gate->a, gate->rows, gate->room);
     const SlabLabelStats* worst = NULL;
@@ -130,8 +133,9 @@ static bool compare(Gate* gate, unsigned round, bool first) {
     return true;
 }
 
-/* Runs the rounds and compares after each that counts. Returns true if no label retains more; false as soon as one
- * does, or gate->blind. round: the program's function, called with ctx. [no other user of gate, no lock] */
+/* Calls round(ctx) for the rounds that warm up and those that count, and compares after the former and after each of
+ * the latter. Returns true if no label retains more; false as soon as one does, or gate->blind.
+ * [no other user of gate, no lock] */
 static bool run(Gate* gate, void (*round)(void* ctx), void* ctx) {
     for (uint32_t n = 0; n < gate->o.warm_up; n++) round(ctx);
     if (!compare(gate, 0, true)) return false;

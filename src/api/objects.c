@@ -32,14 +32,15 @@ TSI_COLD void* tsi_alloc_refuse(TsiArena* a, SlabMisuse what, const void* where,
     return NULL;
 }
 
-/* Refuses an allocation for its size or alignment: counts it if there is an allocator, and sets errno. Returns NULL,
+/* Refuses an allocation for its size or alignment: counts it if a is not NULL, and sets errno to `error`. Returns NULL,
  * for callers to return. [no lock, no bracket] */
 static TSI_COLD void* refuse_size(TsiArena* a, int error) {
     return tsi_alloc_refuse(a, SLAB_MISUSE_BAD_SIZE, NULL, error);
 }
 
-/* Returns the class of an object that has grown and may grow again, where no region takes it: half its size is left
- * behind it, but nothing under a limit. 0: a large object, which has room. [own thread, no lock] */
+/* Returns the class of an object of `size` bytes that has grown and may grow again, in the phase ref (0: the ambient
+ * one), where no region takes it: half its size is left behind it, but nothing under a limit. Returns 0 for a large
+ * object, which has room. [own thread, no lock] */
 static unsigned grown_class(TsiArena* a, size_t size, TsiRef ref) {
     if (size > TSI_SOLO_MAX) return 0;
     return tsi_class_of(tsi_meets_limit(a, ref) ? size : size + size / 2);
@@ -70,9 +71,9 @@ TSI_NOINLINE void* tsi_alloc_first(TsiBinding* b, size_t size, TsiRef ref, bool 
     return p;
 }
 
-/* Allocates like tsi_alloc_first in the thread's innermost scope, where the next calls then go. Returns the object;
- * NULL if there is no scope, or anything else is left to do: try another way.
- * [own thread, no lock, no bracket] */
+/* Allocates the first object, of `size` bytes, 1 to TSI_SMALL_MAX, in the phase of the thread's innermost scope, from a
+ * heap that waits for one; the next calls then go there. Returns the object; NULL, and changes nothing, if there is no
+ * scope, or anything else is left to do: try another way. [own thread, no lock, no bracket] */
 static void* first_in_scope(TsiBinding* b, size_t size) {
     if (b->scope == 0) return NULL;
     TsiPhaseWords* phase = b->thread->scopes[b->scope - 1].phase;
@@ -111,8 +112,9 @@ TSI_NOINLINE void* tsi_leave_and_alloc(TsiBinding* b, size_t size, TsiRef ref, b
     return tsi_alloc_any(a, size, 1, ref, prefer, handle);
 }
 
-/* Takes an object that is ready in the thread's bank. Returns it, or NULL if none is: try another way.
- * [own thread, no lock, no bracket] */
+/* Takes an object of `size` bytes that is ready in the thread's bank, in the phase ref (0: the ambient one), with its
+ * handle in *handle, which may be NULL. Returns it, or NULL if none is or `size` is 0 or more than TSI_LUT_MAX: try
+ * another way. [own thread, no lock, no bracket] */
 static void* in_bank(TsiBinding* b, size_t size, TsiRef ref, SlabHandle* handle) {
     void* p = size - 1 < TSI_LUT_MAX ? tsi_alloc_ready(b, size, ref, handle) : NULL;
     if (p != NULL) tsi_segment_tick(b->arena);
@@ -138,15 +140,16 @@ TsiRef tsi_resolve_for_alloc(SlabAllocator* allocator, EpochId epoch) {
     return 0;
 }
 
-/* Allocates by the fast paths in the phase that ref names; 0: in the ambient one. Returns the object, or NULL with
- * errno. prefer: in the ambient one if ref accepts no more. [own thread, no lock, no bracket] */
+/* Allocates `size` bytes by the fast paths in the phase that ref names, 0: the ambient one; prefer: true if the ambient
+ * phase takes it when ref, not 0, accepts no more. Returns the object, or NULL with errno.
+ * [own thread, no lock, no bracket] */
 static TSI_NOINLINE void* alloc_near(SlabAllocator* allocator, size_t size, TsiRef ref, bool prefer) {
     return ref != 0 ? tsi_alloc_there(allocator, size, ref, prefer) : slab_malloc(allocator, size);
 }
 
-/* Allocates sizes that have a class but are not in the table, where the thread has a heap. size in TSI_LUT_MAX +
- * 1..TSI_SMALL_MAX; ref 0: in the ambient phase. Returns the object, or NULL with errno. prefer: in the ambient one if
- * ref accepts no more. [own thread, no lock, no bracket] */
+/* Allocates a size that has a class but is not in the table, TSI_LUT_MAX + 1 to TSI_SMALL_MAX, from a heap of the
+ * thread if there is one in the phase ref, 0: the ambient one; prefer: true if the ambient phase takes it when ref
+ * accepts no more. Returns the object, or NULL with errno. [own thread, no lock, no bracket] */
 static TSI_NOINLINE void* alloc_wide(TsiBinding* b, size_t size, TsiRef ref, bool prefer) {
     TsiHeap* h = ref != 0 ? tsi_heap_cached(b, ref) : b->heap;
     if (h == NULL || h == &tsi_no_heap) return tsi_alloc_any(b->arena, size, 1, ref, prefer, NULL);
@@ -174,8 +177,9 @@ void* tsi_alloc_ref(SlabAllocator* allocator, size_t size, TsiRef ref) {
     return tsi_alloc_there(allocator, size, ref, false);
 }
 
-/* Allocates in the phase that the id names, which is looked up with care. Callers tail-call it, so that the profile
- * finds the program's frame. Returns the object, or NULL with errno. [own thread, no lock, no bracket] */
+/* Allocates `size` bytes in the phase that the id names, which is looked up with care. Callers tail-call it, so that
+ * the profile finds the program's frame. Returns the object; NULL with errno, also if the id names none, which is
+ * counted. [own thread, no lock, no bracket] */
 static TSI_NOINLINE void* alloc_by_id(SlabAllocator* allocator, size_t size, EpochId epoch) {
     TsiRef ref = tsi_resolve_for_alloc(allocator, epoch);
     if (ref == 0) return NULL;
@@ -183,7 +187,8 @@ static TSI_NOINLINE void* alloc_by_id(SlabAllocator* allocator, size_t size, Epo
     return tsi_alloc_far(allocator, size, ref, false, NULL);
 }
 
-/* Allocates under an id of the ring, or one that is no domain's. Returns the object, or NULL with errno.
+/* Allocates `size` bytes, 1 to TSI_LUT_MAX, under an id of the ring, or one that is no domain's, through b, which fast
+ * paths find. Returns the object; NULL with errno, also if the id names none, which is counted.
  * [own thread, no lock, no bracket] */
 static TSI_NOINLINE void* alloc_in_ring(SlabAllocator* allocator, TsiBinding* b, size_t size, EpochId epoch) {
     TsiRef ref = tsi_phases_resolve(&b->arena->phases, epoch);
@@ -247,8 +252,8 @@ void* slab_aligned_alloc_epoch(SlabAllocator* allocator, size_t alignment, size_
 
 /* ---- handles ---- */
 
-/* Allocates like tsi_alloc_obj, inlined. Returns the object, or NULL with errno and *out 0.
- * [own thread, no lock, no bracket] */
+/* Allocates `size` bytes, inlined. ref: the phase, 0: the thread's ambient one. Sets *out to the object's handle, or to
+ * 0; out may be NULL. Returns the object, or NULL with errno. [own thread, no lock, no bracket] */
 TSI_INLINE void* obj(SlabAllocator* allocator, size_t size, TsiRef ref, SlabHandle* out) {
     void* p;
     if (out == NULL) return ref != 0 ? tsi_alloc_there(allocator, size, ref, false) : slab_malloc(allocator, size);

@@ -42,7 +42,7 @@ static const Option table[] = {
 
 enum { COUNT = sizeof table / sizeof table[0], WORD_MOST = 40 /* bytes of a word that are shown */ };
 
-/* Returns an option's value. [any thread] */
+/* Returns the value of an option in *options, by the size of its field. [any thread] */
 static uint64_t get(const SlabOptions* options, const Option* option) {
     uint8_t b;
     uint32_t w;
@@ -53,7 +53,7 @@ static uint64_t get(const SlabOptions* options, const Option* option) {
     return memcpy(&q, at, 8), q;
 }
 
-/* Sets an option's value, which fits its field. [no other user of options] */
+/* Sets an option in *options to v, cut to the size of its field, which v fits. [no other user of options] */
 static void set(SlabOptions* options, const Option* option, uint64_t v) {
     uint8_t b = (uint8_t)v;
     uint32_t w = (uint32_t)v;
@@ -63,27 +63,29 @@ static void set(SlabOptions* options, const Option* option, uint64_t v) {
     else memcpy(at, &v, 8);
 }
 
-/* Returns words to add to a sentence about the option's range; empty unless only powers of two fit.
+/* Returns words to add to a sentence about the option's range: ", a power of two" for slab_bytes, empty for all others.
  * [any thread] */
 static const char* power_of_two(const Option* option) {
     return option->offset == offsetof(SlabOptions, slab_bytes) ? ", a power of two" : "";
 }
 
-/* Returns true if the option may have the value. [any thread] */
+/* Returns true if the option may have the value v: within its bounds, both included, and a power of two where that is
+ * asked for. [any thread] */
 static bool fits(const Option* option, uint64_t v) {
     bool shaped = power_of_two(option)[0] == 0 || tsi_is_pow2(v);
     return shaped && v >= option->least && v <= option->most;
 }
 
-/* Returns the option with a name of n bytes, or NULL. [any thread] */
+/* Returns the option whose name is the n bytes at `name`, or NULL if there is none. [any thread] */
 static const Option* find(const char* name, size_t n) {
     for (size_t i = 0; i < COUNT; i++)
         if (strlen(table[i].name) == n && memcmp(table[i].name, name, n) == 0) return &table[i];
     return NULL;
 }
 
-/* Reads a decimal number of n characters to *out; sizes take k, m, g. Returns false if the text is anything else, or
- * too large. [any thread] */
+/* Sets *out to the decimal number of the n characters at `text`, times 2^10, 2^20 or 2^30 if it ends with k, m or g.
+ * Returns true; false, with *out left alone, if the text is anything else, or the number too large. May change errno.
+ * [any thread] */
 static bool read_number(const char* text, size_t n, uint64_t* out) {
     char digits[24];
     bool begins = n != 0 && text[0] >= '0' && text[0] <= '9';
@@ -102,20 +104,20 @@ static bool read_number(const char* text, size_t n, uint64_t* out) {
 
 /* ---- words that are ignored ---- */
 
-/* Returns the least of three numbers. [any thread] */
+/* Returns the least of x, y and z. [any thread] */
 static unsigned min3(unsigned x, unsigned y, unsigned z) {
     unsigned least = x < y ? x : y;
     return least < z ? least : z;
 }
 
-/* Returns true if character x of a word stands for y of a name: letters of any case, and '-' for '_'.
+/* Returns true if the character x of a word stands for y of an option's name: letters of either case, and '-' for '_'.
  * [any thread] */
 static bool alike(char x, char y) {
     if (x >= 'A' && x <= 'Z') x = (char)(x - 'A' + 'a');
     return x == y || (x == '-' && y == '_');
 }
 
-/* Returns how many letters to insert, drop or replace until the word is the name. n <= WORD_MOST.
+/* Returns how many letters to insert, drop or replace until the n bytes at `word` are the name. n <= WORD_MOST (40).
  * [any thread] */
 static unsigned distance(const char* word, size_t n, const char* name) {
     unsigned row[WORD_MOST + 1];
@@ -131,8 +133,8 @@ static unsigned distance(const char* word, size_t n, const char* name) {
     return row[n];
 }
 
-/* Returns the name of the option that the word is most like; NULL if it is like none. tslab has the same rule
- * (internal/options). [any thread] */
+/* Returns the name of the option that the n bytes at `word` are most like; NULL if they are like none, and for words of
+ * less than 3 or more than WORD_MOST (40) bytes. tslab has the same rule (internal/options). [any thread] */
 static const char* nearest(const char* word, size_t n) {
     const char* name = NULL;
     unsigned least = 2 + (unsigned)n / 3;
@@ -148,7 +150,8 @@ static const char* nearest(const char* word, size_t n) {
 }
 
 /* Adds to the thread's sentence of slab_last_error what is wrong with a word of n bytes; cuts it where the room ends.
- * option: the one that it names, or NULL. name_bytes: of its name. [any thread, no lock] */
+ * option: the one that it names, which then has no such value, or NULL. name_bytes: of its name, before '='.
+ * [any thread, no lock] */
 static void explain(const char* word, size_t n, const Option* option, size_t name_bytes) {
     char shown[WORD_MOST + 1];
     char* text = tsi_error_text();
@@ -171,8 +174,9 @@ static void explain(const char* word, size_t n, const Option* option, size_t nam
                    near != NULL ? near : "", near != NULL ? "?" : "");
 }
 
-/* Sets the option of the word name=value. Returns false, and explains it, if there is no such option or it has no such
- * value. *fixed becomes true if warm_bytes is set. [no other user of options, no lock] */
+/* Sets the option of the n bytes name=value at `word`, and *fixed to true if that is warm_bytes; *fixed is left alone
+ * otherwise. Returns true; false, with nothing set, after explaining the word in the thread's sentence, if there is no
+ * such option or it has no such value. [no other user of options, no lock] */
 static bool apply_word(SlabOptions* options, const char* word, size_t n, bool* fixed) {
     const char* eq = memchr(word, '=', n);
     size_t name_bytes = eq != NULL ? (size_t)(eq - word) : n;
@@ -189,8 +193,9 @@ static bool apply_word(SlabOptions* options, const char* word, size_t n, bool* f
     return true;
 }
 
-/* Sets the options that TSLAB_OPTIONS names. Returns how many of its words were ignored, which the thread's sentence
- * explains. Preserves errno. *fixed becomes true if warm_bytes is set. [no other user of options, no lock] */
+/* Sets the options that TSLAB_OPTIONS names, and *fixed to true if warm_bytes is among them; *fixed is left alone
+ * otherwise. Returns how many of its words were ignored, which the thread's sentence then explains; the sentence is
+ * empty if there are none. Preserves errno. [no other user of options, no lock] */
 static uint32_t apply_environment(SlabOptions* options, bool* fixed) {
     uint32_t bad = 0;
     int saved = errno;
@@ -215,8 +220,8 @@ void tsi_options_complain(const SlabOptions* options) {
     if (n > 0) tsi_os.complain(line, (size_t)n);
 }
 
-/* Copies the program's options as far as both versions know them. Returns true; false, with the sentence, if they are
- * bad. [no other user of out, no lock] */
+/* Copies the program's options *in to *out as far as both versions know them; members that `in` lacks stay. Returns
+ * true; false, with the sentence, if they are bad. [no other user of out, no lock] */
 static bool copy_struct(SlabOptions* out, const SlabOptions* in) {
     if (in->struct_size < offsetof(SlabOptions, ring_size) + sizeof in->ring_size || in->struct_size > 4096)
         return tsi_set_error("SlabOptions.struct_size is %zu; set it to sizeof(SlabOptions)", in->struct_size);

@@ -16,15 +16,15 @@
 
 /* ---- resize ---- */
 
-/* Finds the place of a live object. Returns false for any other pointer, which is not counted.
- * [any thread, no lock] */
+/* Finds the place of a live object: sets *at to it. Returns true; false for any other pointer, which is not counted,
+ * and *at means nothing then. [any thread, no lock] */
 static bool live_place(TsiArena* a, const void* p, TsiPlace* at) {
     uint64_t tag;
     return tsi_space_locate(&a->space, tsi_slot_of(a, p), at) == TSI_PLACE_OK && tsi_place_is_live(a, at, &tag);
 }
 
-/* Finds a live object: sets *at to its place and *tag to its slab's. Returns true; false with EINVAL, and counts a
- * refusal, for any other pointer. [no lock, no bracket] */
+/* Finds a live object: sets *at to its place and *tag to its slab's tag. Returns true; false with EINVAL, and counts a
+ * refusal, for any other pointer, and *at and *tag mean nothing then. [no lock, no bracket] */
 static bool find_live(TsiArena* a, const void* p, TsiPlace* at, uint64_t* tag) {
     TsiPlaceResult where = tsi_space_locate(&a->space, tsi_slot_of(a, p), at);
     int bad = where == TSI_PLACE_OK ? tsi_place_check(a, at, tag) : (int)tsi_misuse_of(a, where, at);
@@ -38,19 +38,20 @@ bool tsi_meets_limit(TsiArena* a, TsiRef ref) {
     return ref == 0 || tsi_is_limited(a, tsi_inc(&a->phases, tsi_ref_index(ref)));
 }
 
-/* Allocates the new place of a block that has to move. ref: the phase, 0 the ambient one, TSI_REF_CURRENT the ring's
- * current epoch; not 0 when prefer: the ambient one if ref accepts no more. Returns the object, or NULL with errno.
- * [own thread, no lock, no bracket] */
+/* Allocates `size` bytes, the new place of a block that has to move. ref: the phase, 0: the ambient one,
+ * TSI_REF_CURRENT: the ring's current epoch; prefer: true, with a named phase only, if the ambient phase takes it when
+ * ref accepts no more. Returns the object, or NULL with errno. [own thread, no lock, no bracket] */
 static void* tsi_alloc_moved(SlabAllocator* allocator, TsiArena* a, size_t size, TsiRef ref, bool prefer) {
     TSI_KEEP_FRAME();
     if (ref == TSI_REF_CURRENT) return tsi_alloc_any(a, size, 1, ref, false, NULL);
     return ref != 0 ? tsi_alloc_there(allocator, size, ref, prefer) : slab_malloc(allocator, size);
 }
 
-/* Allocates for a block that has grown, with room to grow on: small ones get all that their class has, above 256 bytes
- * a quarter more, so that a block that grows in steps moves a few times for each doubling. Under a limit they get
- * nothing more, or they would be refused for bytes that nobody asked for. ref and prefer name the phase, like for
- * tsi_alloc_moved. Returns the object, or NULL with errno. [own thread, no lock, no bracket] */
+/* Allocates for a block that has grown to `size` bytes, with room to grow on: small ones get all that their class has,
+ * above 256 bytes a quarter more, so that a block that grows in steps moves a few times for each doubling. Under a
+ * limit they get nothing more, or they would be refused for bytes that nobody asked for. ref: the phase, 0: the ambient
+ * one, TSI_REF_CURRENT: the ring's current epoch; prefer: true, with a named phase only, if the ambient phase takes it
+ * when ref accepts no more. Returns the object, or NULL with errno. [own thread, no lock, no bracket] */
 static void* tsi_alloc_grown(SlabAllocator* allocator, TsiArena* a, size_t size, TsiRef ref, bool prefer) {
     TSI_KEEP_FRAME();
     if (size > TSI_BUMP_MAX) return tsi_alloc_any(a, size, TSI_ALIGN_GROWS, ref, prefer, NULL);
@@ -61,9 +62,9 @@ static void* tsi_alloc_grown(SlabAllocator* allocator, TsiArena* a, size_t size,
     return tsi_alloc_moved(allocator, a, size, ref, prefer);
 }
 
-/* Records in the profile the bytes that a block has gained in its place, which had `had` usable bytes before, if its
- * phase is still known, and clears b->profile_hit, which asked for it. Returns p. from: the caller of the resizing.
- * [own thread, no lock, no bracket] */
+/* Records in the profile the bytes that the block p, at the place *at, has gained in its place, where it had `had`
+ * usable bytes before, if its phase is still known; clears b->profile_hit, which asked for it. from: the caller of the
+ * resizing. Returns p. [own thread, no lock, no bracket] */
 static TSI_COLD void* record_gain(TsiBinding* b, TsiPlace* at, void* p, size_t had, TsiCaller from) {
     TsiRef ref;
     b->profile_hit = false;
@@ -72,7 +73,7 @@ static TSI_COLD void* record_gain(TsiBinding* b, TsiPlace* at, void* p, size_t h
     return p;
 }
 
-/* Returns a number that changes with the life of the slab that a place is in; tag: the slab's.
+/* Returns a number that changes with the life of the slab that the place *at is in. tag: the slab's tag.
  * [any thread] */
 static uint64_t life_of(TsiArena* a, const TsiPlace* at, uint64_t tag) {
     unsigned gen = tsi_class_is_region(at->cls)
@@ -81,18 +82,20 @@ static uint64_t life_of(TsiArena* a, const TsiPlace* at, uint64_t tag) {
     return (uint64_t)tsi_tag_seq(tag) << 8 | gen;
 }
 
-/* Returns true if the phase is another thread's alone. [any thread] */
+/* Returns true if the phase `ref` is another thread's alone. [any thread] */
 static bool is_anothers(const TsiArena* a, TsiRef ref) {
     return tsi_ref_is_anothers(&a->phases, ref, tsi_tls.thread != NULL ? tsi_tls.thread->index + 1 : 0);
 }
 
-/* Returns true if an allocation in the phase `target` would not be refused; ref 0: none is named. [own thread] */
+/* Returns true if an allocation in the phase `target` would not be refused for its state or its owner; false if ref is
+ * 0: no phase is named. [own thread] */
 static bool may_move_to(const TsiArena* a, TsiRef ref, TsiRef target) {
     return ref != 0 && tsi_ref_is_active(&a->phases, target) && !is_anothers(a, target);
 }
 
-/* Grows a large object where it is, to `size` bytes. Returns the thread's binding if it has grown, else NULL. *lost:
- * the function of a budget that this exceeded has ended the object. [own thread, no lock, no bracket] */
+/* Grows a large object at the place *at where it is, to `size` bytes. Returns the thread's binding if it has grown,
+ * else NULL. Sets *lost: true if it has grown, and the function of a budget that this exceeded has ended the object.
+ * [own thread, no lock, no bracket] */
 static TsiBinding* grown_large(TsiArena* a, const TsiPlace* at, size_t size, bool* lost) {
     TsiBinding* b = !tsi_tls.exiting ? tsi_binding_get(a, true) : NULL;
     *lost = false;
@@ -106,8 +109,9 @@ static TsiBinding* grown_large(TsiArena* a, const TsiPlace* at, size_t size, boo
     return b;
 }
 
-/* Moves the pages of large objects where the system can, which is twenty times as fast as a copy (decision 0064).
- * Returns the bytes that are at q then, 0 if it cannot. [own thread, no lock, no bracket] */
+/* Moves the pages of the large object p, at the place *at, to q, as far as they hold the first `bytes`, where the
+ * system can, which is twenty times as fast as a copy (decision 0064). Returns the bytes, from the first on, that are
+ * at q then; 0 if it cannot. [own thread, no lock, no bracket] */
 static size_t pages_moved(TsiArena* a, const TsiPlace* at, const void* p, void* q, size_t bytes) {
     enum { LEAST = 512 << 10 }; /* objects of that size are large in both places */
     uintptr_t either = (uintptr_t)p | (uintptr_t)q;
@@ -118,9 +122,10 @@ static size_t pages_moved(TsiArena* a, const TsiPlace* at, const void* p, void* 
     return b != NULL ? tsi_large_move(b, at, q, bytes) : 0;
 }
 
-/* Copies or moves `bytes` from p, which is at `at`, to q, which was made for it, and frees p. Returns q; NULL with
- * ESTALE, and frees q, if p no longer has the life `life`: the function of a budget may have released its phase, or a
- * thread that the program does not order. Then q may lie where p lay. [own thread, no lock, no bracket] */
+/* Copies or moves `bytes` bytes from p, whose place is *at, to q, which was made for it, and frees p. Returns q; NULL
+ * with ESTALE, and frees q, if p no longer has the life `life` (life_of): the function of a budget may have released
+ * its phase, or a thread that the program does not order. Then q may lie where p lay.
+ * [own thread, no lock, no bracket] */
 static void* replace(SlabAllocator* allocator, const TsiPlace* at, uint64_t life, void* p, void* q, size_t bytes) {
     TsiArena* a = tsi_arena(allocator);
     uint64_t tag;
@@ -198,8 +203,9 @@ void* tsi_move(SlabAllocator* allocator, void* p, TsiRef ref) {
     return q != NULL ? replace(allocator, &at, life, p, q, bytes) : NULL;
 }
 
-/* Resizes after a fast path has missed: in place if the region allows, otherwise by tsi_resize. Returns the block, or
- * NULL with errno. [owner, in bracket, no lock] */
+/* Resizes the block p to `size` bytes after a fast path has missed, and closes its bracket: in place if the region
+ * allows, otherwise by tsi_resize. Returns the block, or NULL with errno, with the block as it was.
+ * [owner, in bracket, no lock] */
 static TSI_NOINLINE void* tsi_resize_missed(TsiBinding* b, SlabAllocator* allocator, void* p, size_t size) {
     TSI_KEEP_FRAME();
     TsiHeap* h;
@@ -210,8 +216,9 @@ static TSI_NOINLINE void* tsi_resize_missed(TsiBinding* b, SlabAllocator* alloca
     return tsi_resize(allocator, p, size, 0);
 }
 
-/* Resizes an object that is not the last one of the thread's ambient heap: in place if its region allows, otherwise by
- * tsi_resize. Returns the block, or NULL with errno. [own thread, no lock, no bracket] */
+/* Resizes the block p (may be NULL, or no object) to `size` bytes, where it is not the last one of the thread's ambient
+ * heap: in place if its region allows, otherwise by tsi_resize. Returns the block; NULL for size 0, which frees it;
+ * NULL with errno, with the block as it was. [own thread, no lock, no bracket] */
 static TSI_NOINLINE void* tsi_resize_any(TsiBinding* b, SlabAllocator* allocator, void* p, size_t size) {
     TSI_KEEP_FRAME();
     TsiHeap* h;

@@ -34,13 +34,13 @@
 _Static_assert(TSI_GRANULE == 16 && TSI_BUMP_MAX == 4096, "slab_lane.h knows them");
 _Static_assert(sizeof(SlabRun) == 104, "programs that were built before have runs of this size");
 
-/* Returns the domain of a run, NULL if it is none. [any thread] */
+/* Returns the library's record of a run's domain, NULL if the run is none. [any thread] */
 static TsiDomain* domain_of(const SlabRun* run) { return tsi_domain_of(run->domain); }
 
 /* ---- the rest of a region ---- */
 
-/* Claims the rest of the region in which the thread's heap bumps, if it bumps, for the run. Opens and closes a bracket.
- * [owner, no lock, no bracket] */
+/* Claims for the run the rest of the region in which h bumps: sets the run's places in it. Does nothing if h does not
+ * bump, or nothing is left. Opens and closes a bracket. [owner, no lock, no bracket] */
 static void claim(SlabRun* run, TsiBinding* b, TsiHeap* h) {
     TsiRegion* r = tsi_load_relaxed(&h->region);
     if (r == &tsi_no_region || !tsi_bracket_enter(b, h, tsi_busy_region(r))) return;
@@ -58,8 +58,8 @@ static void claim(SlabRun* run, TsiBinding* b, TsiHeap* h) {
     tsi_bracket_leave(b, h);
 }
 
-/* Claims in the heap to which the domain leads, if it leads to one and the run may inline.
- * [owner, no lock, no bracket] */
+/* Claims for the run the rest of a region of the heap to which the domain d leads, in the phase `ref`; does nothing if
+ * it leads to none or the run may not inline (its thread_ is 0). [owner, no lock, no bracket] */
 static void claim_there(SlabRun* run, TsiDomain* d, TsiRef ref) {
     if (run->thread_ == 0 || tsi_load_relaxed(&d->phase.heap) == &tsi_no_heap) return;
     TsiBinding* b = tsi_binding_get(d->arena, false);
@@ -67,8 +67,9 @@ static void claim_there(SlabRun* run, TsiDomain* d, TsiRef ref) {
     if (h != NULL) claim(run, b, h);
 }
 
-/* Gives the rest of the region back, if the run has one, and counts the objects that were made. Opens a bracket or
- * takes the stripe (Z4). [owner, no lock, no bracket] */
+/* Gives the rest of the region back, counts the objects that were made there, and empties the run's places; does
+ * nothing if the run has no region. ref: its phase, that of d. Opens a bracket or takes the stripe (Z4).
+ * [owner, no lock, no bracket] */
 static void unclaim(SlabRun* run, TsiDomain* d, TsiRef ref) {
     TsiArena* a = d->arena;
     TsiRegion* r = run->region_;
@@ -112,7 +113,7 @@ bool slab_run_begin_as(SlabRun* run, epoch_domain_t* domain, uint32_t version) {
 }
 
 /* Returns true if the run is the calling thread's, its phase goes on, and no call of it is under way (Z6); refuses any
- * other and returns false. [no lock, no bracket] */
+ * other, with errno, and returns false. [no lock, no bracket] */
 static bool is_usable(const SlabRun* run) {
     TsiDomain* d = domain_of(run);
     if (d == NULL) return tsi_failed_bool(EINVAL, "the run is none");

@@ -17,8 +17,8 @@
 
 /* ---- the thread's stack ---- */
 
-/* Returns the thread's heap in the domain's incarnation, or tsi_no_heap, which is normal in a phase that has just
- * begun. [own thread, no bracket] */
+/* Returns the thread's heap in the incarnation that the domain d has now, or tsi_no_heap, which is normal in a phase
+ * that has just begun. Lets d->phase.heap lead to it. [own thread, no bracket] */
 TSI_INLINE TsiHeap* heap_in(TsiBinding* b, TsiDomain* d) {
     TsiRef ref = tsi_load_relaxed(&d->phase.ref);
     if (ref == 0 || tsi_load_relaxed(&tsi_binding_inc(b, ref)->heap_count) == 0) return &tsi_no_heap;
@@ -41,8 +41,9 @@ TSI_NOINLINE bool tsi_scopes_make_room(TsiThread* thread) {
     return thread->scope_count != thread->scope_capacity || tsi_scopes_grow(thread);
 }
 
-/* Puts a scope of the domain on top of the calling thread's stack, and sends its plain calls there. Returns false, and
- * changes nothing, without memory. [own thread, no lock, no bracket] */
+/* Puts a scope of the domain on top of the calling thread's stack, and sends its plain calls there. Does not change the
+ * domain's count of scopes. Returns true; false, and changes nothing, without memory.
+ * [own thread, no lock, no bracket] */
 TSI_INLINE bool push(TsiArena* a, TsiBinding* b, TsiDomain* d) {
     if (TSI_UNLIKELY(!tsi_scope_put(a, b, d))) return false;
     tsi_binding_set_ambient(b, heap_in(b, d));
@@ -72,8 +73,9 @@ void tsi_scopes_add(TsiArena* a, TsiDomain* d, int n) {
     tsi_phase_unlock(inc);
 }
 
-/* Enters the domain: counts a scope, opens an incarnation if it has none, and puts the scope on the thread's stack.
- * Returns true; false after a refusal or without memory, with errno. [own thread, no lock, no bracket] */
+/* Enters the domain: counts a scope, opens an incarnation if it has none or that was closed by its id, and puts the
+ * scope on the thread's stack. domain may be NULL or destroyed. Returns true; false after a refusal or without memory,
+ * with errno, and the thread is not inside. [own thread, no lock, no bracket] */
 static bool domain_enter(epoch_domain_t* domain) {
     TsiDomain* d = tsi_domain_of(domain);
     if (!tsi_domain_usable(d)) return false;
@@ -108,7 +110,8 @@ static bool domain_enter(epoch_domain_t* domain) {
     return tsi_domain_no_memory(a);
 }
 
-/* Removes a scope from the domain's count; the last one ends the epoch if auto_close says so. Takes the domain's lock.
+/* Takes one scope off the domain's count, which is above 0; the last one ends the epoch if auto_close says so: releases
+ * one of the domain's own, drains a borrowed one. Takes the domain's lock.
  * [thread of the scope, which is off its stack; no lock, no bracket] */
 static void leave(TsiArena* a, TsiDomain* d) {
     TsiRef end = 0;
@@ -134,7 +137,8 @@ static void leave(TsiArena* a, TsiDomain* d) {
     if (end != 0) tsi_domain_end_ref(a, d, end, own ? EPOCH_RELEASE : EPOCH_DRAIN, own, label);
 }
 
-/* Leaves the domain, whose scope is the thread's innermost. Returns true; false after a refusal, with errno.
+/* Leaves the domain, whose scope is the thread's innermost; the last to leave ends its epoch if auto_close says so.
+ * domain may be NULL or destroyed. Returns true; false after a refusal, with errno, and the thread is where it was.
  * [own thread, no lock, no bracket] */
 static bool domain_exit(epoch_domain_t* domain) {
     TsiDomain* d = tsi_domain_of(domain);
@@ -149,8 +153,9 @@ static bool domain_exit(epoch_domain_t* domain) {
     return true;
 }
 
-/* Takes the innermost scope off the stack, and lends or lets go of the thread's heap there if it was its last in the
- * domain. Its domain does not count it as detached yet. [own thread, no lock, no bracket] */
+/* Takes the innermost scope, `top`, which has a domain, off the stack, and lends or lets go of the thread's heap there
+ * if it was its last in the domain. The domain's count of scopes stays, and `detached` does not count it yet.
+ * [own thread, no lock, no bracket] */
 static void set_aside(TsiScope* top) {
     TsiBinding* b = top->binding;
     TsiDomain* d = top->domain;
@@ -172,7 +177,8 @@ bool epoch_domain_detach(epoch_domain_t* domain) {
     return true;
 }
 
-/* Claims one of the domain's detached scopes. Returns false if there is none. [any thread] */
+/* Claims one of the domain's detached scopes: takes 1 off `detached`. Returns true; false, with nothing changed, if
+ * there is none. [any thread] */
 static bool claim(TsiDomain* d) {
     uint32_t n = tsi_load_seq(&d->detached);                   /* pairs with detach */
     while (n != 0 && !tsi_cas_seq(&d->detached, &n, n - 1)) {} /* decides among those that attach: once per detach */
@@ -207,8 +213,9 @@ bool epoch_domain_exit(epoch_domain_t* d) {
     return TSI_UNLIKELY(tsi_tls.exiting) ? tsi_domain_late(domain_exit, d) : domain_exit(d);
 }
 
-/* Takes the thread from its innermost scope, `top` (or NULL), to a scope of `to` (or NULL). Returns true; false, with
- * errno, and has changed nothing, if it cannot. [own thread, no lock, no bracket] */
+/* Takes the thread from its innermost scope, `top` (NULL: it is in none, or in an outer one), which is then detached,
+ * to a detached or new scope of `to` (NULL: to none); one of them is not NULL. Returns true; false, with errno, and has
+ * changed nothing, if it cannot. [own thread, no lock, no bracket] */
 static bool switch_to(TsiScope* top, TsiDomain* to) {
     TsiDomain* old = top != NULL ? top->domain : NULL;
     TsiBinding *ours = top != NULL ? top->binding : NULL, *theirs = NULL;
@@ -311,9 +318,9 @@ SlabAllocator* epoch_domain_allocator(void) {
 
 /* ---- threads that go ---- */
 
-/* Leaves a domain behind that the exiting thread has made and is still inside of: no other thread may know of it, so
- * its record must not stay, unless a thread is inside, or objects must stay in it.
- * [exiting thread, no lock, no bracket] */
+/* Drains the domain d if it `drains` and nobody is inside any more. Otherwise leaves it behind if the exiting thread
+ * has made it, whose scope of it was just ended: no other thread may know of it, so its record must not stay, unless a
+ * thread is inside, or objects must stay in it. [exiting thread, no lock, no bracket] */
 static void leave_with_maker(TsiThread* thread, TsiDomain* d) {
     if (d->drains && tsi_domain_refs(d) == 0) { /* also when another thread made it */
         tsi_domain_drain_left(d);
@@ -325,8 +332,8 @@ static void leave_with_maker(TsiThread* thread, TsiDomain* d) {
     tsi_domain_leave_behind(d);
 }
 
-/* Releases the phases in `a` that belong to the exiting thread alone, and opens their domains to all threads.
- * [exiting thread, no lock, no bracket] */
+/* Releases the phases in `a` that belong to the exiting thread alone, with their scopes, and opens their domains to all
+ * threads. [exiting thread, no lock, no bracket] */
 static void end_owned(TsiThread* thread, TsiArena* a) {
     for (uint32_t n = 0; n < tsi_table_used(&a->domains); n++) {
         TsiDomain* d = tsi_table_at(&a->domains, n);
@@ -350,8 +357,8 @@ static void end_owned(TsiThread* thread, TsiArena* a) {
     }
 }
 
-/* Calls end_owned for all living allocators, not only those that the thread has used: cleanups that run meanwhile may
- * use any. [exiting thread, no lock, no bracket] */
+/* Clears thread->owns and calls end_owned for all living allocators, not only those that the thread has used: cleanups
+ * that run meanwhile may use any. [exiting thread, no lock, no bracket] */
 static void end_all_owned(TsiThread* thread) {
     thread->owns = false;
     for (uint64_t serial = 0;;) {
@@ -366,7 +373,8 @@ static void end_all_owned(TsiThread* thread) {
     }
 }
 
-/* Leaves all scopes of the thread, the innermost first. [exiting thread, no lock, no bracket] */
+/* Leaves all scopes of the thread, the innermost first; the last one in a domain may end its epoch.
+ * [exiting thread, no lock, no bracket] */
 static void end_scopes_once(TsiThread* thread) {
     while (thread->scope_count != 0) {
         TsiScope top = thread->scopes[thread->scope_count - 1];
@@ -398,8 +406,9 @@ static void end_scopes(TsiThread* thread) {
     } while (thread->scope_count != 0 || thread->owns);
 }
 
-/* Resets the domains in a fork child: vanished threads may have held any domain's lock, anywhere in a call. Only the
- * scopes of this thread and the detached ones remain. [fork child] */
+/* Resets the domains of `a` in a fork child: vanished threads may have held any domain's lock, anywhere in a call. Only
+ * the detached scopes are counted then; drop_scopes adds this thread's. Ends what one vanished thread had alone.
+ * [fork child] */
 static void child_domains(TsiArena* a) {
     for (uint32_t n = 1; n < tsi_table_used(&a->phases.incs); n++) {
         TsiInc* inc = tsi_inc(&a->phases, n);
@@ -437,7 +446,7 @@ static void child_domains(TsiArena* a) {
     }
 }
 
-/* Resets the domains of all allocators, and counts the scopes of this thread again. [fork child] */
+/* Resets the domains of all allocators, and counts the scopes of this thread, the only one, again. [fork child] */
 static void drop_scopes(void) {
     TsiArena* each;
     for (uint32_t at = 0; (each = tsi_registry_next(&at)) != NULL;) child_domains(each);
@@ -454,15 +463,16 @@ static void drop_scopes(void) {
     }
 }
 
-/* Returns the scopes inside of a domain's own incarnation; 0 if the domain has another by now, or only borrows it.
- * `domain`: its record's index. [any thread] */
+/* Returns the scopes inside the incarnation `ref` of a domain's own; 0 if the domain has another by now, or only
+ * borrows it. domain: the index of the domain's record. [any thread] */
 static uint32_t scopes_of(const TsiArena* a, uint32_t domain, TsiRef ref) {
     TsiDomain* d = tsi_table_at(&a->domains, domain);
     /* pairs with tsi_domain_open_own */
     return tsi_load_acquire(&d->phase.ref) == ref && tsi_load_relaxed(&d->shows_scopes) ? tsi_domain_refs(d) : 0;
 }
 
-/* Installs the functions that end scopes of exiting and vanished threads, and the count of scopes. [pthread_once] */
+/* Installs the functions by which other floors end scopes of exiting and vanished threads and count scopes.
+ * [pthread_once] */
 static void init_once(void) {
     tsi_domain_scopes = scopes_of;
     tsi_thread_end_scopes = end_scopes;

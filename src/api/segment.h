@@ -35,22 +35,24 @@ typedef struct TsiProcess {
     uint64_t start_time;
     bool stopped; /* by a signal or a tracer */
 } TsiProcess;
-/* Reads a process from /proc to *out. Returns false if there is no such process, or it has ended and waits for its
- * parent. [any thread] */
+/* Sets *out to the process `pid` by /proc. Returns true; false if there is no such process, or it has ended and waits
+ * for its parent, and *out means nothing then. [any thread] */
 bool tsi_process_poll(uint32_t pid, TsiProcess* out);
 
-/* Returns true if `mount` may be on a machine that does not answer, by a process's list of mounts, a file: it is of
- * such a kind, or neither in the list nor `memory`, the mount of memory. -1: not known. [any thread, no lock] */
+/* Returns true if `mount` may be on a machine that does not answer, by `mountinfo`, the file with a process's list of
+ * mounts: it is of such a kind, or neither in the list nor `memory`, the kernel's mount of memory files. -1 for either:
+ * not known; without `memory` a mount that is not listed is not far. [any thread, no lock] */
 bool tsi_segment_is_far(long mount, long memory, const char* mountinfo);
 
-/* Copies `bytes`, a multiple of 8, from `offset`, a multiple of 8: by acquire loads, or by pread. Returns false beyond
- * the end. [any thread] */
+/* Copies `bytes` bytes, a multiple of 8, from `offset`, a multiple of 8, of the segment to `to`: by acquire loads, or
+ * by pread. Returns true; false for other numbers, beyond the end, or if the file cannot be read, and `to` may be
+ * filled in part then. [any thread] */
 bool tsi_segment_copy(const SlabSegment* segment, uint64_t offset, void* to, size_t bytes);
-/* Checks the open file in s->fd: header and tables. Returns 0, an errno value with a sentence in slab_last_error, or
- * TSI_SEGMENT_FOREIGN: the segment of another process. */
+/* Result of tsi_segment_try, beside 0 and errno values: the segment is another process's. */
 enum { TSI_SEGMENT_FOREIGN = -1 };
-/* Checks the open file in segment->fd: header and tables, and copies these. Returns 0, an errno value with a sentence
- * in slab_last_error, or TSI_SEGMENT_FOREIGN: the segment of another process. [no other user of segment] */
+/* Checks the open file in segment->fd, whose bytes and map are set: header and tables, and copies these to memory that
+ * it maps; `process` is the one that must have written it. Returns 0; an errno value with a sentence in
+ * slab_last_error; or TSI_SEGMENT_FOREIGN: the segment of another process. [no other user of segment] */
 int tsi_segment_try(SlabSegment* segment, const TsiProcess* process);
 
 #endif

@@ -51,15 +51,15 @@ bool tsi_process_poll(uint32_t pid, TsiProcess* out) {
     return true;
 }
 
-/* Writes the sentence of slab_last_error, whose format takes a process id. Returns `error`, an errno value.
+/* Writes the sentence of slab_last_error, whose format takes `pid`, a process id. Returns `error`, an errno value.
  * [any thread, no lock] */
 static int refuse(int error, const char* sentence, uint32_t pid) {
     tsi_set_error(sentence, pid);
     return error;
 }
 
-/* Checks the open file and maps it if it cannot shrink. Returns 0, or an errno value with a sentence.
- * [no other user of segment] */
+/* Checks that the open file segment->fd is the process's own, sets segment->bytes, and maps it if it cannot shrink.
+ * Returns 0, or an errno value with a sentence. [no other user of segment] */
 static int look_at_file(SlabSegment* segment, const TsiProcess* process) {
     struct stat st;
     if (fstat(segment->fd, &st) != 0 || !S_ISREG(st.st_mode))
@@ -79,14 +79,15 @@ static int look_at_file(SlabSegment* segment, const TsiProcess* process) {
     return 0;
 }
 
-/* Returns the mount of an open file by its fdinfo; -1 if that does not have it. [any thread] */
+/* Returns the number of the mount of an open file by `fdinfo`, the path of its file in /proc; -1 if that does not have
+ * it. [any thread] */
 static long mount_of(const char* fdinfo) {
     char text[1024];
     const char* at = strstr(tsi_os_read_text(fdinfo, text, sizeof text), "mnt_id:");
     return at != NULL ? strtol(at + strlen("mnt_id:"), NULL, 10) : -1;
 }
 
-/* Returns the kernel's own mount, where all memfds are and which no list has; -1 if unknown.
+/* Returns the number of the kernel's own mount, where all memfds are and which no list has; -1 if unknown.
  * [any thread] */
 static long memory_mount(void) {
     char path[64];
@@ -98,8 +99,8 @@ static long memory_mount(void) {
     return mount;
 }
 
-/* Returns true for kinds of file systems that may wait for another machine, by the name's beginning.
- * [any thread] */
+/* Returns true if `kind`, a line's rest that begins with the name of a file system, names one that may wait for another
+ * machine, by the name's beginning. [any thread] */
 static bool is_slow(const char* kind) {
     static const char* const slow[] = {"fuse", "nfs", "cifs", "smb", "ceph", "afs", "9p", "autofs"};
     for (size_t n = 0; n < sizeof slow / sizeof *slow; n++)
@@ -123,8 +124,8 @@ bool tsi_segment_is_far(long mount, long memory, const char* mountinfo) {
     return listed ? slow : memory >= 0;
 }
 
-/* Returns true if even a stat of the process's open file, by its number `name`, may wait on another machine without
- * end. [any thread, no lock] */
+/* Returns true if even a stat of the process's open file, by its number, the text `name`, may wait on another machine
+ * without end. [any thread, no lock] */
 static bool is_far(const TsiProcess* process, const char* name) {
     char fdinfo[64], mountinfo[64];
     (void)snprintf(fdinfo, sizeof fdinfo, "/proc/%u/fdinfo/%.16s", process->pid, name);
@@ -132,8 +133,9 @@ static bool is_far(const TsiProcess* process, const char* name) {
     return tsi_segment_is_far(mount_of(fdinfo), memory_mount(), mountinfo);
 }
 
-/* Tries a descriptor of the process, by its number `name` in `dir`. Returns 0 for the segment, -1 for another file, or
- * an errno value with a sentence. [no other user of segment] */
+/* Tries a descriptor of the process, by its number, the text `name`, in `dir`, its open /proc/PID/fd. Returns 0 for the
+ * segment, which *segment then is; -1 for another file, or an errno value with a sentence, and the caller drops
+ * *segment. [no other user of segment] */
 static int try_link(SlabSegment* segment, const TsiProcess* process, int dir, const char* name) {
     char text[512];
     struct stat st;
@@ -153,7 +155,8 @@ static int try_link(SlabSegment* segment, const TsiProcess* process, int dir, co
     return error != 0 ? error : tsi_segment_try(segment, process);
 }
 
-/* Unmaps and closes all that the segment has, and empties it. [no other user of segment] */
+/* Unmaps and closes all that *segment has, and empties it (fd -1); does no more than that if it is empty.
+ * [no other user of segment] */
 static void drop(SlabSegment* segment) {
     if (segment->map != NULL) (void)munmap((void*)(uintptr_t)segment->map, segment->bytes); /* const for us only */
     if (segment->memory != NULL) (void)munmap(segment->memory, segment->memory_bytes);
@@ -161,8 +164,9 @@ static void drop(SlabSegment* segment) {
     *segment = (SlabSegment){.fd = -1};
 }
 
-/* Finds the segment among the descriptors. Returns 0, or the last complaint, an errno value with a sentence; ENOENT if
- * there was none. [no other user of segment and links] */
+/* Finds the segment among the descriptors that `links` lists, and sets *segment, empty on entry, to it. Returns 0;
+ * otherwise the last complaint, an errno value with a sentence, ENOENT if there was none, and *segment is empty.
+ * [no other user of segment and links] */
 static int find(SlabSegment* segment, const TsiProcess* process, DIR* links) {
     int complaint = 0;
     for (struct dirent* e; (e = readdir(links)) != NULL;) {
@@ -177,8 +181,8 @@ static int find(SlabSegment* segment, const TsiProcess* process, DIR* links) {
                   process->pid);
 }
 
-/* Finds the segment of a process and checks it. Returns 0, or an errno value with a sentence; the caller drops the
- * segment then. [no other user of segment] */
+/* Finds the segment of the process `pid`, checks it, and sets *segment, empty on entry, to it. Returns 0, or an errno
+ * value with a sentence; the caller drops *segment then. [no other user of segment] */
 static int open_of(SlabSegment* segment, uint32_t pid) {
     TsiProcess process;
     char path[64];

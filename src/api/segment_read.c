@@ -42,14 +42,14 @@ bool tsi_segment_copy(const SlabSegment* segment, uint64_t offset, void* to, siz
 
 /* ---- header and tables ---- */
 
-/* Writes the sentence of slab_last_error: the segment is damaged, and what is wrong. Returns EPROTO.
- * [any thread, no lock] */
+/* Writes the sentence of slab_last_error: the segment of the process `pid` is damaged, and `what` is wrong. Returns
+ * EPROTO, for callers to return. [any thread, no lock] */
 static int refuse(const char* what, uint32_t pid) {
     tsi_set_error("the segment of process %u is damaged: %s", pid, what);
     return EPROTO;
 }
 
-/* Copies the header and checks it against the process. Returns 0, an errno value with a sentence, or
+/* Copies the header to segment->header and checks it against the process. Returns 0; an errno value with a sentence; or
  * TSI_SEGMENT_FOREIGN: the segment of another process. [no other user of segment] */
 static int header_check(SlabSegment* segment, const TsiProcess* process) {
     SlabSegmentHeader* header = &segment->header;
@@ -74,8 +74,8 @@ static int header_check(SlabSegment* segment, const TsiProcess* process) {
     return 0;
 }
 
-/* Returns true if a table lies within the segment, aligned, and its rows have at least `row` bytes.
- * [any thread] */
+/* Returns true if the table lies within the segment, aligned to 8 bytes, and has rows, ROWS_MOST at most, of at least
+ * `row` bytes. [any thread] */
 static bool table_fits(const SlabSegment* segment, const SlabSegmentTable* table, size_t row) {
     bool has_rows = table->count != 0 && table->count <= ROWS_MOST && table->stride >= row;
     bool aligned = ((table->offset | table->stride) & 7) == 0;
@@ -83,11 +83,11 @@ static bool table_fits(const SlabSegment* segment, const SlabSegmentTable* table
     return (uint64_t)table->count * table->stride <= segment->bytes - table->offset; /* 32 bits by 17: no overflow */
 }
 
-/* Returns true if a text ends within its n bytes. [any thread] */
+/* Returns true if a text ends with a 0 within its n bytes. [any thread] */
 static bool is_text(const char* text, size_t n) { return memchr(text, 0, n) != NULL; }
 
-/* Returns true if a scope's row makes sense in the segment; raises *end to the end of its rows in a buffer, in bytes.
- * [any thread] */
+/* Returns true if a scope's row makes sense in the segment, and raises *end to the end of its rows in a buffer, in
+ * bytes, if that is more; false otherwise, with *end left alone. [any thread] */
 static bool scope_fits(const SlabSegment* segment, const SlabSegmentScope* scope, size_t* end) {
     uint64_t head = sizeof(SlabSegmentBuffer) + (uint64_t)segment->scope_count * sizeof(SlabSegmentRows);
     if (!is_text(scope->name, sizeof scope->name) || !is_text(scope->key, sizeof scope->key) ||
@@ -116,13 +116,14 @@ static bool metric_fits(const SlabSegment* segment, const SlabSegmentMetric* met
     return (uint64_t)metric->offset + metric->bytes <= segment->scopes[metric->scope].row_bytes;
 }
 
-/* Copies the first `bytes` of row n of a table. Returns false beyond the segment's end. [any thread] */
+/* Copies the first `bytes` bytes of the row n of a table to `to`. Returns true; false beyond the segment's end, or if
+ * it cannot be read. [any thread] */
 static bool row_copy(const SlabSegment* segment, const SlabSegmentTable* table, uint32_t n, void* to, size_t bytes) {
     return tsi_segment_copy(segment, table->offset + (uint64_t)n * table->stride, to, bytes);
 }
 
-/* Copies the scopes and metrics and checks each. Returns false if one makes no sense.
- * [no other user of segment] */
+/* Copies the scopes and metrics to the segment's own memory, which has room, checks each, and sets segment->copy_bytes.
+ * Returns true; false if one makes no sense or cannot be read. [no other user of segment] */
 static bool tables_copy(SlabSegment* segment) {
     const SlabSegmentHeader* header = &segment->header;
     SlabSegmentScope* scope = segment->scopes;
@@ -184,12 +185,13 @@ uint32_t slab_segment_slots(const SlabSegment* segment) { return segment != NULL
 
 /* ---- publications ---- */
 
-/* Returns the counts of rows, by scope, of the copied buffer. [no other user of segment] */
+/* Returns the counts of rows, one for each scope, of the copied buffer; they lie there. [no other user of segment] */
 static const SlabSegmentRows* counts(const SlabSegment* segment) {
     return (const SlabSegmentRows*)(const void*)((const char*)segment->copy + sizeof(SlabSegmentBuffer));
 }
 
-/* Returns true if the copied counts are within the capacities of their scopes. [no other user of segment] */
+/* Returns true if the copied counts are within the capacities of their scopes, and 1 in scopes that are no arrays.
+ * [no other user of segment] */
 static bool counts_fit(const SlabSegment* segment) {
     for (uint32_t n = 0; n < segment->scope_count; n++)
         if (counts(segment)[n].count > segment->scopes[n].capacity ||
@@ -198,9 +200,10 @@ static bool counts_fit(const SlabSegment* segment) {
     return true;
 }
 
-/* Copies the slot at the offset `at` and its latest publication, and checks that it was whole. Returns SLAB_SEGMENT_OK;
- * NOTHING if nothing was published there; INCONSISTENT if it changed meanwhile or makes no sense: the caller tries
- * again. [no other user of segment] */
+/* Copies the slot at the offset `at` to *slot and its latest publication to segment->copy, and checks that it was
+ * whole. Returns SLAB_SEGMENT_OK; SLAB_SEGMENT_NOTHING if nothing was published there, or nothing of the allocator that
+ * has the slot now; SLAB_SEGMENT_INCONSISTENT if it changed meanwhile or makes no sense: the caller tries again.
+ * [no other user of segment] */
 static SlabSegmentResult read_once(SlabSegment* segment, uint64_t at, SlabSegmentSlot* slot) {
     SlabSegmentSlot after;
     if (!tsi_segment_copy(segment, at, slot, sizeof *slot)) return SLAB_SEGMENT_INCONSISTENT;

@@ -13,14 +13,14 @@
 
 #define NONE UINT32_MAX
 
-/* Returns the number of the section's scope in the segment, NONE if it has none. [any thread] */
+/* Returns the number of the section's scope in the segment, by its name; NONE if it has none. [any thread] */
 static uint32_t scope_of(const SlabSegment* segment, TsiSection section) {
     for (uint32_t n = 0; n < segment->scope_count; n++)
         if (strcmp(segment->scopes[n].name, tsi_sections[section].name) == 0) return n;
     return NONE;
 }
 
-/* Returns the number of the metric with the key in a scope of the segment, NONE if it has none.
+/* Returns the number of the metric with the key in the scope number `scope` of the segment, NONE if it has none.
  * [any thread] */
 static uint32_t metric_of(const SlabSegment* segment, uint32_t scope, const char* key) {
     for (uint32_t n = 0; n < segment->metric_count; n++)
@@ -28,8 +28,8 @@ static uint32_t metric_of(const SlabSegment* segment, uint32_t scope, const char
     return NONE;
 }
 
-/* Sets a field at `at`, of the metric's type, to a value read from a segment, cut to the field's size.
- * [no other user of at] */
+/* Sets the field at `at`, of the metric's type, to a value read from a segment, of the same kind: cut to the field's
+ * size, or to its largest number. A text keeps the 0 behind it, which is there. [no other user of at] */
 static void set_field(const TsiMetric* metric, const SlabSegmentValue* value, char* at) {
     uint32_t word = value->u > UINT32_MAX ? UINT32_MAX : (uint32_t)value->u;
     if (metric->type == SLAB_SEGMENT_STRING) memcpy(at, value->text, strnlen(value->text, metric->bytes - 1u));
@@ -42,16 +42,17 @@ static void set_field(const TsiMetric* metric, const SlabSegmentValue* value, ch
     else memcpy(at, &word, sizeof word);
 }
 
-/* Returns true if a value of `type` still has the metric's kind, which a later version may change.
- * [any thread] */
+/* Returns true if a value of `type` (SLAB_SEGMENT_...) still has the metric's kind, which a later version may change:
+ * text, real, array or whole number. [any thread] */
 static bool same_kind(const TsiMetric* metric, uint32_t type) {
     if (metric->type == SLAB_SEGMENT_STRING || type == SLAB_SEGMENT_STRING) return metric->type == type;
     if (metric->type == SLAB_SEGMENT_F64 || type == SLAB_SEGMENT_F64) return metric->type == type;
     return tsi_metric_is_array(metric) == (type > SLAB_SEGMENT_STATE);
 }
 
-/* Fills a section of the report: as many rows as the copy has, or a single row where a report has one, whatever form
- * the segment gives it. report has room for them. [no other user of segment and report] */
+/* Fills a section of the report from the scope number `scope` of the copy: as many rows as the copy has, or a single
+ * row where a report has one, whatever form the segment gives it. The report has room for them; fields that the segment
+ * lacks stay. [no other user of segment and report] */
 static void fill_section(const SlabSegment* segment, TsiReport* report, TsiSection section, uint32_t scope) {
     TsiRows rows = tsi_report_rows(report, section);
     uint32_t count =
@@ -70,15 +71,15 @@ static void fill_section(const SlabSegment* segment, TsiReport* report, TsiSecti
     }
 }
 
-/* Brings ids that index tables of the writers within bounds. [no other user of report] */
+/* Brings ids of labels, which index tables of the writers, within the bounds of these. [no other user of report] */
 static void within_bounds(TsiReport* report) {
     for (uint32_t n = 0; n < report->label_count; n++) report->labels[n].label_id %= TSI_LABELS_MAX + 1; /* the rest */
     for (uint32_t n = 0; n < report->phase_count; n++) report->phases[n].label_id %= TSI_LABELS_MAX;
     for (uint32_t n = 0; n < report->epoch_rows; n++) report->epochs[n].label_id %= TSI_LABELS_MAX;
 }
 
-/* Sets the figures that the reader alone knows: the age of the publication, whether it is the latest, and the process's
- * state. [no other user of report] */
+/* Sets the figures of the report that the reader alone knows: the ages of the publication's figures, whether it is the
+ * latest, and slot and state of the process. [no other user of report] */
 static void set_ages(const SlabSegment* segment, TsiReport* report) {
     static const char* const words[] = {"running", "stopped", "ended"};
     uint64_t now = tsi_os.now_ns();
@@ -91,8 +92,8 @@ static void set_ages(const SlabSegment* segment, TsiReport* report) {
     report->phases_age_ns = now > report->phases_ns ? now - report->phases_ns : 0;
 }
 
-/* Makes a report of the copied publication. Returns true, and *report to drop; false with errno ENOMEM.
- * [no other user of segment and report] */
+/* Sets *report to a report of the copied publication. Returns true, and *report to drop; false with errno ENOMEM and
+ * nothing to drop. [no other user of segment and report] */
 static bool report_make(const SlabSegment* segment, TsiReport* report) {
     uint32_t scopes[TSI_SECTIONS], counts[TSI_SECTIONS] = {0};
     memset(report, 0, sizeof *report);
@@ -120,8 +121,8 @@ static bool report_make(const SlabSegment* segment, TsiReport* report) {
     return true;
 }
 
-/* Writes the copied publication by `text`. Returns true; false with EINVAL without a copy, with ENOMEM, or as soon as
- * `write` refuses. [no other user of segment] */
+/* Writes the copied publication by `text`, to write(ctx, bytes, n). Returns true; false with EINVAL without a segment,
+ * a copy or `write`, with ENOMEM, or as soon as `write` refuses. [no other user of segment] */
 static bool write_copy(const SlabSegment* segment, TsiWriteFn write, void* ctx,
                        bool (*text)(const TsiReport*, TsiWriteFn, void*)) {
     TsiReport report;
@@ -140,8 +141,9 @@ bool slab_segment_prometheus(const SlabSegment* segment, TsiWriteFn write, void*
     return write_copy(segment, write, ctx, tsi_report_prometheus);
 }
 
-/* Reads all live allocators and writes them by `text` as one document. Returns true; false with EINVAL, with ENOENT if
- * none is live, with ENOMEM, or as soon as `write` refuses. [no other user of segment] */
+/* Reads all live allocators of the segment and writes them by `text` as one document, to write(ctx, bytes, n). The
+ * segment's copy is another one afterwards. Returns true; false with EINVAL without a segment or `write`, with ENOENT
+ * if no allocator is live, with ENOMEM, or as soon as `write` refuses. [no other user of segment] */
 static bool write_all(SlabSegment* segment, TsiWriteFn write, void* ctx,
                       bool (*text)(const TsiReport*, unsigned, TsiWriteFn, void*)) {
     TsiReport reports[SLAB_SEGMENT_SLOTS];

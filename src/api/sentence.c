@@ -19,8 +19,8 @@ static bool key_ok;
 
 const char* slab_last_error(void) { return sentence != NULL ? sentence : ""; }
 
-/* Gives the thread's text back as it exits. A thread that sets a sentence in a later destructor gets another text, and
- * this is called again. [exiting thread] */
+/* Gives the thread's text back as it exits, and clears its sentence. A thread that sets a sentence in a later
+ * destructor gets another text, and this is called again. [exiting thread] */
 static void drop_text(void* text) {
     sentence = NULL;
     tsi_os_drop(text, TSI_SENTENCE_BYTES);
@@ -29,8 +29,8 @@ static void drop_text(void* text) {
 /* Makes the key of the threads' texts; key_ok stays false if the system has none left. [pthread_once] */
 static void make_key(void) { key_ok = pthread_key_create(&key, drop_text) == 0; }
 
-/* Returns the thread's text, of TSI_SENTENCE_BYTES, made if it has none. NULL if the system refuses.
- * [any thread, no lock] */
+/* Returns the thread's text, of TSI_SENTENCE_BYTES, made of zeros if it has none; NULL if the system refuses. May
+ * change errno. [any thread, no lock] */
 static char* text_get(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     tsi_process_init(); /* the size of a page */

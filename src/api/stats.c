@@ -11,23 +11,24 @@
 
 #include <string.h>
 
-/* Zeroes *out, of `bytes` bytes. Returns the arena to fill it from, or NULL if there is nothing to do: no out or no
- * allocator. [any thread] */
+/* Zeroes *out, of `bytes` bytes, unless out is NULL. Returns the arena to fill it from, or NULL if there is nothing to
+ * do: no out or no allocator. [any thread] */
 static TsiArena* begin(SlabAllocator* allocator, void* out, size_t bytes) {
     if (out == NULL) return NULL;
     memset(out, 0, bytes);
     return tsi_arena(allocator);
 }
 
-/* Begins like `begin` for a walk over everything: first searches for empty slabs of open phases, if that is due.
- * Returns the arena, or NULL if there is nothing to do. [no lock, no bracket] */
+/* Zeroes *out, of `bytes` bytes, unless out is NULL, for a walk over everything, and searches for empty slabs of open
+ * phases, if that is due. Returns the arena to fill it from, or NULL if there is nothing to do: no out or no allocator.
+ * [no lock, no bracket] */
 static TsiArena* begin_walk(SlabAllocator* allocator, void* out, size_t bytes) {
     TsiArena* a = begin(allocator, out, bytes);
     if (a != NULL) tsi_decay_poll(a, tsi_binding_get(a, false));
     return a;
 }
 
-/* Adds a slab to the SlabGlobalStats out. [no other user of out] */
+/* Adds the slab *view to the SlabGlobalStats *out. [no other user of out] */
 static void add_global(const TsiSlabView* view, void* out) { tsi_tally_global_add(out, view); }
 
 void slab_stats_global(SlabAllocator* allocator, SlabGlobalStats* out) {
@@ -50,7 +51,8 @@ typedef struct Walk {
     TsiRef ref;
 } Walk;
 
-/* Adds a slab to the class that the Walk ctx is for. [no other user of ctx] */
+/* Adds the slab *view to the SlabClassStats of the Walk ctx, if it or objects in it are of that class.
+ * [no other user of ctx] */
 static void add_class(const TsiSlabView* view, void* ctx) {
     Walk* walk = ctx;
     TsiRegionTally region;
@@ -66,7 +68,8 @@ void slab_stats_class(SlabAllocator* allocator, uint32_t index, SlabClassStats* 
     tsi_tally_class_end(out);
 }
 
-/* Adds a slab to the class and epoch that the Walk ctx is for. [no other user of ctx] */
+/* Adds the slab *view to the SlabEpochStats of the Walk ctx, if it is of that epoch and it or objects in it are of that
+ * class. [no other user of ctx] */
 static void add_epoch(const TsiSlabView* view, void* ctx) {
     Walk* walk = ctx;
     SlabEpochStats* out = walk->out;
@@ -116,8 +119,8 @@ void slab_stats_refusals(SlabAllocator* allocator, SlabRefusals* out) {
     if (a != NULL) tsi_tally_refusals(a, out);
 }
 
-/* Copies as many rows of a section as there is room for; out may be NULL. Returns how many there are; 0 without an
- * allocator or memory. [no lock, no bracket] */
+/* Copies to `out`, unless NULL, as many rows of a section as `capacity` says and there are; further places are left
+ * alone. Returns how many there are; 0 without an allocator or memory. [no lock, no bracket] */
 static size_t copy_rows(SlabAllocator* allocator, TsiSection section, void* out, size_t capacity) {
     TsiArena* a = tsi_arena(allocator);
     TsiReport report;
@@ -174,8 +177,9 @@ void get_perf_counters(SlabAllocator* allocator, uint32_t size_class, PerfCounte
 
 enum { TOP_ROWS = 256 };
 
-/* Writes a report with the rows of tsi_report_choose(each) by `text`. Returns true; false with EINVAL, with ENOMEM, or
- * as soon as `write` refuses. [no lock, no bracket] */
+/* Writes a report with the rows that tsi_report_choose keeps with `each` by `text`, to write(ctx, bytes, n). Returns
+ * true; false with EINVAL (no allocator, `write` NULL), with ENOMEM, or as soon as `write` refuses.
+ * [no lock, no bracket] */
 static bool write_report(SlabAllocator* allocator, TsiWriteFn write, void* ctx, int each,
                          bool (*text)(const TsiReport*, TsiWriteFn, void*)) {
     TsiArena* a = tsi_arena(allocator);
@@ -208,7 +212,7 @@ bool slab_stats_publish(SlabAllocator* allocator) {
 
 /* ---- of one domain ---- */
 
-/* Adds a slab to the SlabDomainStats ctx. [no other user of ctx] */
+/* Adds the slab *view, which is of the domain's phase, to the SlabDomainStats ctx. [no other user of ctx] */
 static void add_to_domain(const TsiSlabView* view, void* ctx) {
     SlabDomainStats* out = ctx;
     out->live_objects += view->sum.live.objects;

@@ -17,7 +17,7 @@ typedef struct Where {
     bool outside;
 } Where;
 
-/* Allocates `bytes` bytes where `where` says. Returns the object, or NULL with errno.
+/* Allocates `bytes` bytes, any number, where `where` says. Returns the object, or NULL with errno.
  * [own thread, no lock, no bracket] */
 static void* tsi_text_take(Where where, size_t bytes) {
     TSI_KEEP_FRAME();
@@ -25,16 +25,16 @@ static void* tsi_text_take(Where where, size_t bytes) {
     return where.outside ? slab_malloc_outside(where.a, bytes) : slab_malloc(where.a, bytes);
 }
 
-/* Copies `bytes` bytes at from, or none for NULL, to an object where `where` says. Returns it, or NULL with errno.
- * [own thread, no lock, no bracket] */
+/* Copies `bytes` bytes at `from` to an object where `where` says; from NULL is refused as an allocation of no bytes.
+ * Returns the object, or NULL with errno. [own thread, no lock, no bracket] */
 static void* tsi_text_of(Where where, const void* from, size_t bytes) {
     TSI_KEEP_FRAME();
     void* p = tsi_text_take(where, from != NULL ? bytes : 0);
     return p != NULL ? memcpy(p, from, bytes) : NULL;
 }
 
-/* Copies a text of at most `most` bytes to an object where `where` says, and ends it with 0. Returns it, or NULL with
- * errno; NULL for NULL, too. [own thread, no lock, no bracket] */
+/* Copies a text, cut to `most` bytes, to an object where `where` says, and ends it with 0; text NULL is refused as an
+ * allocation of no bytes. Returns the object, or NULL with errno. [own thread, no lock, no bracket] */
 static char* tsi_text_copy(Where where, const char* text, size_t most) {
     TSI_KEEP_FRAME();
     size_t n = text != NULL ? strnlen(text, most) : 0;
@@ -45,8 +45,9 @@ static char* tsi_text_copy(Where where, const char* text, size_t most) {
     return p;
 }
 
-/* Formats a text into an object where `where` says. Most texts are short: they are formatted once, on the stack, and
- * copied. Returns it, or NULL with errno. [own thread, no lock, no bracket] */
+/* Formats a text into an object where `where` says; format NULL is refused as an allocation of no bytes. Most texts are
+ * short: they are formatted once, on the stack, and copied. `args` is used up. Returns the object, or NULL with errno.
+ * [own thread, no lock, no bracket] */
 static char* tsi_text_print(Where where, const char* format, va_list args) {
     TSI_KEEP_FRAME();
     char text[256];

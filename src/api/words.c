@@ -23,7 +23,8 @@ typedef struct Text {
 
 static void add(Text* text, const char* format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Adds text by a format of printf; counts what finds no room. [no other user of text] */
+/* Adds text by a format of printf, cut to text->room, and ends it with 0; counts in text->used also what finds no room.
+ * text->out may be NULL if the room is 0. [no other user of text] */
 static void add(Text* text, const char* format, ...) {
     va_list args;
     size_t at = text->used < text->room ? text->used : text->room;
@@ -33,7 +34,8 @@ static void add(Text* text, const char* format, ...) {
     if (n > 0) text->used += (size_t)n;
 }
 
-/* Adds the receipt's label, with '?' for control characters, its id and era. [no other user of text] */
+/* Adds the receipt's label, if it has one, with '?' for control characters, and its id and era.
+ * [no other user of text] */
 static void add_epoch(Text* text, const EpochReceipt* receipt) {
     char label[sizeof receipt->label];
     size_t n = 0;
@@ -71,8 +73,9 @@ size_t epoch_receipt_text(const EpochReceipt* receipt, char* out, size_t n) {
     return text.used;
 }
 
-/* Returns where a line of at most `width` bytes ends that begins at `text`: at the last space behind a punctuation
- * mark, else at the last space, else at the first one beyond. 0 if there is none. [any thread] */
+/* Returns where a line of at most `width` bytes ends that begins at `text`, as an offset from there: at the last space
+ * behind a punctuation mark, else at the last space, else at the first one beyond. Returns 0 if the text, which ends
+ * with 0, has no space. [any thread] */
 static size_t line_end(const char* text, size_t width) {
     size_t end = 0, marked = 0;
     for (size_t i = 1; text[i] != 0 && (i <= width || end == 0); i++) {
