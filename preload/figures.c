@@ -59,7 +59,7 @@ TSP_API struct mallinfo2 mallinfo2(void) {
                               .keepcost = stats.warm_bytes};
 }
 
-/* Returns n, or INT_MAX if it is more. [any thread] */
+/* Returns n, or INT_MAX if n is more. [any thread] */
 static int in_int(uint64_t n) { return n < INT_MAX ? (int)n : INT_MAX; }
 
 /* Returns the figures of mallinfo2, each cut to INT_MAX. Preserves errno. [any thread, no lock] */

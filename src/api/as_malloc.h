@@ -110,8 +110,8 @@ TSI_INLINE bool tsi_malloc_owns(SlabAllocator* allocator, const void* p) {
  * [any thread] */
 TSI_INLINE bool tsi_malloc_is_new_here(void) { return tsi_tls.thread == NULL; }
 
-/* Returns true if objects of allocator are blocks of malloc (option by_malloc), so that allocator cannot be malloc.
- * allocator was made. [any thread] */
+/* Returns true if objects of allocator, which was made, are blocks of malloc (option by_malloc, or a tool is present),
+ * so that it cannot be malloc. [any thread] */
 TSI_INLINE bool tsi_malloc_is_circular(SlabAllocator* allocator) {
     return tsi_public(allocator)->arena->stand_ins != NULL && tsi_stand_in_sheets(tsi_public(allocator)->arena) == NULL;
 }

@@ -192,9 +192,9 @@ static TSI_NOINLINE epoch_domain_t* enter_failed(TsiBinding* b, TsiDomain* d) {
     return tsi_failed(ENOMEM, "no memory for the thread's scopes");
 }
 
-/* Sets what the options ask of a new domain and of each incarnation that it opens: auto_close, times, budgets, one
- * owner. Sets d->special if its incarnations need more than plain ones, and marks the calling thread if it owns the
- * domain. options: not NULL. [own thread, before the domain is alive] */
+/* Sets what the options, not NULL and checked, ask of a new domain and of each incarnation that it opens: auto_close,
+ * times, budgets, one owner. Sets d->special: true if its incarnations need more than plain ones; and marks the calling
+ * thread if it owns the domain. [own thread, before the domain is alive] */
 TSI_INLINE void set_special(TsiDomain* d, const SlabDomainOptions* options) {
     d->pub.auto_close = (options->flags & SLAB_DOMAIN_KEEP) == 0;
     d->untimed = (options->flags & SLAB_DOMAIN_UNTIMED) != 0;

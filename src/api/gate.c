@@ -88,7 +88,7 @@ static void say(Gate* gate, const SlabLabelStats* stats, size_t count, unsigned 
         (void)snprintf(gate->why + n, gate->why_bytes - (size_t)n, "; made outside of scopes, most by %s", from->label);
 }
 
-/* Returns a + b, UINT64_MAX if it is more. [any thread] */
+/* Returns a + b, or UINT64_MAX if that is more. [any thread] */
 static uint64_t sum(uint64_t a, uint64_t b) { return a + b < a ? UINT64_MAX : a + b; }
 
 /* Takes the figures and compares each label with the most that it has retained; remembers the new most if no label

@@ -88,7 +88,7 @@ void* tsi_resize(SlabAllocator* allocator, void* p, size_t size, TsiRef ref);
  * it was, if it failed (ESTALE: it has ended). [own thread, no lock, no bracket] */
 void* tsi_move(SlabAllocator* allocator, void* p, TsiRef ref);
 enum { TSI_SENTENCE_BYTES = 160 };
-/* Clears the thread's sentence of slab_last_error. [any thread] */
+/* Clears the thread's sentence of slab_last_error: it is empty then. Leaves errno and slab_error alone. [any thread] */
 void tsi_clear_error(void);
 /* Makes the thread's text the sentence of slab_last_error. Returns it, for the caller to write TSI_SENTENCE_BYTES at
  * most with the 0: as it was if it was the sentence before, otherwise empty; NULL without memory, which the sentence

@@ -103,8 +103,8 @@ static bool scope_fits(const SlabSegment* segment, const SlabSegmentScope* scope
     return true;
 }
 
-/* Returns true if a metric's row makes sense and its values lie within the rows of its scope. The scopes are checked.
- * [any thread] */
+/* Returns true if a metric's row makes sense and its values lie within the rows of its scope; false otherwise. The
+ * segment's scopes are copied and checked. [any thread] */
 static bool metric_fits(const SlabSegment* segment, const SlabSegmentMetric* metric) {
     if (!is_text(metric->name, sizeof metric->name) || !is_text(metric->family, sizeof metric->family) ||
         !is_text(metric->help, sizeof metric->help))

@@ -26,7 +26,7 @@ static void drop_text(void* text) {
     tsi_os_drop(text, TSI_SENTENCE_BYTES);
 }
 
-/* Makes the key of the threads' texts; key_ok stays false if the system has none left. [pthread_once] */
+/* Makes the key of the threads' texts and sets key_ok, which stays false if the system has none left. [pthread_once] */
 static void make_key(void) { key_ok = pthread_key_create(&key, drop_text) == 0; }
 
 /* Returns the thread's text, of TSI_SENTENCE_BYTES, made of zeros if it has none; NULL if the system refuses. May

@@ -193,7 +193,7 @@ static TsiProfileStack* stack_locked(TsiProfile* profile, uint32_t label, uint32
     return stack;
 }
 
-/* Returns true if samples of the class keep the handle of their object, because its slots are used again within an
+/* Returns true if samples of class `cls` keep the handle of their object, because its slots are used again within an
  * incarnation; false for regions and large objects, whose address will do. [any thread] */
 static bool has_handle(unsigned cls) { return cls <= TSI_SMALL_CLASSES; }
 

@@ -55,8 +55,8 @@ static uint32_t gone_count;
 extern void __lsan_do_leak_check(void) __attribute__((weak));
 extern void __msan_unpoison(const volatile void* p, size_t bytes) __attribute__((weak));
 
-/* Returns true under Valgrind's memcheck, which puts its malloc into LD_PRELOAD, but not for programs that it does not
- * follow. [any thread] */
+/* Returns true if the process runs under Valgrind's memcheck, which puts its malloc into LD_PRELOAD, but not for
+ * programs that it does not follow. Reads the environment. [any thread] */
 static bool under_memcheck(void) {
     const char* preloaded = tsi_os_getenv("LD_PRELOAD");
     return preloaded != NULL && strstr(preloaded, "vgpreload_memcheck") != NULL;

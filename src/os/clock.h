@@ -23,13 +23,14 @@ TSI_INLINE uint64_t tsi_clock_forward(uint64_t ns) {
     if (TSI_UNLIKELY(tsi_clock_told - ns < TSI_CLOCK_APART)) return tsi_clock_told;
     return tsi_clock_told = ns;
 }
-/* Returns the time between two readings; 0 if the clock was set back between them. [any thread] */
+/* Returns the ns from the reading since_ns to the reading now_ns; 0 if the clock was set back between them.
+ * [any thread] */
 TSI_INLINE uint64_t tsi_clock_between(uint64_t since_ns, uint64_t now_ns) {
     return now_ns > since_ns ? now_ns - since_ns : 0;
 }
-/* Returns true from `due_ns` on, and if that is ahead by more than twice wait_ns: such times are set at most wait_ns
- * ahead, so the clock was set back since, and what is due would wait for as long as it was set back. Twice, because
- * another thread may have set the time after the reading of now_ns. [any thread] */
+/* Returns true at the reading now_ns from due_ns on, and if due_ns is ahead by more than twice wait_ns, all in ns: such
+ * times are set at most wait_ns ahead, so the clock was set back since, and what is due would wait for as long as it
+ * was set back. Twice, because another thread may have set the time after the reading of now_ns. [any thread] */
 TSI_INLINE bool tsi_clock_is_due(uint64_t now_ns, uint64_t due_ns, uint64_t wait_ns) {
     return now_ns >= due_ns || due_ns - now_ns > 2 * wait_ns;
 }

@@ -106,7 +106,7 @@ void tsi_lock_slow(TsiLock* lock) { (void)tsi_lock_slow_within(lock, UINT64_MAX)
 
 void tsi_lock_wake(TsiLock* lock) { futex(lock, FUTEX_WAKE, 1, NULL); }
 
-/* Adds v to *sum; a zero is not written, because that would fetch a page. [the one writer of *sum] */
+/* Adds v to *sum. If v is 0 nothing is written: that would fetch a page. [the one writer of *sum] */
 static void add(_Atomic uint64_t* sum, uint64_t v) {
     if (v != 0) tsi_store_relaxed(sum, tsi_load_relaxed(sum) + v);
 }

@@ -222,8 +222,8 @@ static void os_prefer_node(void* p, size_t bytes, unsigned node) {
     errno = saved;
 }
 
-/* Returns the memory node of the processor that runs this; 0 if the kernel does not tell.
- * [any thread] */
+/* Returns the memory node of the processor that runs this, where the thread may not stay; 0 if the kernel does not
+ * tell. [any thread] */
 static unsigned os_node(void) {
     unsigned cpu = 0, node = 0;
     return syscall(SYS_getcpu, &cpu, &node, NULL) == 0 ? node : 0; /* some libcs have no getcpu */
@@ -284,10 +284,10 @@ static uint64_t os_quick_ns(void) {
 static uint64_t os_quick_ns(void) { return os_now_ns(); }
 #endif
 
-/* Returns CLOCK_MONOTONIC in ns at the last tick, some milliseconds ago. [any thread] */
+/* Returns CLOCK_MONOTONIC in ns at the last tick, some milliseconds behind. [any thread] */
 static uint64_t os_coarse_ns(void) { return read_clock(CLOCK_MONOTONIC_COARSE); }
 
-/* Returns the processor time of the calling thread in ns. [any thread] */
+/* Returns the processor time of the calling thread in ns, by a system call. [any thread] */
 static uint64_t os_thread_ns(void) { return read_clock(CLOCK_THREAD_CPUTIME_ID); }
 
 /* Reads the beginning of the file `path`, n bytes at most and in one read, into `to`; no 0 is added. Returns the bytes
@@ -321,9 +321,8 @@ static uint64_t os_rss_bytes(void) {
     return strtoull(end, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Returns the bytes that may still be made writable under RLIMIT_DATA, 0 if it is used up, UINT64_MAX without a limit.
- * Compares the sixth number of /proc/self/statm, data and stacks in pages, with the limit.
- * [any thread] */
+/* Returns the bytes that may still be made writable under RLIMIT_DATA: 0 if it is used up, UINT64_MAX without a limit.
+ * Compares the sixth number of /proc/self/statm, data and stacks in pages, with the limit. [any thread] */
 static uint64_t os_data_room(void) {
     struct rlimit limit;
     char buf[128], *at = buf;
@@ -473,7 +472,7 @@ static bool read_huge(void) {
 }
 
 /* Returns the highest number of a memory node that is online, + 1, at most TSI_OS_NODES_MAX; 1 if the system does not
- * tell. Reads "0-1" or "0,2-3". [any thread] */
+ * tell. Reads a file with "0-1" or "0,2-3". [any thread] */
 static unsigned read_nodes(void) {
     char buf[64];
     unsigned long last = 0;

@@ -79,8 +79,8 @@ static int above_streams(int fd) {
     return up;
 }
 
-/* Returns true if a file of `bytes` is beyond the process's limit, where ftruncate would raise a signal.
- * [any thread] */
+/* Returns true if a file of `bytes` bytes is beyond the process's limit (RLIMIT_FSIZE), where ftruncate would raise a
+ * signal. [any thread] */
 static bool is_too_long(size_t bytes) {
     struct rlimit limit;
     return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < bytes;

@@ -322,8 +322,8 @@ static uint32_t next_filled(TsiTable* table, uint32_t from, uint32_t to) {
     return from;
 }
 
-/* Calls the table's `stay`, if it has one, for the filled records in [first, end), whose pages stay after all (U3).
- * [table lock held] */
+/* Calls the table's `stay` for the filled records in [first, end), whose pages stay after all (U3); does nothing if it
+ * has none. [table lock held] */
 static void stay_all(TsiTable* table, uint32_t first, uint32_t end) {
     for (uint32_t at = first; table->stay != NULL && (at = next_filled(table, at, end)) < end; at++)
         table->stay(table, at);

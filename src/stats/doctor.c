@@ -47,7 +47,8 @@ static bool label_leaks(const SlabLabelStats* stats, unsigned leak_sec) {
     return stats->unexpected_draining_objects != 0 && stats->oldest_unexpected_ns / 1000000000u >= leak_sec;
 }
 
-/* Returns true if the label may let something escape. [any thread] */
+/* Returns true if the label of the row *stats may let something escape: expected objects or bytes are not 0.
+ * [any thread] */
 static bool label_expects(const SlabLabelStats* stats) {
     return (stats->expected_objects | stats->expected_bytes) != 0;
 }
@@ -237,7 +238,8 @@ static void put_kept(TsiText* text, unsigned kept, unsigned policy) {
     else tsi_text_action(text, tsi_say_kept, kept);
 }
 
-/* Writes section 3: what closes gave back, and what is kept. [no other user of text] */
+/* Writes section 3: what closes gave back, the latest TSI_DOCTOR_CLOSES of them, what is kept warm, and what to do if
+ * that did not lower the resident size. [no other user of text] */
 static void section_reclamation(TsiText* text, const TsiDoctorView* view) {
     const SlabGlobalStats* stats = &view->report->global;
     unsigned closes = 0, kept = 0;
@@ -367,7 +369,8 @@ static void put_locks(TsiText* text, const TsiReport* report, uint64_t fast, uin
         tsi_text_put(text, tsi_say_locks_most, tsi_word_label(worst->label).at);
 }
 
-/* Writes section 5: locks and retries of frees. [no other user of text] */
+/* Writes section 5: locks, by classes or, if these have none, by labels, and retries of frees; and what to do about
+ * either. [no other user of text] */
 static void section_locks(TsiText* text, const TsiReport* report) {
     uint64_t fast = 0, contended = 0, retries = 0, frees = 0, label_fast = 0, label_contended = 0;
 
@@ -416,7 +419,8 @@ static void put_refused(char* to, size_t n, const TsiReport* report) {
         (void)snprintf(to, n, tsi_say_refused_most, tsi_word_label(most->label).at, (Num)most->budget_refusals);
 }
 
-/* Writes section 6: refused calls by cause, and what to do about each. [no other user of text] */
+/* Writes section 6: refused calls by cause, each as an ACTION, slabs taken out of use, and ignored words of the
+ * environment. [no other user of text] */
 static void section_refusals(TsiText* text, const TsiReport* report) {
     const SlabRefusals* refusals = &report->refusals;
     unsigned kinds = 0;

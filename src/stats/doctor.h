@@ -33,8 +33,8 @@ TsiVerdict tsi_sampling_verdict(uint64_t wait_ns, uint64_t cpu_ns, uint64_t lock
 /* Returns the health of locks of which `contended` of `total` takings waited; TSI_HEALTH_GOOD if total is 0.
  * [any thread] */
 TsiHealth tsi_lock_health(uint64_t contended, uint64_t total);
-/* Returns the health of compare-exchanges that were retried `retries` times in `operations`; TSI_HEALTH_GOOD if there
- * were none. [any thread] */
+/* Returns the health of compare-exchanges that were retried `retries` times in `operations` operations; TSI_HEALTH_GOOD
+ * if operations is 0. [any thread] */
 TsiHealth tsi_retry_health(uint64_t retries, uint64_t operations);
 
 #endif

@@ -33,8 +33,9 @@ typedef struct TsiLimit {
 } TsiLimit;
 
 /* Begins the stretches that are due at a reading of `live` bytes at `now`, ns of the clock, counts the reading in each
- * and notes `live` in the allocator's floors. age_ns: the allocator's age. Returns which began, bit 1 << TSI_GROWTH_...
- * each; the first ones begin once something lives. [labels' lock held] */
+ * and notes `live` in the allocator's floors; forgets a stretch that begins in the future, because the clock was set
+ * back. age_ns: the allocator's age. Returns which began, bit 1 << TSI_GROWTH_... each; the first ones begin once
+ * something lives. [labels' lock held] */
 unsigned tsi_growth_turn(TsiStretch stretches[TSI_GROWTHS], uint64_t age_ns, uint64_t now, uint64_t live);
 /* Notes the live bytes of a reading in *floor, a floor of the stretch `which` (TSI_GROWTH_...): starts a new least if
  * `turned`, the bits that tsi_growth_turn has returned, says that the stretch began; otherwise lowers the least to

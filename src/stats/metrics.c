@@ -7,7 +7,7 @@
 
 /* ---- derived values ---- */
 
-/* Returns a + b, UINT64_MAX if it is more. [any thread] */
+/* Returns a + b, or UINT64_MAX if that is more. [any thread] */
 static uint64_t sum(uint64_t a, uint64_t b) { return a > UINT64_MAX - b ? UINT64_MAX : a + b; }
 
 #define TEXT_OF(x) #x
@@ -34,7 +34,7 @@ static TsiValue CLASS_cas_retry_rate(const SlabClassStats* stats) {
     return (TsiValue){.f = tsi_ratio(stats->bitmap_alloc_cas_retries, stats->bitmap_alloc_attempts, 1.0)};
 }
 
-/* Returns the bytes of the epoch's slabs. [any thread] */
+/* Returns the bytes of the epoch's slabs, counted as resident. [any thread] */
 static TsiValue EPOCH_rss_bytes(const TsiEpochRow* row) { return (TsiValue){.u = row->estimated_rss_bytes}; }
 
 /* Returns the age of a phase that has ended, in ns; 0 if it is open. [any thread] */
@@ -47,7 +47,7 @@ static TsiValue PHASE_draining_bytes(const SlabPhaseStats* phase) {
     return (TsiValue){.u = phase->state == EPOCH_CLOSING ? phase->committed_bytes : 0};
 }
 
-/* Returns the bytes left of a limit, 0 if more are used. [any thread] */
+/* Returns the bytes left of `limit` when `used` are used, 0 if more are. [any thread] */
 static TsiValue left(uint64_t limit, uint64_t used) { return (TsiValue){.u = limit > used ? limit - used : 0}; }
 
 /* Returns the bytes left of the allocator's nearest limit; 0 without one. [any thread] */

@@ -30,9 +30,9 @@ bool tsi_out_end(TsiOut* out);
 
 /* Writes n bytes, as they are; nothing once the callback has refused. [no other user of out] */
 void tsi_out_bytes(TsiOut* out, const char* bytes, size_t n);
-/* Writes a text that ends with 0. [no other user of out] */
+/* Writes a text up to its 0; nothing once the callback has refused. [no other user of out] */
 void tsi_out_text(TsiOut* out, const char* text);
-/* Writes one character. [no other user of out] */
+/* Writes the character c; nothing once the callback has refused. [no other user of out] */
 void tsi_out_char(TsiOut* out, char c);
 /* Writes v in decimal digits. [no other user of out] */
 void tsi_out_u64(TsiOut* out, uint64_t v);

@@ -258,7 +258,8 @@ static void write_phase_sums(Page* page, const TsiMetric* metric, uint32_t first
     }
 }
 
-/* Writes the series of a metric of phases, summed by label. [no other user of page] */
+/* Writes the series of a metric of phases, summed by label: one for each label that is shown and has a phase.
+ * [no other user of page] */
 static void write_phases(Page* page, const TsiMetric* metric) {
     uint32_t last = last_label(page->report);
     for (uint64_t first = 0; first <= last && page->out->ok; first += CHUNK)

@@ -172,7 +172,7 @@ static bool segment_ready(uint64_t now) {
 /* ---- slots ---- */
 
 /* Returns true if an allocator may take the slot at `now`, ns of the clock: it is free, or its last one ended COOL_NS
- * (a second) ago. [segment lock held] */
+ * (a second) ago, or after `now` by more than that, because the clock was set back. [segment lock held] */
 static bool is_free(Slot* slot, uint64_t now) {
     uint64_t state = tsi_load_acquire(&slot->state);    /* pairs with tsi_segment_end */
     uint64_t ended = tsi_load_relaxed(&slot->ended_ns); /* may be after `now`: ends take no lock */

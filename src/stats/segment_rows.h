@@ -49,8 +49,8 @@ enum {
 #define TSI_SEGMENT_PAUSE_NS 900000000u
 #define TSI_SEGMENT_WALK_NS 60000000000u
 
-/* Returns the pause, in ns, after a walk over all phases, or a profile, that took took_ns: TSI_SEGMENT_WALK_NS at most.
- * [any thread] */
+/* Returns the pause, in ns, after a walk over all phases, or a profile, that took took_ns: TSI_SEGMENT_SHARE times
+ * that, TSI_SEGMENT_WALK_NS (a minute) at most. [any thread] */
 TSI_INLINE uint64_t tsi_segment_walk_pause(uint64_t took_ns) {
     uint64_t pause = TSI_SEGMENT_SHARE * took_ns;
     return pause < TSI_SEGMENT_WALK_NS ? pause : TSI_SEGMENT_WALK_NS;

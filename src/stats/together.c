@@ -21,7 +21,8 @@ static bool takes_largest(const TsiMetric* metric) {
     return largest;
 }
 
-/* Returns true if the metric is of a limit, which is taken from one allocator whole. [any thread] */
+/* Returns true if the metric is a figure of the allocator's limit, which is taken from one allocator whole.
+ * [any thread] */
 static bool is_limit(const TsiMetric* metric) {
     return metric->section == TSI_SECTION_GLOBAL && strncmp(metric->key, "limit_", strlen("limit_")) == 0;
 }
@@ -41,7 +42,7 @@ static const TsiReport* nearest(const TsiReport* reports, unsigned count) {
     return found;
 }
 
-/* Returns a + b, UINT64_MAX if it is more. [any thread] */
+/* Returns a + b, or UINT64_MAX if that is more. [any thread] */
 static uint64_t add(uint64_t a, uint64_t b) { return b > UINT64_MAX - a ? UINT64_MAX : a + b; }
 
 /* Adds v to the metric's word at `to`, or replaces it by v if the largest counts and v is larger; a word that would
