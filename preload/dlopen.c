@@ -49,7 +49,7 @@ static int brings_path(struct dl_phdr_info* info, size_t size, void* arg) {
 }
 
 /* Returns true if dlopen of `name` (NULL: the program) may find another library for `caller`, an address in the calling
- * library, than for us. [any thread, no lock] */
+ * library, than for us. [any thread, no lock held] */
 static bool depends_on_caller(const char* name, const void* caller) {
     if (name == NULL) return false;
     if (strchr(name, '/') != NULL) return strchr(name, '$') != NULL;
@@ -59,7 +59,7 @@ static bool depends_on_caller(const char* name, const void* caller) {
 }
 
 /* Opens a library by libc's dlopen, which `next` is, outside of all phases. Returns it, or NULL as dlopen does; `name`
- * may be NULL. [own thread, no lock] */
+ * may be NULL. [own thread, no lock held] */
 static void* outside(const char* name, int flags) {
     bool in = tsp_outside_enter();
     void* library = next(name, flags);
@@ -67,12 +67,13 @@ static void* outside(const char* name, int flags) {
     return library;
 }
 
-/* Returns the function at which a call of dlopen goes on, see below. [own thread, no lock] */
+/* Returns the function at which a call of dlopen for `name` goes on: libc's, or one that calls libc's outside of all
+ * phases. [own thread, no lock held] */
 Dlopen* tsp_dlopen_way(const char* name, const void* caller);
 
 /* Returns the function at which a call of dlopen for `name` (may be NULL) goes on: libc's, or `outside` if the thread
  * is in a phase and `outside` finds the same library. caller: the return address of the call. The first call looks
- * libc's function up and sets `next`. [own thread, no lock] */
+ * libc's function up and sets `next`. [own thread, no lock held] */
 __attribute__((used, visibility("hidden"))) Dlopen* tsp_dlopen_way(const char* name, const void* caller) {
     if (next == NULL) {
         Dlopen* found;
@@ -142,7 +143,7 @@ __asm__(".pushsection .text\n"
         ".popsection\n");
 #else
 /* Opens the library `name` (NULL: the program) without RTLD_DEEPBIND, by a tail call, where the compiler makes one.
- * Returns it, or NULL as libc's dlopen does. [any thread, no lock] */
+ * Returns it, or NULL as libc's dlopen does. [any thread, no lock held] */
 TSP_API void* dlopen(const char* name, int flags) {
     return tsp_dlopen_way(name, __builtin_return_address(0))(name, flags & tsp_dlopen_mask);
 }

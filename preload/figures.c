@@ -14,7 +14,7 @@
 #include <stdio.h>
 
 /* Gives empty memory back to the system. Returns 1 if any went back, otherwise 0, as without the allocator. The bytes
- * that `pad` asks to keep are not kept. Preserves errno. [any thread, no lock] */
+ * that `pad` asks to keep are not kept. Preserves errno. [any thread, no lock held] */
 TSP_API int malloc_trim(size_t pad) {
     (void)pad;
     if (!tsp_ready()) return 0;
@@ -25,13 +25,13 @@ TSP_API int malloc_trim(size_t pad) {
     return tsi_malloc_committed(&tsp_heap) < before;
 }
 
-/* Accepts any parameter of glibc's algorithms with any value, without effect. Returns 1. [any thread] */
+/* Accepts any parameter of glibc's algorithms with any value, without effect. Returns 1. [any thread, needs no lock] */
 TSP_API int mallopt(int parameter, int value) {
     (void)parameter, (void)value;
     return 1;
 }
 
-/* Returns the allocator's figures of now, zeros if it is not there. Preserves errno. [any thread, no lock] */
+/* Returns the allocator's figures of now, zeros if it is not there. Preserves errno. [any thread, no lock held] */
 static SlabGlobalStats figures(void) {
     SlabGlobalStats stats = {0};
     int saved = errno;
@@ -41,7 +41,7 @@ static SlabGlobalStats figures(void) {
 }
 
 /* Returns the bytes from the system that no live object has, by the figures *stats; 0 if live ones are more.
- * [any thread] */
+ * [any thread, needs no lock] */
 static uint64_t rest(const SlabGlobalStats* stats) {
     return stats->committed_bytes > stats->live_bytes ? stats->committed_bytes - stats->live_bytes : 0;
 }
@@ -49,7 +49,7 @@ static uint64_t rest(const SlabGlobalStats* stats) {
 struct mallinfo2 mallinfo2(void);
 
 /* Returns the allocator's figures in glibc's terms, see the head of this file; other fields are 0, and all are without
- * the allocator. Preserves errno. [any thread, no lock] */
+ * the allocator. Preserves errno. [any thread, no lock held] */
 TSP_API struct mallinfo2 mallinfo2(void) {
     SlabGlobalStats stats = figures();
     return (struct mallinfo2){.arena = stats.committed_bytes,
@@ -59,10 +59,10 @@ TSP_API struct mallinfo2 mallinfo2(void) {
                               .keepcost = stats.warm_bytes};
 }
 
-/* Returns n, or INT_MAX if n is more. [any thread] */
+/* Returns n, or INT_MAX if n is more. [any thread, needs no lock] */
 static int in_int(uint64_t n) { return n < INT_MAX ? (int)n : INT_MAX; }
 
-/* Returns the figures of mallinfo2, each cut to INT_MAX. Preserves errno. [any thread, no lock] */
+/* Returns the figures of mallinfo2, each cut to INT_MAX. Preserves errno. [any thread, no lock held] */
 TSP_API struct mallinfo mallinfo(void) {
     struct mallinfo2 m = mallinfo2();
     return (struct mallinfo){.arena = in_int(m.arena),
@@ -73,7 +73,7 @@ TSP_API struct mallinfo mallinfo(void) {
 }
 
 /* Writes the bytes from the system and the live ones to standard error, two lines; zeros without the allocator.
- * [any thread, no lock] */
+ * [any thread, no lock held] */
 TSP_API void malloc_stats(void) {
     SlabGlobalStats stats = figures();
     char text[160];
@@ -83,7 +83,7 @@ TSP_API void malloc_stats(void) {
 }
 
 /* Writes the allocator's figures as XML to the stream `out`, zeros without the allocator. Returns 0; EINVAL, and writes
- * nothing, unless options is 0; -1 if writing failed. [any thread, no lock] */
+ * nothing, unless options is 0; -1 if writing failed. [any thread, no lock held] */
 TSP_API int malloc_info(int options, FILE* out) {
     if (options != 0) return EINVAL;
     SlabGlobalStats stats = figures();

@@ -24,7 +24,7 @@ static _Thread_local bool entering TSI_TLS_MODEL; /* the thread makes its record
 
 /* Returns true if libc must serve this call: the allocator is not there, or the thread is making its record. Returns
  * false otherwise; *first is then true if the thread's record is about to be made, and the caller calls `entered` when
- * it is done. Sets *first in either case. [own thread, no lock] */
+ * it is done. Sets *first in either case. [own thread, no lock held] */
 static bool is_for_libc(bool* first) {
     *first = false;
     if (TSI_UNLIKELY(!tsp_ready())) return true;
@@ -34,7 +34,8 @@ static bool is_for_libc(bool* first) {
     return false;
 }
 
-/* Ends the time in which the thread makes its record, if `first`, which is_for_libc has set, is true. [own thread] */
+/* Ends the time in which the thread makes its record, if `first`, which is_for_libc has set, is true.
+ * [own thread, needs no lock] */
 static void entered(bool first) {
     if (first) entering = false;
 }
@@ -47,7 +48,7 @@ enum { LOOKS_LEFT_OUT = 1024 };
 static _Atomic unsigned left_out;
 
 /* Returns true if a search for room was without success lately, and counts this call as one that leaves the search out;
- * false otherwise. [any thread] */
+ * false otherwise. [any thread, needs no lock] */
 static bool is_full(void) {
     unsigned n = tsi_load_relaxed(&left_out);
     if (TSI_UNLIKELY(n != 0)) tsi_store_relaxed(&left_out, n - 1); /* approximate: threads may count as one */
@@ -55,7 +56,7 @@ static bool is_full(void) {
 }
 
 /* Has the next calls leave the search out if errno is ENOMEM and `size`, the bytes that found no room, is at most
- * TSI_SMALL_MAX. Leaves errno alone. [any thread] */
+ * TSI_SMALL_MAX. Leaves errno alone. [any thread, needs no lock] */
 static TSI_COLD void note_full(size_t size) {
     if (errno == ENOMEM && size <= TSI_SMALL_MAX) tsi_store_relaxed(&left_out, LOOKS_LEFT_OUT);
 }
@@ -88,11 +89,11 @@ TSI_NOINLINE void* tsp_malloc_more(size_t size, TsiBinding* b) {
 __asm__(".globl tsp_malloc\n.hidden tsp_malloc\n.set tsp_malloc, malloc\n");
 
 /* Allocates `size` bytes (0: as for 1) by the fast path or by tsp_malloc_more. Returns the object, ours or libc's, with
- * errno as it was, or NULL with ENOMEM. [any thread, no lock] */
+ * errno as it was, or NULL with ENOMEM. [any thread, no lock held] */
 TSP_API void* malloc(size_t size) { return tsi_malloc_quick(&tsp_heap, size, tsp_malloc_more); }
 
 /* Allocates `bytes` zeroed bytes, more than TSI_SMALL_MAX. Returns the object, ours or libc's, with errno as it was, or
- * NULL with ENOMEM. [own thread, no lock, no bracket] */
+ * NULL with ENOMEM. [own thread, no lock held, no bracket open] */
 static TSI_NOINLINE void* calloc_large(size_t bytes) {
     TSI_KEEP_FRAME();
     int saved = errno;
@@ -107,7 +108,7 @@ static TSI_NOINLINE void* calloc_large(size_t bytes) {
 
 /* Allocates `size` bytes after calloc's fast path, by tsp_malloc_more, with its b. caller: the return address of
  * calloc, for the profile: calloc keeps no frame and cannot end with a jump to here. Returns the object, not zeroed, or
- * NULL with ENOMEM. [own thread, no lock; in bracket unless b is NULL] */
+ * NULL with ENOMEM. [own thread, no lock held; in bracket unless b is NULL] */
 static TSI_NOINLINE void* calloc_more(size_t size, TsiBinding* b, const void* caller) {
     TSI_KEEP_FRAME();
     tsi_malloc_past((uintptr_t)caller);
@@ -118,11 +119,11 @@ static TSI_NOINLINE void* calloc_more(size_t size, TsiBinding* b, const void* ca
 
 /* Allocates `size` bytes after calloc's fast path, for the caller of the function that this is inlined in. b: the
  * thread's binding, whose bracket is open and is closed, or NULL if none was opened. Returns the object, not zeroed, or
- * NULL with ENOMEM. [own thread, no lock; in bracket unless b is NULL] */
+ * NULL with ENOMEM. [own thread, no lock held; in bracket unless b is NULL] */
 TSI_INLINE void* calloc_missed(size_t size, TsiBinding* b) { return calloc_more(size, b, __builtin_return_address(0)); }
 
 /* Allocates n zeroed elements of `size` bytes (no bytes: as for 1). Returns the object with errno as it was, or NULL
- * with ENOMEM, also if the product overflows. [any thread, no lock] */
+ * with ENOMEM, also if the product overflows. [any thread, no lock held] */
 TSP_API void* calloc(size_t n, size_t size) {
     size_t bytes;
     if (TSI_UNLIKELY(__builtin_mul_overflow(n, size, &bytes))) return errno = ENOMEM, NULL;
@@ -132,7 +133,7 @@ TSP_API void* calloc(size_t n, size_t size) {
 }
 
 /* Allocates `size` bytes (0: as for 1) aligned to `align` bytes, a power of two or 0. Returns the object, ours or
- * libc's, with errno as it was, or NULL with ENOMEM. [any thread, no lock] */
+ * libc's, with errno as it was, or NULL with ENOMEM. [any thread, no lock held] */
 static void* aligned(size_t align, size_t size) {
     TSI_KEEP_FRAME();
     int saved = errno;
@@ -148,19 +149,20 @@ static void* aligned(size_t align, size_t size) {
 }
 
 /* Allocates `size` bytes aligned to `align` bytes, rounded up to a power of two like in glibc. Returns the object, or
- * NULL with ENOMEM, or with EINVAL for an alignment beyond PTRDIFF_MAX. [any thread, no lock] */
+ * NULL with ENOMEM, or with EINVAL for an alignment beyond PTRDIFF_MAX. [any thread, no lock held] */
 TSP_API void* memalign(size_t align, size_t size) {
     if (TSI_UNLIKELY(align > PTRDIFF_MAX)) return errno = EINVAL, NULL;
     return aligned(tsi_ceil_pow2(align), size);
 }
 
 /* Allocates `size` bytes aligned to `align` bytes, rounded up to a power of two; size need not be a multiple of it.
- * Returns the object, or NULL with ENOMEM, or with EINVAL for an alignment beyond PTRDIFF_MAX. [any thread, no lock] */
+ * Returns the object, or NULL with ENOMEM, or with EINVAL for an alignment beyond PTRDIFF_MAX.
+ * [any thread, no lock held] */
 TSP_API void* aligned_alloc(size_t align, size_t size) { return memalign(align, size); }
 
 /* Allocates `size` bytes aligned to `align` bytes and sets *out to the object. Returns 0; ENOMEM; EINVAL unless the
  * alignment is a power of two and a multiple of a pointer's size. *out is left alone unless 0 is returned. Preserves
- * errno. [any thread, no lock] */
+ * errno. [any thread, no lock held] */
 TSP_API int posix_memalign(void** out, size_t align, size_t size) {
     TSI_KEEP_FRAME();
     int saved = errno;
@@ -172,11 +174,11 @@ TSP_API int posix_memalign(void** out, size_t align, size_t size) {
     return 0;
 }
 
-/* Allocates `size` bytes at the start of a page. Returns the object, or NULL with ENOMEM. [any thread, no lock] */
+/* Allocates `size` bytes at the start of a page. Returns the object, or NULL with ENOMEM. [any thread, no lock held] */
 TSP_API void* valloc(size_t size) { return aligned(slab_page_size(), size); }
 
 /* Allocates whole pages, as many as `size` bytes take and at least one, at the start of a page. Returns the object, or
- * NULL with ENOMEM. [any thread, no lock] */
+ * NULL with ENOMEM. [any thread, no lock held] */
 TSP_API void* pvalloc(size_t size) {
     size_t page = slab_page_size();
     if (TSI_UNLIKELY(size > PTRDIFF_MAX)) return errno = ENOMEM, NULL;
@@ -184,7 +186,7 @@ TSP_API void* pvalloc(size_t size) {
 }
 
 /* Copies n bytes of text to an object and adds a 0. libc's strdup would do, but hides its caller from the profile.
- * Returns the copy, which the caller frees, or NULL with ENOMEM. [any thread, no lock] */
+ * Returns the copy, which the caller frees, or NULL with ENOMEM. [any thread, no lock held] */
 static char* copied(const char* text, size_t n) {
     char* p = malloc(n + 1);
     if (p == NULL) return NULL;
@@ -193,14 +195,14 @@ static char* copied(const char* text, size_t n) {
 }
 
 /* Copies a text that ends with 0 to an object. Returns the copy, which the caller frees, or NULL with ENOMEM.
- * [any thread, no lock] */
+ * [any thread, no lock held] */
 TSP_API char* strdup(const char* text) {
     TSI_KEEP_FRAME();
     return copied(text, strlen(text));
 }
 
 /* Copies a text, cut to `most` bytes, to an object and ends it with 0. Returns the copy, which the caller frees, or
- * NULL with ENOMEM. [any thread, no lock] */
+ * NULL with ENOMEM. [any thread, no lock held] */
 TSP_API char* strndup(const char* text, size_t most) {
     TSI_KEEP_FRAME();
     return copied(text, strnlen(text, most));
@@ -209,7 +211,7 @@ TSP_API char* strndup(const char* text, size_t most) {
 /* ---- free ---- */
 
 /* Frees a pointer of libc's, or one of ours that the thread has no fast path for; does nothing for NULL. A pointer of
- * ours to no live object is refused and counted. [any thread, no lock, no bracket] */
+ * ours to no live object is refused and counted. [any thread, no lock held, no bracket open] */
 static TSI_NOINLINE void free_more(void* p) {
     if (p == NULL) return;
     if (TSI_LIKELY(tsp_is_ours(p))) slab_free(&tsp_heap, p);
@@ -220,25 +222,25 @@ __asm__(".globl tsp_free\n.hidden tsp_free\n.set tsp_free, free\n");
 extern void tsp_free(void* p) __attribute__((visibility("hidden")));
 
 /* Searches for empty slabs if the clock says that is due, and frees p by free, with which it comes from.
- * [own thread, no lock, no bracket] */
+ * [own thread, no lock held, no bracket open] */
 static TSI_NOINLINE void free_look(void* p) {
     tsi_malloc_poll();
     tsp_free(p); /* counts once more */
 }
 
 /* Frees an object of ours or libc's; NULL does nothing. A pointer of ours to no live object is refused and counted.
- * [any thread, no lock] */
+ * [any thread, no lock held] */
 TSP_API void free(void* p) { tsi_free_quick(&tsp_heap, p, free_more, free_look); }
 
 /* Frees an object of ours or libc's, known by its address alone (C23); NULL does nothing. size: the bytes that the
- * program asked for, not used. [any thread, no lock] */
+ * program asked for, not used. [any thread, no lock held] */
 TSP_API void free_sized(void* p, size_t size) {
     (void)size;
     tsi_free_quick(&tsp_heap, p, free_more, free_look);
 }
 
 /* Frees an object of ours or libc's, known by its address alone (C23); NULL does nothing. align and size: the bytes
- * that the program asked for, not used. [any thread, no lock] */
+ * that the program asked for, not used. [any thread, no lock held] */
 TSP_API void free_aligned_sized(void* p, size_t align, size_t size) {
     (void)align, (void)size;
     tsi_free_quick(&tsp_heap, p, free_more, free_look);
@@ -247,7 +249,7 @@ TSP_API void free_aligned_sized(void* p, size_t align, size_t size) {
 /* ---- resize ---- */
 
 /* Resizes where slab_realloc does not: allocates `size` bytes if p is NULL, passes libc's blocks to libc, and frees p,
- * one of ours, for size 0. Returns the block, or NULL: freed, or with ENOMEM. [any thread, no lock] */
+ * one of ours, for size 0. Returns the block, or NULL: freed, or with ENOMEM. [any thread, no lock held] */
 static TSI_NOINLINE void* realloc_more(void* p, size_t size) {
     if (p == NULL) return tsi_malloc_quick(&tsp_heap, size, tsp_malloc_more);
     if (!tsp_is_ours(p)) return __libc_realloc(p, size);
@@ -257,7 +259,7 @@ static TSI_NOINLINE void* realloc_more(void* p, size_t size) {
 
 /* Resizes the block p, one of ours, to `size` bytes where the allocator has no room: a block that shrinks stays, one
  * that grows is copied to libc and freed. Returns the block; NULL, and leaves p as it was, if libc has no room either
- * or p is no live object. [any thread, no lock] */
+ * or p is no live object. [any thread, no lock held] */
 static TSI_COLD void* realloc_at_libc(void* p, size_t size) {
     size_t had = slab_usable_size(&tsp_heap, p);
     if (size <= had) return p;
@@ -270,7 +272,7 @@ static TSI_COLD void* realloc_at_libc(void* p, size_t size) {
 
 /* Resizes the block at p (NULL: allocates one) to `size` bytes, and moves it where it must. Returns the block with
  * errno as it was; NULL for size 0, which frees it; NULL with ENOMEM, and leaves the block as it was.
- * [any thread, no lock] */
+ * [any thread, no lock held] */
 TSP_API void* realloc(void* p, size_t size) {
     TSI_KEEP_FRAME();
     if (TSI_UNLIKELY(p == NULL || size == 0 || !tsp_is_ours(p))) return realloc_more(p, size);
@@ -292,7 +294,7 @@ TSP_API void* realloc(void* p, size_t size) {
 
 /* Resizes the block at p (NULL: allocates one) to n elements of `size` bytes. Returns the block; NULL for no bytes,
  * which frees it; NULL with ENOMEM, and leaves the block as it was, also if the product overflows.
- * [any thread, no lock] */
+ * [any thread, no lock held] */
 TSP_API void* reallocarray(void* p, size_t n, size_t size) {
     size_t bytes;
     if (TSI_UNLIKELY(__builtin_mul_overflow(n, size, &bytes))) return errno = ENOMEM, NULL;
@@ -302,7 +304,7 @@ TSP_API void* reallocarray(void* p, size_t n, size_t size) {
 /* ---- ask ---- */
 
 /* Returns the bytes of a block, ours or libc's, that the program may use; 0 for NULL and for pointers of ours to no
- * live object. [any thread, no lock] */
+ * live object. [any thread, no lock held] */
 TSP_API size_t malloc_usable_size(void* p) {
     typedef size_t Usable(void*);
     static _Atomic(Usable*) next;

@@ -28,7 +28,7 @@ OPERATOR(_ZnwmSt11align_val_t, tsp_new_aligned, size_t size, size_t align);
 OPERATOR(_ZnamSt11align_val_t, tsp_new_array_aligned, size_t size, size_t align);
 
 /* Returns the operator `name` behind ours that the library with the address `caller` in it would have without ours.
- * Aborts if there is none: then the program's C++ has none either. [any thread, no lock] */
+ * Aborts if there is none: then the program's C++ has none either. [any thread, no lock held] */
 static TSI_COLD void* behind(const char* name, const void* caller) {
     void* found = tsp_next(name, caller);
     if (found == NULL) abort();
@@ -44,7 +44,7 @@ typedef void* NewAlignedNothrow(size_t size, size_t align, const void* tag);
 
 /* Allocates `size` bytes where malloc's fast path does not, by tsp_malloc_more: b has its bracket open, which is
  * closed, or is NULL if none was opened. Returns the object; without memory what the operator behind ours returns, or
- * that throws. [own thread, no lock; in bracket unless b is NULL] */
+ * that throws. [own thread, no lock held; in bracket unless b is NULL] */
 static TSI_NOINLINE void* new_more(size_t size, TsiBinding* b) {
     TSI_KEEP_FRAME();
     void* p = tsp_malloc_more(size, b);
@@ -52,7 +52,7 @@ static TSI_NOINLINE void* new_more(size_t size, TsiBinding* b) {
 }
 
 /* Allocates `size` bytes by the name malloc, because the program has a malloc of its own. Returns the object; without
- * memory what the operator behind ours returns, or that throws. [any thread, no lock] */
+ * memory what the operator behind ours returns, or that throws. [any thread, no lock held] */
 static TSI_COLD void* new_by_name(size_t size) {
     TSI_KEEP_FRAME();
     void* p = malloc(size);
@@ -60,17 +60,17 @@ static TSI_COLD void* new_by_name(size_t size) {
 }
 
 /* operator new: returns an object of `size` bytes (0: as for 1); without memory what the operator behind ours returns,
- * or that throws. [any thread, no lock] */
+ * or that throws. [any thread, no lock held] */
 void* _Znwm(size_t size) {
     if (TSI_UNLIKELY(!IS_OURS(malloc, tsp_malloc))) return new_by_name(size);
     return tsi_malloc_quick(&tsp_heap, size, new_more);
 }
 
-/* operator new[]: returns what operator new does for `size` bytes, ours or the program's. [any thread, no lock] */
+/* operator new[]: returns what operator new does for `size` bytes, ours or the program's. [any thread, no lock held] */
 void* _Znam(size_t size) { return _Znwm(size); }
 
 /* operator new(nothrow): returns an object of `size` bytes; if the program has replaced new, or without memory, what
- * the operator behind ours returns. tag: for that operator only. [any thread, no lock] */
+ * the operator behind ours returns. tag: for that operator only. [any thread, no lock held] */
 TSP_API void* _ZnwmRKSt9nothrow_t(size_t size, const void* tag) {
     TSI_KEEP_FRAME();
     void* p = IS_OURS(_Znwm, tsp_new) ? malloc(size) : NULL;
@@ -78,7 +78,7 @@ TSP_API void* _ZnwmRKSt9nothrow_t(size_t size, const void* tag) {
 }
 
 /* operator new[](nothrow): returns an object of `size` bytes; if the program has replaced new or new[], or without
- * memory, what the operator behind ours returns. tag: for that operator only. [any thread, no lock] */
+ * memory, what the operator behind ours returns. tag: for that operator only. [any thread, no lock held] */
 TSP_API void* _ZnamRKSt9nothrow_t(size_t size, const void* tag) {
     TSI_KEEP_FRAME();
     void* p = IS_OURS(_Znwm, tsp_new) && IS_OURS(_Znam, tsp_new_array) ? malloc(size) : NULL;
@@ -86,7 +86,7 @@ TSP_API void* _ZnamRKSt9nothrow_t(size_t size, const void* tag) {
 }
 
 /* operator new with an alignment in bytes: returns an object of `size` bytes aligned to `align`; without memory what
- * the operator behind ours returns, or that throws. [any thread, no lock] */
+ * the operator behind ours returns, or that throws. [any thread, no lock held] */
 void* _ZnwmSt11align_val_t(size_t size, size_t align) {
     TSI_KEEP_FRAME();
     void* p = memalign(align, size);
@@ -94,12 +94,12 @@ void* _ZnwmSt11align_val_t(size_t size, size_t align) {
 }
 
 /* operator new[] with an alignment in bytes: returns what operator new with one does, ours or the program's.
- * [any thread, no lock] */
+ * [any thread, no lock held] */
 void* _ZnamSt11align_val_t(size_t size, size_t align) { return _ZnwmSt11align_val_t(size, align); }
 
 /* operator new(nothrow) with an alignment in bytes: returns an object of `size` bytes; if the program has replaced new
  * with an alignment, or without memory, what the operator behind ours returns. tag: for that operator only.
- * [any thread, no lock] */
+ * [any thread, no lock held] */
 TSP_API void* _ZnwmSt11align_val_tRKSt9nothrow_t(size_t size, size_t align, const void* tag) {
     TSI_KEEP_FRAME();
     void* p = IS_OURS(_ZnwmSt11align_val_t, tsp_new_aligned) ? memalign(align, size) : NULL;
@@ -109,7 +109,7 @@ TSP_API void* _ZnwmSt11align_val_tRKSt9nothrow_t(size_t size, size_t align, cons
 
 /* operator new[](nothrow) with an alignment in bytes: returns an object of `size` bytes; if the program has replaced
  * new or new[] with an alignment, or without memory, what the operator behind ours returns. tag: for that operator
- * only. [any thread, no lock] */
+ * only. [any thread, no lock held] */
 TSP_API void* _ZnamSt11align_val_tRKSt9nothrow_t(size_t size, size_t align, const void* tag) {
     TSI_KEEP_FRAME();
     bool ours = IS_OURS(_ZnwmSt11align_val_t, tsp_new_aligned) && IS_OURS(_ZnamSt11align_val_t, tsp_new_array_aligned);
@@ -121,7 +121,7 @@ TSP_API void* _ZnamSt11align_val_tRKSt9nothrow_t(size_t size, size_t align, cons
 /* ---- delete: the first of each line may be the program's, and the others call it ---- */
 
 /* operator delete: frees p, of ours or libc's; NULL does nothing. The five below free p by this operator or the
- * program's, and use neither size nor tag. [any thread, no lock] */
+ * program's, and use neither size nor tag. [any thread, no lock held] */
 TSP_API void _ZdlPv(void* p) { free(p); }
 TSP_API void _ZdaPv(void* p) { _ZdlPv(p); }
 TSP_API void _ZdlPvRKSt9nothrow_t(void* p, const void* tag) { (void)tag, _ZdlPv(p); }
@@ -130,7 +130,7 @@ TSP_API void _ZdlPvm(void* p, size_t size) { (void)size, _ZdlPv(p); }
 TSP_API void _ZdaPvm(void* p, size_t size) { (void)size, _ZdaPv(p); }
 
 /* operator delete of objects with an alignment in bytes: frees p, of ours or libc's; NULL does nothing. The five below
- * free p by this operator or the program's, and use neither size nor tag. [any thread, no lock] */
+ * free p by this operator or the program's, and use neither size nor tag. [any thread, no lock held] */
 TSP_API void _ZdlPvSt11align_val_t(void* p, size_t align) { (void)align, free(p); }
 TSP_API void _ZdaPvSt11align_val_t(void* p, size_t align) { _ZdlPvSt11align_val_t(p, align); }
 TSP_API void _ZdlPvSt11align_val_tRKSt9nothrow_t(void* p, size_t align, const void* tag) {

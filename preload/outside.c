@@ -39,7 +39,7 @@ void tsp_outside_leave(bool in) {
 }
 
 /* Returns the definition of `name` that comes next: *word if that is not 0; otherwise searches, and sets *word, to
- * which every thread stores the same. Aborts if there is none. [any thread, no lock] */
+ * which every thread stores the same. Aborts if there is none. [any thread, no lock held] */
 static void* found(_Atomic uintptr_t* word, const char* name) {
     void* at = (void*)tsi_load_relaxed(word);
     if (TSI_LIKELY(at != NULL)) return at;
@@ -77,7 +77,7 @@ OUTSIDE(char*, ctime, (const time_t* at), at)
 OUTSIDE(char*, ctime_r, (const time_t* at, char* out), at, out)
 OUTSIDE(size_t, strftime, (char* out, size_t most, const char* format, const struct tm* of), out, most, format, of)
 
-/* Reads the time zone by libc's tzset, outside of all phases. [own thread, no lock] */
+/* Reads the time zone by libc's tzset, outside of all phases. [own thread, no lock held] */
 TSP_API void tzset(void) {
     NEXT(tzset, "tzset");
     bool in = tsp_outside_enter();

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns the domain behind the program's name for a phase. [any thread] */
+/* Returns the domain behind the program's name for a phase. [any thread, needs no lock] */
 static epoch_domain_t* domain_of(tslab_phase* phase) { return (epoch_domain_t*)(void*)phase; }
 
 tslab_phase* tslab_preload_phase_begin(const char* label);
@@ -30,7 +30,7 @@ bool tslab_preload_phase_gate(uint32_t warm_up, uint32_t rounds, uint64_t object
                               void (*round)(void* ctx), void* ctx, char* why, size_t why_bytes);
 
 /* Returns true if the allocator is there, and the thread has its record, which this makes by a malloc if it has none;
- * false if libc's malloc serves. [own thread, no lock, no bracket] */
+ * false if libc's malloc serves. [own thread, no lock held, no bracket open] */
 static bool ready(void) {
     if (!tsp_ready()) return false;
     if (TSI_UNLIKELY(tsi_malloc_is_new_here())) free(malloc(1));
@@ -38,7 +38,7 @@ static bool ready(void) {
 }
 
 /* Begins a phase with the label (NULL: none), which the thread is inside of then. Returns it, or NULL if libc's malloc
- * serves or memory lacks. Preserves errno. [own thread, no lock] */
+ * serves or memory lacks. Preserves errno. [own thread, no lock held] */
 TSP_API tslab_phase* tslab_preload_phase_begin(const char* label) {
     int saved = errno;
     epoch_domain_t* d = ready() ? tsi_malloc_begin(&tsp_heap, label) : NULL;
@@ -47,13 +47,14 @@ TSP_API tslab_phase* tslab_preload_phase_begin(const char* label) {
 }
 
 /* Returns true if the phase of the domain is the thread's innermost one; enters it if it is suspended, so that it can
- * be ended. False if the thread is in another one, and the phase is not suspended. [own thread, no lock, no bracket] */
+ * be ended. False if the thread is in another one, and the phase is not suspended.
+ * [own thread, no lock held, no bracket open] */
 static bool is_inside(epoch_domain_t* d) { return epoch_domain_current() == d || epoch_domain_attach(d); }
 
 /* Ends a phase by draining it, and writes its account to *out, unless NULL, of `size` bytes: the account that the
  * caller knows, which may have fewer or more members than this library's; further ones are 0. Returns true if it has
  * ended; false, with zeros in *out, if not: phase is NULL, not the innermost, or libc's malloc serves. Preserves errno.
- * [own thread, no lock] */
+ * [own thread, no lock held] */
 TSP_API bool tslab_preload_phase_end(tslab_phase* phase, tslab_phase_account* out, size_t size) {
     EpochReceipt receipt;
     int saved = errno;
@@ -73,7 +74,7 @@ TSP_API bool tslab_preload_phase_end(tslab_phase* phase, tslab_phase_account* ou
 }
 
 /* Leaves the phase, which goes on and can be resumed by any thread. Returns true; false, and changes nothing, if it is
- * NULL or not the innermost one. Preserves errno. [own thread, no lock] */
+ * NULL or not the innermost one. Preserves errno. [own thread, no lock held] */
 TSP_API bool tslab_preload_phase_suspend(tslab_phase* phase) {
     int saved = errno;
     bool done = phase != NULL && tsp_ready() && epoch_domain_detach(domain_of(phase));
@@ -82,7 +83,7 @@ TSP_API bool tslab_preload_phase_suspend(tslab_phase* phase) {
 }
 
 /* Enters a suspended phase, which is the thread's innermost then. Returns true; false if it is NULL, no thread has
- * suspended it, or memory lacks. Preserves errno. [own thread, no lock] */
+ * suspended it, or memory lacks. Preserves errno. [own thread, no lock held] */
 TSP_API bool tslab_preload_phase_resume(tslab_phase* phase) {
     int saved = errno;
     bool done = phase != NULL && ready() && epoch_domain_attach(domain_of(phase));
@@ -91,7 +92,7 @@ TSP_API bool tslab_preload_phase_resume(tslab_phase* phase) {
 }
 
 /* Leaves all phases until tslab_preload_phase_outer_leave. Returns true; false, and changes nothing, if libc's malloc
- * serves or memory lacks. Preserves errno. [own thread, no lock] */
+ * serves or memory lacks. Preserves errno. [own thread, no lock held] */
 TSP_API bool tslab_preload_phase_outer(void) {
     int saved = errno;
     bool done = ready() && slab_scope_outer(&tsp_heap);
@@ -100,7 +101,7 @@ TSP_API bool tslab_preload_phase_outer(void) {
 }
 
 /* Goes back into the phases that the thread's latest tslab_preload_phase_outer has left. Returns true; false, and
- * changes nothing, if it has left none, or has begun a phase since. Preserves errno. [own thread, no lock] */
+ * changes nothing, if it has left none, or has begun a phase since. Preserves errno. [own thread, no lock held] */
 TSP_API bool tslab_preload_phase_outer_leave(void) {
     int saved = errno;
     bool done = tsp_ready() && slab_scope_outer_leave(&tsp_heap);
@@ -109,7 +110,7 @@ TSP_API bool tslab_preload_phase_outer_leave(void) {
 }
 
 /* Has ends of the label's phases expect that up to `objects` objects of `bytes` bytes in all escape. Returns true;
- * false without the allocator, a label, or room for one more label. Preserves errno. [any thread, no lock] */
+ * false without the allocator, a label, or room for one more label. Preserves errno. [any thread, no lock held] */
 TSP_API bool tslab_preload_phase_expect(const char* label, uint32_t objects, uint64_t bytes) {
     int saved = errno;
     bool done = tsp_ready() && slab_label_expect_escapes(&tsp_heap, label, objects, bytes);
@@ -120,7 +121,7 @@ TSP_API bool tslab_preload_phase_expect(const char* label, uint32_t objects, uin
 /* Runs round(ctx) warm_up times and then `rounds` times (0: the number that slab_gate takes), and compares after each
  * of these what labels retain with the most before: `objects` objects and `bytes` bytes more may be. Returns true if no
  * label retains more than that, and, without a call of `round`, where libc's malloc serves; false with the reason in
- * `why`, of why_bytes bytes, or NULL: not written. Preserves errno. [own thread, no lock] */
+ * `why`, of why_bytes bytes, or NULL: not written. Preserves errno. [own thread, no lock held] */
 TSP_API bool tslab_preload_phase_gate(uint32_t warm_up, uint32_t rounds, uint64_t objects, uint64_t bytes,
                                       void (*round)(void* ctx), void* ctx, char* why, size_t why_bytes) {
     SlabGateOptions options = {

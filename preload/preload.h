@@ -41,16 +41,16 @@ extern _Atomic int tsp_state;
 
 /* Makes the allocator if no call has tried to and libc has the environment. Returns true if it is there; false before
  * libc is ready, while a thread makes it, and for good where it cannot be made: libc's malloc serves then. Preserves
- * errno. [any thread, no lock] */
+ * errno. [any thread, no lock held] */
 bool tsp_start(void);
 /* Returns true if the allocator is there, after making it if it is time; false, and libc's malloc must serve,
- * otherwise. Preserves errno. [any thread, no lock] */
+ * otherwise. Preserves errno. [any thread, no lock held] */
 TSI_INLINE bool tsp_ready(void) {
     /* acquire: pairs with the release in tsp_start: the allocator is made */
     return TSI_LIKELY(tsi_load_acquire(&tsp_state) == TSP_READY) || tsp_start();
 }
 /* Returns true if p lies in the allocator's reservation, whether an object lives there or not; false for NULL, for
- * libc's pointers, and before the allocator is there. [any thread] */
+ * libc's pointers, and before the allocator is there. [any thread, needs no lock] */
 TSI_INLINE bool tsp_is_ours(const void* p) {
     /* acquire: see tsp_ready */
     return tsi_load_acquire(&tsp_state) == TSP_READY && tsi_malloc_owns(&tsp_heap, p);
@@ -58,21 +58,21 @@ TSI_INLINE bool tsp_is_ours(const void* p) {
 
 /* Allocates `size` bytes (0: as for 1) where malloc's fast path does not. b: the thread's binding, whose bracket is
  * open and is closed here, or NULL if no bracket was opened. Returns the object, ours or libc's, with errno as it was,
- * or NULL with ENOMEM. [own thread, no lock; in bracket unless b is NULL] */
+ * or NULL with ENOMEM. [own thread, no lock held; in bracket unless b is NULL] */
 void* tsp_malloc_more(size_t size, TsiBinding* b);
 
 /* Leaves all phases while libc makes something that it keeps. Returns true if it did, and the caller passes that to
  * tsp_outside_leave; false if the thread was in none, without memory, or with TSLAB_PRELOAD_LIBC=phase. Preserves
- * errno. [own thread, no lock, no bracket] */
+ * errno. [own thread, no lock held, no bracket open] */
 bool tsp_outside_enter(void);
 /* Goes back into the phases that tsp_outside_enter has left, if `in`, which that call returned, is true; otherwise does
- * nothing. Preserves errno. [own thread, no lock, no bracket] */
+ * nothing. Preserves errno. [own thread, no lock held, no bracket open] */
 void tsp_outside_leave(bool in);
 extern bool tsp_libc_in_phases; /* TSLAB_PRELOAD_LIBC=phase */
 
 /* Returns the definition of a name that comes after this library's, or NULL. caller: an address in the calling library,
  * whose own libraries are searched if the program's have no such name, or NULL: these are not searched.
- * [any thread, no lock] */
+ * [any thread, no lock held] */
 void* tsp_next(const char* name, const void* caller);
 
 #endif

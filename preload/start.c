@@ -23,7 +23,7 @@ _Atomic int tsp_state;
 extern int tsp_dlopen_mask;
 
 /* Writes to standard error a line that says malloc stays libc's and why, `text`, cut to a line of 256 bytes.
- * [any thread] */
+ * [any thread, needs no lock] */
 static void say(const char* text) {
     static const char before[] = "temporal-slab: malloc stays libc's: ";
     char line[256];

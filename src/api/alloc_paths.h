@@ -17,33 +17,34 @@
 
 /* Allocates `size` bytes, 1 to TSI_LUT_MAX, in the phase `ref`, not 0, that leads to no heap of the thread: normally
  * the thread's first time there. prefer: true if the ambient phase takes it when ref accepts no more. b is the binding
- * that fast paths find. Returns the object, or NULL with errno. [own thread, no lock, no bracket] */
+ * that fast paths find. Returns the object, or NULL with errno. [own thread, no lock held, no bracket open] */
 void* tsi_alloc_first(TsiBinding* b, size_t size, TsiRef ref, bool prefer);
 /* Allocates `size` bytes, 1 to TSI_SMALL_MAX, after a fast path of a line has missed in h, whose bracket is open, and
  * closes it. ref: the phase of h, 0: the ambient one; prefer: true if the ambient phase takes it when ref accepts no
  * more. Sets *handle to the object's, or to 0; handle may be NULL. Returns the object, or NULL with errno.
- * [owner, in bracket, no lock] */
+ * [owner, in bracket, no lock held] */
 void* tsi_alloc_missed(TsiBinding* b, size_t size, TsiRef ref, bool prefer, TsiHeap* h, SlabHandle* handle);
 /* Closes the bracket of a fast path that has missed in h, if it is open, then allocates `size` bytes by all ways. ref:
  * the phase, 0: the ambient one; prefer: true if the ambient phase takes it when ref accepts no more. Sets *handle to
  * the object's, or to 0; handle may be NULL. Returns the object, or NULL with errno.
- * [own thread, in bracket or not, no lock] */
+ * [own thread, in bracket or not, no lock held] */
 void* tsi_leave_and_alloc(TsiBinding* b, size_t size, TsiRef ref, bool prefer, TsiHeap* h, SlabHandle* handle);
 /* Allocates `size` bytes where fast paths turn down at once: the thread used another allocator last, shared mode, 0 and
  * more than TSI_LUT_MAX bytes. allocator may be NULL, which is refused. ref: the phase, 0: the ambient one; prefer:
  * true if the ambient phase takes it when ref accepts no more. Sets *handle to the object's, or to 0; handle may be
- * NULL. Returns the object, or NULL with errno. [own thread, no lock, no bracket] */
+ * NULL. Returns the object, or NULL with errno. [own thread, no lock held, no bracket open] */
 void* tsi_alloc_far(SlabAllocator* allocator, size_t size, TsiRef ref, bool prefer, SlabHandle* handle);
 /* Returns the reference of the incarnation that an epoch id names; 0 with EINVAL without an allocator, and with EINVAL
- * or ESTALE, and counted, if the id names none, or is that of a domain's ended epoch. [no lock, no bracket] */
+ * or ESTALE, and counted, if the id names none, or is that of a domain's ended epoch.
+ * [any thread, no lock held, no bracket open] */
 TsiRef tsi_resolve_for_alloc(SlabAllocator* allocator, EpochId epoch);
 /* Refuses an allocation: counts the misuse `what` at the address `where` (may be NULL) if a is not NULL, and sets errno
- * to `error`. Returns NULL, for callers to return. [no lock, no bracket] */
+ * to `error`. Returns NULL, for callers to return. [any thread, no lock held, no bracket open] */
 TSI_COLD void* tsi_alloc_refuse(TsiArena* a, SlabMisuse what, const void* where, int error);
 
 /* Allocates `size` bytes from h's current region r, where the object fits at the offset rel. If the region turns out
  * not to do, allocates by all ways: ref: the phase, 0: the ambient one; prefer: true if the ambient phase takes it when
- * ref accepts no more. Returns the object, or NULL with errno. [owner, no lock, no bracket] */
+ * ref accepts no more. Returns the object, or NULL with errno. [owner, no lock held, no bracket open] */
 TSI_INLINE void* tsi_bump_there(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32_t rel, size_t size, TsiRef ref,
                                 bool prefer) {
     void* p;
@@ -55,7 +56,7 @@ TSI_INLINE void* tsi_bump_there(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32_
 /* Allocates `size` bytes, 1 to TSI_SMALL_MAX, from h's current line of the class `cls`, one of cur, the current lines
  * by class. If the line turns out not to do, allocates by other ways: ref: the phase, 0: the ambient one; prefer: true
  * if the ambient phase takes it when ref accepts no more. Returns the object, or NULL with errno.
- * [owner, no lock, no bracket] */
+ * [owner, no lock held, no bracket open] */
 TSI_INLINE void* tsi_line_there(TsiBinding* b, TsiHeap* h, TsiLine* const* cur, unsigned cls, size_t size, TsiRef ref,
                                 bool prefer) {
     void* p;
@@ -67,7 +68,7 @@ TSI_INLINE void* tsi_line_there(TsiBinding* b, TsiHeap* h, TsiLine* const* cur, 
 /* Allocates `size` bytes, 1 to TSI_LUT_MAX, in h, a heap of the thread, from its region if they fit there, otherwise
  * from its line. If neither turns out to do, allocates by other ways: ref: the phase, 0: the ambient one; prefer: true
  * if the ambient phase takes it when ref accepts no more. Returns the object, or NULL with errno.
- * [owner, no lock, no bracket] */
+ * [owner, no lock held, no bracket open] */
 TSI_INLINE void* tsi_alloc_in(TsiBinding* b, TsiHeap* h, size_t size, TsiRef ref, bool prefer) {
     TsiRegion* r = tsi_load_relaxed(&h->region);
     uint32_t rel;
@@ -77,7 +78,7 @@ TSI_INLINE void* tsi_alloc_in(TsiBinding* b, TsiHeap* h, size_t size, TsiRef ref
 
 /* Allocates `size` bytes, 1 to TSI_LUT_MAX, in the phase that ref, not 0, names. b is the binding that fast paths find.
  * prefer: true if the ambient phase takes it when ref accepts no more. Returns the object, or NULL with errno.
- * [own thread, no lock, no bracket] */
+ * [own thread, no lock held, no bracket open] */
 TSI_INLINE void* tsi_alloc_at(TsiBinding* b, size_t size, TsiRef ref, bool prefer) {
     TsiHeap* h = tsi_binding_led(b, tsi_binding_inc(b, ref));
     if (tsi_heap_is_at(b, h, ref)) return tsi_alloc_in(b, h, size, ref, prefer);
@@ -86,7 +87,7 @@ TSI_INLINE void* tsi_alloc_at(TsiBinding* b, size_t size, TsiRef ref, bool prefe
 
 /* Allocates `size` bytes, any number, in the phase that ref, not 0, names. allocator may be NULL, which is refused.
  * prefer: true if the ambient phase takes it when ref accepts no more. Returns the object, or NULL with errno.
- * [own thread, no lock, no bracket] */
+ * [own thread, no lock held, no bracket open] */
 TSI_INLINE void* tsi_alloc_there(SlabAllocator* allocator, size_t size, TsiRef ref, bool prefer) {
     if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, allocator) || size - 1 >= TSI_LUT_MAX))
         return tsi_alloc_far(allocator, size, ref, prefer, NULL);

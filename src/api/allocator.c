@@ -31,7 +31,7 @@ uint64_t slab_now_ns(void) { return tsi_clock_now(); }
 uint64_t slab_rss_bytes(void) { return tsi_os.rss_bytes(); }
 
 /* Returns the number of records of a table, at least `least`, in proportion to the payload of reserve_bytes, so that a
- * small reservation has small tables. most: for TSI_RESERVE_MAX bytes, the largest one. [any thread] */
+ * small reservation has small tables. most: for TSI_RESERVE_MAX bytes, the largest one. [any thread, needs no lock] */
 static uint32_t records(uint64_t reserve_bytes, uint32_t most, uint32_t least) {
     uint64_t n = most / (TSI_RESERVE_MAX / reserve_bytes);
     return n < least ? least : (uint32_t)n;
@@ -102,7 +102,7 @@ static void arena_close(TsiArena* a) {
 }
 
 /* Gives back all of an arena: stand-ins, tables, address space and its record.
- * [no other thread in the allocator, no lock] */
+ * [no other thread in the allocator, no lock held] */
 static void arena_discard(TsiArena* a) {
     tsi_stand_ins_close(a);
     arena_close(a);
@@ -111,7 +111,7 @@ static void arena_discard(TsiArena* a) {
 
 /* Creates an arena with the options, which are checked, and lists it in the registry. bad_environment: ignored words of
  * TSLAB_OPTIONS, to be reported. Returns it; NULL if the system grants no memory or there are too many. Sets *why to a
- * sentence for NULL, a literal, in any case. [any thread, no lock] */
+ * sentence for NULL, a literal, in any case. [any thread, no lock held] */
 static TsiArena* arena_create(const SlabOptions* options, uint32_t bad_environment, const char** why) {
     *why = "the system grants no memory for an allocator (RLIMIT_AS, overcommit or map count)";
     TsiArena* a = tsi_registry_open() ? tsi_os_map(sizeof *a) : NULL;
@@ -170,7 +170,7 @@ bool allocator_init_with(SlabAllocator* allocator, const SlabOptions* options) {
 void allocator_init(SlabAllocator* allocator) { (void)allocator_init_with(allocator, NULL); }
 
 /* Drains all open phases, and calls leak_fn, which is not NULL, for each that leaves objects.
- * [destroying thread, no lock, no bracket] */
+ * [destroying thread, no lock held, no bracket open] */
 static void report_leaks(TsiArena* a) {
     for (uint32_t n = 1; n < tsi_table_used(&a->phases.incs); n++) {
         TsiInc* inc = tsi_inc(&a->phases, n);
@@ -186,7 +186,7 @@ static void report_leaks(TsiArena* a) {
 }
 
 /* Releases all phases with cleanups, so that these run; the others end with their allocator.
- * [destroying thread, no lock, no bracket] */
+ * [destroying thread, no lock held, no bracket open] */
 static void run_cleanups(TsiArena* a) {
     for (uint32_t n = 1; n < tsi_table_used(&a->phases.incs); n++) {
         TsiInc* inc = tsi_inc(&a->phases, n);

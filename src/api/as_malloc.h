@@ -25,7 +25,7 @@ typedef void TsiFreeMore(void* p);
 
 /* Allocates `size` bytes, any number, by the fast path if the thread used the allocator last and the size is 1 to
  * TSI_LUT_MAX, otherwise or where that misses by `more`. Returns the object, or what `more` returns.
- * [own thread, no lock, no bracket] */
+ * [own thread, no lock held, no bracket open] */
 TSI_INLINE void* tsi_malloc_quick(SlabAllocator* allocator, size_t size, TsiMallocMore* more) {
     if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, allocator) || size - 1 >= TSI_LUT_MAX))
         return more(size, NULL);
@@ -43,7 +43,7 @@ TSI_INLINE void* tsi_malloc_quick(SlabAllocator* allocator, size_t size, TsiMall
 
 /* Allocates `size` bytes, not 0, in the ambient phase after tsi_malloc_quick, for `more`. b: the one that `more` has
  * got; its open bracket is closed, or NULL if none is open. Returns the object, or NULL with errno.
- * [own thread, no lock] */
+ * [own thread, no lock held] */
 TSI_INLINE void* tsi_malloc_missed(SlabAllocator* allocator, size_t size, TsiBinding* b) {
     bool line = b != NULL && (b->region == NULL || tsi_load_relaxed(&b->busy) != tsi_busy_region(b->region));
     if (TSI_LIKELY(line)) return tsi_alloc_missed(b, size, 0, false, b->heap, NULL);
@@ -53,28 +53,28 @@ TSI_INLINE void* tsi_malloc_missed(SlabAllocator* allocator, size_t size, TsiBin
 
 /* Tells the profile that the third function on the stack of a call of tsi_malloc_missed, counting its caller, keeps no
  * frame, and was called from pc, a return address; until a call with pc 0. Does nothing in an allocator that watches no
- * allocations. [own thread] */
+ * allocations. [own thread, needs no lock] */
 TSI_INLINE void tsi_malloc_past(uintptr_t pc) {
     TsiBinding* b = tsi_tls.binding;
     if (b != NULL && TSI_UNLIKELY(b->watched)) b->past = pc;
 }
 
 /* Closes the open bracket of b, which `more` has got, without allocating, in place of tsi_malloc_missed; hands its heap
- * over if another thread has asked for it. [owner, in bracket, no lock] */
+ * over if another thread has asked for it. [owner, in bracket, no lock held] */
 TSI_INLINE void tsi_malloc_leave(TsiBinding* b) { tsi_fast_leave(b, b->heap); }
 
 /* Frees the object p in a region, after tsi_free_fast said IS_REGION. entry: the one that tsi_free_fast has set, which
  * leads to the region. Returns true if it was freed; false if it was refused, which is counted.
- * [own thread, no lock, no bracket] */
+ * [own thread, no lock held, no bracket open] */
 bool tsi_free_at_entry(TsiBinding* b, void* p, uint32_t entry);
 
 /* Reads the clock, and searches for empty slabs of the allocator that the thread used last if that is due; for after
- * tsi_free_quick has counted down to 0. [own thread, no lock, no bracket] */
+ * tsi_free_quick has counted down to 0. [own thread, no lock held, no bracket open] */
 TSI_INLINE void tsi_malloc_poll(void) { tsi_decay_now(tsi_tls.binding); }
 
 /* Frees p, an object of allocator, by the fast path; calls more(p) for any pointer that this knows nothing of. From
  * time to time calls look(p) in its place, which calls tsi_malloc_poll and frees. A refusal is counted.
- * [own thread, no lock, no bracket] */
+ * [own thread, no lock held, no bracket open] */
 TSI_INLINE void tsi_free_quick(SlabAllocator* allocator, void* p, TsiFreeMore* more, TsiFreeMore* look) {
     if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, allocator))) {
         more(p);
@@ -98,7 +98,7 @@ TSI_INLINE void tsi_free_quick(SlabAllocator* allocator, void* p, TsiFreeMore* m
 }
 
 /* Returns true if p is in the address space of allocator, whether or not an object lives there; false for NULL.
- * allocator was made. [any thread] */
+ * allocator was made. [any thread, needs no lock] */
 TSI_INLINE bool tsi_malloc_owns(SlabAllocator* allocator, const void* p) {
     const TsiSpace* space = &tsi_public(allocator)->arena->space;
     if (TSI_LIKELY((uint64_t)((uintptr_t)p - (uintptr_t)space->base) < space->payload_bytes)) return true;
@@ -107,11 +107,11 @@ TSI_INLINE bool tsi_malloc_owns(SlabAllocator* allocator, const void* p) {
 }
 
 /* Returns true if the calling thread has no record yet: making one may call malloc, by way of libc.
- * [any thread] */
+ * [any thread, needs no lock] */
 TSI_INLINE bool tsi_malloc_is_new_here(void) { return tsi_tls.thread == NULL; }
 
 /* Returns true if objects of allocator, which was made, are blocks of malloc (option by_malloc, or a tool is present),
- * so that it cannot be malloc. [any thread] */
+ * so that it cannot be malloc. [any thread, needs no lock] */
 TSI_INLINE bool tsi_malloc_is_circular(SlabAllocator* allocator) {
     return tsi_public(allocator)->arena->stand_ins != NULL && tsi_stand_in_sheets(tsi_public(allocator)->arena) == NULL;
 }
@@ -121,14 +121,15 @@ TSI_INLINE void tsi_malloc_start_lean(void) { tsi_os_lean = true; }
 
 /* Begins a phase with the label (NULL: none): makes a domain with an epoch of its own, which the thread enters. No exit
  * ends it, and it is drained when its last thread exits inside: the objects of a program that frees them itself must
- * not end with a thread. Returns its domain, or NULL with errno. [own thread, no lock, no bracket] */
+ * not end with a thread. Returns its domain, or NULL with errno. [own thread, no lock held, no bracket open] */
 epoch_domain_t* tsi_malloc_begin(SlabAllocator* allocator, const char* label);
 /* Returns true if the calling thread's allocations go to a phase of allocator: it is in a domain, and in no outer
  * scope. False on an exiting thread, and on one without a record. allocator was made.
- * [own thread, no lock, no bracket] */
+ * [own thread, no lock held, no bracket open] */
 bool tsi_malloc_in_phase(SlabAllocator* allocator);
 
-/* Returns the bytes of slabs and large objects that allocator, which was made, has from the system. [any thread] */
+/* Returns the bytes of slabs and large objects that allocator, which was made, has from the system.
+ * [any thread, needs no lock] */
 TSI_INLINE uint64_t tsi_malloc_committed(SlabAllocator* allocator) {
     return tsi_load_relaxed(&tsi_public(allocator)->arena->space.committed_bytes);
 }

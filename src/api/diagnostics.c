@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* Copies `count` rows of bytes_each bytes into a block of malloc, the caller's to free. Returns it; NULL for no rows,
- * and with ENOMEM without memory. [any thread, no lock] */
+ * and with ENOMEM without memory. [any thread, no lock held] */
 static void* copy_out(const void* rows, size_t count, size_t bytes_each) {
     void* p = count != 0 ? malloc(count * bytes_each) : NULL;
     if (p != NULL) memcpy(p, rows, count * bytes_each);

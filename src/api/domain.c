@@ -80,7 +80,7 @@ static bool ended_here_locked(TsiDomain* d, TsiRef ref) {
 
 /* Sets the label in the receipt of the end of `ref`, which held nothing, to `label`, which the phase may have got since
  * the receipt was noted; the rest is right. Does nothing if that end is no longer the domain's last. Takes the domain's
- * lock. [any thread, no lock] */
+ * lock. [any thread, no lock held] */
 static TSI_NOINLINE void note_label(TsiDomain* d, TsiRef ref, const char label[TSI_LABEL_BYTES]) {
     tsi_lock_take(&d->lock);
     if (ended_here_locked(d, ref)) memcpy(d->receipt.label, label, TSI_LABEL_BYTES);
@@ -117,7 +117,7 @@ static const char no_allocator[] = "the allocator is NULL, or was not created";
 
 /* Sets the domain's label and the label's record; label NULL: it has none. Remembers the label in b, because a thread
  * normally opens phases of the label it had last; not if there is no record for it.
- * [own thread, no lock, before the domain is alive] */
+ * [own thread, no lock held, before the domain is alive] */
 TSI_INLINE void name_it(TsiArena* a, TsiBinding* b, TsiDomain* d, const char* label) {
     if (label == NULL || (b->label[0] != 0 && strncmp(label, b->label, TSI_LABEL_BYTES) == 0)) {
         memcpy(d->label, label != NULL ? b->label : tsi_no_label, sizeof d->label);
@@ -132,7 +132,7 @@ TSI_INLINE void name_it(TsiArena* a, TsiBinding* b, TsiDomain* d, const char* la
 }
 
 /* Sets errno and the sentence for a domain that cannot be made: no allocator (a is NULL), no binding (b is NULL), or no
- * record. Returns NULL, for callers to return. [any thread] */
+ * record. Returns NULL, for callers to return. [any thread, needs no lock] */
 static TSI_COLD void* make_failed(TsiArena* a, TsiBinding* b) {
     if (a == NULL) return tsi_failed(EINVAL, no_allocator);
     if (b == NULL) return tsi_failed(ENOMEM, "no memory, or no record, for one more thread in the allocator");
@@ -141,7 +141,7 @@ static TSI_COLD void* make_failed(TsiArena* a, TsiBinding* b) {
 
 /* Makes a domain's record with the label (NULL: none) that is not alive yet, with neither id nor reference, and sets *b
  * to the thread's binding. `own` and `shows_scopes` are the caller's to set. Returns it; NULL with errno, and then *b
- * means nothing. [own thread, no lock, no bracket] */
+ * means nothing. [own thread, no lock held, no bracket open] */
 TSI_INLINE TsiDomain* make(SlabAllocator* allocator, const char* label, TsiBinding** b) {
     TsiArena* a = tsi_arena(allocator);
     uint32_t index;
@@ -166,7 +166,7 @@ TSI_INLINE TsiDomain* make(SlabAllocator* allocator, const char* label, TsiBindi
 }
 
 /* Ends the record's life as a domain and gives it back, through b (NULL: to the table); its epoch is left alone, and
- * phase.ref becomes 0. [the one thread that has claimed the domain, no lock] */
+ * phase.ref becomes 0. [the one thread that has claimed the domain, no lock held] */
 TSI_INLINE void discard(TsiArena* a, TsiBinding* b, TsiDomain* d) {
     tsi_store_relaxed(&d->phase.ref, 0); /* so that epoch_domain_malloc refuses */
     tsi_store_release(&d->alive, 0);     /* pairs with tsi_domain_is_alive */
@@ -176,14 +176,15 @@ TSI_INLINE void discard(TsiArena* a, TsiBinding* b, TsiDomain* d) {
 void tsi_domain_discard(TsiArena* a, TsiDomain* d) { discard(a, tsi_binding_get(a, false), d); }
 
 /* Gives back a new domain whose epoch could not be opened. Returns NULL with errno ENOMEM, for callers to return.
- * [own thread, no lock, before the domain is alive] */
+ * [own thread, no lock held, before the domain is alive] */
 static TSI_NOINLINE epoch_domain_t* create_failed(TsiBinding* b, TsiDomain* d) {
     discard(b->arena, b, d);
     return tsi_failed(ENOMEM, "no memory, or no record, for one more phase: end some, or let the ended ones drain");
 }
 
 /* Ends a new domain's epoch and gives the domain back, because there is no memory for its scope; counts that as a
- * refusal. Returns NULL with errno ENOMEM, for callers to return. [own thread, no lock, before the domain is alive] */
+ * refusal. Returns NULL with errno ENOMEM, for callers to return.
+ * [own thread, no lock held, before the domain is alive] */
 static TSI_NOINLINE epoch_domain_t* enter_failed(TsiBinding* b, TsiDomain* d) {
     TsiArena* a = b->arena;
     tsi_refuse_count(a, TSI_REFUSED_MEMORY);
@@ -211,7 +212,7 @@ TSI_INLINE void set_special(TsiDomain* d, const SlabDomainOptions* options) {
 
 /* Makes a domain with the label (NULL: none) and an epoch of its own. inside: true if the calling thread enters it at
  * once, while no other knows of it. options: checked ones, or NULL for the defaults; their label is not read. Returns
- * the domain, or NULL with errno. [own thread, no lock, no bracket] */
+ * the domain, or NULL with errno. [own thread, no lock held, no bracket open] */
 TSI_INLINE epoch_domain_t* create(SlabAllocator* allocator, const char* label, bool inside,
                                   const SlabDomainOptions* options) {
     TsiBinding* b;
@@ -234,7 +235,7 @@ TSI_INLINE epoch_domain_t* create(SlabAllocator* allocator, const char* label, b
 
 /* Makes a domain by `create`, with its parameters, from destructors of thread-specific data: past its destructor the
  * thread lets go of all that it has afterwards, unless a scope is open. Returns the domain, or NULL with errno.
- * [exiting thread, no lock, no bracket] */
+ * [exiting thread, no lock held, no bracket open] */
 static TSI_NOINLINE epoch_domain_t* create_late(SlabAllocator* allocator, const char* label, bool inside,
                                                 const SlabDomainOptions* options) {
     tsi_thread_late_enter();
@@ -255,7 +256,7 @@ epoch_domain_t* epoch_domain_begin(SlabAllocator* allocator, const char* label) 
 
 /* Copies the program's options *in to *options, as far as both versions know them; members that `in` lacks are 0.
  * Returns NULL; otherwise a sentence, a literal, that says what is bad, also if in is NULL, and *options means nothing.
- * [any thread] */
+ * [any thread, needs no lock] */
 static const char* options_read(const SlabDomainOptions* in, SlabDomainOptions* options) {
     if (in == NULL) return "the options are NULL";
     if (in->struct_size < offsetof(SlabDomainOptions, reserved_) || in->struct_size > 4096)
@@ -312,13 +313,13 @@ bool tsi_domain_may_drain(TsiArena* a, TsiDomain* d) {
 }
 
 /* Drains the incarnation `ref` that the domain borrows, where destroy has to; does nothing for a domain of its own
- * without an open phase. [the one thread that has claimed the domain, no lock] */
+ * without an open phase. [the one thread that has claimed the domain, no lock held] */
 static TSI_NOINLINE void end_borrowed(TsiArena* a, TsiDomain* d, TsiRef ref) {
     if (tsi_domain_owes_drain(a, d)) tsi_domain_end_ref(a, d, ref, EPOCH_DRAIN, false, tsi_no_label);
 }
 
 /* Ends the domain's phase, if it is open, and gives the domain back; it is none afterwards. Nobody is inside.
- * [the one thread that has claimed the domain, no lock, no bracket] */
+ * [the one thread that has claimed the domain, no lock held, no bracket open] */
 TSI_INLINE void destroy(TsiDomain* d) {
     TsiArena* a = d->arena;
     tsi_store_relaxed(&d->left, TSI_DOMAIN_GOING); /* a cleanup that asks for it again is refused */
@@ -330,14 +331,14 @@ TSI_INLINE void destroy(TsiDomain* d) {
 }
 
 /* Refuses the end of a domain, with errno: if `found` is true because somebody is inside, otherwise because the thread
- * must not use it (tsi_domain_found). [no lock, no bracket] */
+ * must not use it (tsi_domain_found). [any thread, no lock held, no bracket open] */
 static TSI_NOINLINE void refuse_destroy(TsiDomain* d, bool found) {
     if (!found) (void)tsi_domain_refuse_destroyed(d);
     else (void)tsi_domain_refuse(d, TSI_DOMAIN_INSIDE);
 }
 
 /* Destroys the domain if it is alive, the thread may use it and nobody is inside. Returns true if it has; false after a
- * refusal, with errno. d may be NULL. [no lock, no bracket] */
+ * refusal, with errno. d may be NULL. [any thread, no lock held, no bracket open] */
 TSI_INLINE bool destroy_asked(TsiDomain* d) {
     if (!tsi_domain_usable(d)) return false;
     bool found = tsi_domain_found(d), may = found && tsi_domain_refs(d) == 0;
@@ -373,7 +374,7 @@ void tsi_domain_leave_behind(TsiDomain* d) {
 }
 
 /* Destroys the domain d by destroy_asked, for tsi_domain_late. Returns true if it has; false after a refusal, with
- * errno. [exiting thread, no lock, no bracket] */
+ * errno. [exiting thread, no lock held, no bracket open] */
 static TSI_NOINLINE bool destroy_known(epoch_domain_t* d) { return destroy_asked(tsi_domain_of(d)); }
 
 bool epoch_domain_destroy(epoch_domain_t* d) {
@@ -417,7 +418,7 @@ bool epoch_domain_force_close(epoch_domain_t* domain) {
 
 /* Leaves the calling thread's innermost scope, `top`, which is one of d's. Returns true if it was the only one inside:
  * then the domain is the caller's to destroy. That is decided in the same step, so of several threads that end a domain
- * at once the last one destroys it. Takes the domain's lock. [own thread, no lock, no bracket] */
+ * at once the last one destroys it. Takes the domain's lock. [own thread, no lock held, no bracket open] */
 TSI_INLINE bool leave_to_end(TsiDomain* d, TsiScope* top) {
     tsi_scope_pop(top);
     tsi_scopes_add(d->arena, d, -1);
@@ -431,7 +432,7 @@ TSI_INLINE bool leave_to_end(TsiDomain* d, TsiScope* top) {
 
 /* Leaves the domain and destroys it if nobody else is inside. d may be NULL. Returns true if it was destroyed; false
  * after a refusal, with errno: the scope is not the innermost, a run is open, or others are inside, and then alone the
- * caller has left. [own thread, no lock, no bracket] */
+ * caller has left. [own thread, no lock held, no bracket open] */
 TSI_INLINE bool end_asked(TsiDomain* d) {
     if (!tsi_domain_usable(d)) return false;
     TsiScope* top = tsi_scope_top(d);
@@ -444,7 +445,7 @@ TSI_INLINE bool end_asked(TsiDomain* d) {
 }
 
 /* Ends the domain d by end_asked, for tsi_domain_late. Returns true if it was destroyed; false after a refusal, with
- * errno. [exiting thread, no lock, no bracket] */
+ * errno. [exiting thread, no lock held, no bracket open] */
 static TSI_NOINLINE bool end(epoch_domain_t* d) { return end_asked(tsi_domain_of(d)); }
 
 bool epoch_domain_end(epoch_domain_t* d) {

@@ -55,10 +55,11 @@ enum { TSI_RUN_NONE, TSI_RUN_OPEN, TSI_RUN_CALLED /* open, and inside of a call 
 
 enum { TSI_DOMAIN_STRIDE = (sizeof(TsiDomain) + 63) & ~63u };
 
-/* Returns the library's record of a domain; NULL for NULL. [any thread] */
+/* Returns the library's record of a domain; NULL for NULL. [any thread, needs no lock] */
 TSI_INLINE TsiDomain* tsi_domain_of(epoch_domain_t* d) { return (TsiDomain*)(void*)d; }
 /* Returns true if d is a domain that was not destroyed; false for NULL. Reads d's record, which stays readable while
- * its allocator lives. acquire: pairs with the release that makes a record a domain, or none any more. [any thread] */
+ * its allocator lives. acquire: pairs with the release that makes a record a domain, or none any more.
+ * [any thread, needs no lock] */
 TSI_INLINE bool tsi_domain_is_alive(TsiDomain* d) {
     return d != NULL && tsi_load_acquire(&d->alive) == TSI_DOMAIN_ALIVE;
 }
@@ -76,31 +77,32 @@ typedef enum TsiDomainWhy {
     TSI_DOMAIN_CLOSED, /* allocation and registration in an epoch that has ended */
 } TsiDomainWhy;
 /* Counts the refusal for the reason `why`, with the domain's label, and sets errno, slab_error and the sentence of
- * slab_last_error. d's allocator lives. Returns false, for callers to return. [no lock, no bracket] */
+ * slab_last_error. d's allocator lives. Returns false, for callers to return.
+ * [any thread, no lock held, no bracket open] */
 TSI_COLD bool tsi_domain_refuse(TsiDomain* d, TsiDomainWhy why);
 /* Refuses a call on d with a reason found here: NULL (EINVAL), which is not counted; another thread's alone or with a
  * run open (EBUSY); otherwise a domain that was destroyed (ESTALE), counted if its allocator lives. Sets errno and the
- * sentence. Returns false, for callers to return. [no lock, no bracket] */
+ * sentence. Returns false, for callers to return. [any thread, no lock held, no bracket open] */
 TSI_COLD bool tsi_domain_refuse_destroyed(TsiDomain* d);
 /* Sets errno to ENOMEM and the sentence for a record or a scope that found no memory, and counts the refusal if a is
- * not NULL. Returns false, for callers to return. [any thread] */
+ * not NULL. Returns false, for callers to return. [any thread, needs no lock] */
 TSI_COLD bool tsi_domain_no_memory(TsiArena* a);
 /* Calls fn(d), from destructors of thread-specific data: past its destructor the thread lets go of all that it has
- * afterwards, unless a scope is open. Returns what fn returns. [exiting thread, no lock, no bracket] */
+ * afterwards, unless a scope is open. Returns what fn returns. [exiting thread, no lock held, no bracket open] */
 bool tsi_domain_late(bool (*fn)(epoch_domain_t*), epoch_domain_t* d);
 /* Returns true if the domain is alive; otherwise, and for NULL, refuses it with errno and the sentence and returns
- * false. [no lock, no bracket] */
+ * false. [any thread, no lock held, no bracket open] */
 TSI_INLINE bool tsi_domain_usable(TsiDomain* d) {
     return TSI_LIKELY(tsi_domain_is_alive(d)) || tsi_domain_refuse_destroyed(d);
 }
 /* Returns true if the domain, which is alive, is another thread's alone; false if it is the calling thread's or no
- * one's. [any thread] */
+ * one's. [any thread, needs no lock] */
 TSI_INLINE bool tsi_domain_is_anothers(TsiDomain* d) {
     if (TSI_LIKELY(!tsi_load_relaxed(&d->owner_only))) return false;
     return tsi_tls.thread == NULL || tsi_load_relaxed(&d->maker) != tsi_tls.thread->number;
 }
 /* Returns true if the domain, which is alive, is one thread's alone and a run is open in its phase: the phase goes on,
- * and that thread stays in it. [any thread] */
+ * and that thread stays in it. [any thread, needs no lock] */
 TSI_INLINE bool tsi_domain_runs(TsiDomain* d) {
     return TSI_UNLIKELY(tsi_load_relaxed(&d->left) == TSI_DOMAIN_OWNED) && tsi_load_relaxed(&d->runs) != TSI_RUN_NONE;
 }
@@ -116,7 +118,7 @@ TSI_INLINE void tsi_domain_disown(TsiDomain* d) {
  * records go back when nobody is inside of their locks. [before the table is shared] */
 void tsi_domain_table_init(TsiTable* table, TsiGround* ground, uint32_t capacity);
 /* Returns the number of scopes inside the domain, detached ones included. Changed under the domain's lock. acquire and
- * release pair with each other. [any thread] */
+ * release pair with each other. [any thread, needs no lock] */
 TSI_INLINE uint32_t tsi_domain_refs(TsiDomain* d) { return __atomic_load_n(&d->pub.refcount, __ATOMIC_ACQUIRE); }
 /* Sets the number of scopes inside the domain to n.
  * [domain's lock held; or before the domain is alive, or fork child] */
@@ -125,7 +127,7 @@ TSI_INLINE void tsi_domain_refs_set(TsiDomain* d, uint32_t n) {
 }
 
 /* Allocates `size` bytes, any number, in the incarnation that ref, not 0, names, which was the domain's when the caller
- * read it. Returns the object, or NULL with errno. [own thread, no lock, no bracket] */
+ * read it. Returns the object, or NULL with errno. [own thread, no lock held, no bracket open] */
 void* tsi_domain_malloc(TsiDomain* d, size_t size, TsiRef ref);
 /* Opens an incarnation of the domain's own, by the domain's label and properties: sets its id, its era and phase.ref,
  * which then names it. The one before is no longer named. Returns true; false, and changes nothing, without memory.
@@ -137,19 +139,19 @@ void tsi_domain_note_ended_locked(TsiDomain* d, EpochId id, uint64_t era);
 /* Ends the incarnation that ref, not 0, names, in the `mode` released or drained, and leaves the receipt in the domain,
  * if the end is still its last. Another thread may destroy the domain meanwhile. own: true if the domain opened it,
  * whose pin is given back then. noted: the label that its receipt has already. Does nothing more if it had ended
- * before. [no lock, no bracket] */
+ * before. [any thread, no lock held, no bracket open] */
 void tsi_domain_end_ref(TsiArena* a, TsiDomain* d, TsiRef ref, EpochCloseMode mode, bool own,
                         const char noted[TSI_LABEL_BYTES]);
 /* Drains a domain that `drains`, and that nobody is inside of; the domain is gone then. Does nothing but count a
- * refusal if a thread came in. [exiting thread, no lock, no bracket] */
+ * refusal if a thread came in. [exiting thread, no lock held, no bracket open] */
 void tsi_domain_drain_left(TsiDomain* d);
 /* Returns true if the domain, a borrowed one, borrows an incarnation that its id still names and that no scope is in.
- * [any thread] */
+ * [any thread, needs no lock] */
 bool tsi_domain_may_drain(TsiArena* a, TsiDomain* d);
 
 /* Returns true if the end of a borrowed domain must drain its epoch: it was entered, auto_close asks for it, this
  * domain has not drained the epoch, and the epoch goes on without a scope inside. False for a domain with an epoch of
- * its own. [any thread] */
+ * its own. [any thread, needs no lock] */
 TSI_INLINE bool tsi_domain_owes_drain(TsiArena* a, TsiDomain* d) {
     if (d->own || !d->entered) return false;
     return d->pub.auto_close && !d->drained && tsi_domain_may_drain(a, d);
@@ -157,14 +159,15 @@ TSI_INLINE bool tsi_domain_owes_drain(TsiArena* a, TsiDomain* d) {
 
 /* Returns true if the scope is one of d, which is alive. The serial decides, not the address alone: a scope of a
  * destroyed allocator stays on its thread's stack until it comes to the top, and a later allocator's domain may lie at
- * the same record (registry.h A1). [own thread] */
+ * the same record (registry.h A1). [own thread, needs no lock] */
 TSI_INLINE bool tsi_scope_is_of(const TsiScope* scope, const TsiDomain* d) {
     return scope->domain == d && scope->serial == d->arena->serial;
 }
-/* Returns how many scopes of the domain, which is alive, are on the stack of `thread`, the calling one. [own thread] */
+/* Returns how many scopes of the domain, which is alive, are on the stack of `thread`, the calling one.
+ * [own thread, needs no lock] */
 uint32_t tsi_scopes_inside(const TsiThread* thread, const TsiDomain* d);
 /* Returns the calling thread's innermost scope if it is one of the domain's, else NULL. Takes scopes of destroyed
- * allocators off the top first. [own thread, no lock] */
+ * allocators off the top first. [own thread, no lock held] */
 TSI_INLINE TsiScope* tsi_scope_top(TsiDomain* d) {
     TsiThread* thread = tsi_tls.thread;
     if (thread != NULL) tsi_scopes_refresh(thread);
@@ -174,11 +177,11 @@ TSI_INLINE TsiScope* tsi_scope_top(TsiDomain* d) {
     return top != NULL && top->domain == d ? top : NULL;
 }
 /* Makes room for one scope more on the calling thread's stack, first by taking scopes of destroyed allocators off its
- * top. Returns true, or false without memory. [own thread, no lock] */
+ * top. Returns true, or false without memory. [own thread, no lock held] */
 bool tsi_scopes_make_room(TsiThread* thread);
 /* Puts a scope of the domain d, or with d NULL an outer one, on top of the calling thread's stack, whose binding in `a`
  * is b, and sets b->scope; the caller then redirects its plain calls (tsi_scope_ambient). Returns true; false, and puts
- * none, without memory. [own thread, no lock] */
+ * none, without memory. [own thread, no lock held] */
 TSI_INLINE bool tsi_scope_put(TsiArena* a, TsiBinding* b, TsiDomain* d) {
     TsiThread* thread = b->thread;
     if (TSI_UNLIKELY(thread->scope_count == thread->scope_capacity) && !tsi_scopes_make_room(thread)) return false;
@@ -187,35 +190,37 @@ TSI_INLINE bool tsi_scope_put(TsiArena* a, TsiBinding* b, TsiDomain* d) {
     return true;
 }
 /* Takes the innermost scope, `top`, off its thread's stack, and sends the thread's plain calls to the next one. Does
- * not change the domain's count of scopes. [own thread, no bracket] */
+ * not change the domain's count of scopes. [own thread, no bracket open] */
 void tsi_scope_pop(TsiScope* top);
 /* Adds n, which may be below 0, to the scopes in the epoch that the domain borrows, if that goes on; does nothing for a
  * domain with an epoch of its own. Takes the stripe. [any thread, no stripe held] */
 void tsi_scopes_add(TsiArena* a, TsiDomain* d, int n);
 /* Sends the plain calls of the thread of b to its innermost scope in that allocator, or to the ring's current epoch if
- * there is none or an outer one: sets its ambient heap, tsi_no_heap if it has none there. [own thread, no bracket] */
+ * there is none or an outer one: sets its ambient heap, tsi_no_heap if it has none there.
+ * [own thread, no bracket open] */
 void tsi_scope_ambient(TsiBinding* b);
 /* Ends the record's life as a domain and gives it back, without touching its epoch: it reads as not alive, with no
- * phase. [the one thread that has claimed the domain, no lock] */
+ * phase. [the one thread that has claimed the domain, no lock held] */
 void tsi_domain_discard(TsiArena* a, TsiDomain* d);
 /* Sets *out to the receipt of the domain's incarnation that ended last. Returns true; false, with *out left alone, if
- * none has ended. Takes the domain's lock. [any thread, no lock] */
+ * none has ended. Takes the domain's lock. [any thread, no lock held] */
 bool tsi_domain_last_receipt(TsiDomain* d, EpochReceipt* out);
 /* Leaves a domain behind whose maker was inside of it as it exited: it stays until TSI_LEFT_MAX others were left behind
  * after it. Destroys the one that this makes the last, if no thread has found it and nobody is inside. Takes the
- * registry lock. [exiting thread, no lock] */
+ * registry lock. [exiting thread, no lock held] */
 void tsi_domain_leave_behind(TsiDomain* d);
 /* Claims a domain that may have been left behind for the calling thread, which uses or destroys it: it is left behind
  * no longer. Returns true; false if it is being destroyed, is another thread's alone, or has a run open.
- * [any thread] */
+ * [any thread, needs no lock] */
 bool tsi_domain_found_slow(TsiDomain* d);
 /* Claims a domain that may have been left behind for the calling thread; normally one load. Returns true; false if the
- * thread must not use it: it is being destroyed, is another thread's alone, or has a run open. [any thread] */
+ * thread must not use it: it is being destroyed, is another thread's alone, or has a run open.
+ * [any thread, needs no lock] */
 TSI_INLINE bool tsi_domain_found(TsiDomain* d) {
     return TSI_LIKELY(tsi_load_relaxed(&d->left) == 0) || tsi_domain_found_slow(d);
 }
 /* Installs the functions that end scopes of exiting and vanished threads; a second call does nothing.
- * [any thread, no lock] */
+ * [any thread, no lock held] */
 void tsi_scope_init(void);
 
 #endif

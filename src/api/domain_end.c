@@ -41,7 +41,7 @@ static bool leave_alone_locked(TsiArena* a, TsiDomain* d, uint32_t mine, EpochCl
 
 /* Ends a domain without an open phase of its own: drains the epoch that it borrows, if `mode` or auto_close asks for
  * that. Sets *out (may be NULL) to the receipt, blank if nothing was ended and none has ended before. mode: the one
- * that was asked for. [the one thread that has claimed the domain, no lock] */
+ * that was asked for. [the one thread that has claimed the domain, no lock held] */
 static TSI_NOINLINE void end_otherwise(TsiArena* a, TsiDomain* d, EpochCloseMode mode, EpochReceipt* out) {
     EpochReceipt unwanted;
     if (out == NULL) out = &unwanted;
@@ -57,7 +57,8 @@ typedef enum TsiWhere { INSIDE, ANYWHERE, OUTSIDE } TsiWhere;
 
 /* Ends the domain for good in `mode`. EPOCH_RELEASE: an epoch of its own is released, one that it borrows is drained
  * where an exit would drain it. where: the place in which the caller must be. Returns true, with the receipt in *out
- * (may be NULL); false after a refusal that has changed nothing, *out included. [own thread, no lock, no bracket] */
+ * (may be NULL); false after a refusal that has changed nothing, *out included.
+ * [own thread, no lock held, no bracket open] */
 static bool end_whole(TsiDomain* d, EpochCloseMode mode, TsiWhere where, EpochReceipt* out) {
     TsiDomainWhy why = TSI_DOMAIN_NOT_INNERMOST;
     if (!tsi_domain_usable(d)) return false;
@@ -86,7 +87,8 @@ void tsi_domain_drain_left(TsiDomain* d) { (void)end_whole(d, EPOCH_DRAIN, OUTSI
 
 /* Ends the domain by end_whole, from destructors of thread-specific data: past its destructor the thread lets go of all
  * that it has afterwards, unless a scope is open. where: the place in which the caller must be; out: receives the
- * receipt, may be NULL. Returns true if it has ended; false after a refusal. [exiting thread, no lock, no bracket] */
+ * receipt, may be NULL. Returns true if it has ended; false after a refusal.
+ * [exiting thread, no lock held, no bracket open] */
 static TSI_NOINLINE bool end_late(epoch_domain_t* d, EpochCloseMode mode, TsiWhere where, EpochReceipt* out) {
     tsi_thread_late_enter();
     bool done = end_whole(tsi_domain_of(d), mode, where, out);
@@ -96,7 +98,7 @@ static TSI_NOINLINE bool end_late(epoch_domain_t* d, EpochCloseMode mode, TsiWhe
 
 /* Ends the domain by end_whole, or by end_late on a thread that exits. where: the place in which the caller must be;
  * out: receives the receipt, may be NULL. Returns true if it has ended; false after a refusal.
- * [own thread, no lock, no bracket] */
+ * [own thread, no lock held, no bracket open] */
 TSI_INLINE bool end_asked(epoch_domain_t* d, EpochCloseMode mode, TsiWhere where, EpochReceipt* out) {
     return TSI_UNLIKELY(tsi_tls.exiting) ? end_late(d, mode, where, out)
                                          : end_whole(tsi_domain_of(d), mode, where, out);

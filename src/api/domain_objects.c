@@ -13,7 +13,7 @@
 /* ---- into a domain ---- */
 
 /* Returns the reference that the domain's calls use; 0, counted as a refusal and with errno, if the domain has no open
- * phase, was destroyed, or d is NULL. [no lock, no bracket] */
+ * phase, was destroyed, or d is NULL. [any thread, no lock held, no bracket open] */
 static TsiRef ref_of(TsiDomain* d) {
     bool there = tsi_domain_usable(d);
     TsiRef ref = there ? tsi_load_acquire(&d->phase.ref) : 0; /* pairs with tsi_domain_open_own */
@@ -23,7 +23,8 @@ static TsiRef ref_of(TsiDomain* d) {
 }
 
 /* Allocates `size` bytes in a domain that had no open phase, which is refused, unless it has got one since. d may be
- * NULL or destroyed, which is refused. Returns the object, or NULL with errno. [own thread, no lock, no bracket] */
+ * NULL or destroyed, which is refused. Returns the object, or NULL with errno.
+ * [own thread, no lock held, no bracket open] */
 static TSI_NOINLINE void* malloc_any(TsiDomain* d, size_t size) {
     TsiRef ref = ref_of(d);
     return ref != 0 ? tsi_alloc_ref(d->pub.alloc, size, ref) : NULL;
@@ -31,7 +32,7 @@ static TSI_NOINLINE void* malloc_any(TsiDomain* d, size_t size) {
 
 /* Allocates the first object, of `size` bytes, of the domain's phase `ref` from a heap that waits for one;
  * d->phase.heap then leads to that heap. Returns the object; NULL, and changes nothing, if no heap waits or it lacks
- * room: try another way. [own thread, no lock, no bracket] */
+ * room: try another way. [own thread, no lock held, no bracket open] */
 TSI_INLINE void* ready_first(TsiBinding* b, TsiDomain* d, size_t size, TsiRef ref) {
     void* p = tsi_ready_first(b, ref, tsi_bump_bytes(size));
     if (TSI_UNLIKELY(p == NULL)) return NULL;
@@ -42,7 +43,7 @@ TSI_INLINE void* ready_first(TsiBinding* b, TsiDomain* d, size_t size, TsiRef re
 
 /* Allocates `size` bytes, 1 to TSI_LUT_MAX, in the domain's phase `ref` where d->phase.heap does not lead to a heap of
  * the thread. If that leads to none the phase has normally just begun. Returns the object, or NULL with errno.
- * [own thread, no lock, no bracket] */
+ * [own thread, no lock held, no bracket open] */
 static TSI_NOINLINE void* malloc_first(TsiBinding* b, TsiDomain* d, size_t size, TsiRef ref) {
     void* p = tsi_load_relaxed(&d->phase.heap) == &tsi_no_heap && d->own ? ready_first(b, d, size, ref) : NULL;
     if (TSI_LIKELY(p != NULL)) return p;
@@ -52,7 +53,7 @@ static TSI_NOINLINE void* malloc_first(TsiBinding* b, TsiDomain* d, size_t size,
 }
 
 /* Allocates `size` bytes, any number, in the incarnation that ref, not 0, names, which d was bound to when the caller
- * read it. Returns the object, or NULL with errno. [own thread, no lock, no bracket] */
+ * read it. Returns the object, or NULL with errno. [own thread, no lock held, no bracket open] */
 TSI_INLINE void* malloc_at(TsiDomain* d, size_t size, TsiRef ref) {
     SlabAllocator* allocator = d->pub.alloc;
     if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, allocator) || size - 1 >= TSI_LUT_MAX))
@@ -121,7 +122,7 @@ bool epoch_domain_on_end(epoch_domain_t* d, void (*fn)(void* arg), void* arg) {
 
 /* Counts an object of `size` bytes that the label of the thread's innermost scope has made outside of its phases; does
  * nothing if the thread is in no scope. By plain stores to the thread's own record, see label.h.
- * [own thread, no lock, no bracket] */
+ * [own thread, no lock held, no bracket open] */
 static void count_outside(TsiArena* a, size_t size) {
     TsiBinding* b = tsi_binding_get(a, false); /* none where the thread is leaving */
     uint32_t maker = b != NULL ? tsi_scope_maker(b) : 0;
@@ -133,7 +134,7 @@ static void count_outside(TsiArena* a, size_t size) {
 
 /* Allocates `size` bytes, any number, in the ring's current epoch, past the scopes that the thread is in, and counts
  * that for their label. allocator may be NULL, which is refused. Returns the object, or NULL with errno.
- * [own thread, no lock, no bracket] */
+ * [own thread, no lock held, no bracket open] */
 static TSI_NOINLINE void* tsi_malloc_outside(SlabAllocator* allocator, size_t size) {
     TSI_KEEP_FRAME();
     TsiArena* a = tsi_arena(allocator);

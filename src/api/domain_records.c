@@ -33,7 +33,7 @@ void tsi_domain_table_init(TsiTable* table, TsiGround* ground, uint32_t capacity
 }
 
 /* Counts a call on the record d, whose domain was destroyed, with its label, if its allocator lives; otherwise does
- * nothing. [any thread, no lock, no bracket] */
+ * nothing. [any thread, no lock held, no bracket open] */
 static void count_destroyed(TsiDomain* d) {
     TsiArena* a = tsi_registry_hold_domain(d); /* the record may read as 0 */
     if (a == NULL) return;

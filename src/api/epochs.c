@@ -27,7 +27,7 @@ typedef struct Named {
 } Named;
 
 /* Returns the incarnation that an id names. Its inc is NULL if there is none, which is refused and counted, and its a
- * is NULL, and nothing counted, without an allocator. [no lock, no bracket] */
+ * is NULL, and nothing counted, without an allocator. [any thread, no lock held, no bracket open] */
 static Named named(SlabAllocator* allocator, EpochId id) {
     TsiArena* a = tsi_arena(allocator);
     TsiRef ref = a != NULL ? tsi_resolve(a, id) : 0;
@@ -50,7 +50,7 @@ EpochId epoch_advance_id(SlabAllocator* allocator) {
 void epoch_advance(SlabAllocator* allocator) { (void)epoch_advance_id(allocator); }
 
 /* Returns the domain of the incarnation `ref` if that is active and one thread's alone and a run is open there; else
- * NULL. [own thread] */
+ * NULL. [own thread, needs no lock] */
 static TsiDomain* that_runs(TsiArena* a, TsiRef ref) {
     TsiInc* inc = tsi_inc(&a->phases, tsi_ref_index(ref));
     uint32_t domain = tsi_load_relaxed(&inc->domain);
@@ -62,7 +62,7 @@ static TsiDomain* that_runs(TsiArena* a, TsiRef ref) {
 
 /* Ends the phase `ref`, not 0, in `mode`, unless it is another thread's alone or has a run open, which is refused;
  * publishes if that is due. Returns true, with the receipt in *out (may be NULL), if this call has ended it; false
- * after a refusal, or if it had ended before. [no lock, no bracket] */
+ * after a refusal, or if it had ended before. [any thread, no lock held, no bracket open] */
 static bool end(TsiArena* a, TsiRef ref, EpochCloseMode mode, EpochReceipt* out) {
     uint32_t thread = tsi_tls.thread != NULL ? tsi_tls.thread->index + 1 : 0;
     if (tsi_ref_is_anothers(&a->phases, ref, thread)) {
@@ -140,7 +140,7 @@ void slab_epoch_set_label(SlabAllocator* allocator, EpochId id, const char* labe
 
 /* Adds 1 to the references that the program counts on the epoch that the id names, if `up` is true, otherwise takes 1
  * off unless there are none. An id that names none is refused, and nothing changes. Takes the stripe.
- * [no lock, no bracket] */
+ * [any thread, no lock held, no bracket open] */
 static void refcount_add(SlabAllocator* allocator, EpochId id, bool up) {
     Named by_name = named(allocator, id);
     if (by_name.inc == NULL) return;
@@ -160,7 +160,7 @@ uint64_t slab_epoch_get_refcount(SlabAllocator* allocator, EpochId id) {
 }
 
 /* Returns true if the budgets in bytes, 0 for none, fit: hard is 0 or not below soft. Otherwise sets errno to EINVAL
- * and returns false. [any thread] */
+ * and returns false. [any thread, needs no lock] */
 static bool budget_fits(size_t soft, size_t hard) {
     return hard == 0 || hard >= soft || (tsi_error_set(EINVAL), false);
 }

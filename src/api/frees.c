@@ -12,14 +12,15 @@
 /* ---- by handle ---- */
 
 /* Frees by handle, whoever owns the object. a may be NULL. Returns true if it was freed; false for no allocator and a
- * handle of 0, which count nothing, or after a refusal, which is counted. [any thread, no lock, no bracket] */
+ * handle of 0, which count nothing, or after a refusal, which is counted.
+ * [any thread, no lock held, no bracket open] */
 static bool free_obj_in(TsiArena* a, SlabHandle handle) {
     return a != NULL && handle != 0 && tsi_free_handle(a, handle);
 }
 
 /* Frees by handle after a fast path has ended with `fast`, which is not DONE; with MISSED closes its bracket. h: the
  * heap to hand over if fast is HANDOVER, otherwise not read. Returns true if it was freed; false if it was refused,
- * which is counted. [own thread, no lock; in bracket if fast is MISSED] */
+ * which is counted. [own thread, no lock held; in bracket if fast is MISSED] */
 static TSI_NOINLINE bool free_obj_more(TsiBinding* b, SlabHandle handle, TsiFast fast, TsiHeap* h) {
     TsiArena* a = b->arena;
     if (fast == TSI_FAST_HANDOVER) return tsi_free_left(b, h);
@@ -29,7 +30,7 @@ static TSI_NOINLINE bool free_obj_more(TsiBinding* b, SlabHandle handle, TsiFast
 }
 
 /* Frees an object in a region by its handle. Returns true if it was freed; false if it was refused, which is counted.
- * [own thread, no lock, no bracket] */
+ * [own thread, no lock held, no bracket open] */
 static TSI_NOINLINE bool free_obj_bumped(TsiBinding* b, SlabHandle handle) {
     TsiHeap* h = NULL;
     TsiFast fast = tsi_bump_handle_free(b, handle, &h);
@@ -37,7 +38,7 @@ static TSI_NOINLINE bool free_obj_bumped(TsiBinding* b, SlabHandle handle) {
 }
 
 /* Frees an object in a slot by its handle. Returns true if it was freed; false if it was refused, which is counted.
- * [own thread, no lock, no bracket] */
+ * [own thread, no lock held, no bracket open] */
 static TSI_NOINLINE bool free_obj_line(TsiBinding* b, SlabHandle handle) {
     TsiHeap* h = NULL;
     TsiFast fast = tsi_free_handle_fast(b, handle, &h);
@@ -45,14 +46,14 @@ static TSI_NOINLINE bool free_obj_line(TsiBinding* b, SlabHandle handle) {
 }
 
 /* Frees by handle through the binding b, which fast paths find. Returns true if it was freed; false if it was refused,
- * which is counted. [own thread, no lock, no bracket] */
+ * which is counted. [own thread, no lock held, no bracket open] */
 TSI_INLINE bool free_obj_of(TsiBinding* b, SlabHandle handle) {
     return tsi_handle_is_bumped(b, handle) ? free_obj_bumped(b, handle) : free_obj_line(b, handle);
 }
 
 /* Frees by handle through the thread's bank, which may own the object, if that is free and was used before; otherwise
  * by the way of a thread that does not own it. Returns true if it was freed; false if it was refused, which is counted.
- * [own thread, no lock, no bracket] */
+ * [own thread, no lock held, no bracket open] */
 static TSI_NOINLINE bool free_obj_in_bank(TsiBinding* own, SlabHandle handle) {
     TsiBank* bank;
     if (!tsi_bank_try(own, &bank)) return free_obj_of(own, handle);
@@ -62,7 +63,7 @@ static TSI_NOINLINE bool free_obj_in_bank(TsiBinding* own, SlabHandle handle) {
 }
 
 /* Frees by handle where fast paths do not find the allocator, which may be NULL. Returns true if it was freed; false if
- * it was refused, which is counted, and for a NULL or inert allocator. [own thread, no lock, no bracket] */
+ * it was refused, which is counted, and for a NULL or inert allocator. [own thread, no lock held, no bracket open] */
 static TSI_NOINLINE bool free_obj_any(SlabAllocator* allocator, SlabHandle handle) {
     TsiBinding* b = tsi_sharer(allocator);
     if (b != NULL) return free_obj_in_bank(b, handle);
@@ -96,7 +97,7 @@ SlabHandle slab_ptr_handle(SlabAllocator* allocator, const void* p) {
 
 /* Frees a pointer, whoever owns the object, which must have at least `least` usable bytes. a may be NULL. Returns true
  * if it was freed, or is NULL; false for no allocator, or after a refusal, which is counted.
- * [any thread, no lock, no bracket] */
+ * [any thread, no lock held, no bracket open] */
 static TSI_NOINLINE bool free_any(TsiArena* a, void* p, size_t least) {
     if (p == NULL) return true;
     return a != NULL && tsi_free_pointer(a, p, least);
@@ -113,7 +114,7 @@ TSI_NOINLINE bool tsi_free_at_entry(TsiBinding* b, void* p, uint32_t entry) {
 
 /* Frees a pointer that the fast path knows nothing of, after b->covered was set to how much of the payload has entries
  * by now, so that the next one finds its entry. Returns true if it was freed, or is NULL; false if it was refused,
- * which is counted. [own thread, no lock, no bracket] */
+ * which is counted. [own thread, no lock held, no bracket open] */
 static TSI_NOINLINE bool free_never(TsiBinding* b, void* p) {
     b->covered = tsi_load_acquire(&b->arena->space.covered); /* pairs with cover in space.c */
     return free_any(b->arena, p, 0);
@@ -121,7 +122,7 @@ static TSI_NOINLINE bool free_never(TsiBinding* b, void* p) {
 
 /* Frees p through the binding b, which fast paths find or whose bank is held: by the fast path, or by a tail call.
  * Returns true if it was freed, or is NULL; false if it was refused, which is counted.
- * [own thread, no lock, no bracket] */
+ * [own thread, no lock held, no bracket open] */
 TSI_INLINE bool free_inline(TsiBinding* b, void* p) {
     TsiHeap* h;
     unsigned at;
@@ -134,7 +135,7 @@ TSI_INLINE bool free_inline(TsiBinding* b, void* p) {
 
 /* Frees p through the thread's bank, which may own the object, if that is free and was used before; otherwise by the
  * way of a thread that does not own it. Returns true if it was freed, or is NULL; false if it was refused, which is
- * counted. [own thread, no lock, no bracket] */
+ * counted. [own thread, no lock held, no bracket open] */
 static TSI_NOINLINE bool free_in_bank(TsiBinding* own, void* p) {
     TsiBank* bank;
     if (!tsi_bank_try(own, &bank)) return free_inline(own, p);
@@ -144,7 +145,8 @@ static TSI_NOINLINE bool free_in_bank(TsiBinding* own, void* p) {
 }
 
 /* Frees p where fast paths do not find the allocator, which may be NULL. Returns true if it was freed, or is NULL;
- * false if it was refused, which is counted, and for a NULL or inert allocator. [own thread, no lock, no bracket] */
+ * false if it was refused, which is counted, and for a NULL or inert allocator.
+ * [own thread, no lock held, no bracket open] */
 static TSI_NOINLINE bool free_bound(SlabAllocator* allocator, void* p) {
     TsiBinding* b = tsi_sharer(allocator);
     if (b != NULL) return free_in_bank(b, p);
@@ -153,7 +155,7 @@ static TSI_NOINLINE bool free_bound(SlabAllocator* allocator, void* p) {
 
 /* Frees p where fast paths do not find the allocator, which may be NULL; on a thread without a record without making
  * one. Returns true if it was freed, or is NULL; false if it was refused, which is counted, and for a NULL or inert
- * allocator. [any thread, no lock, no bracket] */
+ * allocator. [any thread, no lock held, no bracket open] */
 static TSI_NOINLINE bool free_whole(SlabAllocator* allocator, void* p) {
     TsiArena* a = tsi_arena(allocator);
     if (tsi_tls.thread == NULL && a != NULL && p != NULL) return tsi_free_unbound(a, p);
@@ -161,7 +163,8 @@ static TSI_NOINLINE bool free_whole(SlabAllocator* allocator, void* p) {
 }
 
 /* Frees p by the fast path, or by a tail call; allocator may be NULL. Returns true if it was freed, or is NULL; false
- * if it was refused, which is counted, and for a NULL or inert allocator. [any thread, no lock, no bracket] */
+ * if it was refused, which is counted, and for a NULL or inert allocator.
+ * [any thread, no lock held, no bracket open] */
 TSI_INLINE bool free_at(SlabAllocator* allocator, void* p) {
     if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, allocator))) return free_whole(allocator, p);
     return free_inline(tsi_tls.binding, p);
@@ -174,7 +177,7 @@ void slab_free(SlabAllocator* allocator, void* p) { (void)free_at(allocator, p);
 /* Frees p where tsi_bump_free has missed, and closes its bracket: normally the region is another thread's, or the
  * object is larger than the quick check sees. The object must have `size` usable bytes. Returns true if it was freed;
  * false if it was refused, which is counted: its object is smaller, or the pointer is bad.
- * [owner, in bracket, no lock] */
+ * [owner, in bracket, no lock held] */
 static TSI_NOINLINE bool free_sized_missed(TsiBinding* b, void* p, size_t size) {
     const TsiRegion* r = (const TsiRegion*)(uintptr_t)tsi_load_relaxed(&b->busy); /* as tsi_busy_region names it */
     uint64_t at = (uint64_t)((uintptr_t)p - (uintptr_t)tsi_load_relaxed(&r->base));
@@ -187,7 +190,7 @@ static TSI_NOINLINE bool free_sized_missed(TsiBinding* b, void* p, size_t size) 
 
 /* Frees p, an address of the payload that is in no region and whose object must have `size` usable bytes. Returns true
  * if it was freed; false if it was refused, which is counted: its object is smaller, or the pointer is bad.
- * [own thread, no lock, no bracket] */
+ * [own thread, no lock held, no bracket open] */
 static TSI_NOINLINE bool free_sized_in_class(TsiBinding* b, void* p, size_t size) {
     uint64_t off = (uint64_t)((uintptr_t)p - (uintptr_t)b->base);
     TsiChunkKey key = tsi_load_acquire(&b->keys[off >> TSI_CHUNK_SHIFT]);       /* as in tsi_chunk_class */
@@ -197,12 +200,12 @@ static TSI_NOINLINE bool free_sized_in_class(TsiBinding* b, void* p, size_t size
 }
 
 /* Frees p, which the fast path knows nothing of and whose object must have `size` usable bytes. Returns true if it was
- * freed, or is NULL; false if it was refused, which is counted. [own thread, no lock, no bracket] */
+ * freed, or is NULL; false if it was refused, which is counted. [own thread, no lock held, no bracket open] */
 static TSI_NOINLINE bool free_sized_never(TsiBinding* b, void* p, size_t size) { return free_any(b->arena, p, size); }
 
 /* Frees p, whose object must have `size` usable bytes, through the binding b, which fast paths find. Each way out is a
  * tail call, so that the function needs no frame. Returns true if it was freed, or is NULL; false if it was refused,
- * which is counted. [own thread, no lock, no bracket] */
+ * which is counted. [own thread, no lock held, no bracket open] */
 TSI_INLINE bool free_near_sized(TsiBinding* b, void* p, size_t size) {
     TsiHeap* h;
     TsiRegion* r;
@@ -218,14 +221,14 @@ TSI_INLINE bool free_near_sized(TsiBinding* b, void* p, size_t size) {
 
 /* Frees p, whose object must have `size` usable bytes, where fast paths do not find the allocator, which may be NULL.
  * Returns true if it was freed, or is NULL; false if it was refused, which is counted, and for a NULL or inert
- * allocator. [any thread, no lock, no bracket] */
+ * allocator. [any thread, no lock held, no bracket open] */
 static TSI_NOINLINE bool free_sized_whole(SlabAllocator* allocator, void* p, size_t size) {
     return free_any(tsi_arena(allocator), p, size);
 }
 
 /* Frees p, whose object must have `size` usable bytes, by the fast path or by a tail call; allocator may be NULL.
  * Returns true if it was freed, or is NULL; false if it was refused, which is counted, and for a NULL or inert
- * allocator. [any thread, no lock, no bracket] */
+ * allocator. [any thread, no lock held, no bracket open] */
 TSI_INLINE bool free_sized(SlabAllocator* allocator, void* p, size_t size) {
     if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, allocator))) return free_sized_whole(allocator, p, size);
     return free_near_sized(tsi_tls.binding, p, size);

@@ -35,7 +35,7 @@ typedef struct Gate {
 
 /* Sets *options to the program's options *in (NULL: all zeros), as far as both versions know them, with defaults for
  * zeros in warm_up and rounds. Returns NULL; otherwise a sentence, a literal, that says what is bad, and *options means
- * nothing. [any thread] */
+ * nothing. [any thread, needs no lock] */
 static const char* options_read(const SlabGateOptions* in, SlabGateOptions* options) {
     *options = (SlabGateOptions){.struct_size = sizeof *options};
     if (in != NULL && (in->struct_size < sizeof in->struct_size || in->struct_size > 4096))
@@ -49,7 +49,7 @@ static const char* options_read(const SlabGateOptions* in, SlabGateOptions* opti
 }
 
 /* Returns true if the label of the row *stats is that of the ring's current epoch, where objects are that were made
- * outside of scopes; false if the figures cannot be read. [no lock, no bracket] */
+ * outside of scopes; false if the figures cannot be read. [any thread, no lock held, no bracket open] */
 static bool has_ring(Gate* gate, const SlabLabelStats* stats) {
     SlabEpochStats ring;
     slab_stats_epoch(gate->a, 0, epoch_current(gate->a), &ring);
@@ -73,7 +73,7 @@ static const SlabLabelStats* maker(const Gate* gate, size_t count) {
 
 /* Writes to gate->why, of gate->why_bytes bytes, that the label of the row *stats retains more after the round number
  * `round`, and which scopes made it; nothing if there is no room. count: rows that were taken.
- * [no other user of gate, no lock] */
+ * [no other user of gate, no lock held] */
 static void say(Gate* gate, const SlabLabelStats* stats, size_t count, unsigned round) {
     const Most* most = &gate->most[stats->label_id];
     if (gate->why_bytes == 0) return;
@@ -88,13 +88,13 @@ static void say(Gate* gate, const SlabLabelStats* stats, size_t count, unsigned 
         (void)snprintf(gate->why + n, gate->why_bytes - (size_t)n, "; made outside of scopes, most by %s", from->label);
 }
 
-/* Returns a + b, or UINT64_MAX if that is more. [any thread] */
+/* Returns a + b, or UINT64_MAX if that is more. [any thread, needs no lock] */
 static uint64_t sum(uint64_t a, uint64_t b) { return a + b < a ? UINT64_MAX : a + b; }
 
 /* Takes the figures and compares each label with the most that it has retained; remembers the new most if no label
  * retains more. first: true to remember only. round: the number of the round, for the sentence. Returns true; false if
  * a label retains more, which gate->why then says, or if there is no memory for the figures. Sets gate->blind, true in
- * the last case. [no other user of gate, no lock] */
+ * the last case. [no other user of gate, no lock held] */
 static bool compare(Gate* gate, unsigned round, bool first) {
     size_t count = slab_stats_labels(gate->a, gate->rows, gate->room);
     const SlabLabelStats* worst = NULL;
@@ -135,7 +135,7 @@ static bool compare(Gate* gate, unsigned round, bool first) {
 
 /* Calls round(ctx) for the rounds that warm up and those that count, and compares after the former and after each of
  * the latter. Returns true if no label retains more; false as soon as one does, or gate->blind.
- * [no other user of gate, no lock] */
+ * [no other user of gate, no lock held] */
 static bool run(Gate* gate, void (*round)(void* ctx), void* ctx) {
     for (uint32_t n = 0; n < gate->o.warm_up; n++) round(ctx);
     if (!compare(gate, 0, true)) return false;

@@ -41,7 +41,7 @@ _Static_assert(SLAB_LANE_VERSION == 1 && TSI_GRANULE == 16 && TSI_BUMP_MAX == 40
 _Static_assert(sizeof(SlabLane) == 64, "programs that were built before have lanes of this size");
 
 /* Sets *at to where the thread's number is from its thread pointer, in bytes, which is one distance for all threads.
- * Returns true; false, with *at left alone, where that does not hold. [any thread] */
+ * Returns true; false, with *at left alone, where that does not hold. [any thread, needs no lock] */
 static bool number_at(int64_t* at) {
 #if !SLAB_LANE_INLINE || defined(TSI_TLS_DESCRIPTORS)
     (void)at;
@@ -58,22 +58,22 @@ static bool number_at(int64_t* at) {
 #endif
 }
 
-/* Returns the binding whose field `busy` is at the address that a lane carries. [any thread] */
+/* Returns the binding whose field `busy` is at the address that a lane carries. [any thread, needs no lock] */
 static TsiBinding* binding_of(uint64_t* busy) {
     return (TsiBinding*)(void*)((uint8_t*)busy - offsetof(TsiBinding, busy));
 }
 
-/* Returns the heap behind the program's name for it. [any thread] */
+/* Returns the heap behind the program's name for it. [any thread, needs no lock] */
 static TsiHeap* heap_of(struct SlabLaneHeap_* heap) { return (TsiHeap*)(void*)heap; }
 
 /* Returns true if h is the thread's live heap in the phase `ref` and has a region, so that the inlined path would find
- * room there, or another region soon. [owner, no bracket] */
+ * room there, or another region soon. [owner, no bracket open] */
 TSI_INLINE bool bumps(const TsiBinding* b, TsiHeap* h, TsiRef ref) {
     return tsi_heap_is_at(b, h, ref) && tsi_load_relaxed(&h->region) != &tsi_no_region;
 }
 
 /* Returns the thread's heap in the incarnation `ref`, if objects are bumped there; otherwise tsi_no_heap, so that the
- * inlined path opens no bracket without use. [owner, no bracket] */
+ * inlined path opens no bracket without use. [owner, no bracket open] */
 static TSI_NOINLINE struct SlabLaneHeap_* lead_on(TsiBinding* b, TsiRef ref) {
     TsiHeap* h = tsi_heap_cached(b, ref);
     return (struct SlabLaneHeap_*)(void*)(h != NULL && bumps(b, h, ref) ? h : &tsi_no_heap);
@@ -81,21 +81,22 @@ static TSI_NOINLINE struct SlabLaneHeap_* lead_on(TsiBinding* b, TsiRef ref) {
 
 /* Returns the thread's heap to which the domain leads, if it is in the incarnation `ref` and objects are bumped there;
  * otherwise another heap of the thread in `ref`, if objects are bumped there; otherwise tsi_no_heap.
- * [owner, no bracket] */
+ * [owner, no bracket open] */
 TSI_INLINE struct SlabLaneHeap_* lead(TsiBinding* b, TsiDomain* d, TsiRef ref) {
     TsiHeap* h = tsi_load_relaxed(&d->phase.heap);
     return TSI_LIKELY(bumps(b, h, ref)) ? (struct SlabLaneHeap_*)(void*)h : lead_on(b, ref);
 }
 
 /* Returns true for an allocator without stand-ins in owned mode, on a thread that is not exiting, if the header knows
- * our records: version, that of the header that the program was built with, is SLAB_LANE_VERSION. [own thread] */
+ * our records: version, that of the header that the program was built with, is SLAB_LANE_VERSION.
+ * [own thread, needs no lock] */
 static bool may_inline(const TsiArena* a, uint32_t version) {
     return version == SLAB_LANE_VERSION && !a->none_at_hand && !tsi_tls.exiting;
 }
 
 /* Sets *lane to a lane of the domain's incarnation `ref`, which leads to no heap yet. Its thread_ stays 0 where the
  * inlined path must always call: also if there is no memory for a binding. version: of the header that the program was
- * built with. [own thread, no lock, no bracket] */
+ * built with. [own thread, no lock held, no bracket open] */
 TSI_INLINE void fill(SlabLane* lane, TsiDomain* d, TsiRef ref, uint32_t version) {
     *lane = (SlabLane){.domain = &d->pub, .phase_ = ref, .heap_ = (struct SlabLaneHeap_*)(void*)&tsi_no_heap};
     TsiBinding* b = may_inline(d->arena, version) ? tsi_binding_get(d->arena, true) : NULL;
@@ -126,7 +127,7 @@ bool slab_lane_begin_as(SlabLane* lane, SlabAllocator* allocator, const char* la
 }
 
 /* Refuses an allocation, with errno: the lane has no domain (d is NULL), or that was destroyed or has gone on from the
- * lane's phase. Returns NULL, for callers to return. [no lock, no bracket] */
+ * lane's phase. Returns NULL, for callers to return. [any thread, no lock held, no bracket open] */
 static TSI_COLD void* refuse(TsiDomain* d) {
     if (d == NULL) (void)tsi_failed_bool(EINVAL, "the lane is none");
     else if (!tsi_domain_is_alive(d)) (void)tsi_domain_refuse_destroyed(d);

@@ -33,14 +33,14 @@ TSI_COLD void* tsi_alloc_refuse(TsiArena* a, SlabMisuse what, const void* where,
 }
 
 /* Refuses an allocation for its size or alignment: counts it if a is not NULL, and sets errno to `error`. Returns NULL,
- * for callers to return. [no lock, no bracket] */
+ * for callers to return. [any thread, no lock held, no bracket open] */
 static TSI_COLD void* refuse_size(TsiArena* a, int error) {
     return tsi_alloc_refuse(a, SLAB_MISUSE_BAD_SIZE, NULL, error);
 }
 
 /* Returns the class of an object of `size` bytes that has grown and may grow again, in the phase ref (0: the ambient
  * one), where no region takes it: half its size is left behind it, but nothing under a limit. Returns 0 for a large
- * object, which has room. [own thread, no lock] */
+ * object, which has room. [own thread, no lock held] */
 static unsigned grown_class(TsiArena* a, size_t size, TsiRef ref) {
     if (size > TSI_SOLO_MAX) return 0;
     return tsi_class_of(tsi_meets_limit(a, ref) ? size : size + size / 2);
@@ -73,7 +73,7 @@ TSI_NOINLINE void* tsi_alloc_first(TsiBinding* b, size_t size, TsiRef ref, bool 
 
 /* Allocates the first object, of `size` bytes, 1 to TSI_SMALL_MAX, in the phase of the thread's innermost scope, from a
  * heap that waits for one; the next calls then go there. Returns the object; NULL, and changes nothing, if there is no
- * scope, or anything else is left to do: try another way. [own thread, no lock, no bracket] */
+ * scope, or anything else is left to do: try another way. [own thread, no lock held, no bracket open] */
 static void* first_in_scope(TsiBinding* b, size_t size) {
     if (b->scope == 0) return NULL;
     TsiPhaseWords* phase = b->thread->scopes[b->scope - 1].phase;
@@ -114,7 +114,7 @@ TSI_NOINLINE void* tsi_leave_and_alloc(TsiBinding* b, size_t size, TsiRef ref, b
 
 /* Takes an object of `size` bytes that is ready in the thread's bank, in the phase ref (0: the ambient one), with its
  * handle in *handle, which may be NULL. Returns it, or NULL if none is or `size` is 0 or more than TSI_LUT_MAX: try
- * another way. [own thread, no lock, no bracket] */
+ * another way. [own thread, no lock held, no bracket open] */
 static void* in_bank(TsiBinding* b, size_t size, TsiRef ref, SlabHandle* handle) {
     void* p = size - 1 < TSI_LUT_MAX ? tsi_alloc_ready(b, size, ref, handle) : NULL;
     if (p != NULL) tsi_segment_tick(b->arena);
@@ -142,14 +142,14 @@ TsiRef tsi_resolve_for_alloc(SlabAllocator* allocator, EpochId epoch) {
 
 /* Allocates `size` bytes by the fast paths in the phase that ref names, 0: the ambient one; prefer: true if the ambient
  * phase takes it when ref, not 0, accepts no more. Returns the object, or NULL with errno.
- * [own thread, no lock, no bracket] */
+ * [own thread, no lock held, no bracket open] */
 static TSI_NOINLINE void* alloc_near(SlabAllocator* allocator, size_t size, TsiRef ref, bool prefer) {
     return ref != 0 ? tsi_alloc_there(allocator, size, ref, prefer) : slab_malloc(allocator, size);
 }
 
 /* Allocates a size that has a class but is not in the table, TSI_LUT_MAX + 1 to TSI_SMALL_MAX, from a heap of the
  * thread if there is one in the phase ref, 0: the ambient one; prefer: true if the ambient phase takes it when ref
- * accepts no more. Returns the object, or NULL with errno. [own thread, no lock, no bracket] */
+ * accepts no more. Returns the object, or NULL with errno. [own thread, no lock held, no bracket open] */
 static TSI_NOINLINE void* alloc_wide(TsiBinding* b, size_t size, TsiRef ref, bool prefer) {
     TsiHeap* h = ref != 0 ? tsi_heap_cached(b, ref) : b->heap;
     if (h == NULL || h == &tsi_no_heap) return tsi_alloc_any(b->arena, size, 1, ref, prefer, NULL);
@@ -179,7 +179,7 @@ void* tsi_alloc_ref(SlabAllocator* allocator, size_t size, TsiRef ref) {
 
 /* Allocates `size` bytes in the phase that the id names, which is looked up with care. Callers tail-call it, so that
  * the profile finds the program's frame. Returns the object; NULL with errno, also if the id names none, which is
- * counted. [own thread, no lock, no bracket] */
+ * counted. [own thread, no lock held, no bracket open] */
 static TSI_NOINLINE void* alloc_by_id(SlabAllocator* allocator, size_t size, EpochId epoch) {
     TsiRef ref = tsi_resolve_for_alloc(allocator, epoch);
     if (ref == 0) return NULL;
@@ -189,7 +189,7 @@ static TSI_NOINLINE void* alloc_by_id(SlabAllocator* allocator, size_t size, Epo
 
 /* Allocates `size` bytes, 1 to TSI_LUT_MAX, under an id of the ring, or one that is no domain's, through b, which fast
  * paths find. Returns the object; NULL with errno, also if the id names none, which is counted.
- * [own thread, no lock, no bracket] */
+ * [own thread, no lock held, no bracket open] */
 static TSI_NOINLINE void* alloc_in_ring(SlabAllocator* allocator, TsiBinding* b, size_t size, EpochId epoch) {
     TsiRef ref = tsi_phases_resolve(&b->arena->phases, epoch);
     return TSI_LIKELY(ref != 0) ? tsi_alloc_at(b, size, ref, false) : alloc_by_id(allocator, size, epoch);
@@ -253,7 +253,7 @@ void* slab_aligned_alloc_epoch(SlabAllocator* allocator, size_t alignment, size_
 /* ---- handles ---- */
 
 /* Allocates `size` bytes, inlined. ref: the phase, 0: the thread's ambient one. Sets *out to the object's handle, or to
- * 0; out may be NULL. Returns the object, or NULL with errno. [own thread, no lock, no bracket] */
+ * 0; out may be NULL. Returns the object, or NULL with errno. [own thread, no lock held, no bracket open] */
 TSI_INLINE void* obj(SlabAllocator* allocator, size_t size, TsiRef ref, SlabHandle* out) {
     void* p;
     if (out == NULL) return ref != 0 ? tsi_alloc_there(allocator, size, ref, false) : slab_malloc(allocator, size);

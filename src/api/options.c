@@ -42,7 +42,7 @@ static const Option table[] = {
 
 enum { COUNT = sizeof table / sizeof table[0], WORD_MOST = 40 /* bytes of a word that are shown */ };
 
-/* Returns the value of an option in *options, by the size of its field. [any thread] */
+/* Returns the value of an option in *options, by the size of its field. [any thread, needs no lock] */
 static uint64_t get(const SlabOptions* options, const Option* option) {
     uint8_t b;
     uint32_t w;
@@ -64,19 +64,19 @@ static void set(SlabOptions* options, const Option* option, uint64_t v) {
 }
 
 /* Returns words to add to a sentence about the option's range: ", a power of two" for slab_bytes, empty for all others.
- * [any thread] */
+ * [any thread, needs no lock] */
 static const char* power_of_two(const Option* option) {
     return option->offset == offsetof(SlabOptions, slab_bytes) ? ", a power of two" : "";
 }
 
 /* Returns true if the option may have the value v: within its bounds, both included, and a power of two where that is
- * asked for. [any thread] */
+ * asked for. [any thread, needs no lock] */
 static bool fits(const Option* option, uint64_t v) {
     bool shaped = power_of_two(option)[0] == 0 || tsi_is_pow2(v);
     return shaped && v >= option->least && v <= option->most;
 }
 
-/* Returns the option whose name is the n bytes at `name`, or NULL if there is none. [any thread] */
+/* Returns the option whose name is the n bytes at `name`, or NULL if there is none. [any thread, needs no lock] */
 static const Option* find(const char* name, size_t n) {
     for (size_t i = 0; i < COUNT; i++)
         if (strlen(table[i].name) == n && memcmp(table[i].name, name, n) == 0) return &table[i];
@@ -85,7 +85,7 @@ static const Option* find(const char* name, size_t n) {
 
 /* Sets *out to the decimal number of the n characters at `text`, times 2^10, 2^20 or 2^30 if it ends with k, m or g.
  * Returns true; false, with *out left alone, if the text is anything else, or the number too large. May change errno.
- * [any thread] */
+ * [any thread, needs no lock] */
 static bool read_number(const char* text, size_t n, uint64_t* out) {
     char digits[24];
     bool begins = n != 0 && text[0] >= '0' && text[0] <= '9';
@@ -104,21 +104,21 @@ static bool read_number(const char* text, size_t n, uint64_t* out) {
 
 /* ---- words that are ignored ---- */
 
-/* Returns the least of x, y and z. [any thread] */
+/* Returns the least of x, y and z. [any thread, needs no lock] */
 static unsigned min3(unsigned x, unsigned y, unsigned z) {
     unsigned least = x < y ? x : y;
     return least < z ? least : z;
 }
 
 /* Returns true if the character x of a word stands for y of an option's name: letters of either case, and '-' for '_'.
- * [any thread] */
+ * [any thread, needs no lock] */
 static bool alike(char x, char y) {
     if (x >= 'A' && x <= 'Z') x = (char)(x - 'A' + 'a');
     return x == y || (x == '-' && y == '_');
 }
 
 /* Returns how many letters to insert, drop or replace until the n bytes at `word` are the name. n <= WORD_MOST (40).
- * [any thread] */
+ * [any thread, needs no lock] */
 static unsigned distance(const char* word, size_t n, const char* name) {
     unsigned row[WORD_MOST + 1];
     for (size_t i = 0; i <= n; i++) row[i] = (unsigned)i;
@@ -134,7 +134,8 @@ static unsigned distance(const char* word, size_t n, const char* name) {
 }
 
 /* Returns the name of the option that the n bytes at `word` are most like; NULL if they are like none, and for words of
- * less than 3 or more than WORD_MOST (40) bytes. tslab has the same rule (internal/options). [any thread] */
+ * less than 3 or more than WORD_MOST (40) bytes. tslab has the same rule (internal/options).
+ * [any thread, needs no lock] */
 static const char* nearest(const char* word, size_t n) {
     const char* name = NULL;
     unsigned least = 2 + (unsigned)n / 3;
@@ -151,7 +152,7 @@ static const char* nearest(const char* word, size_t n) {
 
 /* Adds to the thread's sentence of slab_last_error what is wrong with a word of n bytes; cuts it where the room ends.
  * option: the one that it names, which then has no such value, or NULL. name_bytes: of its name, before '='.
- * [any thread, no lock] */
+ * [any thread, no lock held] */
 static void explain(const char* word, size_t n, const Option* option, size_t name_bytes) {
     char shown[WORD_MOST + 1];
     char* text = tsi_error_text();
@@ -176,7 +177,7 @@ static void explain(const char* word, size_t n, const Option* option, size_t nam
 
 /* Sets the option of the n bytes name=value at `word`, and *fixed to true if that is warm_bytes; *fixed is left alone
  * otherwise. Returns true; false, with nothing set, after explaining the word in the thread's sentence, if there is no
- * such option or it has no such value. [no other user of options, no lock] */
+ * such option or it has no such value. [no other user of options, no lock held] */
 static bool apply_word(SlabOptions* options, const char* word, size_t n, bool* fixed) {
     const char* eq = memchr(word, '=', n);
     size_t name_bytes = eq != NULL ? (size_t)(eq - word) : n;
@@ -195,7 +196,7 @@ static bool apply_word(SlabOptions* options, const char* word, size_t n, bool* f
 
 /* Sets the options that TSLAB_OPTIONS names, and *fixed to true if warm_bytes is among them; *fixed is left alone
  * otherwise. Returns how many of its words were ignored, which the thread's sentence then explains; the sentence is
- * empty if there are none. Preserves errno. [no other user of options, no lock] */
+ * empty if there are none. Preserves errno. [no other user of options, no lock held] */
 static uint32_t apply_environment(SlabOptions* options, bool* fixed) {
     uint32_t bad = 0;
     int saved = errno;
@@ -221,7 +222,7 @@ void tsi_options_complain(const SlabOptions* options) {
 }
 
 /* Copies the program's options *in to *out as far as both versions know them; members that `in` lacks stay. Returns
- * true; false, with the sentence, if they are bad. [no other user of out, no lock] */
+ * true; false, with the sentence, if they are bad. [no other user of out, no lock held] */
 static bool copy_struct(SlabOptions* out, const SlabOptions* in) {
     if (in->struct_size < offsetof(SlabOptions, ring_size) + sizeof in->ring_size || in->struct_size > 4096)
         return tsi_set_error("SlabOptions.struct_size is %zu; set it to sizeof(SlabOptions)", in->struct_size);

@@ -17,14 +17,14 @@
 /* ---- resize ---- */
 
 /* Finds the place of a live object: sets *at to it. Returns true; false for any other pointer, which is not counted,
- * and *at means nothing then. [any thread, no lock] */
+ * and *at means nothing then. [any thread, no lock held] */
 static bool live_place(TsiArena* a, const void* p, TsiPlace* at) {
     uint64_t tag;
     return tsi_space_locate(&a->space, tsi_slot_of(a, p), at) == TSI_PLACE_OK && tsi_place_is_live(a, at, &tag);
 }
 
 /* Finds a live object: sets *at to its place and *tag to its slab's tag. Returns true; false with EINVAL, and counts a
- * refusal, for any other pointer, and *at and *tag mean nothing then. [no lock, no bracket] */
+ * refusal, for any other pointer, and *at and *tag mean nothing then. [any thread, no lock held, no bracket open] */
 static bool find_live(TsiArena* a, const void* p, TsiPlace* at, uint64_t* tag) {
     TsiPlaceResult where = tsi_space_locate(&a->space, tsi_slot_of(a, p), at);
     int bad = where == TSI_PLACE_OK ? tsi_place_check(a, at, tag) : (int)tsi_misuse_of(a, where, at);
@@ -40,7 +40,7 @@ bool tsi_meets_limit(TsiArena* a, TsiRef ref) {
 
 /* Allocates `size` bytes, the new place of a block that has to move. ref: the phase, 0: the ambient one,
  * TSI_REF_CURRENT: the ring's current epoch; prefer: true, with a named phase only, if the ambient phase takes it when
- * ref accepts no more. Returns the object, or NULL with errno. [own thread, no lock, no bracket] */
+ * ref accepts no more. Returns the object, or NULL with errno. [own thread, no lock held, no bracket open] */
 static void* tsi_alloc_moved(SlabAllocator* allocator, TsiArena* a, size_t size, TsiRef ref, bool prefer) {
     TSI_KEEP_FRAME();
     if (ref == TSI_REF_CURRENT) return tsi_alloc_any(a, size, 1, ref, false, NULL);
@@ -51,7 +51,7 @@ static void* tsi_alloc_moved(SlabAllocator* allocator, TsiArena* a, size_t size,
  * above 256 bytes a quarter more, so that a block that grows in steps moves a few times for each doubling. Under a
  * limit they get nothing more, or they would be refused for bytes that nobody asked for. ref: the phase, 0: the ambient
  * one, TSI_REF_CURRENT: the ring's current epoch; prefer: true, with a named phase only, if the ambient phase takes it
- * when ref accepts no more. Returns the object, or NULL with errno. [own thread, no lock, no bracket] */
+ * when ref accepts no more. Returns the object, or NULL with errno. [own thread, no lock held, no bracket open] */
 static void* tsi_alloc_grown(SlabAllocator* allocator, TsiArena* a, size_t size, TsiRef ref, bool prefer) {
     TSI_KEEP_FRAME();
     if (size > TSI_BUMP_MAX) return tsi_alloc_any(a, size, TSI_ALIGN_GROWS, ref, prefer, NULL);
@@ -64,7 +64,7 @@ static void* tsi_alloc_grown(SlabAllocator* allocator, TsiArena* a, size_t size,
 
 /* Records in the profile the bytes that the block p, at the place *at, has gained in its place, where it had `had`
  * usable bytes before, if its phase is still known; clears b->profile_hit, which asked for it. from: the caller of the
- * resizing. Returns p. [own thread, no lock, no bracket] */
+ * resizing. Returns p. [own thread, no lock held, no bracket open] */
 static TSI_COLD void* record_gain(TsiBinding* b, TsiPlace* at, void* p, size_t had, TsiCaller from) {
     TsiRef ref;
     b->profile_hit = false;
@@ -74,7 +74,7 @@ static TSI_COLD void* record_gain(TsiBinding* b, TsiPlace* at, void* p, size_t h
 }
 
 /* Returns a number that changes with the life of the slab that the place *at is in. tag: the slab's tag.
- * [any thread] */
+ * [any thread, needs no lock] */
 static uint64_t life_of(TsiArena* a, const TsiPlace* at, uint64_t tag) {
     unsigned gen = tsi_class_is_region(at->cls)
                        ? tsi_region_gen(tsi_load_seq(&tsi_region(&a->space, at->slab_id)->word)) /* as tsi_byte_check */
@@ -82,20 +82,20 @@ static uint64_t life_of(TsiArena* a, const TsiPlace* at, uint64_t tag) {
     return (uint64_t)tsi_tag_seq(tag) << 8 | gen;
 }
 
-/* Returns true if the phase `ref` is another thread's alone. [any thread] */
+/* Returns true if the phase `ref` is another thread's alone. [any thread, needs no lock] */
 static bool is_anothers(const TsiArena* a, TsiRef ref) {
     return tsi_ref_is_anothers(&a->phases, ref, tsi_tls.thread != NULL ? tsi_tls.thread->index + 1 : 0);
 }
 
 /* Returns true if an allocation in the phase `target` would not be refused for its state or its owner; false if ref is
- * 0: no phase is named. [own thread] */
+ * 0: no phase is named. [own thread, needs no lock] */
 static bool may_move_to(const TsiArena* a, TsiRef ref, TsiRef target) {
     return ref != 0 && tsi_ref_is_active(&a->phases, target) && !is_anothers(a, target);
 }
 
 /* Grows a large object at the place *at where it is, to `size` bytes. Returns the thread's binding if it has grown,
  * else NULL. Sets *lost: true if it has grown, and the function of a budget that this exceeded has ended the object.
- * [own thread, no lock, no bracket] */
+ * [own thread, no lock held, no bracket open] */
 static TsiBinding* grown_large(TsiArena* a, const TsiPlace* at, size_t size, bool* lost) {
     TsiBinding* b = !tsi_tls.exiting ? tsi_binding_get(a, true) : NULL;
     *lost = false;
@@ -111,7 +111,7 @@ static TsiBinding* grown_large(TsiArena* a, const TsiPlace* at, size_t size, boo
 
 /* Moves the pages of the large object p, at the place *at, to q, as far as they hold the first `bytes`, where the
  * system can, which is twenty times as fast as a copy (decision 0064). Returns the bytes, from the first on, that are
- * at q then; 0 if it cannot. [own thread, no lock, no bracket] */
+ * at q then; 0 if it cannot. [own thread, no lock held, no bracket open] */
 static size_t pages_moved(TsiArena* a, const TsiPlace* at, const void* p, void* q, size_t bytes) {
     enum { LEAST = 512 << 10 }; /* objects of that size are large in both places */
     uintptr_t either = (uintptr_t)p | (uintptr_t)q;
@@ -125,7 +125,7 @@ static size_t pages_moved(TsiArena* a, const TsiPlace* at, const void* p, void* 
 /* Copies or moves `bytes` bytes from p, whose place is *at, to q, which was made for it, and frees p. Returns q; NULL
  * with ESTALE, and frees q, if p no longer has the life `life` (life_of): the function of a budget may have released
  * its phase, or a thread that the program does not order. Then q may lie where p lay.
- * [own thread, no lock, no bracket] */
+ * [own thread, no lock held, no bracket open] */
 static void* replace(SlabAllocator* allocator, const TsiPlace* at, uint64_t life, void* p, void* q, size_t bytes) {
     TsiArena* a = tsi_arena(allocator);
     uint64_t tag;
@@ -205,7 +205,7 @@ void* tsi_move(SlabAllocator* allocator, void* p, TsiRef ref) {
 
 /* Resizes the block p to `size` bytes after a fast path has missed, and closes its bracket: in place if the region
  * allows, otherwise by tsi_resize. Returns the block, or NULL with errno, with the block as it was.
- * [owner, in bracket, no lock] */
+ * [owner, in bracket, no lock held] */
 static TSI_NOINLINE void* tsi_resize_missed(TsiBinding* b, SlabAllocator* allocator, void* p, size_t size) {
     TSI_KEEP_FRAME();
     TsiHeap* h;
@@ -218,7 +218,7 @@ static TSI_NOINLINE void* tsi_resize_missed(TsiBinding* b, SlabAllocator* alloca
 
 /* Resizes the block p (may be NULL, or no object) to `size` bytes, where it is not the last one of the thread's ambient
  * heap: in place if its region allows, otherwise by tsi_resize. Returns the block; NULL for size 0, which frees it;
- * NULL with errno, with the block as it was. [own thread, no lock, no bracket] */
+ * NULL with errno, with the block as it was. [own thread, no lock held, no bracket open] */
 static TSI_NOINLINE void* tsi_resize_any(TsiBinding* b, SlabAllocator* allocator, void* p, size_t size) {
     TSI_KEEP_FRAME();
     TsiHeap* h;

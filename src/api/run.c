@@ -34,13 +34,13 @@
 _Static_assert(TSI_GRANULE == 16 && TSI_BUMP_MAX == 4096, "slab_lane.h knows them");
 _Static_assert(sizeof(SlabRun) == 104, "programs that were built before have runs of this size");
 
-/* Returns the library's record of a run's domain, NULL if the run is none. [any thread] */
+/* Returns the library's record of a run's domain, NULL if the run is none. [any thread, needs no lock] */
 static TsiDomain* domain_of(const SlabRun* run) { return tsi_domain_of(run->domain); }
 
 /* ---- the rest of a region ---- */
 
 /* Claims for the run the rest of the region in which h bumps: sets the run's places in it. Does nothing if h does not
- * bump, or nothing is left. Opens and closes a bracket. [owner, no lock, no bracket] */
+ * bump, or nothing is left. Opens and closes a bracket. [owner, no lock held, no bracket open] */
 static void claim(SlabRun* run, TsiBinding* b, TsiHeap* h) {
     TsiRegion* r = tsi_load_relaxed(&h->region);
     if (r == &tsi_no_region || !tsi_bracket_enter(b, h, tsi_busy_region(r))) return;
@@ -59,7 +59,7 @@ static void claim(SlabRun* run, TsiBinding* b, TsiHeap* h) {
 }
 
 /* Claims for the run the rest of a region of the heap to which the domain d leads, in the phase `ref`; does nothing if
- * it leads to none or the run may not inline (its thread_ is 0). [owner, no lock, no bracket] */
+ * it leads to none or the run may not inline (its thread_ is 0). [owner, no lock held, no bracket open] */
 static void claim_there(SlabRun* run, TsiDomain* d, TsiRef ref) {
     if (run->thread_ == 0 || tsi_load_relaxed(&d->phase.heap) == &tsi_no_heap) return;
     TsiBinding* b = tsi_binding_get(d->arena, false);
@@ -69,7 +69,7 @@ static void claim_there(SlabRun* run, TsiDomain* d, TsiRef ref) {
 
 /* Gives the rest of the region back, counts the objects that were made there, and empties the run's places; does
  * nothing if the run has no region. ref: its phase, that of d. Opens a bracket or takes the stripe (Z4).
- * [owner, no lock, no bracket] */
+ * [owner, no lock held, no bracket open] */
 static void unclaim(SlabRun* run, TsiDomain* d, TsiRef ref) {
     TsiArena* a = d->arena;
     TsiRegion* r = run->region_;
@@ -113,7 +113,7 @@ bool slab_run_begin_as(SlabRun* run, epoch_domain_t* domain, uint32_t version) {
 }
 
 /* Returns true if the run is the calling thread's, its phase goes on, and no call of it is under way (Z6); refuses any
- * other, with errno, and returns false. [no lock, no bracket] */
+ * other, with errno, and returns false. [any thread, no lock held, no bracket open] */
 static bool is_usable(const SlabRun* run) {
     TsiDomain* d = domain_of(run);
     if (d == NULL) return tsi_failed_bool(EINVAL, "the run is none");

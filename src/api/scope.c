@@ -18,7 +18,7 @@
 /* ---- the thread's stack ---- */
 
 /* Returns the thread's heap in the incarnation that the domain d has now, or tsi_no_heap, which is normal in a phase
- * that has just begun. Lets d->phase.heap lead to it. [own thread, no bracket] */
+ * that has just begun. Lets d->phase.heap lead to it. [own thread, no bracket open] */
 TSI_INLINE TsiHeap* heap_in(TsiBinding* b, TsiDomain* d) {
     TsiRef ref = tsi_load_relaxed(&d->phase.ref);
     if (ref == 0 || tsi_load_relaxed(&tsi_binding_inc(b, ref)->heap_count) == 0) return &tsi_no_heap;
@@ -43,7 +43,7 @@ TSI_NOINLINE bool tsi_scopes_make_room(TsiThread* thread) {
 
 /* Puts a scope of the domain on top of the calling thread's stack, and sends its plain calls there. Does not change the
  * domain's count of scopes. Returns true; false, and changes nothing, without memory.
- * [own thread, no lock, no bracket] */
+ * [own thread, no lock held, no bracket open] */
 TSI_INLINE bool push(TsiArena* a, TsiBinding* b, TsiDomain* d) {
     if (TSI_UNLIKELY(!tsi_scope_put(a, b, d))) return false;
     tsi_binding_set_ambient(b, heap_in(b, d));
@@ -75,7 +75,7 @@ void tsi_scopes_add(TsiArena* a, TsiDomain* d, int n) {
 
 /* Enters the domain: counts a scope, opens an incarnation if it has none or that was closed by its id, and puts the
  * scope on the thread's stack. domain may be NULL or destroyed. Returns true; false after a refusal or without memory,
- * with errno, and the thread is not inside. [own thread, no lock, no bracket] */
+ * with errno, and the thread is not inside. [own thread, no lock held, no bracket open] */
 static bool domain_enter(epoch_domain_t* domain) {
     TsiDomain* d = tsi_domain_of(domain);
     if (!tsi_domain_usable(d)) return false;
@@ -112,7 +112,7 @@ static bool domain_enter(epoch_domain_t* domain) {
 
 /* Takes one scope off the domain's count, which is above 0; the last one ends the epoch if auto_close says so: releases
  * one of the domain's own, drains a borrowed one. Takes the domain's lock.
- * [thread of the scope, which is off its stack; no lock, no bracket] */
+ * [thread of the scope, which is off its stack; no lock held, no bracket open] */
 static void leave(TsiArena* a, TsiDomain* d) {
     TsiRef end = 0;
     bool own = d->own;
@@ -139,7 +139,7 @@ static void leave(TsiArena* a, TsiDomain* d) {
 
 /* Leaves the domain, whose scope is the thread's innermost; the last to leave ends its epoch if auto_close says so.
  * domain may be NULL or destroyed. Returns true; false after a refusal, with errno, and the thread is where it was.
- * [own thread, no lock, no bracket] */
+ * [own thread, no lock held, no bracket open] */
 static bool domain_exit(epoch_domain_t* domain) {
     TsiDomain* d = tsi_domain_of(domain);
     if (!tsi_domain_usable(d)) return false;
@@ -155,7 +155,7 @@ static bool domain_exit(epoch_domain_t* domain) {
 
 /* Takes the innermost scope, `top`, which has a domain, off the stack, and lends or lets go of the thread's heap there
  * if it was its last in the domain. The domain's count of scopes stays, and `detached` does not count it yet.
- * [own thread, no lock, no bracket] */
+ * [own thread, no lock held, no bracket open] */
 static void set_aside(TsiScope* top) {
     TsiBinding* b = top->binding;
     TsiDomain* d = top->domain;
@@ -178,7 +178,7 @@ bool epoch_domain_detach(epoch_domain_t* domain) {
 }
 
 /* Claims one of the domain's detached scopes: takes 1 off `detached`. Returns true; false, with nothing changed, if
- * there is none. [any thread] */
+ * there is none. [any thread, needs no lock] */
 static bool claim(TsiDomain* d) {
     uint32_t n = tsi_load_seq(&d->detached);                   /* pairs with detach */
     while (n != 0 && !tsi_cas_seq(&d->detached, &n, n - 1)) {} /* decides among those that attach: once per detach */
@@ -215,7 +215,7 @@ bool epoch_domain_exit(epoch_domain_t* d) {
 
 /* Takes the thread from its innermost scope, `top` (NULL: it is in none, or in an outer one), which is then detached,
  * to a detached or new scope of `to` (NULL: to none); one of them is not NULL. Returns true; false, with errno, and has
- * changed nothing, if it cannot. [own thread, no lock, no bracket] */
+ * changed nothing, if it cannot. [own thread, no lock held, no bracket open] */
 static bool switch_to(TsiScope* top, TsiDomain* to) {
     TsiDomain* old = top != NULL ? top->domain : NULL;
     TsiBinding *ours = top != NULL ? top->binding : NULL, *theirs = NULL;
@@ -320,7 +320,7 @@ SlabAllocator* epoch_domain_allocator(void) {
 
 /* Drains the domain d if it `drains` and nobody is inside any more. Otherwise leaves it behind if the exiting thread
  * has made it, whose scope of it was just ended: no other thread may know of it, so its record must not stay, unless a
- * thread is inside, or objects must stay in it. [exiting thread, no lock, no bracket] */
+ * thread is inside, or objects must stay in it. [exiting thread, no lock held, no bracket open] */
 static void leave_with_maker(TsiThread* thread, TsiDomain* d) {
     if (d->drains && tsi_domain_refs(d) == 0) { /* also when another thread made it */
         tsi_domain_drain_left(d);
@@ -333,7 +333,7 @@ static void leave_with_maker(TsiThread* thread, TsiDomain* d) {
 }
 
 /* Releases the phases in `a` that belong to the exiting thread alone, with their scopes, and opens their domains to all
- * threads. [exiting thread, no lock, no bracket] */
+ * threads. [exiting thread, no lock held, no bracket open] */
 static void end_owned(TsiThread* thread, TsiArena* a) {
     for (uint32_t n = 0; n < tsi_table_used(&a->domains); n++) {
         TsiDomain* d = tsi_table_at(&a->domains, n);
@@ -358,7 +358,7 @@ static void end_owned(TsiThread* thread, TsiArena* a) {
 }
 
 /* Clears thread->owns and calls end_owned for all living allocators, not only those that the thread has used: cleanups
- * that run meanwhile may use any. [exiting thread, no lock, no bracket] */
+ * that run meanwhile may use any. [exiting thread, no lock held, no bracket open] */
 static void end_all_owned(TsiThread* thread) {
     thread->owns = false;
     for (uint64_t serial = 0;;) {
@@ -374,7 +374,7 @@ static void end_all_owned(TsiThread* thread) {
 }
 
 /* Leaves all scopes of the thread, the innermost first; the last one in a domain may end its epoch.
- * [exiting thread, no lock, no bracket] */
+ * [exiting thread, no lock held, no bracket open] */
 static void end_scopes_once(TsiThread* thread) {
     while (thread->scope_count != 0) {
         TsiScope top = thread->scopes[thread->scope_count - 1];
@@ -398,7 +398,7 @@ static void end_scopes_once(TsiThread* thread) {
 }
 
 /* Ends the thread's scopes and owned phases until none is left: cleanups of phases may leave the thread inside of a
- * domain, or with one that is its alone. [exiting thread, no lock, no bracket] */
+ * domain, or with one that is its alone. [exiting thread, no lock held, no bracket open] */
 static void end_scopes(TsiThread* thread) {
     do {
         end_scopes_once(thread);
@@ -464,7 +464,7 @@ static void drop_scopes(void) {
 }
 
 /* Returns the scopes inside the incarnation `ref` of a domain's own; 0 if the domain has another by now, or only
- * borrows it. domain: the index of the domain's record. [any thread] */
+ * borrows it. domain: the index of the domain's record. [any thread, needs no lock] */
 static uint32_t scopes_of(const TsiArena* a, uint32_t domain, TsiRef ref) {
     TsiDomain* d = tsi_table_at(&a->domains, domain);
     /* pairs with tsi_domain_open_own */

@@ -36,17 +36,17 @@ typedef struct TsiProcess {
     bool stopped; /* by a signal or a tracer */
 } TsiProcess;
 /* Sets *out to the process `pid` by /proc. Returns true; false if there is no such process, or it has ended and waits
- * for its parent, and *out means nothing then. [any thread] */
+ * for its parent, and *out means nothing then. [any thread, needs no lock] */
 bool tsi_process_poll(uint32_t pid, TsiProcess* out);
 
 /* Returns true if `mount` may be on a machine that does not answer, by `mountinfo`, the file with a process's list of
  * mounts: it is of such a kind, or neither in the list nor `memory`, the kernel's mount of memory files. -1 for either:
- * not known; without `memory` a mount that is not listed is not far. [any thread, no lock] */
+ * not known; without `memory` a mount that is not listed is not far. [any thread, no lock held] */
 bool tsi_segment_is_far(long mount, long memory, const char* mountinfo);
 
 /* Copies `bytes` bytes, a multiple of 8, from `offset`, a multiple of 8, of the segment to `to`: by acquire loads, or
  * by pread. Returns true; false for other numbers, beyond the end, or if the file cannot be read, and `to` may be
- * filled in part then. [any thread] */
+ * filled in part then. [any thread, needs no lock] */
 bool tsi_segment_copy(const SlabSegment* segment, uint64_t offset, void* to, size_t bytes);
 /* Result of tsi_segment_try, beside 0 and errno values: the segment is another process's. */
 enum { TSI_SEGMENT_FOREIGN = -1 };

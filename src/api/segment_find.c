@@ -52,7 +52,7 @@ bool tsi_process_poll(uint32_t pid, TsiProcess* out) {
 }
 
 /* Writes the sentence of slab_last_error, whose format takes `pid`, a process id. Returns `error`, an errno value.
- * [any thread, no lock] */
+ * [any thread, no lock held] */
 static int refuse(int error, const char* sentence, uint32_t pid) {
     tsi_set_error(sentence, pid);
     return error;
@@ -80,7 +80,7 @@ static int look_at_file(SlabSegment* segment, const TsiProcess* process) {
 }
 
 /* Returns the number of the mount of an open file by `fdinfo`, the path of its file in /proc; -1 if that does not have
- * it. [any thread] */
+ * it. [any thread, needs no lock] */
 static long mount_of(const char* fdinfo) {
     char text[1024];
     const char* at = strstr(tsi_os_read_text(fdinfo, text, sizeof text), "mnt_id:");
@@ -88,7 +88,7 @@ static long mount_of(const char* fdinfo) {
 }
 
 /* Returns the number of the kernel's own mount, where all memfds are and which no list has; -1 if unknown.
- * [any thread] */
+ * [any thread, needs no lock] */
 static long memory_mount(void) {
     char path[64];
     int fd = tsi_os.memfd("tslab-mount");
@@ -100,7 +100,7 @@ static long memory_mount(void) {
 }
 
 /* Returns true if `kind`, a line's rest that begins with the name of a file system, names one that may wait for another
- * machine, by the name's beginning. [any thread] */
+ * machine, by the name's beginning. [any thread, needs no lock] */
 static bool is_slow(const char* kind) {
     static const char* const slow[] = {"fuse", "nfs", "cifs", "smb", "ceph", "afs", "9p", "autofs"};
     for (size_t n = 0; n < sizeof slow / sizeof *slow; n++)
@@ -125,7 +125,7 @@ bool tsi_segment_is_far(long mount, long memory, const char* mountinfo) {
 }
 
 /* Returns true if even a stat of the process's open file, by its number, the text `name`, may wait on another machine
- * without end. [any thread, no lock] */
+ * without end. [any thread, no lock held] */
 static bool is_far(const TsiProcess* process, const char* name) {
     char fdinfo[64], mountinfo[64];
     (void)snprintf(fdinfo, sizeof fdinfo, "/proc/%u/fdinfo/%.16s", process->pid, name);

@@ -43,7 +43,7 @@ bool tsi_segment_copy(const SlabSegment* segment, uint64_t offset, void* to, siz
 /* ---- header and tables ---- */
 
 /* Writes the sentence of slab_last_error: the segment of the process `pid` is damaged, and `what` is wrong. Returns
- * EPROTO, for callers to return. [any thread, no lock] */
+ * EPROTO, for callers to return. [any thread, no lock held] */
 static int refuse(const char* what, uint32_t pid) {
     tsi_set_error("the segment of process %u is damaged: %s", pid, what);
     return EPROTO;
@@ -75,7 +75,7 @@ static int header_check(SlabSegment* segment, const TsiProcess* process) {
 }
 
 /* Returns true if the table lies within the segment, aligned to 8 bytes, and has rows, ROWS_MOST at most, of at least
- * `row` bytes. [any thread] */
+ * `row` bytes. [any thread, needs no lock] */
 static bool table_fits(const SlabSegment* segment, const SlabSegmentTable* table, size_t row) {
     bool has_rows = table->count != 0 && table->count <= ROWS_MOST && table->stride >= row;
     bool aligned = ((table->offset | table->stride) & 7) == 0;
@@ -83,11 +83,11 @@ static bool table_fits(const SlabSegment* segment, const SlabSegmentTable* table
     return (uint64_t)table->count * table->stride <= segment->bytes - table->offset; /* 32 bits by 17: no overflow */
 }
 
-/* Returns true if a text ends with a 0 within its n bytes. [any thread] */
+/* Returns true if a text ends with a 0 within its n bytes. [any thread, needs no lock] */
 static bool is_text(const char* text, size_t n) { return memchr(text, 0, n) != NULL; }
 
 /* Returns true if a scope's row makes sense in the segment, and raises *end to the end of its rows in a buffer, in
- * bytes, if that is more; false otherwise, with *end left alone. [any thread] */
+ * bytes, if that is more; false otherwise, with *end left alone. [any thread, needs no lock] */
 static bool scope_fits(const SlabSegment* segment, const SlabSegmentScope* scope, size_t* end) {
     uint64_t head = sizeof(SlabSegmentBuffer) + (uint64_t)segment->scope_count * sizeof(SlabSegmentRows);
     if (!is_text(scope->name, sizeof scope->name) || !is_text(scope->key, sizeof scope->key) ||
@@ -104,7 +104,7 @@ static bool scope_fits(const SlabSegment* segment, const SlabSegmentScope* scope
 }
 
 /* Returns true if a metric's row makes sense and its values lie within the rows of its scope; false otherwise. The
- * segment's scopes are copied and checked. [any thread] */
+ * segment's scopes are copied and checked. [any thread, needs no lock] */
 static bool metric_fits(const SlabSegment* segment, const SlabSegmentMetric* metric) {
     if (!is_text(metric->name, sizeof metric->name) || !is_text(metric->family, sizeof metric->family) ||
         !is_text(metric->help, sizeof metric->help))
@@ -117,7 +117,7 @@ static bool metric_fits(const SlabSegment* segment, const SlabSegmentMetric* met
 }
 
 /* Copies the first `bytes` bytes of the row n of a table to `to`. Returns true; false beyond the segment's end, or if
- * it cannot be read. [any thread] */
+ * it cannot be read. [any thread, needs no lock] */
 static bool row_copy(const SlabSegment* segment, const SlabSegmentTable* table, uint32_t n, void* to, size_t bytes) {
     return tsi_segment_copy(segment, table->offset + (uint64_t)n * table->stride, to, bytes);
 }

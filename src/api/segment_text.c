@@ -13,7 +13,8 @@
 
 #define NONE UINT32_MAX
 
-/* Returns the number of the section's scope in the segment, by its name; NONE if it has none. [any thread] */
+/* Returns the number of the section's scope in the segment, by its name; NONE if it has none.
+ * [any thread, needs no lock] */
 static uint32_t scope_of(const SlabSegment* segment, TsiSection section) {
     for (uint32_t n = 0; n < segment->scope_count; n++)
         if (strcmp(segment->scopes[n].name, tsi_sections[section].name) == 0) return n;
@@ -21,7 +22,7 @@ static uint32_t scope_of(const SlabSegment* segment, TsiSection section) {
 }
 
 /* Returns the number of the metric with the key in the scope number `scope` of the segment, NONE if it has none.
- * [any thread] */
+ * [any thread, needs no lock] */
 static uint32_t metric_of(const SlabSegment* segment, uint32_t scope, const char* key) {
     for (uint32_t n = 0; n < segment->metric_count; n++)
         if (segment->metrics[n].scope == scope && strcmp(segment->metrics[n].name, key) == 0) return n;
@@ -43,7 +44,7 @@ static void set_field(const TsiMetric* metric, const SlabSegmentValue* value, ch
 }
 
 /* Returns true if a value of `type` (SLAB_SEGMENT_...) still has the metric's kind, which a later version may change:
- * text, real, array or whole number. [any thread] */
+ * text, real, array or whole number. [any thread, needs no lock] */
 static bool same_kind(const TsiMetric* metric, uint32_t type) {
     if (metric->type == SLAB_SEGMENT_STRING || type == SLAB_SEGMENT_STRING) return metric->type == type;
     if (metric->type == SLAB_SEGMENT_F64 || type == SLAB_SEGMENT_F64) return metric->type == type;

@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* Zeroes *out, of `bytes` bytes, unless out is NULL. Returns the arena to fill it from, or NULL if there is nothing to
- * do: no out or no allocator. [any thread] */
+ * do: no out or no allocator. [any thread, needs no lock] */
 static TsiArena* begin(SlabAllocator* allocator, void* out, size_t bytes) {
     if (out == NULL) return NULL;
     memset(out, 0, bytes);
@@ -21,7 +21,7 @@ static TsiArena* begin(SlabAllocator* allocator, void* out, size_t bytes) {
 
 /* Zeroes *out, of `bytes` bytes, unless out is NULL, for a walk over everything, and searches for empty slabs of open
  * phases, if that is due. Returns the arena to fill it from, or NULL if there is nothing to do: no out or no allocator.
- * [no lock, no bracket] */
+ * [any thread, no lock held, no bracket open] */
 static TsiArena* begin_walk(SlabAllocator* allocator, void* out, size_t bytes) {
     TsiArena* a = begin(allocator, out, bytes);
     if (a != NULL) tsi_decay_poll(a, tsi_binding_get(a, false));
@@ -120,7 +120,7 @@ void slab_stats_refusals(SlabAllocator* allocator, SlabRefusals* out) {
 }
 
 /* Copies to `out`, unless NULL, as many rows of a section as `capacity` says and there are; further places are left
- * alone. Returns how many there are; 0 without an allocator or memory. [no lock, no bracket] */
+ * alone. Returns how many there are; 0 without an allocator or memory. [any thread, no lock held, no bracket open] */
 static size_t copy_rows(SlabAllocator* allocator, TsiSection section, void* out, size_t capacity) {
     TsiArena* a = tsi_arena(allocator);
     TsiReport report;
@@ -179,7 +179,7 @@ enum { TOP_ROWS = 256 };
 
 /* Writes a report with the rows that tsi_report_choose keeps with `each` by `text`, to write(ctx, bytes, n). Returns
  * true; false with EINVAL (no allocator, `write` NULL), with ENOMEM, or as soon as `write` refuses.
- * [no lock, no bracket] */
+ * [any thread, no lock held, no bracket open] */
 static bool write_report(SlabAllocator* allocator, TsiWriteFn write, void* ctx, int each,
                          bool (*text)(const TsiReport*, TsiWriteFn, void*)) {
     TsiArena* a = tsi_arena(allocator);

@@ -18,7 +18,7 @@ typedef struct Where {
 } Where;
 
 /* Allocates `bytes` bytes, any number, where `where` says. Returns the object, or NULL with errno.
- * [own thread, no lock, no bracket] */
+ * [own thread, no lock held, no bracket open] */
 static void* tsi_text_take(Where where, size_t bytes) {
     TSI_KEEP_FRAME();
     if (where.named) return epoch_domain_malloc(where.d, bytes);
@@ -26,7 +26,7 @@ static void* tsi_text_take(Where where, size_t bytes) {
 }
 
 /* Copies `bytes` bytes at `from` to an object where `where` says; from NULL is refused as an allocation of no bytes.
- * Returns the object, or NULL with errno. [own thread, no lock, no bracket] */
+ * Returns the object, or NULL with errno. [own thread, no lock held, no bracket open] */
 static void* tsi_text_of(Where where, const void* from, size_t bytes) {
     TSI_KEEP_FRAME();
     void* p = tsi_text_take(where, from != NULL ? bytes : 0);
@@ -34,7 +34,7 @@ static void* tsi_text_of(Where where, const void* from, size_t bytes) {
 }
 
 /* Copies a text, cut to `most` bytes, to an object where `where` says, and ends it with 0; text NULL is refused as an
- * allocation of no bytes. Returns the object, or NULL with errno. [own thread, no lock, no bracket] */
+ * allocation of no bytes. Returns the object, or NULL with errno. [own thread, no lock held, no bracket open] */
 static char* tsi_text_copy(Where where, const char* text, size_t most) {
     TSI_KEEP_FRAME();
     size_t n = text != NULL ? strnlen(text, most) : 0;
@@ -47,7 +47,7 @@ static char* tsi_text_copy(Where where, const char* text, size_t most) {
 
 /* Formats a text into an object where `where` says; format NULL is refused as an allocation of no bytes. Most texts are
  * short: they are formatted once, on the stack, and copied. `args` is used up. Returns the object, or NULL with errno.
- * [own thread, no lock, no bracket] */
+ * [own thread, no lock held, no bracket open] */
 static char* tsi_text_print(Where where, const char* format, va_list args) {
     TSI_KEEP_FRAME();
     char text[256];

@@ -11,7 +11,7 @@
 
 /* ---- chance: without the mathematical library ---- */
 
-/* Returns the natural logarithm of u, which lies in (0, 1]. [any thread] */
+/* Returns the natural logarithm of u, which lies in (0, 1]. [any thread, needs no lock] */
 static double ln(double u) {
     uint64_t bits;
     memcpy(&bits, &u, sizeof bits);
@@ -25,7 +25,7 @@ static double ln(double u) {
     return 2 * sum + exponent * 0.69314718055994530942;
 }
 
-/* Returns 1 - exp(-x), the chance that a mark lies within x mean distances; x > 0. [any thread] */
+/* Returns 1 - exp(-x), the chance that a mark lies within x mean distances; x > 0. [any thread, needs no lock] */
 static double chance_within(double x) {
     if (x > 40) return 1;
     double y = x, sum = 0, term = 1;
@@ -50,7 +50,7 @@ static double uniform(uint64_t* state) {
 }
 
 /* Sets b->profile_left to a new distance to the thread's next mark, in bytes: 0 with a mean of 1, where a mark lies on
- * each byte. There is a profile. [own thread] */
+ * each byte. There is a profile. [own thread, needs no lock] */
 static void next_mark(TsiBinding* b) {
     if (b->profile_mean == 1) b->profile_left = 0;
     else b->profile_left = (uint64_t)(-ln(uniform(&b->profile_dice)) * (double)b->profile_mean);
@@ -66,7 +66,7 @@ void tsi_profile_start(TsiBinding* b, uint64_t mean) {
 
 /* Counts n allocations of `bytes` bytes, at least 1, up to and including the one with the next mark. Returns how many
  * come before that one, and draws the mark behind it; n if the mark is further, which is then nearer by n * bytes.
- * There is a profile. [own thread] */
+ * There is a profile. [own thread, needs no lock] */
 static uint64_t before_mark(TsiBinding* b, uint64_t n, uint64_t bytes) {
     if (b->profile_left >= n * bytes) {
         b->profile_left -= n * bytes;
@@ -100,7 +100,7 @@ uint64_t tsi_profile_cut(TsiBinding* b, TsiLine* l, uint32_t bytes, uint64_t rea
 /* ---- regions ---- */
 
 /* Returns the offset of the first mark in [from, end) of a region, or `end` if none falls there. Draws it anew, so
- * these places must have had no mark before. There is a profile. [own thread] */
+ * these places must have had no mark before. There is a profile. [own thread, needs no lock] */
 static uint32_t mark_in(TsiBinding* b, uint32_t from, uint32_t end) {
     double u = uniform(&b->profile_dice), mean = (double)b->profile_mean;
     if (b->profile_mean == 1) return from;
@@ -194,12 +194,12 @@ static TsiProfileStack* stack_locked(TsiProfile* profile, uint32_t label, uint32
 }
 
 /* Returns true if samples of class `cls` keep the handle of their object, because its slots are used again within an
- * incarnation; false for regions and large objects, whose address will do. [any thread] */
+ * incarnation; false for regions and large objects, whose address will do. [any thread, needs no lock] */
 static bool has_handle(unsigned cls) { return cls <= TSI_SMALL_CLASSES; }
 
 /* Sets name, cls, seq and life of *live, by which is_live tells later whether the object at *at, which has just been
  * taken, still lives; the other fields stay. Returns true if it lives in the phase ref; false if it has ended already,
- * or its slab is not in that phase. [own thread, no lock, no bracket] */
+ * or its slab is not in that phase. [own thread, no lock held, no bracket open] */
 static bool name_object(TsiBinding* b, const void* object, const TsiPlace* at, TsiRef ref, TsiProfileLive* live) {
     TsiArena* a = b->arena;
     TsiRef now;
@@ -212,7 +212,7 @@ static bool name_object(TsiBinding* b, const void* object, const TsiPlace* at, T
 }
 
 /* Returns true if the object of the sample *live still lives; false if it was freed or its phase released. Reads the
- * words that name_object has set. [any thread] */
+ * words that name_object has set. [any thread, needs no lock] */
 static bool is_live(TsiArena* a, const TsiProfileLive* live) {
     TsiPlace at;
     uint64_t tag;
@@ -267,7 +267,7 @@ unsigned tsi_profile_frames(TsiBinding* b, TsiCaller from, uintptr_t* frames, un
 }
 
 /* Returns true if the phase `ref` is an epoch of the ring; false if it is a domain's, or its record serves another
- * phase by now. [any thread] */
+ * phase by now. [any thread, needs no lock] */
 static bool is_of_ring(TsiArena* a, TsiRef ref) {
     if (!tsi_ref_is_current(&a->phases, ref)) return false;
     return (tsi_load_relaxed(&tsi_inc(&a->phases, tsi_ref_index(ref))->id) & TSI_DOMAIN_ID_BIT) == 0;

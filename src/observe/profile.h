@@ -62,25 +62,25 @@ void tsi_profile_solo(TsiBinding* b, TsiRegion* r, uint32_t bytes);
  * to the next mark. Does not move the region's rel. There is a profile. [owner, in bracket] */
 void tsi_profile_grown(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32_t end);
 /* Counts an allocation of `bytes` bytes, at least 1, that no refill has counted: sets b->profile_hit if it is sampled,
- * and leaves that alone otherwise. Does nothing without a profile. [own thread] */
+ * and leaves that alone otherwise. Does nothing without a profile. [own thread, needs no lock] */
 void tsi_profile_one(TsiBinding* b, uint64_t bytes);
 /* Records a sampled object with its stack, label and maker, and follows it if it lives. gained: the bytes that it has
  * gained where it is, if those are sampled, otherwise 0. ref: its phase; maker: the record of the label whose scope
  * made it outside, + 1, or 0 (tsi_scope_maker); from: the caller of the allocation. Records nothing if the object was
  * released meanwhile, and with mean 1 in epochs of the ring; a table that is full counts it as lost. Preserves errno.
- * Takes the profile's lock. [own thread, no lock, no bracket] */
+ * Takes the profile's lock. [own thread, no lock held, no bracket open] */
 void tsi_profile_record(TsiBinding* b, const void* object, uint64_t gained, uint64_t ref, uint32_t maker,
                         TsiCaller from);
 /* Writes the callers of an allocation to `frames`, innermost first: from.pc, then return addresses from the frame
  * from.fp on. Returns how many were written: 1 to `most`, which is the room and at least 1. Reads the bounds of the
- * thread's stack from a file, into b, where those in b do not fit. [own thread] */
+ * thread's stack from a file, into b, where those in b do not fit. [own thread, needs no lock] */
 unsigned tsi_profile_frames(TsiBinding* b, TsiCaller from, uintptr_t* frames, unsigned most);
 /* Counts the samples of the phase `ref` whose objects live for their stacks, as escaped, and drops those whose objects
  * have ended; sets the phase's `told`, so that samples recorded later count themselves. `ref` was drained just now, and
  * objects of it live or slabs are deferred. There is a profile. Takes the profile's lock. [stripe held] */
 void tsi_profile_escaped(TsiArena* a, TsiRef ref);
 /* Returns the number of objects that a sampled one of `bytes` bytes, at least 1, stands for, at least 1. mean: the mean
- * distance of marks in bytes, at least 1 (1: each object is sampled). [any thread] */
+ * distance of marks in bytes, at least 1 (1: each object is sampled). [any thread, needs no lock] */
 double tsi_profile_weight(uint64_t bytes, uint64_t mean);
 /* Returns the bytes of whole pages of the tables that were written; 0 without a profile. Takes the profile's lock.
  * [any thread that does not hold it] */

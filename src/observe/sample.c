@@ -24,13 +24,13 @@ TsiStopwatch tsi_sample_start(void) {
 }
 
 /* Returns the ns since the readings `since`: processor time, wall clock before and after the second reading of the
- * processor time, and sleep for our locks. [own thread] */
+ * processor time, and sleep for our locks. [own thread, needs no lock] */
 static Elapsed elapsed(TsiStopwatch since) {
     uint64_t wall = tsi_clock_between(since.wall, tsi_os.now_ns()), cpu = tsi_os.thread_ns() - since.cpu;
     return (Elapsed){cpu, wall, tsi_clock_between(since.wall, tsi_os.now_ns()), tsi_lock_slept_ns - since.slept};
 }
 
-/* Returns the smaller one of a and b. [any thread] */
+/* Returns the smaller one of a and b. [any thread, needs no lock] */
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 /* Sets each time of `cost` to the least of ROUNDS (256) empty samples, and its sleep to 0. [pthread_once] */
@@ -44,7 +44,7 @@ static void calibrate(void) {
 
 void tsi_sample_calibrate(void) { (void)pthread_once(&calibrated, calibrate); }
 
-/* Returns a - b, or 0 if b is larger. [any thread] */
+/* Returns a - b, or 0 if b is larger. [any thread, needs no lock] */
 static uint64_t less(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
 
 /* Adds v to *sum. If v is 0 nothing is written: that would fetch a page. [the one writer of *sum] */
@@ -60,7 +60,7 @@ static void rise(_Atomic uint64_t* max, uint64_t v) {
 /* Ends a sample that began with the readings `since`: adds its wall, cpu and wait time in ns to samples->sum[at] and
  * the two behind, raises the maxima from sum[at + 3] on, and sets `out` to the three times. Returns true; false if the
  * clocks contradict each other: it is counted as dropped, and `out` is left alone. at: TSI_SAMPLE_ALLOC + 1 or
- * TSI_SAMPLE_REPAIR + 1. [own thread] */
+ * TSI_SAMPLE_REPAIR + 1. [own thread, needs no lock] */
 static bool book(TsiSamples* samples, unsigned at, TsiStopwatch since, uint64_t out[3]) {
     Elapsed e = elapsed(since);
     uint64_t wall = less(e.wall, cost.wall), ran = less(e.cpu, cost.cpu), whole = less(e.whole, cost.whole);

@@ -27,24 +27,24 @@ typedef struct TsiStopwatch {
 } TsiStopwatch;
 
 /* Measures the cost of reading the clocks, once per process, when an allocator samples; a thread that comes meanwhile
- * waits, and later calls do nothing. [any thread, no lock] */
+ * waits, and later calls do nothing. [any thread, no lock held] */
 void tsi_sample_calibrate(void);
 /* Returns the readings, in ns, at the beginning of a sample: processor time and wall clock, and the time that the
- * thread has slept for our locks. [own thread] */
+ * thread has slept for our locks. [own thread, needs no lock] */
 TsiStopwatch tsi_sample_start(void);
 /* Ends the sample of an allocation that began with the readings `since`: adds it to the thread's sums, and sets ns to
  * its wall, cpu and wait time. Returns true; false if the clocks cannot be believed: it is counted as dropped, and ns
- * is left alone. [own thread] */
+ * is left alone. [own thread, needs no lock] */
 bool tsi_sample_stop_alloc(TsiBinding* b, TsiStopwatch since, uint64_t ns[3]);
 /* Adds a sample, ns its wall, cpu and wait time, to the label of the phase `of`; to "(unlabeled)" if `of` is 0 or its
- * record serves another phase by now. [own thread] */
+ * record serves another phase by now. [own thread, needs no lock] */
 void tsi_sample_label(TsiBinding* b, TsiRef of, const uint64_t ns[3]);
 /* Counts a repair: an allocation has found a line in a queue where it must not be, and has mended that. why: 0 no free
  * slot, 1 not of this owner or class, 2 other. If sampling is on, also adds its times, from the readings `since` on;
- * otherwise `since` is not read. [own thread] */
+ * otherwise `since` is not read. [own thread, needs no lock] */
 void tsi_sample_repair(TsiBinding* b, unsigned why, TsiStopwatch since);
 /* Counts a slow path of the thread. Returns true if it must be timed, after drawing how many follow until the next:
- * b->period, more or less by up to a quarter. Sampling is on (b->period is not 0). [own thread] */
+ * b->period, more or less by up to a quarter. Sampling is on (b->period is not 0). [own thread, needs no lock] */
 bool tsi_sample_due(TsiBinding* b);
 /* Adds the samples of *from, which is read only, to those of *to, and raises the maxima of *to to those of *from.
  * Another thread may be writing *from: its figures may be a moment old.

@@ -60,10 +60,11 @@ TsiLock tsi_stand_in_lock = TSI_LOCK_OF(STAND_INS);
 /* The process's tables, in which a fault is looked up. */
 static _Atomic(TsiSheets*) known[TOLD_MAX];
 
-/* Returns the bytes of the array of sheets, by sheets->places. [any thread] */
+/* Returns the bytes of the array of sheets, by sheets->places. [any thread, needs no lock] */
 static size_t sheets_bytes(const TsiSheets* sheets) { return sheets->places * sizeof(Sheet); }
 
-/* Returns the bytes of an array with a word for each incarnation's record, by sheets->incs. [any thread] */
+/* Returns the bytes of an array with a word for each incarnation's record, by sheets->incs.
+ * [any thread, needs no lock] */
 static size_t incs_bytes(const TsiSheets* sheets) { return sheets->incs * sizeof(uint32_t); }
 
 /* ---- faults ---- */
@@ -73,10 +74,11 @@ bool tsi_sheets_own(const TsiSheets* sheets, const void* p) {
 }
 
 /* Returns the offset in bytes, from the first of `count` sheets in a row, of the guard page, which is their last.
- * [any thread] */
+ * [any thread, needs no lock] */
 static size_t guard_offset(uint32_t count) { return (size_t)count * TSI_SHEET_BYTES - tsi_os.page_bytes; }
 
-/* Returns the offset in bytes of the object of a guarded sheet, from the first of its row. [any thread] */
+/* Returns the offset in bytes of the object of a guarded sheet, from the first of its row.
+ * [any thread, needs no lock] */
 static size_t guarded_offset(const Sheet* sheet) { return guard_offset(sheet->count) - sheet->slack - sheet->used; }
 
 /* Returns the record of the object at `offset` bytes from the beginning of the sheet's row, or else of the nearest
@@ -293,13 +295,13 @@ void tsi_sheet_cell_give(TsiSheets* sheets, void* cell) {
 
 /* ---- sheets ---- */
 
-/* Returns the address of the sheet number `place`, open or not. [any thread] */
+/* Returns the address of the sheet number `place`, open or not. [any thread, needs no lock] */
 static uint8_t* address_of(const TsiSheets* sheets, uint32_t place) {
     return sheets->base + (size_t)place * TSI_SHEET_BYTES;
 }
 
 /* Returns true if the phase of a sheet, the first of its row, has ended: drained, released, passed by the ring, or its
- * record serves another phase by now. [any thread] */
+ * record serves another phase by now. [any thread, needs no lock] */
 static bool has_ended(const TsiSheets* sheets, const Sheet* sheet) {
     uint64_t word = tsi_load_relaxed(&tsi_inc(&sheets->arena->phases, tsi_ref_index(sheet->ref))->word);
     return word >> 2 != tsi_ref_era(sheet->ref) || (word & TSI_INC_STATE) != TSI_INC_ACTIVE;
@@ -462,7 +464,7 @@ static unsigned written_behind(const TsiSheets* sheets, const Sheet* sheet) {
 
 /* Reports on standard error that a byte was written `behind` bytes behind the object at `block`, which ends now. sheet,
  * record: copies of the sheet and of the object's record, whose depth is 0 if it is not known.
- * [no lock: naming code may wait for the loader, and the loader for malloc] */
+ * [any thread, no lock held: naming code may wait for the loader, and the loader for malloc] */
 static TSI_COLD void tell_written(const Sheet* sheet, const Record* record, const void* block, unsigned behind) {
     Words words;
     put_phase(&words, "written beside an object of", sheet);

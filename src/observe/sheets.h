@@ -34,40 +34,43 @@ enum { TSI_GUARDS_MAX = 4096, TSI_GUARD_BYTES_MAX = 1 << 20 };
 
 /* Reserves the addresses of an allocator's sheets, maps their tables, installs the report of faults, and lists them for
  * it. Its incarnations are set up. Returns the sheets, which tsi_sheets_close gives back; NULL without memory or if the
- * system refuses the handler. [before the allocator is shared, no lock] */
+ * system refuses the handler. [before the allocator is shared, no lock held] */
 struct TsiSheets* tsi_sheets_open(TsiArena* a);
 /* Gives addresses, cells and tables back, and *sheets itself; faults there are not reported any more.
- * [no other thread in the allocator, no lock] */
+ * [no other thread in the allocator, no lock held] */
 void tsi_sheets_close(struct TsiSheets* sheets);
 
 /* Takes a cell of TSI_SHEET_CELL bytes for a record; its content is undefined. Takes the stand-in lock. Returns it, or
- * NULL without memory. [no lock] */
+ * NULL without memory. [any thread, no lock held] */
 void* tsi_sheet_cell_take(struct TsiSheets* sheets);
-/* Gives back a cell that tsi_sheet_cell_take has returned. Takes the stand-in lock. [holder of the cell, no lock] */
+/* Gives back a cell that tsi_sheet_cell_take has returned. Takes the stand-in lock.
+ * [holder of the cell, no lock held] */
 void tsi_sheet_cell_give(struct TsiSheets* sheets, void* cell);
 
 /* Takes a block of `size` bytes (0: as for 1) for an object of the incarnation `ref`, aligned to `align`, a power of
  * two of at most TSI_STAND_IN_ALIGN_MAX, and at least to 16, and writes a record of it without callers. Takes the
- * stand-in lock. Returns it, or NULL without addresses or memory. [no lock] */
+ * stand-in lock. Returns it, or NULL without addresses or memory. [any thread, no lock held] */
 void* tsi_sheet_take(struct TsiSheets* sheets, TsiRef ref, size_t size, size_t align);
 /* Takes a block of `size` bytes for an object of the incarnation `ref`, aligned to `align`, a power of two, and at
  * least to 16, on a sheet of its own, before a guard page; fills the bytes between with a pattern and writes a record
  * without callers. Takes the stand-in lock. Returns it; NULL without addresses or memory, for 0 and more than
- * TSI_GUARD_BYTES_MAX bytes, for an alignment beyond a page, and while TSI_GUARDS_MAX are open. [no lock] */
+ * TSI_GUARD_BYTES_MAX bytes, for an alignment beyond a page, and while TSI_GUARDS_MAX are open.
+ * [any thread, no lock held] */
 void* tsi_sheet_take_guarded(struct TsiSheets* sheets, TsiRef ref, size_t size, size_t align);
 /* Adds to the record of a block the `depth` callers that allocated it, innermost first, TSI_SHEET_FRAMES at most;
  * `frames` is read only. Does nothing if TSI_SHEET_FRAMES * 64 other blocks were taken since. Takes the stand-in lock.
- * [holder of the block, no lock] */
+ * [holder of the block, no lock held] */
 void tsi_sheet_note(struct TsiSheets* sheets, const void* block, const uintptr_t* frames, unsigned depth);
 /* Ends the object of a block; closes its sheet if that was the last and the sheet is not being filled. Reports on
- * standard error a byte written behind a guarded object. Takes the stand-in lock. [holder of the block, no lock] */
+ * standard error a byte written behind a guarded object. Takes the stand-in lock.
+ * [holder of the block, no lock held] */
 void tsi_sheet_give(struct TsiSheets* sheets, void* block);
 /* Records on the sheets of the incarnation `ref` that it has ended, now, and whether it was `released` (false:
  * drained); closes the one that was being filled if nothing lives there. The time of an earlier end stays. Takes the
- * stand-in lock. [no lock] */
+ * stand-in lock. [any thread, no lock held] */
 void tsi_sheets_ended(struct TsiSheets* sheets, TsiRef ref, bool released);
 
-/* Returns true if p is in the reservation of sheets, whatever is there. [any thread; signal handler] */
+/* Returns true if p is in the reservation of sheets, whatever is there. [any thread, needs no lock; signal handler] */
 bool tsi_sheets_own(const struct TsiSheets* sheets, const void* p);
 
 #endif

@@ -56,14 +56,14 @@ extern void __lsan_do_leak_check(void) __attribute__((weak));
 extern void __msan_unpoison(const volatile void* p, size_t bytes) __attribute__((weak));
 
 /* Returns true if the process runs under Valgrind's memcheck, which puts its malloc into LD_PRELOAD, but not for
- * programs that it does not follow. Reads the environment. [any thread] */
+ * programs that it does not follow. Reads the environment. [any thread, needs no lock] */
 static bool under_memcheck(void) {
     const char* preloaded = tsi_os_getenv("LD_PRELOAD");
     return preloaded != NULL && strstr(preloaded, "vgpreload_memcheck") != NULL;
 }
 
 /* Returns true if blocks of malloc must stand in for objects: the option by_malloc is TSI_BY_MALLOC_ALWAYS, or it is 0
- * and a tool is present. [any thread] */
+ * and a tool is present. [any thread, needs no lock] */
 static bool wanted(unsigned by_malloc) {
     if (by_malloc != 0) return by_malloc == TSI_BY_MALLOC_ALWAYS;
     return __lsan_do_leak_check != NULL || __msan_unpoison != NULL || under_memcheck();
@@ -90,7 +90,7 @@ struct TsiSheets* tsi_stand_in_sheets(const TsiArena* a) {
 /* ---- the tree and the lists ---- */
 
 /* Returns a stand-in's rank in the treap, a hash of its block's address: one with a higher rank is nearer to the root.
- * [any thread] */
+ * [any thread, needs no lock] */
 static uint64_t rank(const TsiStandIn* stand_in) { return (uint64_t)(uintptr_t)stand_in->block * 0x9e3779b97f4a7c15u; }
 
 /* Puts a stand-in, whose block, arena and ref are set, into the tree and into the list of its incarnation's record;
@@ -153,7 +153,7 @@ static TsiStandIn* find_locked(const TsiArena* a, const void* p) {
 }
 
 /* Frees the blocks and records of a list of stand-ins, chained by `next` (NULL: none), that are off the tree; the tool
- * takes this for the end of the objects. Blocks on sheets end there. [no lock, no bracket] */
+ * takes this for the end of the objects. Blocks on sheets end there. [any thread, no lock held, no bracket open] */
 static void free_list(TsiStandIn* stand_in) {
     TSI_KEEP_FRAME();
     while (stand_in != NULL) {
@@ -174,7 +174,7 @@ static void free_list(TsiStandIn* stand_in) {
 
 /* Returns the documented alignment in bytes of the object in the slot, whose place *at tells the class: of a class that
  * is a power of two its size, of a large object that of its slot, of others 16; at least `align`, and at most the
- * larger one of `align` and TSI_STAND_IN_ALIGN_MAX. [any thread] */
+ * larger one of `align` and TSI_STAND_IN_ALIGN_MAX. [any thread, needs no lock] */
 static size_t alignment_of(const TsiArena* a, const TsiPlace* at, const void* slot, size_t align) {
     size_t has = 16;
     if (at->cls == TSI_CLASS_LARGE) has = (uintptr_t)slot & (0 - (uintptr_t)slot);
@@ -185,7 +185,7 @@ static size_t alignment_of(const TsiArena* a, const TsiPlace* at, const void* sl
 }
 
 /* Returns a block of malloc, of `size` bytes and aligned to `align`, a power of two; NULL without memory.
- * [no lock, no bracket] */
+ * [any thread, no lock held, no bracket open] */
 static void* new_block(size_t size, size_t align) {
     TSI_KEEP_FRAME();
     void* block = NULL;
@@ -193,11 +193,12 @@ static void* new_block(size_t size, size_t align) {
     return posix_memalign(&block, align, size) == 0 ? block : NULL;
 }
 
-/* Returns the address of the slot's first word, which holds the address of its object's block. [any thread] */
+/* Returns the address of the slot's first word, which holds the address of its object's block.
+ * [any thread, needs no lock] */
 static _Atomic(void*)* word_of(void* slot) { return slot; }
 
 /* Returns true if the phase `ref` was released, or its record serves another phase by now; false while it is open or
- * drains. [any thread] */
+ * drains. [any thread, needs no lock] */
 static bool is_released(TsiArena* a, TsiRef ref) {
     /* acquire: pairs with the seq_cst store of an end, which reads the list afterwards (ST3) */
     uint64_t word = tsi_load_acquire(&tsi_inc(&a->phases, tsi_ref_index(ref))->word);
@@ -205,7 +206,7 @@ static bool is_released(TsiArena* a, TsiRef ref) {
 }
 
 /* Counts an allocation. Returns true if its object must have a sheet of its own: one in `period`, and none if that is
- * 0. Takes the stand-in lock. [no lock] */
+ * 0. Takes the stand-in lock. [any thread, no lock held] */
 static bool is_due(struct TsiStandIns* stand_ins) {
     if (stand_ins->period == 0) return false;
     tsi_lock_take(&tsi_stand_in_lock);
@@ -216,7 +217,7 @@ static bool is_due(struct TsiStandIns* stand_ins) {
 }
 
 /* Clears the first word of a slot whose object stays there (ST4), unless its phase `ref` was released: then the slot
- * may be another object's. Takes the stand-in lock. Returns the slot. [no lock] */
+ * may be another object's. Takes the stand-in lock. Returns the slot. [any thread, no lock held] */
 static void* stay_in_slot(TsiArena* a, void* slot, TsiRef ref) {
     tsi_lock_take(&tsi_stand_in_lock);
     if (!is_released(a, ref)) tsi_store_relaxed(word_of(slot), NULL); /* otherwise it may be another object's */
@@ -279,7 +280,7 @@ TSI_NOINLINE void tsi_stand_in_drop(TsiArena* a, void* block, const void* slot) 
 
 /* Takes from the list at *list the stand-ins of the incarnation `ref`, or with ref 0 all, off the tree and the list, as
  * stale from here on. Takes the stand-in lock. Returns them as a list of their own, chained by `next`, NULL if there
- * are none. [no lock] */
+ * are none. [any thread, no lock held] */
 static TsiStandIn* take_list(TsiStandIn** list, TsiRef ref) {
     TsiStandIn* taken = NULL;
     tsi_lock_take(&tsi_stand_in_lock);
@@ -316,7 +317,7 @@ void tsi_stand_ins_close(TsiArena* a) {
 /* ---- names ---- */
 
 /* Returns true if p is surely in no block of the allocator, by its address: the blocks are on sheets, and p is not.
- * False: the tree must be asked. The allocator has stand-ins. [any thread] */
+ * False: the tree must be asked. The allocator has stand-ins. [any thread, needs no lock] */
 static bool is_outside(const TsiArena* a, const void* p) {
     return a->stand_ins->sheets != NULL && !tsi_sheets_own(a->stand_ins->sheets, p);
 }

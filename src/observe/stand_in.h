@@ -37,60 +37,62 @@
 /* Values of SlabOptions.by_malloc; 0: if a tool is present. */
 enum { TSI_BY_MALLOC_ALWAYS = 1, TSI_BY_MALLOC_NEVER = 2 };
 
-/* Returns the sheets of the allocator's stand-ins; NULL if it has no stand-ins, or they are malloc's. [any thread] */
+/* Returns the sheets of the allocator's stand-ins; NULL if it has no stand-ins, or they are malloc's.
+ * [any thread, needs no lock] */
 struct TsiSheets* tsi_stand_in_sheets(const TsiArena* a);
 /* Records on the sheets of the incarnation `ref` that it was drained; escaped objects live on. Does nothing without
- * sheets. The allocator has stand-ins. [no lock, no bracket] */
+ * sheets. The allocator has stand-ins. [any thread, no lock held, no bracket open] */
 void tsi_stand_ins_drained(TsiArena* a, TsiRef ref);
 /* Gives the allocator stand-ins (a->stand_ins, NULL before) if its options, or a tool that is present, want them;
  * otherwise does nothing. Returns true, or false without memory; tsi_stand_ins_close undoes the half then.
- * [before the allocator is shared, no lock] */
+ * [before the allocator is shared, no lock held] */
 bool tsi_stand_ins_open(TsiArena* a);
 /* Frees all blocks of the allocator and its tables of stand-ins, and sets a->stand_ins to NULL; does nothing if that is
- * NULL. [no other thread in the allocator, no lock] */
+ * NULL. [no other thread in the allocator, no lock held] */
 void tsi_stand_ins_close(TsiArena* a);
 
 /* Makes the stand-in of an object of `size` bytes, aligned to `align`, that has just been given the slot, in the
  * incarnation `ref`, and writes its address into the slot. Returns its block; the slot if the object stays there:
  * `align` is too large, or it is not its turn to be guarded; NULL with errno ENOMEM if malloc refuses. In an
  * incarnation that was released meanwhile the block is freed already, and the slot left alone. The allocator has
- * stand-ins. [no lock, no bracket] */
+ * stand-ins. [any thread, no lock held, no bracket open] */
 void* tsi_stand_in_make(TsiArena* a, void* slot, TsiRef ref, size_t size, size_t align);
 /* Frees the block of an object whose slot has been freed, and records that a second free of it is a double free. Does
- * nothing if an end has taken it, or the object was in its slot. The allocator has stand-ins. [no lock, no bracket] */
+ * nothing if an end has taken it, or the object was in its slot. The allocator has stand-ins.
+ * [any thread, no lock held, no bracket open] */
 void tsi_stand_in_drop(TsiArena* a, void* block, const void* slot);
 /* Frees all blocks of the incarnation `ref`, which has been released, records that a later free of them is a stale one,
- * and notes the end on its sheets. The allocator has stand-ins. [no lock, no bracket] */
+ * and notes the end on its sheets. The allocator has stand-ins. [any thread, no lock held, no bracket open] */
 void tsi_stand_ins_end(TsiArena* a, TsiRef ref);
 
 /* Returns the misuse that a free of p is, which leads to no object: `foreign`, the one found by its address, unless
  * that is SLAB_MISUSE_FOREIGN_POINTER and p is a block freed lately; then the one recorded as it was freed. The
- * allocator may have no stand-ins. [any thread, no lock] */
+ * allocator may have no stand-ins. [any thread, no lock held] */
 SlabMisuse tsi_stand_in_misuse(const TsiArena* a, const void* p, SlabMisuse foreign);
 
 /* Returns the address in the slot that corresponds to p, if p is in the block of a live object; otherwise p, which may
- * be any address. The allocator has stand-ins. [any thread, no lock] */
+ * be any address. The allocator has stand-ins. [any thread, no lock held] */
 void* tsi_stand_in_slot(const TsiArena* a, const void* p);
 /* Returns the block of the object in the slot; the slot if the object has none, or has ended. The slot can be read. The
- * allocator has stand-ins. [any thread, no lock] */
+ * allocator has stand-ins. [any thread, no lock held] */
 void* tsi_stand_in_block(const TsiArena* a, void* slot);
 /* Returns the bytes that were asked for with the block of the object in the slot; `usable`, the bytes of the slot, if
- * the object has none. The slot can be read. The allocator has stand-ins. [any thread, no lock] */
+ * the object has none. The slot can be read. The allocator has stand-ins. [any thread, no lock held] */
 size_t tsi_stand_in_bytes(const TsiArena* a, void* slot, size_t usable);
 
 /* Returns the address in the slot that corresponds to p, if p is in the stand-in of a live object; otherwise p, which
- * may be any address. [any thread, no lock] */
+ * may be any address. [any thread, no lock held] */
 TSI_INLINE void* tsi_slot_of(const TsiArena* a, const void* p) {
     return TSI_LIKELY(a->stand_ins == NULL) ? (void*)(uintptr_t)p : tsi_stand_in_slot(a, p);
 }
 /* Returns the program's pointer to the live object of the place *at: its stand-in if it has one, else its slot.
- * [any thread, no lock] */
+ * [any thread, no lock held] */
 TSI_INLINE void* tsi_object_at(const TsiArena* a, const TsiPlace* at) {
     void* slot = tsi_place_address(&a->space, at);
     return TSI_LIKELY(a->stand_ins == NULL) ? slot : tsi_stand_in_block(a, slot);
 }
 /* Returns the bytes that the program may use of the live object of the place *at: those of its stand-in if it has one,
- * else of its slot. [any thread, no lock] */
+ * else of its slot. [any thread, no lock held] */
 TSI_INLINE size_t tsi_object_bytes(const TsiArena* a, const TsiPlace* at) {
     size_t usable = tsi_place_bytes(&a->space, at);
     return TSI_LIKELY(a->stand_ins == NULL) ? usable : tsi_stand_in_bytes(a, tsi_place_address(&a->space, at), usable);

@@ -16,7 +16,7 @@ typedef void TsiFaultFn(const void* address, uintptr_t pc);
 bool tsi_os_on_fault(TsiFaultFn* fn);
 /* Writes "function+0x12 (library.so+0x345)" for the code at pc into `out` of n bytes, n at least 1, cut to n - 1 bytes
  * and ended by 0; without a known function "library.so+0x345", without a known file pc as "0x...". Returns the length
- * without the 0, at most n - 1. [any thread; signal handler] */
+ * without the 0, at most n - 1. [any thread, needs no lock; signal handler] */
 size_t tsi_os_code_name(uintptr_t pc, char* out, size_t n);
 
 #endif

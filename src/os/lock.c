@@ -14,7 +14,7 @@ enum { FUTEX_WAIT = 0, FUTEX_WAKE = 1, FUTEX_PRIVATE_FLAG = 128 };
 
 /* With op FUTEX_WAIT sleeps while the lock's word is `value`, for the time *most at most (NULL: without limit); with
  * FUTEX_WAKE wakes up to `value` sleepers, and `most` is NULL. May end early: callers look again. Preserves errno.
- * [any thread] */
+ * [any thread, needs no lock] */
 static void futex(TsiLock* lock, int op, uint32_t value, const struct timespec* most) {
     int saved = errno;
     (void)syscall(SYS_futex, &lock->word, op | FUTEX_PRIVATE_FLAG, value, most, NULL, 0);
@@ -68,7 +68,7 @@ void tsi_lock_all(bool mine) { all_mine = mine; }
 enum { LOOKS = 300, CLOSE_LOOKS = 100 };
 
 /* Tells the processor that this is a loop that waits: a hint of some cycles, nothing on other processors.
- * [any thread] */
+ * [any thread, needs no lock] */
 static void pause_for_other(void) {
 #if defined(__x86_64__)
     __builtin_ia32_pause();

@@ -38,7 +38,8 @@
 
 enum { TSI_LATENCY_BUCKETS = 96 };
 /* Returns the bucket of a time in ns, 0 to TSI_LATENCY_BUCKETS - 1, four to a doubling: 0..3 have one each, longer
- * times go by the highest bit and the two below it; the last bucket takes all times beyond it. [any thread] */
+ * times go by the highest bit and the two below it; the last bucket takes all times beyond it.
+ * [any thread, needs no lock] */
 TSI_INLINE unsigned tsi_latency_bucket(uint64_t ns) {
     if (ns < 4) return (unsigned)ns;
     unsigned top = tsi_log2(ns), at = 4 * top + (unsigned)(ns >> (top - 2) & 3) - 4;
@@ -78,7 +79,8 @@ typedef struct TsiLock {
  * [before the lock is shared] */
 TSI_INLINE void tsi_lock_init(TsiLock* lock, TsiLockRank rank) { tsi_store_relaxed(&lock->rank, rank); }
 /* Checks that the lock, about to be waited for, is not held by this thread and comes in locks.def after all locks that
- * are; stops the process otherwise. A lock of rank TSI_LOCK_NONE may come anywhere. Changes nothing. [any thread] */
+ * are; stops the process otherwise. A lock of rank TSI_LOCK_NONE may come anywhere. Changes nothing.
+ * [any thread, needs no lock] */
 void tsi_lock_wanted(const TsiLock* lock);
 /* Lists the lock as held by this thread: taken, or handed over by another thread. Stops the process if the list is
  * full; does nothing during tsi_lock_all(true). [its holder] */
@@ -86,7 +88,7 @@ void tsi_lock_own(const TsiLock* lock);
 /* Takes the lock from this thread's list, before it is given or kept by no thread; stops the process if it is not
  * listed. Does nothing during tsi_lock_all(true). The lock's words stay. [its holder] */
 void tsi_lock_disown(const TsiLock* lock);
-/* Returns true if this thread's list has the lock, or during tsi_lock_all(true). [any thread] */
+/* Returns true if this thread's list has the lock, or during tsi_lock_all(true). [any thread, needs no lock] */
 bool tsi_lock_is_mine(const TsiLock* lock);
 /* Starts (`mine` is true) or ends (false) the time in which this thread, for a fork, has every lock of the process:
  * until then nothing is listed and every lock passes as this thread's. The list stays as it was. [thread that forks] */
@@ -95,7 +97,8 @@ void tsi_lock_all(bool mine);
 #else
 #define TSI_LOCK_OF(r) \
     { 0 }
-/* Does nothing, and the next four functions do nothing either: release builds list and check no locks. [any thread] */
+/* Does nothing, and the next four functions do nothing either: release builds list and check no locks.
+ * [any thread, needs no lock] */
 TSI_INLINE void tsi_lock_init(TsiLock* lock, TsiLockRank rank) { (void)lock, (void)rank; }
 TSI_INLINE void tsi_lock_wanted(const TsiLock* lock) { (void)lock; }
 TSI_INLINE void tsi_lock_own(const TsiLock* lock) { (void)lock; }
@@ -127,11 +130,11 @@ void tsi_lock_probe_end(TsiLock* lock);
  * *from. Period and held lock of *to stay. Another thread may be writing *from: its figures may be a moment old.
  * [the one writer of *to] */
 void tsi_lock_stats_fold(TsiLockStats* to, TsiLockStats* from);
-/* Wakes one thread that sleeps for the lock, if any does. The lock's words stay. [any thread] */
+/* Wakes one thread that sleeps for the lock, if any does. The lock's words stay. [any thread, needs no lock] */
 void tsi_lock_wake(TsiLock* lock);
 
 /* Takes the lock if it is free, without waiting. Returns true if the caller holds it now; false if it was held, and
- * nothing has changed. [any thread] */
+ * nothing has changed. [any thread, needs no lock] */
 TSI_INLINE bool tsi_lock_try(TsiLock* lock) {
     uint32_t free = 0;
     /* acquire: pairs with the release in tsi_lock_give */
@@ -189,7 +192,7 @@ TSI_INLINE void tsi_lock_reset(TsiLock* lock) {
     tsi_store_relaxed(&lock->waiters, 0);
 }
 
-/* Returns true if any thread held the lock at the moment of the read: a hint. [any thread] */
+/* Returns true if any thread held the lock at the moment of the read: a hint. [any thread, needs no lock] */
 TSI_INLINE bool tsi_lock_is_held(TsiLock* lock) { return tsi_load_relaxed(&lock->word) != 0; }
 
 #endif

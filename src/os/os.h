@@ -105,33 +105,34 @@ extern bool tsi_os_lean;
  * [one thread at a time: the registry's once] */
 void tsi_os_init(void);
 /* Returns true if the process has no other thread than the caller, by libc's word; false if it may have one, or if libc
- * does not tell. [any thread] */
+ * does not tell. [any thread, needs no lock] */
 bool tsi_os_is_alone(void);
 /* Registers the process anew for membarriers, and ends the drawing of a tick line by a vanished thread. Sets
  * tsi_os.has_membarrier: true if the system accepts. [fork child, or tsi_os_init] */
 void tsi_os_after_fork(void);
 /* Lets other threads run while the caller waits. *turn counts the caller's turns: 0 before the first, 1 more after
  * each, up to 64. Then it stays, and each call sleeps for 50 us, so that a thread of lower priority gets the processor
- * too. No cancellation point. [any thread] */
+ * too. No cancellation point. [any thread, needs no lock] */
 void tsi_os_yield(unsigned* turn);
 /* Maps `bytes` writable zeros, rounded up to whole pages of their own, for data that is neither objects nor bookkeeping
  * in steps. tsi_os_init has run. Returns their address, which the caller owns until tsi_os_drop, or NULL with errno
- * ENOMEM if the system refuses. [any thread] */
+ * ENOMEM if the system refuses. [any thread, needs no lock] */
 void* tsi_os_map(size_t bytes);
 /* Unmaps the range at p that tsi_os_map returned for the same `bytes`; does nothing if p is NULL.
  * [holder of the range] */
 void tsi_os_drop(void* p, size_t bytes);
 /* Reads the beginning of the file `path` into `to`, of n bytes, n at least 1: as much as n - 1 bytes and one read give,
- * ended by 0; an empty text if it cannot be read. Returns `to`. Preserves errno. No cancellation point. [any thread] */
+ * ended by 0; an empty text if it cannot be read. Returns `to`. Preserves errno. No cancellation point.
+ * [any thread, needs no lock] */
 const char* tsi_os_read_text(const char* path, char* to, size_t n);
 /* Returns the memory nodes of the machine, 1 to TSI_OS_NODES_MAX: those that tsi_os_init found, or in a lean start
- * those that a file tells now. [any thread] */
+ * those that a file tells now. [any thread, needs no lock] */
 unsigned tsi_os_node_count(void);
 /* Returns true if memory costs something once it may be written: the system charges it, or the process has a limit of
- * address space or data. May read the limit from the system. [any thread] */
+ * address space or data. May read the limit from the system. [any thread, needs no lock] */
 bool tsi_os_counts_writable(void);
 /* Returns the value of the environment variable `name`, which is the environment's own text; NULL if it is not set, and
- * in programs with more rights than their user (set-user-id). [any thread] */
+ * in programs with more rights than their user (set-user-id). [any thread, needs no lock] */
 const char* tsi_os_getenv(const char* name);
 
 #endif

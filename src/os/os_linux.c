@@ -40,7 +40,7 @@ enum {
 
 /* Maps `bytes` of zeros, whole pages, that are charged only as touched, with the protection `access` (PROT_...): where
  * the system likes (at NULL, flags 0), or with flags MAP_FIXED at `at` in place of what is there. Asks for no huge
- * pages there. Returns their address, or NULL with errno. [any thread] */
+ * pages there. Returns their address, or NULL with errno. [any thread, needs no lock] */
 static void* map_reserved(void* at, size_t bytes, int access, int flags) {
     void* p = mmap(at, bytes, access, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
     if (p == MAP_FAILED) return NULL;
@@ -72,18 +72,19 @@ enum { HAS_PLACES = 0 };
 enum { PLACE_LEAST = 1 << 20, PLACE_STEP = 1 << 21, PLACE_DICE = 1 << 20 };
 static _Atomic uint64_t place_next;
 
-/* Returns true if p lies among the places. [any thread] */
+/* Returns true if p lies among the places. [any thread, needs no lock] */
 static bool is_place(const void* p) { return (uintptr_t)p >= PLACES_FROM && (uintptr_t)p < PLACES_END; }
 
 /* Takes addresses for `bytes` that no caller has had before, by moving place_next on; nothing is mapped there. Returns
- * their start, a multiple of PLACE_STEP (2 MiB) behind the first place, or NULL if too few are left. [any thread] */
+ * their start, a multiple of PLACE_STEP (2 MiB) behind the first place, or NULL if too few are left.
+ * [any thread, needs no lock] */
 static void* place_take(size_t bytes) {
     uint64_t size = tsi_align_up((uint64_t)bytes, PLACE_STEP), at = tsi_add_relaxed(&place_next, size);
     return at + size <= PLACES_END ? (void*)(uintptr_t)at : NULL;
 }
 
 /* Maps [p, p + bytes) of a place, whole pages, readable and writable, replacing nothing. Returns 0, or an errno value:
- * EEXIST if part of it is mapped, and then nothing was mapped. [any thread] */
+ * EEXIST if part of it is mapped, and then nothing was mapped. [any thread, needs no lock] */
 static int map_at(void* p, size_t bytes) {
     void* got = mmap(p, bytes, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
@@ -100,7 +101,7 @@ static int map_at(void* p, size_t bytes) {
 
 /* Makes [p, p + bytes) of a place, whole pages, readable and writable; a neighbour that shares its first pages may have
  * mapped those already, and their content stays. Returns 0, or an errno value, ENOMEM if something foreign lies in it;
- * pages may have become writable before that. [any thread] */
+ * pages may have become writable before that. [any thread, needs no lock] */
 static int map_rest(uint8_t* p, size_t bytes) {
     int error = map_at(p, bytes);
     if (error != EEXIST || mprotect(p, bytes, PROT_READ | PROT_WRITE) == 0) return error == EEXIST ? 0 : error;
@@ -114,14 +115,14 @@ static int map_rest(uint8_t* p, size_t bytes) {
 
 /* Reserves `bytes` of address space, whole pages, without access or charge: a place if address space is limited and the
  * range has PLACE_LEAST bytes (1 MiB), otherwise or without a place an inaccessible mapping. Returns its address, or
- * NULL if the system refuses. [any thread] */
+ * NULL if the system refuses. [any thread, needs no lock] */
 static void* os_reserve(size_t bytes) {
     void* place = tsi_os.sparse && bytes >= PLACE_LEAST ? place_take(bytes) : NULL;
     return place != NULL ? place : map_reserved(NULL, bytes, PROT_NONE, 0);
 }
 
 /* Makes [p, p + bytes), whole pages of a reservation, readable and writable. Returns 0, or an errno value.
- * [any thread] */
+ * [any thread, needs no lock] */
 static int os_commit(void* p, size_t bytes) {
     if (is_place(p)) return map_rest(p, bytes);
     return mprotect(p, bytes, PROT_READ | PROT_WRITE) == 0 ? 0 : errno;
@@ -199,21 +200,24 @@ static size_t os_move(void* to, void* from, size_t bytes) {
 }
 
 /* Gives the kernel an advice (MADV_...) about [p, p + bytes), whole pages; a refusal is left alone. Preserves errno.
- * [any thread] */
+ * [any thread, needs no lock] */
 static void wish(void* p, size_t bytes, int advice) {
     int saved = errno;
     (void)madvise(p, bytes, advice);
     errno = saved;
 }
 
-/* Asks for huge pages in the reserved range [p, p + bytes); a refusal is left alone. Preserves errno. [any thread] */
+/* Asks for huge pages in the reserved range [p, p + bytes); a refusal is left alone. Preserves errno.
+ * [any thread, needs no lock] */
 static void os_prefer_huge(void* p, size_t bytes) { wish(p, bytes, MADV_HUGEPAGE); }
 
-/* Withdraws the request for huge pages in [p, p + bytes); a refusal is left alone. Preserves errno. [any thread] */
+/* Withdraws the request for huge pages in [p, p + bytes); a refusal is left alone. Preserves errno.
+ * [any thread, needs no lock] */
 static void os_avoid_huge(void* p, size_t bytes) { wish(p, bytes, MADV_NOHUGEPAGE); }
 
 /* Asks that pages of [p, p + bytes), whole ones, come from the memory node, below TSI_OS_NODES_MAX, when first touched;
- * a refusal is left alone. Preserves errno. Calls mbind by number: libnuma is not needed. [any thread] */
+ * a refusal is left alone. Preserves errno. Calls mbind by number: libnuma is not needed.
+ * [any thread, needs no lock] */
 static void os_prefer_node(void* p, size_t bytes, unsigned node) {
     int saved = errno;
     unsigned long mask[TSI_OS_NODES_MAX / (8 * sizeof(unsigned long))] = {0};
@@ -223,7 +227,7 @@ static void os_prefer_node(void* p, size_t bytes, unsigned node) {
 }
 
 /* Returns the memory node of the processor that runs this, where the thread may not stay; 0 if the kernel does not
- * tell. [any thread] */
+ * tell. [any thread, needs no lock] */
 static unsigned os_node(void) {
     unsigned cpu = 0, node = 0;
     return syscall(SYS_getcpu, &cpu, &node, NULL) == 0 ? node : 0; /* some libcs have no getcpu */
@@ -231,7 +235,7 @@ static unsigned os_node(void) {
 
 /* Has all other running threads of the process pass a full barrier. Returns true if they have. Tries the barrier for
  * all processes second: it takes milliseconds, but neither memory nor a registration. Preserves errno.
- * [any thread] */
+ * [any thread, needs no lock] */
 static bool os_membarrier(void) {
     int saved = errno;
     bool done = syscall(SYS_membarrier, MEMBARRIER_PRIVATE_EXPEDITED, 0) == 0 ||
@@ -240,14 +244,14 @@ static bool os_membarrier(void) {
     return done;
 }
 
-/* Returns the time in ns of `clock`, a clock that the system has. [any thread] */
+/* Returns the time in ns of `clock`, a clock that the system has. [any thread, needs no lock] */
 static uint64_t read_clock(clockid_t clock) {
     struct timespec t;
     clock_gettime(clock, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Returns CLOCK_MONOTONIC in ns. [any thread] */
+/* Returns CLOCK_MONOTONIC in ns. [any thread, needs no lock] */
 static uint64_t os_now_ns(void) { return read_clock(CLOCK_MONOTONIC); }
 
 /* The processor's counter, used if it runs at one rate whatever the processor does. */
@@ -260,7 +264,7 @@ static uint64_t read_count(void) { return __builtin_ia32_rdtsc(); }
 
 /* Reads counter and system clock together and draws the next line of the quick clock from them; the process may read
  * the counter. Returns the clock in ns; the system's own, with no line drawn, if interrupts came between the readings
- * each time. [any thread] */
+ * each time. [any thread, needs no lock] */
 static TSI_NOINLINE uint64_t draw_ticks(void) {
     enum { TRIES = 4, NEAR = 1 << 12 };
     uint64_t ns = 0, from = 0, to = 0;
@@ -273,26 +277,26 @@ static TSI_NOINLINE uint64_t draw_ticks(void) {
 }
 
 /* Returns the monotonic clock in ns, by the processor's counter where that can be trusted, otherwise from the system.
- * [any thread] */
+ * [any thread, needs no lock] */
 static uint64_t os_quick_ns(void) {
     uint64_t ns;
     if (TSI_UNLIKELY(!has_ticks || tsi_load_relaxed(&ticks.off))) return os_now_ns();
     return tsi_ticks_at(&ticks, read_count(), &ns) ? ns : draw_ticks();
 }
 #else
-/* Returns the monotonic clock in ns, from the system: no counter is known here. [any thread] */
+/* Returns the monotonic clock in ns, from the system: no counter is known here. [any thread, needs no lock] */
 static uint64_t os_quick_ns(void) { return os_now_ns(); }
 #endif
 
-/* Returns CLOCK_MONOTONIC in ns at the last tick, some milliseconds behind. [any thread] */
+/* Returns CLOCK_MONOTONIC in ns at the last tick, some milliseconds behind. [any thread, needs no lock] */
 static uint64_t os_coarse_ns(void) { return read_clock(CLOCK_MONOTONIC_COARSE); }
 
-/* Returns the processor time of the calling thread in ns, by a system call. [any thread] */
+/* Returns the processor time of the calling thread in ns, by a system call. [any thread, needs no lock] */
 static uint64_t os_thread_ns(void) { return read_clock(CLOCK_THREAD_CPUTIME_ID); }
 
 /* Reads the beginning of the file `path`, n bytes at most and in one read, into `to`; no 0 is added. Returns the bytes
  * read, or -1 if it cannot be opened or read. Preserves errno. No cancellation point: callers hold things that a
- * cancelled thread would keep. [any thread] */
+ * cancelled thread would keep. [any thread, needs no lock] */
 static ssize_t read_file(const char* path, char* to, size_t n) {
     int state, saved = errno;
     ssize_t got = -1;
@@ -314,7 +318,7 @@ const char* tsi_os_read_text(const char* path, char* to, size_t n) {
 }
 
 /* Returns the resident bytes of the process, the second number of /proc/self/statm times the kernel's page size; 0 if
- * the file does not tell. [any thread] */
+ * the file does not tell. [any thread, needs no lock] */
 static uint64_t os_rss_bytes(void) {
     char buf[128], *end;
     (void)strtoull(tsi_os_read_text("/proc/self/statm", buf, sizeof buf), &end, 10);
@@ -322,7 +326,8 @@ static uint64_t os_rss_bytes(void) {
 }
 
 /* Returns the bytes that may still be made writable under RLIMIT_DATA: 0 if it is used up, UINT64_MAX without a limit.
- * Compares the sixth number of /proc/self/statm, data and stacks in pages, with the limit. [any thread] */
+ * Compares the sixth number of /proc/self/statm, data and stacks in pages, with the limit.
+ * [any thread, needs no lock] */
 static uint64_t os_data_room(void) {
     struct rlimit limit;
     char buf[128], *at = buf;
@@ -334,7 +339,7 @@ static uint64_t os_data_room(void) {
 }
 
 /* Sets all fields of *mapping from `line`, "low-high perms offset device inode path" of /proc/self/maps. The path is
- * empty unless it begins with '/' and has less than 256 bytes. [any thread] */
+ * empty unless it begins with '/' and has less than 256 bytes. [any thread, needs no lock] */
 static void parse_mapping(const char* line, TsiMapping* mapping) {
     char* at;
     mapping->low = (uintptr_t)strtoull(line, &at, 16);
@@ -358,7 +363,7 @@ static void parse_mapping(const char* line, TsiMapping* mapping) {
 
 /* Calls fn(mapping, ctx) for each line of /proc/self/maps that can be read from fd, parsed, until fn returns false; a
  * read may end in the middle of a line. Lines are cut to 511 bytes; an unfinished last line is left out. fd stays open.
- * [any thread] */
+ * [any thread, needs no lock] */
 static void each_line(int fd, bool (*fn)(const TsiMapping* mapping, void* ctx), void* ctx) {
     char buf[1024], line[512];
     size_t used = 0;
@@ -378,7 +383,7 @@ static void each_line(int fd, bool (*fn)(const TsiMapping* mapping, void* ctx), 
 }
 
 /* Calls fn(mapping, ctx) for each mapping of the process, by address, until fn returns false; for none if /proc cannot
- * be read. Preserves errno, whatever fn sets it to. No cancellation point. [any thread] */
+ * be read. Preserves errno, whatever fn sets it to. No cancellation point. [any thread, needs no lock] */
 static void os_each_mapping(bool (*fn)(const TsiMapping* mapping, void* ctx), void* ctx) {
     int state, saved = errno;
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state); /* as in read_file */
@@ -392,7 +397,7 @@ static void os_each_mapping(bool (*fn)(const TsiMapping* mapping, void* ctx), vo
 }
 
 /* Returns true if the 8 bytes at p can be read now. Passes p as a signal set, which the kernel copies before it looks
- * at the first argument, which is invalid: so no signal is blocked. Preserves errno. [any thread] */
+ * at the first argument, which is invalid: so no signal is blocked. Preserves errno. [any thread, needs no lock] */
 static bool os_is_readable(const void* p) {
     int saved = errno;
     bool readable = syscall(SYS_rt_sigprocmask, -1, p, NULL, sizeof(uint64_t)) == 0 || errno != EFAULT;
@@ -400,7 +405,8 @@ static bool os_is_readable(const void* p) {
     return readable;
 }
 
-/* Returns 64 random bits: the kernel's, or mixed from the clock where the kernel has none yet. [any thread] */
+/* Returns 64 random bits: the kernel's, or mixed from the clock where the kernel has none yet.
+ * [any thread, needs no lock] */
 static uint64_t os_random(void) {
     uint64_t v = 0;
     /* libc's function would be a cancellation point */
@@ -410,19 +416,19 @@ static uint64_t os_random(void) {
 }
 
 /* Makes an empty file in memory, with `name` for /proc, that can be sealed and is closed by exec. Returns a descriptor,
- * or -1 with errno. Called by number: a C library older than the call would not link. [any thread] */
+ * or -1 with errno. Called by number: a C library older than the call would not link. [any thread, needs no lock] */
 static int os_memfd(const char* name) {
     enum { CLOEXEC = 1, ALLOW_SEALING = 2 };
     return (int)syscall(SYS_memfd_create, name, CLOEXEC | ALLOW_SEALING);
 }
 
 /* Reserves the pages of [offset, offset + bytes) of the file fd, so that touching them cannot fail. Returns 0, or an
- * errno value. [any thread] */
+ * errno value. [any thread, needs no lock] */
 static int os_reserve_file(int fd, size_t offset, size_t bytes) {
     return posix_fallocate(fd, (off_t)offset, (off_t)bytes);
 }
 
-/* Writes n bytes to standard error in one call; a failure is left alone, with errno set. [any thread] */
+/* Writes n bytes to standard error in one call; a failure is left alone, with errno set. [any thread, needs no lock] */
 static void os_complain(const char* bytes, size_t n) { (void)!syscall(SYS_write, STDERR_FILENO, bytes, n); }
 
 TsiOs tsi_os = {
@@ -472,7 +478,7 @@ static bool read_huge(void) {
 }
 
 /* Returns the highest number of a memory node that is online, + 1, at most TSI_OS_NODES_MAX; 1 if the system does not
- * tell. Reads a file with "0-1" or "0,2-3". [any thread] */
+ * tell. Reads a file with "0-1" or "0,2-3". [any thread, needs no lock] */
 static unsigned read_nodes(void) {
     char buf[64];
     unsigned long last = 0;

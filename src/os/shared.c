@@ -24,7 +24,7 @@
 
 /* Opens the user's own folder `path`, making it if there is none. Returns a descriptor, which the caller closes, or -1
  * with errno if it cannot be had or is not the user's alone (EPERM). /tmp is everybody's, so it is checked, not
- * trusted: a link is not followed, and owner and mode are those of the open folder. [any thread] */
+ * trusted: a link is not followed, and owner and mode are those of the open folder. [any thread, needs no lock] */
 static int folder_open(const char* path) {
     struct stat st;
     if (mkdir(path, 0700) != 0 && errno != EEXIST) return -1;
@@ -37,7 +37,7 @@ static int folder_open(const char* path) {
 }
 
 /* Opens the user's folder for segments, making it if there is none: in XDG_RUNTIME_DIR, otherwise in /tmp. Returns a
- * descriptor, which the caller closes, or -1 with errno. [any thread] */
+ * descriptor, which the caller closes, or -1 with errno. [any thread, needs no lock] */
 static int folder_any(void) {
     char path[512];
     const char* runtime = tsi_os_getenv("XDG_RUNTIME_DIR");
@@ -52,7 +52,7 @@ static int folder_any(void) {
 
 /* Makes an empty file "OF.PID.NUMBER" in the user's folder, opens it and takes its name away. `of`: the first part of
  * its name. Returns a descriptor, or -1 with errno. Sets *what to the words for the last step tried, which is the one
- * that failed with -1. [any thread] */
+ * that failed with -1. [any thread, needs no lock] */
 static int file_open(const char* of, const char** what) {
     char name[64];
     int dir = folder_any();
@@ -80,7 +80,7 @@ static int above_streams(int fd) {
 }
 
 /* Returns true if a file of `bytes` bytes is beyond the process's limit (RLIMIT_FSIZE), where ftruncate would raise a
- * signal. [any thread] */
+ * signal. [any thread, needs no lock] */
 static bool is_too_long(size_t bytes) {
     struct rlimit limit;
     return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < bytes;

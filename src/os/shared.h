@@ -30,7 +30,7 @@ int tsi_shared_open(TsiShared* shared, const char* memfd, const char* file, size
  * unchanged. [no other user of *shared] */
 int tsi_shared_inherit(TsiShared* shared, size_t offset, size_t bytes);
 /* Reserves the pages of [offset, offset + bytes), counted from the start of the memory, which may then be touched.
- * Returns 0, or an errno value. Reads *shared only. [any thread] */
+ * Returns 0, or an errno value. Reads *shared only. [any thread, needs no lock] */
 int tsi_shared_reserve(const TsiShared* shared, size_t offset, size_t bytes);
 /* Closes the inherited descriptor, if it is still this file's, unmaps the inherited range, if there is one, and empties
  * *shared (base NULL, fd -1). Does no more than that if *shared is empty. [fork child] */

@@ -8,7 +8,7 @@ typedef struct Search {
 } Search;
 
 /* Sets low and high of *ctx, a Search, if the mapping is readable and holds ctx->in. Returns false then, which ends the
- * walk over mappings; true, with *ctx unchanged, to go on. [any thread] */
+ * walk over mappings; true, with *ctx unchanged, to go on. [any thread, needs no lock] */
 static bool look(const TsiMapping* mapping, void* ctx) {
     Search* search = ctx;
     if (search->in < mapping->low || search->in >= mapping->high || !mapping->readable) return true;
@@ -26,7 +26,8 @@ bool tsi_stack_bounds(uintptr_t in, uintptr_t* low, uintptr_t* high) {
 }
 
 /* Returns true if both words of the frame at fp, which is aligned to a word, can be read. *page is read and set: the
- * address of the page last found readable, + 1; the caller sets it to 0 before the first call. [any thread] */
+ * address of the page last found readable, + 1; the caller sets it to 0 before the first call.
+ * [any thread, needs no lock] */
 static bool can_read(uintptr_t fp, uintptr_t* page) {
     for (unsigned n = 0; n < 2; n++) {
         uintptr_t at = fp + n * sizeof(uintptr_t), of = (at & ~(uintptr_t)(tsi_os.page_bytes - 1)) + 1;
@@ -36,7 +37,8 @@ static bool can_read(uintptr_t fp, uintptr_t* page) {
     return true;
 }
 
-/* Returns true if both words of a frame at fp would lie in [low, high) and fp is aligned to a word. [any thread] */
+/* Returns true if both words of a frame at fp would lie in [low, high) and fp is aligned to a word.
+ * [any thread, needs no lock] */
 static bool lies_in(uintptr_t fp, uintptr_t low, uintptr_t high) {
     bool within = fp >= low && fp < high;
     return within && high - fp >= 2 * sizeof(uintptr_t) && fp % sizeof(uintptr_t) == 0;

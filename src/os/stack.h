@@ -17,7 +17,8 @@
 #define TSI_KEEP_FRAME() __asm__ volatile("" ::"r"(__builtin_frame_address(0)))
 
 /* Finds the readable mapping that holds `in`, an address of this thread's stack, and sets [*low, *high) to it. Returns
- * true; false, with *low and *high set to 0, if the system does not tell. Reads a file: slow. [any thread] */
+ * true; false, with *low and *high set to 0, if the system does not tell. Reads a file: slow.
+ * [any thread, needs no lock] */
 bool tsi_stack_bounds(uintptr_t in, uintptr_t* low, uintptr_t* high);
 /* Writes the return addresses of the frames from the one at fp on to `out`, which has room for `max`, innermost first.
  * The walk stays in [low, high) of tsi_stack_bounds; an fp outside gives none. Returns how many were written, 0 to

@@ -18,7 +18,7 @@ extern ElfW(Dyn) _DYNAMIC[] __attribute__((weak, visibility("hidden")));
 #endif
 
 /* Returns true unless the object that this code lies in is a library that may be unloaded: true in a program, without a
- * dynamic section, and with -z nodelete. Linkers give DT_DEBUG to programs alone. [any thread] */
+ * dynamic section, and with -z nodelete. Linkers give DT_DEBUG to programs alone. [any thread, needs no lock] */
 static bool stays_anyway(void) {
     const ElfW(Dyn)* entry = _DYNAMIC;
     if (entry == NULL) return true;

@@ -23,7 +23,7 @@ enum { VAIN_NS = 100000000, SECOND_NS = 1000000000 };
 /* ---- bits ---- */
 
 /* Returns the bytes that the bookkeeping of 64 records takes, with their values aside if the table has such.
- * [any thread] */
+ * [any thread, needs no lock] */
 static size_t bits_stride(const TsiTable* table) {
     return sizeof(TsiTableBits) + (table->aside ? WORD * sizeof(uint16_t) : 0);
 }
@@ -52,7 +52,7 @@ static bool bits_commit(TsiTable* table, uint32_t word) {
 }
 
 /* Returns the bits, in the word number `word`, of the records that lie in [from, to): bit 0 is record `word` * 64. The
- * word holds at least one of them. [any thread] */
+ * word holds at least one of them. [any thread, needs no lock] */
 static uint64_t mask(uint32_t word, uint32_t from, uint32_t to) {
     uint32_t first = word * WORD;
     uint64_t bits = from > first ? ~0ull << (from - first) : ~0ull;
@@ -84,7 +84,8 @@ static void shape(TsiTable* table, size_t stride, uint32_t capacity, bool aside)
     table->bits_reserved = tsi_align_up(((uint64_t)capacity + WORD - 1) / WORD * bits_stride(table), page);
 }
 
-/* Returns the bytes that records and bookkeeping take together, whole pages, after `shape`. [any thread] */
+/* Returns the bytes that records and bookkeeping take together, whole pages, after `shape`.
+ * [any thread, needs no lock] */
 static size_t room(const TsiTable* table) { return table->bytes_reserved + table->bits_reserved; }
 
 /* Sets the place of a table that `shape` has set up: room(table) bytes from `base` on. whole: true if they are writable
@@ -425,7 +426,7 @@ void tsi_table_poll(TsiTable* table, uint64_t now_ns) {
 }
 
 /* Returns which of the 64 records from `word` * 64 on have pages, a bit each; the bits may be a moment old.
- * [any thread] */
+ * [any thread, needs no lock] */
 TSI_UNORDERED static uint64_t filled_now(TsiTable* table, uint32_t word) {
     return ((volatile TsiTableBits*)bits_at(table, word))->filled;
 }

@@ -77,7 +77,7 @@ typedef struct TsiGround {
     bool whole;               /* all of it is writable */
 } TsiGround;
 /* Returns the bytes of a ground that a table of `capacity` records of `stride` bytes takes, whole pages. aside: true if
- * each record has 16 bits beside it that stay when its page goes. [any thread] */
+ * each record has 16 bits beside it that stay when its page goes. [any thread, needs no lock] */
 size_t tsi_table_room(size_t stride, uint32_t capacity, bool aside);
 /* Sets *ground to a reservation of `bytes`, whole pages, of which no part is a table's yet, and makes all of it
  * writable if it has at most 32 MiB and that costs nothing. Returns false if the system refuses; ground->base is NULL
@@ -127,13 +127,14 @@ void tsi_table_poll(TsiTable* table, uint64_t now_ns);
 /* Returns how many records are taken now, those included that threads keep in stores of theirs for later. Takes the
  * table's lock. [any thread that does not hold it] */
 uint32_t tsi_table_taken(TsiTable* table);
-/* Returns the number below which all records may be read: they were handed out once, and are committed. [any thread] */
+/* Returns the number below which all records may be read: they were handed out once, and are committed.
+ * [any thread, needs no lock] */
 TSI_INLINE uint32_t tsi_table_used(const TsiTable* table) {
     /* acquire: pairs with the release in tsi_table_take: the record is committed */
     return tsi_load_acquire(&table->used);
 }
 /* Returns the address of record `index`, which stays the same. The record may be read if index < tsi_table_used.
- * [any thread] */
+ * [any thread, needs no lock] */
 TSI_INLINE void* tsi_table_at(const TsiTable* table, uint32_t index) {
     return table->base + (size_t)index * table->stride;
 }
@@ -144,13 +145,13 @@ typedef struct TsiTablePages {
 } TsiTablePages;
 /* Finds the next stretch of records whose pages may be filled, at index *at or after (0 before the first call). Returns
  * true, with *out set to it and *at moved behind it; false if there is none, with *out left alone and *at at the end. A
- * hint: records may be taken and go meanwhile. [any thread] */
+ * hint: records may be taken and go meanwhile. [any thread, needs no lock] */
 bool tsi_table_pages(TsiTable* table, uint32_t* at, TsiTablePages* out);
 /* Returns the bytes in use of the table's own bookkeeping, from table->bits on; 0 if all of it lies in *table.
- * [any thread] */
+ * [any thread, needs no lock] */
 size_t tsi_table_bits_bytes(const TsiTable* table);
 /* Returns the address of the 16 bits aside of record `index`, which stay when its page goes. index < tsi_table_used,
- * and the table was made with them. [any thread] */
+ * and the table was made with them. [any thread, needs no lock] */
 _Atomic uint16_t* tsi_table_aside(const TsiTable* table, uint32_t index);
 
 #endif

@@ -9,10 +9,11 @@ enum {
     SLOWER_MAX_LOG2 = 1 /* a line goes at least at half the clock's rate */
 };
 
-/* Returns the rate, ns * 2^32 to a count, at which `counts` counts take `ns` nanoseconds. counts > 0. [any thread] */
+/* Returns the rate, ns * 2^32 to a count, at which `counts` counts take `ns` nanoseconds. counts > 0.
+ * [any thread, needs no lock] */
 static uint64_t rate_of(uint64_t ns, uint64_t counts) { return (uint64_t)((double)ns / (double)counts * 4294967296.0); }
 
-/* Returns true if `rate` differs from the rate `with` by less than an eighth of `with`. [any thread] */
+/* Returns true if `rate` differs from the rate `with` by less than an eighth of `with`. [any thread, needs no lock] */
 static bool agrees(uint64_t rate, uint64_t with) { return rate > with - with / 8 && rate < with + with / 8; }
 
 /* Returns the most, in ns, that the line was read as until `count`, which may be past its end: the line's value there,

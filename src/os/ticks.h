@@ -39,7 +39,8 @@ typedef struct TsiTicks {
 } TsiTicks;
 
 /* Sets *ns to the clock at `count`, a reading of the counter just taken, by the latest line. Returns true if *ns is
- * good; false if a line must be drawn first (tsi_ticks_draw), and *ns means nothing then. [any thread] */
+ * good; false if a line must be drawn first (tsi_ticks_draw), and *ns means nothing then.
+ * [any thread, needs no lock] */
 TSI_INLINE bool tsi_ticks_at(TsiTicks* ticks, uint64_t count, uint64_t* ns) {
     uint64_t n = tsi_load_acquire(&ticks->lines);
     TsiTickLine* line = &ticks->line[n & 1];
@@ -52,7 +53,7 @@ TSI_INLINE bool tsi_ticks_at(TsiTicks* ticks, uint64_t count, uint64_t* ns) {
 }
 /* Draws the next line, from the counter's `count` and the system's clock at that moment, system_ns, unless another
  * thread does or the latest line is still good; gives the counter up for good if the two disagree too often. Returns
- * the clock at `count` in ns, never less than a reader was told. [any thread] */
+ * the clock at `count` in ns, never less than a reader was told. [any thread, needs no lock] */
 uint64_t tsi_ticks_draw(TsiTicks* ticks, uint64_t count, uint64_t system_ns);
 /* Ends the drawing that a vanished thread may have been at, so that the child can draw; the lines stay. [fork child] */
 void tsi_ticks_child(TsiTicks* ticks);

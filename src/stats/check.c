@@ -474,7 +474,7 @@ bool tsi_check_allocator(SlabAllocator* owner, char* why, size_t why_len) {
 enum { RECORDS_A_CLOSE = 512 };
 
 /* Returns true if the process has one thread; false if it has more, or if libc does not tell: glibc does from 2.32 on.
- * Changes nothing. [any thread] */
+ * Changes nothing. [any thread, needs no lock] */
 static bool is_alone(void) {
 #if __has_include(<sys/single_threaded.h>)
     return __libc_single_threaded;

@@ -19,14 +19,14 @@ typedef struct Big {
     uint32_t word[WORDS]; /* lowest first */
 } Big;
 
-/* Sets *big to v, whatever it was. [any thread] */
+/* Sets *big to v, whatever it was. [any thread, needs no lock] */
 static void big_set(Big* big, uint64_t v) {
     big->word[0] = (uint32_t)v;
     big->word[1] = (uint32_t)(v >> 32);
     big->used = big->word[1] != 0 ? 2 : big->word[0] != 0;
 }
 
-/* Multiplies *big by `by`; stops the process if it has no room. [any thread] */
+/* Multiplies *big by `by`; stops the process if it has no room. [any thread, needs no lock] */
 static void big_times(Big* big, uint32_t by) {
     uint64_t carry = 0;
     for (unsigned i = 0; i < big->used; i++) {
@@ -39,19 +39,19 @@ static void big_times(Big* big, uint32_t by) {
     big->word[big->used++] = (uint32_t)carry;
 }
 
-/* Multiplies *big by 2^bits; stops the process if it has no room. [any thread] */
+/* Multiplies *big by 2^bits; stops the process if it has no room. [any thread, needs no lock] */
 static void big_shift(Big* big, unsigned bits) {
     for (; bits >= 31; bits -= 31) big_times(big, 1u << 31);
     big_times(big, 1u << bits);
 }
 
-/* Multiplies *big by 10^n; stops the process if it has no room. [any thread] */
+/* Multiplies *big by 10^n; stops the process if it has no room. [any thread, needs no lock] */
 static void big_times_10_to(Big* big, unsigned n) {
     for (; n >= 9; n -= 9) big_times(big, 1000000000u);
     for (; n > 0; n--) big_times(big, 10);
 }
 
-/* Returns -1, 0 or 1: *big is less than, equal to or more than *number. [any thread] */
+/* Returns -1, 0 or 1: *big is less than, equal to or more than *number. [any thread, needs no lock] */
 static int big_compare(const Big* big, const Big* number) {
     if (big->used != number->used) return big->used < number->used ? -1 : 1;
     for (unsigned i = big->used; i-- > 0;)
@@ -59,7 +59,7 @@ static int big_compare(const Big* big, const Big* number) {
     return 0;
 }
 
-/* Adds *number to *big; stops the process if *big has no room. [any thread] */
+/* Adds *number to *big; stops the process if *big has no room. [any thread, needs no lock] */
 static void big_add(Big* big, const Big* number) {
     uint64_t carry = 0;
     for (unsigned i = 0; i < number->used || i < big->used || carry != 0; i++) {
@@ -71,7 +71,7 @@ static void big_add(Big* big, const Big* number) {
     }
 }
 
-/* Subtracts *number from *big, which is at least as large. [any thread] */
+/* Subtracts *number from *big, which is at least as large. [any thread, needs no lock] */
 static void big_subtract(Big* big, const Big* number) {
     int64_t borrow = 0;
     for (unsigned i = 0; i < big->used; i++) {
@@ -83,7 +83,7 @@ static void big_subtract(Big* big, const Big* number) {
 }
 
 /* Returns -1, 0 or 1: *big + *number is less than, equal to or more than *with. All three stay; stops the process if
- * the sum has no room. [any thread] */
+ * the sum has no room. [any thread, needs no lock] */
 static int compare_sum(const Big* big, const Big* number, const Big* with) {
     Big sum = *big;
     big_add(&sum, number);
@@ -91,7 +91,8 @@ static int compare_sum(const Big* big, const Big* number, const Big* with) {
 }
 
 /* Makes the digits d1 d2 ... of v = fraction * 2^exponent = 0.d1d2... * 10^*point, fraction > 0: the fewest that read
- * back as v. Sets digits[0] on to them, as characters, and *point. Returns their number, 1 to DIGITS. [any thread] */
+ * back as v. Sets digits[0] on to them, as characters, and *point. Returns their number, 1 to DIGITS.
+ * [any thread, needs no lock] */
 static unsigned make_digits(uint64_t fraction, int exponent, char digits[DIGITS], int* point) {
     Big big, s, up, down;
     bool even = fraction % 2 == 0;
@@ -138,7 +139,7 @@ static unsigned make_digits(uint64_t fraction, int exponent, char digits[DIGITS]
 }
 
 /* Writes "e12" or "e-12" for `e`, of at most three digits, from out[at] on; no 0 is added. Returns the index behind it.
- * [any thread] */
+ * [any thread, needs no lock] */
 static size_t put_exponent(char* out, size_t at, int e) {
     unsigned magnitude = (unsigned)(e < 0 ? -e : e);
     out[at++] = 'e';

@@ -9,7 +9,7 @@
 enum { TSI_DECIMAL_BYTES = 32 };
 
 /* Writes v to `out` as in JSON, with a point in every locale; "0" if it is not finite, or is 0 of either sign. Returns
- * its length in bytes, at most TSI_DECIMAL_BYTES; no 0 is added. [any thread] */
+ * its length in bytes, at most TSI_DECIMAL_BYTES; no 0 is added. [any thread, needs no lock] */
 size_t tsi_decimal_write(char out[TSI_DECIMAL_BYTES], double v);
 
 #endif

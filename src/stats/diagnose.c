@@ -35,7 +35,7 @@ typedef struct Collect {
 } Collect;
 
 /* Returns an incarnation's age at collect->now_ns, in ns, 0 if it is younger. The first one of id 0 was open before its
- * first slab, but not before its allocator. [any thread] */
+ * first slab, but not before its allocator. [any thread, needs no lock] */
 static uint64_t age_ns(const Collect* collect, TsiInc* inc) {
     uint64_t since = tsi_load_relaxed(&inc->open_since_ns);
     if (since < collect->a->born_ns) since = collect->a->born_ns;
@@ -124,7 +124,7 @@ static TsiTotals held_by(const Collect* collect, TsiRef ref) {
 }
 
 /* Returns true if the incarnation `ref` has let no more escape than its label may, and that is something. Slabs that
- * heaps still hold do not count there: for these the rows do. Takes the stripe. [any thread, no lock] */
+ * heaps still hold do not count there: for these the rows do. Takes the stripe. [any thread, no lock held] */
 static bool is_expected(const Collect* collect, TsiRef ref) {
     TsiInc* inc = tsi_inc(&collect->a->phases, tsi_ref_index(ref));
     TsiLabel* label = tsi_label(&collect->a->phases.labels, tsi_inc_label(inc));
@@ -140,7 +140,7 @@ static bool is_expected(const Collect* collect, TsiRef ref) {
 
 /* Sets id, era, label, age, references and state of a row from its incarnation's record. Returns true; false if the row
  * is free, nothing lives in it, the escape was expected, or the record was released or reused in between: the row is
- * not for the report then. Takes the stripe. [any thread, no lock] */
+ * not for the report then. Takes the stripe. [any thread, no lock held] */
 static bool complete_row(Collect* collect, TsiLeakRow* row) {
     TsiInc* inc = tsi_inc(&collect->a->phases, tsi_ref_index(row->ref));
     if (row->ref == 0 || row->c.alloc_count == 0 || row->expected) return false;
@@ -160,7 +160,7 @@ static bool complete_row(Collect* collect, TsiLeakRow* row) {
 }
 
 /* Returns true if the TsiLeakRow *one goes before *other: old ones first, then those with more bytes, then with more
- * objects, then of lower eras, then of lower classes. [any thread] */
+ * objects, then of lower eras, then of lower classes. [any thread, needs no lock] */
 static bool is_larger(const void* one, const void* other) {
     const TsiLeakRow *row = one, *y = other;
     if (row->old != y->old) return row->old;
@@ -199,7 +199,7 @@ bool tsi_leaks_take(TsiArena* a, uint32_t threshold_sec, TsiLeaks* out) {
 }
 
 /* Returns true if the TsiLeakRow *one goes before *other by label, then class, then age, the oldest first, then era.
- * [any thread] */
+ * [any thread, needs no lock] */
 static bool by_label(const void* one, const void* other) {
     const TsiLeakRow *row = one, *y = other;
     int order = memcmp(row->c.label, y->c.label, sizeof row->c.label);
@@ -304,7 +304,7 @@ typedef struct Walk {
 } Walk;
 
 /* Calls walk->fn for the live objects of a line and counts the calls. at: the line's place; live: bits of the slots
- * with live objects. Returns true; false as soon as fn does. [any thread, no lock] */
+ * with live objects. Returns true; false as soon as fn does. [any thread, no lock held] */
 static bool walk_line(Walk* walk, TsiPlace at, uint64_t live) {
     const TsiSpace* s = &walk->a->space;
     for (; live != 0; live &= live - 1) {
@@ -320,7 +320,7 @@ static bool walk_line(Walk* walk, TsiPlace at, uint64_t live) {
 }
 
 /* Calls fn for the live objects of the slab *view, if it is of the incarnation of the Walk ctx; sets walk->stop when fn
- * has returned false, and does nothing from then on. [any thread, no lock] */
+ * has returned false, and does nothing from then on. [any thread, no lock held] */
 static void walk_slab(const TsiSlabView* view, void* ctx) {
     Walk* walk = ctx;
     const TsiSpace* s = &walk->a->space;

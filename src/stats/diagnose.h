@@ -30,7 +30,7 @@ typedef struct TsiLeaks {
 /* Collects the live objects of incarnations that accept no more, are at least threshold_sec seconds old, and have let
  * more escape than their label may; a row for each incarnation and class, the largest first. Returns true, and *out to
  * drop; false with errno ENOMEM, *out left alone and nothing to drop. O(slabs, and rows times log of rows). Takes
- * stripes. [any thread, no lock] */
+ * stripes. [any thread, no lock held] */
 bool tsi_leaks_take(TsiArena* a, uint32_t threshold_sec, TsiLeaks* out);
 /* Joins the rows of phases with one label, for each class: sums, and era, id and age of the oldest. Sets `old` of rows
  * of at least old_sec seconds, which stay apart from younger ones and come first; then the larger. Lowers leaks->count.
@@ -43,12 +43,12 @@ void tsi_leaks_drop(TsiLeaks* leaks);
  * stay. warm_share: percent of the slabs taken that were warm. [no other user of slow] */
 void tsi_slow_path_judge(SlowPathAttribution* slow, unsigned warm_share);
 /* Fills a row for each class with slow allocations, from out[0] on, by class; further rows are left alone. Returns how
- * many rows. Takes the registry lock, once a class. [any thread, no lock] */
+ * many rows. Takes the registry lock, once a class. [any thread, no lock held] */
 uint32_t tsi_slow_path_take(TsiArena* a, SlowPathAttribution out[TSI_CLASSES]);
 
 /* Calls fn(object, ctx) for each live object of the incarnation `ref` until it returns false, with no lock held; for
  * none if ref is 0 or fn NULL. *object is valid during the call only. Returns the number of calls. Objects that begin
- * or end meanwhile may be missed. [any thread, no lock] */
+ * or end meanwhile may be missed. [any thread, no lock held] */
 uint64_t tsi_walk(TsiArena* a, TsiRef ref, bool (*fn)(const SlabLiveObject*, void*), void* ctx);
 
 #endif

@@ -42,13 +42,13 @@ typedef struct LeakSum {
 } LeakSum;
 
 /* Returns true if ended phases of the label have held more than expected for leak_sec seconds or longer.
- * [any thread] */
+ * [any thread, needs no lock] */
 static bool label_leaks(const SlabLabelStats* stats, unsigned leak_sec) {
     return stats->unexpected_draining_objects != 0 && stats->oldest_unexpected_ns / 1000000000u >= leak_sec;
 }
 
 /* Returns true if the label of the row *stats may let something escape: expected objects or bytes are not 0.
- * [any thread] */
+ * [any thread, needs no lock] */
 static bool label_expects(const SlabLabelStats* stats) {
     return (stats->expected_objects | stats->expected_bytes) != 0;
 }
@@ -154,7 +154,7 @@ static void put_slow(TsiText* text, const SlowPathAttribution* slow) {
 }
 
 /* Returns the class with most hits among those that come after `last`: with fewer hits, or as many and a later row;
- * among all if last is NULL. Returns NULL if there is none. [any thread] */
+ * among all if last is NULL. Returns NULL if there is none. [any thread, needs no lock] */
 static const SlowPathAttribution* next_most(const TsiDoctorView* view, const SlowPathAttribution* last) {
     const SlowPathAttribution* best = NULL;
     for (uint32_t n = 0; n < view->slow_count; n++) {
@@ -196,7 +196,7 @@ typedef struct Close {
 } Close;
 
 /* Returns the close whose last row is *end - 1, all its rows added up, and moves *end to its first row. *end > 0 on
- * entry. [any thread] */
+ * entry. [any thread, needs no lock] */
 static Close close_before(const TsiDoctorView* view, uint32_t* end) {
     const EpochReclamation* last = &view->closes[*end - 1];
     Close close = {last, 0, 0, false};
@@ -286,7 +286,7 @@ TsiVerdict tsi_sampling_verdict(uint64_t wait, uint64_t cpu, uint64_t locks) {
 }
 
 /* Returns the ns of *stats asleep, waiting for locks: wall time that is neither work nor waiting for a processor
- * (observe/sample.h); 0 if these are more. [any thread] */
+ * (observe/sample.h); 0 if these are more. [any thread, needs no lock] */
 static uint64_t slept(const ThreadStats* stats) {
     uint64_t other = stats->alloc_cpu_ns_sum + stats->alloc_wait_ns_sum;
     return stats->alloc_wall_ns_sum > other ? stats->alloc_wall_ns_sum - other : 0;
@@ -464,7 +464,7 @@ typedef struct Makers {
 } Makers;
 
 /* Returns the TSI_DOCTOR_MOST_MAKERS labels whose scopes have made most bytes outside, as a list in words, empty if
- * none has, and the sums of all labels. [any thread] */
+ * none has, and the sums of all labels. [any thread, needs no lock] */
 static Makers makers_of(const TsiReport* report) {
     Makers m = {"", 0, 0};
     uint64_t last = UINT64_MAX;
@@ -496,7 +496,7 @@ static Makers makers_of(const TsiReport* report) {
 }
 
 /* Returns true if the label of the row *stats has the ring's current epoch: objects made outside of scopes are there.
- * [any thread] */
+ * [any thread, needs no lock] */
 static bool has_ring(const TsiReport* report, const SlabLabelStats* stats) {
     for (uint32_t n = 0; n < report->epoch_rows; n++)
         if (report->epochs[n].epoch_id == report->global.current_epoch)
@@ -505,7 +505,7 @@ static bool has_ring(const TsiReport* report, const SlabLabelStats* stats) {
 }
 
 /* Returns true if the label's growth is worth telling: at least TSI_DOCTOR_GROWTH_LEAST bytes, and
- * TSI_DOCTOR_GROWTH_SHARE percent of what was there before. [any thread] */
+ * TSI_DOCTOR_GROWTH_SHARE percent of what was there before. [any thread, needs no lock] */
 static bool label_grows(const SlabLabelStats* stats) {
     uint64_t before = stats->live_bytes > stats->growth_bytes ? stats->live_bytes - stats->growth_bytes : 0;
     return stats->growth_bytes >= TSI_DOCTOR_GROWTH_LEAST &&
@@ -539,7 +539,7 @@ static void put_growing(TsiText* text, const TsiReport* report, const SlabLabelS
 }
 
 /* Returns true if a limit is reached within TSI_DOCTOR_LIMIT_SOON seconds. limit_ns: the ns until then, 0 if it is not
- * in sight. [any thread] */
+ * in sight. [any thread, needs no lock] */
 static bool is_soon(uint64_t limit_ns) { return limit_ns != 0 && limit_ns / 1000000000u < TSI_DOCTOR_LIMIT_SOON; }
 
 /* Writes the allocator's limit, if it has one, and the labels' budgets that are reached soon, each of these as an
@@ -567,7 +567,7 @@ static void put_limits(TsiText* text, const TsiReport* report) {
     }
 }
 
-/* Returns a pace, in bytes a second, as a word with its sign; without one if it is 0. [any thread] */
+/* Returns a pace, in bytes a second, as a word with its sign; without one if it is 0. [any thread, needs no lock] */
 static TsiWord word_pace(double pace) {
     TsiWord bytes = tsi_word_bytes((uint64_t)(pace < 0 ? -pace : pace)), w;
     const char* sign = bytes.at[0] == '0' && bytes.at[1] == ' ' ? "" : pace < 0 ? "-" : "+";
@@ -586,7 +586,7 @@ static void put_pace(TsiText* text, const SlabGlobalStats* stats) {
 }
 
 /* Returns true if the phase is open and holds at least TSI_DOCTOR_OPEN_LEAST bytes and TSI_DOCTOR_OPEN_SHARE percent of
- * the allocator's. [any thread] */
+ * the allocator's. [any thread, needs no lock] */
 static bool open_holds_much(const TsiReport* report, const SlabPhaseStats* phase) {
     uint64_t bytes = phase->committed_bytes;
     return phase->state == EPOCH_ACTIVE && bytes >= TSI_DOCTOR_OPEN_LEAST &&
@@ -668,7 +668,8 @@ static void sections(TsiText* text, const TsiDoctorView* view) {
     section_segment(text, &view->segment);
 }
 
-/* Drops n bytes of text: the first pass of the diagnosis only counts. ctx may be NULL. Returns true. [any thread] */
+/* Drops n bytes of text: the first pass of the diagnosis only counts. ctx may be NULL. Returns true.
+ * [any thread, needs no lock] */
 static bool to_nobody(void* ctx, const char* bytes, size_t n) {
     (void)ctx, (void)bytes, (void)n;
     return true;

@@ -23,18 +23,18 @@ typedef struct TsiDoctorView {
 } TsiDoctorView;
 
 /* Writes the diagnosis of the figures in *view, in pieces, to write(ctx, bytes, n). Returns true, or false as soon as
- * `write` does; it is not called again then. [any thread] */
+ * `write` does; it is not called again then. [any thread, needs no lock] */
 bool tsi_doctor_write(const TsiDoctorView* view, TsiWriteFn write, void* ctx);
 
 /* Returns where sampled allocations spent their time, by three sums in ns: wait_ns for a processor, cpu_ns at work,
- * locks_ns asleep for the allocator's own locks. [any thread] */
+ * locks_ns asleep for the allocator's own locks. [any thread, needs no lock] */
 TsiVerdict tsi_sampling_verdict(uint64_t wait_ns, uint64_t cpu_ns, uint64_t locks_ns);
 
 /* Returns the health of locks of which `contended` of `total` takings waited; TSI_HEALTH_GOOD if total is 0.
- * [any thread] */
+ * [any thread, needs no lock] */
 TsiHealth tsi_lock_health(uint64_t contended, uint64_t total);
 /* Returns the health of compare-exchanges that were retried `retries` times in `operations` operations; TSI_HEALTH_GOOD
- * if operations is 0. [any thread] */
+ * if operations is 0. [any thread, needs no lock] */
 TsiHealth tsi_retry_health(uint64_t retries, uint64_t operations);
 
 #endif

@@ -85,7 +85,7 @@ bool tsi_growth_is_nearer(const TsiLimit* limit, const TsiLimit* than) {
 }
 
 /* Sets *limit to the nearest limit, in bytes, on the bytes of epochs, of which `used` are. kept: bytes kept warm, for
- * no epoch. Returns its name, a literal. Asks the system. [any thread] */
+ * no epoch. Returns its name, a literal. Asks the system. [any thread, needs no lock] */
 static const char* nearest(const TsiArena* a, uint64_t used, uint64_t kept, uint64_t* limit) {
     const char* name = "reserve_bytes";
     uint64_t room = tsi_os.data_room();

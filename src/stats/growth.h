@@ -49,14 +49,14 @@ TsiGrown tsi_growth_told(const TsiStretch stretches[TSI_GROWTHS], const TsiFloor
 /* Returns the growth of the memory that live bytes hold: limits count committed bytes, and an object that pins its page
  * makes these grow by more than itself. live, committed: paces of one span, and `most` the least pace of committed
  * bytes over the spans, in bytes a second. Only per_second differs from `grown`: it lies between grown.per_second and
- * `most`, and is grown.per_second if that is more. [any thread] */
+ * `most`, and is grown.per_second if that is more. [any thread, needs no lock] */
 TsiGrown tsi_growth_held(TsiGrown grown, double live, double committed, double most);
 /* Returns a limit of `bytes`, of which `used` are, with the ns until it is reached at the growth *grown, at least 1; ns
  * 0 if it is more than a year away or nothing grows, all 0 if bytes is 0 (no limit). age_ns: age of what grows; while
- * the growth is not known, `used` over it is the pace, if half of the limit is used. [any thread] */
+ * the growth is not known, `used` over it is the pace, if half of the limit is used. [any thread, needs no lock] */
 TsiLimit tsi_growth_limit(uint64_t bytes, uint64_t used, const TsiGrown* grown, uint64_t age_ns);
 /* Returns true if *limit is reached before *than, or has more of it used when neither is in sight; a limit of 0 bytes
- * is none, and farther than any. [any thread] */
+ * is none, and farther than any. [any thread, needs no lock] */
 bool tsi_growth_is_nearer(const TsiLimit* limit, const TsiLimit* than);
 /* Sets growth and limit of the allocator in *stats from its other figures there: live, warm and committed bytes and all
  * paces. now: ns of the clock. Asks the system for its limit. [labels' lock held] */

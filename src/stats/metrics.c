@@ -7,60 +7,61 @@
 
 /* ---- derived values ---- */
 
-/* Returns a + b, or UINT64_MAX if that is more. [any thread] */
+/* Returns a + b, or UINT64_MAX if that is more. [any thread, needs no lock] */
 static uint64_t sum(uint64_t a, uint64_t b) { return a > UINT64_MAX - b ? UINT64_MAX : a + b; }
 
 #define TEXT_OF(x) #x
 #define VERSION_TEXT(major, minor, patch) TEXT_OF(major) "." TEXT_OF(minor) "." TEXT_OF(patch)
-/* Returns the library's version, "1.2.3", whatever the report. [any thread] */
+/* Returns the library's version, "1.2.3", whatever the report. [any thread, needs no lock] */
 static TsiValue DOCUMENT_version(const TsiReport* report) {
     (void)report;
     return (TsiValue){.s = VERSION_TEXT(TSLAB_VERSION_MAJOR, TSLAB_VERSION_MINOR, TSLAB_VERSION_PATCH)};
 }
 
-/* Returns how often locks of the class were taken, at once or after waiting. [any thread] */
+/* Returns how often locks of the class were taken, at once or after waiting. [any thread, needs no lock] */
 static TsiValue CLASS_lock_acquisitions(const SlabClassStats* stats) {
     return (TsiValue){.u = sum(stats->lock_fast_acquire, stats->lock_contended)};
 }
 
-/* Returns the percentage of lock acquisitions of the class that waited, 0 if there were none. [any thread] */
+/* Returns the percentage of lock acquisitions of the class that waited, 0 if there were none.
+ * [any thread, needs no lock] */
 static TsiValue CLASS_lock_contention_pct(const SlabClassStats* stats) {
     return (TsiValue){.f = tsi_ratio(stats->lock_contended, CLASS_lock_acquisitions(stats).u, 100.0)};
 }
 
 /* Returns the retries of compare-exchanges to each attempt of the class's allocations, 0 if there were none.
- * [any thread] */
+ * [any thread, needs no lock] */
 static TsiValue CLASS_cas_retry_rate(const SlabClassStats* stats) {
     return (TsiValue){.f = tsi_ratio(stats->bitmap_alloc_cas_retries, stats->bitmap_alloc_attempts, 1.0)};
 }
 
-/* Returns the bytes of the epoch's slabs, counted as resident. [any thread] */
+/* Returns the bytes of the epoch's slabs, counted as resident. [any thread, needs no lock] */
 static TsiValue EPOCH_rss_bytes(const TsiEpochRow* row) { return (TsiValue){.u = row->estimated_rss_bytes}; }
 
-/* Returns the age of a phase that has ended, in ns; 0 if it is open. [any thread] */
+/* Returns the age of a phase that has ended, in ns; 0 if it is open. [any thread, needs no lock] */
 static TsiValue PHASE_draining_age_ns(const SlabPhaseStats* phase) {
     return (TsiValue){.u = phase->state == EPOCH_CLOSING ? phase->age_ns : 0};
 }
 
-/* Returns the committed bytes of a phase that has ended; 0 if it is open. [any thread] */
+/* Returns the committed bytes of a phase that has ended; 0 if it is open. [any thread, needs no lock] */
 static TsiValue PHASE_draining_bytes(const SlabPhaseStats* phase) {
     return (TsiValue){.u = phase->state == EPOCH_CLOSING ? phase->committed_bytes : 0};
 }
 
-/* Returns the bytes left of `limit` when `used` are used, 0 if more are. [any thread] */
+/* Returns the bytes left of `limit` when `used` are used, 0 if more are. [any thread, needs no lock] */
 static TsiValue left(uint64_t limit, uint64_t used) { return (TsiValue){.u = limit > used ? limit - used : 0}; }
 
-/* Returns the bytes left of the allocator's nearest limit; 0 without one. [any thread] */
+/* Returns the bytes left of the allocator's nearest limit; 0 without one. [any thread, needs no lock] */
 static TsiValue GLOBAL_limit_left_bytes(const SlabGlobalStats* stats) {
     return left(stats->limit_bytes, stats->limit_used_bytes);
 }
 
-/* Returns the bytes left of the label's nearest limit; 0 without one. [any thread] */
+/* Returns the bytes left of the label's nearest limit; 0 without one. [any thread, needs no lock] */
 static TsiValue LABEL_limit_left_bytes(const SlabLabelStats* stats) {
     return left(stats->limit_bytes, stats->limit_used_bytes);
 }
 
-/* Returns 1 if slow allocations are sampled, otherwise 0. [any thread] */
+/* Returns 1 if slow allocations are sampled, otherwise 0. [any thread, needs no lock] */
 static TsiValue SAMPLING_enabled(const SlabSamplingStats* sampling) { return (TsiValue){.u = sampling->period != 0}; }
 #define MEAN(key, total, count)                                                   \
     static TsiValue SAMPLING_##key(const SlabSamplingStats* sampling) {           \

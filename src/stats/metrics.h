@@ -64,32 +64,32 @@ typedef struct TsiRows {
 extern const TsiMetric tsi_metrics[TSI_METRICS];
 extern const TsiSectionInfo tsi_sections[TSI_SECTIONS];
 
-/* Returns true if the metric is an array of numbers, false if it is one value. [any thread] */
+/* Returns true if the metric is an array of numbers, false if it is one value. [any thread, needs no lock] */
 TSI_INLINE bool tsi_metric_is_array(const TsiMetric* metric) {
     return metric->type == SLAB_SEGMENT_BY_LABEL || metric->type == SLAB_SEGMENT_DOUBLING ||
            metric->type == SLAB_SEGMENT_LATENCY || metric->type == SLAB_SEGMENT_LIST;
 }
 /* Returns true if the metric is an array of buckets, whose tops tsi_metric_bucket_top tells; false for other arrays and
- * for single values. [any thread] */
+ * for single values. [any thread, needs no lock] */
 TSI_INLINE bool tsi_metric_has_buckets(const TsiMetric* metric) {
     return metric->type == SLAB_SEGMENT_DOUBLING || metric->type == SLAB_SEGMENT_LATENCY;
 }
-/* Returns the number of entries of an array, by its bytes; 1 for a field of 8 bytes. [any thread] */
+/* Returns the number of entries of an array, by its bytes; 1 for a field of 8 bytes. [any thread, needs no lock] */
 TSI_INLINE unsigned tsi_metric_entries(const TsiMetric* metric) { return metric->bytes / sizeof(uint64_t); }
 /* Returns the metric's value in `row`, a row of its section: the field, or what `derive` computes; strings and arrays
- * are not copied, but lie in the row. [any thread] */
+ * are not copied, but lie in the row. [any thread, needs no lock] */
 TsiValue tsi_metric_value(const TsiMetric* metric, const void* row);
 /* Returns the name of an EpochLifecycleState: "ACTIVE" for EPOCH_ACTIVE, "CLOSING" for every other value.
- * [any thread] */
+ * [any thread, needs no lock] */
 const char* tsi_metric_state(uint64_t state);
 /* Returns the largest value that bucket i, from 0, of an array of `type`, SLAB_SEGMENT_DOUBLING or
- * SLAB_SEGMENT_LATENCY, counts; the last bucket has no such bound. [any thread] */
+ * SLAB_SEGMENT_LATENCY, counts; the last bucket has no such bound. [any thread, needs no lock] */
 uint64_t tsi_metric_bucket_top(unsigned type, unsigned i);
 /* Returns the help of a line's family: that of its FAMILY line, if there is one, otherwise the metric's own.
- * metric->family is not NULL. [any thread] */
+ * metric->family is not NULL. [any thread, needs no lock] */
 const char* tsi_metric_family_help(const TsiMetric* metric);
 /* Returns the rows of a report in a section: of an ARRAY those that it has, first NULL if it has none; of any other
- * form the single one. They stay the report's. [any thread] */
+ * form the single one. They stay the report's. [any thread, needs no lock] */
 TsiRows tsi_report_rows(const TsiReport* report, TsiSection section);
 /* Sets the rows of an ARRAY section to `count` rows at `first`, which stay the caller's; first may be NULL if count is
  * 0. The rows before are not dropped. [no other user of report] */

@@ -57,7 +57,7 @@ void tsi_out_seconds(TsiOut* out, uint64_t ns) {
 }
 
 /* Returns the bytes of the UTF-8 sequence at s, 1 to 4, within `n` bytes, n at least 1; 0 if there is none. Overlong
- * forms, surrogates and values beyond U+10FFFF are none. [any thread] */
+ * forms, surrogates and values beyond U+10FFFF are none. [any thread, needs no lock] */
 static size_t utf8_length(const unsigned char* s, size_t n) {
     size_t length = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : s[0] < 0xf5 ? 4 : 0;
     if (length > n) return 0;

@@ -30,7 +30,7 @@ void tsi_pace_note(TsiPast* past, unsigned turned, uint64_t live, uint64_t commi
 }
 
 /* Returns the paces over `ns`, above 0, in bytes a second: of live bytes from live_then to `live`, of committed bytes
- * from committed_then to `committed`. [any thread] */
+ * from committed_then to `committed`. [any thread, needs no lock] */
 static TsiPace between(uint64_t ns, uint64_t live, uint64_t live_then, uint64_t committed, uint64_t committed_then) {
     double seconds = (double)ns / 1e9;
     return (TsiPace){ns, ((double)live - (double)live_then) / seconds,

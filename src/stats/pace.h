@@ -28,7 +28,7 @@ typedef struct TsiPace {
     double live, committed;
 } TsiPace;
 
-/* Returns the allocator's age in ns at `now`, ns of the clock; 0 if it began later. [any thread] */
+/* Returns the allocator's age in ns at `now`, ns of the clock; 0 if it began later. [any thread, needs no lock] */
 static inline uint64_t tsi_pace_age(const TsiArena* a, uint64_t now) { return now > a->born_ns ? now - a->born_ns : 0; }
 
 /* Adds to *marks, for each span whose newest mark is half a span old, a mark at age_ns, the allocator's age, with

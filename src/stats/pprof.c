@@ -168,7 +168,8 @@ static void emit_comment(Writer* writer, uint64_t n, const char* what) {
     emit_number(writer, COMMENT, emit_string(writer, text, (size_t)length));
 }
 
-/* Returns the id of the frame number `frame`, from 0, of the stack number `stack`: at least 1. [any thread] */
+/* Returns the id of the frame number `frame`, from 0, of the stack number `stack`: at least 1.
+ * [any thread, needs no lock] */
 static uint64_t location(uint32_t stack, unsigned frame) { return (uint64_t)stack * TSI_PROFILE_FRAMES + frame + 1; }
 
 /* Writes the locations of the stack number `stack`, one a frame, each with the mapping that has its code, if it was
@@ -232,7 +233,7 @@ static void emit_sample(Writer* writer, uint32_t stack, const uint64_t values[VA
 }
 
 /* Returns the whole part of v and *owed together, and sets *owed to the rest, which is added to the next value: values
- * are whole numbers, weights are not. *owed is 0 before the first call. [any thread] */
+ * are whole numbers, weights are not. *owed is 0 before the first call. [any thread, needs no lock] */
 static uint64_t whole(double v, double* owed) {
     *owed += v;
     uint64_t n = (uint64_t)*owed;

@@ -13,7 +13,7 @@
 
 /* Writes the heap profile in pieces to write(ctx, bytes, n), with no lock held. Returns the bytes that it took; 0 when
  * it refused some, and with errno ENOMEM without memory. There is a profile. Takes the profile's lock for a copy
- * before. [any thread, no lock] */
+ * before. [any thread, no lock held] */
 size_t tsi_pprof_write(TsiArena* a, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);
 
 #endif

@@ -75,7 +75,7 @@ static void write_text_label(Page* page, const char* name, const char* text, siz
     tsi_out_char(page->out, '"');
 }
 
-/* Returns the row of the label with the id `id`, or NULL if it has none. [any thread] */
+/* Returns the row of the label with the id `id`, or NULL if it has none. [any thread, needs no lock] */
 static const SlabLabelStats* find_label(const TsiReport* report, uint32_t id) {
     if (id < report->label_count && report->labels[id].label_id == id) return &report->labels[id];
     for (uint32_t i = 0; i < report->label_count; i++)
@@ -83,18 +83,19 @@ static const SlabLabelStats* find_label(const TsiReport* report, uint32_t id) {
     return NULL;
 }
 
-/* Returns the highest label id that has a row, that of the rest or of "(other)"; 0 without rows. [any thread] */
+/* Returns the highest label id that has a row, that of the rest or of "(other)"; 0 without rows.
+ * [any thread, needs no lock] */
 static uint32_t last_label(const TsiReport* report) {
     return report->label_count != 0 ? report->labels[report->label_count - 1].label_id : 0;
 }
 
 /* Returns the id under which the label `id` is shown: its own if it has a row, otherwise the highest one.
- * [any thread] */
+ * [any thread, needs no lock] */
 static uint32_t shown_label(const TsiReport* report, uint32_t id) {
     return find_label(report, id) != NULL ? id : last_label(report);
 }
 
-/* Returns true if the row *stats of the report has the sums of the labels without a row. [any thread] */
+/* Returns true if the row *stats of the report has the sums of the labels without a row. [any thread, needs no lock] */
 static bool is_rest(const TsiReport* report, const SlabLabelStats* stats) {
     return report->labels_left_out != 0 && stats->label_id == report->label_ids;
 }
@@ -198,7 +199,7 @@ static void write_bucket(Page* page, const TsiMetric* metric, const void* row, c
 }
 
 /* Returns the sum of the values that a DOUBLING array counts, in the page's unit, if each is in the middle of its
- * bucket. [any thread] */
+ * bucket. [any thread, needs no lock] */
 static double middle_sum(const TsiMetric* metric, const uint64_t* counts) {
     double sum = 0, per = metric->unit == SLAB_SEGMENT_NS ? 1e9 : 1;
     for (unsigned i = 0; i < tsi_metric_entries(metric); i++)
@@ -274,7 +275,7 @@ static void write_epochs(Page* page, const TsiMetric* metric) {
 }
 
 /* Returns the type of a metric's family in words. promtool wants "_count" kept for histograms; names that users know
- * end in it, and go without a type. [any thread] */
+ * end in it, and go without a type. [any thread, needs no lock] */
 static const char* type_of(const TsiMetric* metric) {
     size_t n = strlen(metric->family);
     if (metric->kind == SLAB_SEGMENT_COUNTER) return "counter";
@@ -282,7 +283,8 @@ static const char* type_of(const TsiMetric* metric) {
     return n > 6 && strcmp(metric->family + n - 6, "_count") == 0 ? "untyped" : "gauge";
 }
 
-/* Returns true if two metrics have one family, fixed labels aside. Both have one (family is not NULL). [any thread] */
+/* Returns true if two metrics have one family, fixed labels aside. Both have one (family is not NULL).
+ * [any thread, needs no lock] */
 static bool same_family(const TsiMetric* metric, const TsiMetric* field) {
     size_t n = strcspn(metric->family, "{");
     return n == strcspn(field->family, "{") && memcmp(metric->family, field->family, n) == 0;
@@ -300,7 +302,7 @@ static void write_head(Page* page, const TsiMetric* metric) {
 }
 
 /* Returns true if the series of the metric in `row` may only rise and could fall: a counter of the row of the rest.
- * [any thread] */
+ * [any thread, needs no lock] */
 static bool goes_back(const TsiReport* report, const TsiMetric* metric, const void* row) {
     bool rises = metric->kind == SLAB_SEGMENT_COUNTER || metric->kind == SLAB_SEGMENT_HISTOGRAM;
     return rises && metric->section == TSI_SECTION_LABEL && is_rest(report, row);

@@ -77,16 +77,16 @@ typedef struct TsiKept {
 
 /* Sets *out to a report of everything, with all rows. Returns true, and *out to drop; false with errno ENOMEM and
  * nothing to drop. O(slabs + incarnations). Takes stripes, and the registry's and the labels' locks.
- * [any thread, no lock but the segment's] */
+ * [any thread, no lock held but the segment's] */
 bool tsi_report_take(TsiArena* a, TsiReport* out);
 /* Sets *out to a report of everything, with the rows of phases and epochs that tsi_report_choose keeps with `each`.
  * Returns true, and *out to drop; false with errno ENOMEM and nothing to drop. O(slabs + incarnations). Takes stripes,
- * and the registry's and the labels' locks. [any thread, no lock but the segment's] */
+ * and the registry's and the labels' locks. [any thread, no lock held but the segment's] */
 bool tsi_report_take_rows(TsiArena* a, int each, TsiReport* out);
 /* Sets *out to figures without the phases that have ended and settled; the rest comes from *kept, which tsi_report_keep
  * has filled and which must stay while the report is used. Returns true, and *out to drop; false with errno ENOMEM and
  * nothing to drop. O(labels + incarnation records + slabs of heaps). Takes stripes, and the registry's and the labels'
- * locks. [any thread, no lock but the segment's] */
+ * locks. [any thread, no lock held but the segment's] */
 bool tsi_report_figures(TsiArena* a, TsiKept* kept, TsiReport* out);
 /* Copies to *out the results of a report's walk, which has at most TSI_KEPT_PHASES and TSI_KEPT_EPOCHS rows; rows of
  * *out beyond them stay. [no other user of out] */
@@ -110,7 +110,7 @@ void tsi_report_choose(TsiReport* report, int each);
 void tsi_report_choose_labels(TsiReport* report);
 
 /* Returns the share, 0 to 1, of the slabs met by ends of the label's phases that these took back; 1 if they met none.
- * [any thread] */
+ * [any thread, needs no lock] */
 TSI_INLINE double tsi_label_drainability(const SlabLabelStats* stats) {
     return stats->closed_slabs != 0 ? 1.0 - (double)stats->pinned_slabs / (double)stats->closed_slabs : 1.0;
 }
@@ -131,16 +131,17 @@ void tsi_reports_together(const TsiReport* reports, unsigned count, TsiReport* o
 
 typedef bool (*TsiWriteFn)(void* ctx, const char* bytes, size_t n);
 /* Writes a report as one JSON document, in pieces, to write(ctx, bytes, n). Returns true, or false as soon as `write`
- * does; it is not called again then. [any thread] */
+ * does; it is not called again then. [any thread, needs no lock] */
 bool tsi_report_json(const TsiReport* report, TsiWriteFn write, void* ctx);
 /* Writes `count` reports of a process, at least 1, as one JSON document, with their sums if there are several. Returns
- * true, or false as soon as `write` does; it is not called again then. [any thread] */
+ * true, or false as soon as `write` does; it is not called again then. [any thread, needs no lock] */
 bool tsi_reports_json(const TsiReport* reports, unsigned count, TsiWriteFn write, void* ctx);
 /* Writes `count` allocators of a process, 1 to SLAB_SEGMENT_SLOTS, as Prometheus text, each series with the label
- * `allocator`. Returns true, or false as soon as `write` does; it is not called again then. [any thread] */
+ * `allocator`. Returns true, or false as soon as `write` does; it is not called again then.
+ * [any thread, needs no lock] */
 bool tsi_reports_prometheus(const TsiReport* reports, unsigned count, TsiWriteFn write, void* ctx);
 /* Writes one allocator as Prometheus text, without the label `allocator`. Returns true, or false as soon as `write`
- * does; it is not called again then. [any thread] */
+ * does; it is not called again then. [any thread, needs no lock] */
 bool tsi_report_prometheus(const TsiReport* report, TsiWriteFn write, void* ctx);
 
 #endif

@@ -14,7 +14,7 @@
 enum { TRIES = 64 };
 
 /* Adds the sums of a shard or of a thread, *sums, to a label's row. Writers may be at work: each sum is one that it
- * had. [any thread] */
+ * had. [any thread, needs no lock] */
 static void sums_add(SlabLabelStats* out, const TsiLabelSums* sums) {
     /* acquire: pairs with tsi_sum_add, tsi_pending_sum and move_sum */
     uint64_t straight = tsi_load_acquire(&sums->straight), objects = tsi_load_acquire(&sums->straight_objects),
@@ -38,7 +38,7 @@ static void sums_add(SlabLabelStats* out, const TsiLabelSums* sums) {
 }
 
 /* Adds a thread's pending sums to *stats, the row of the label with the record `at`; leaves it alone if they are
- * another label's, or come to be meanwhile. [any thread] */
+ * another label's, or come to be meanwhile. [any thread, needs no lock] */
 static void pending_add(SlabLabelStats* stats, uint32_t at, const TsiPending* pending) {
     uint64_t whose = tsi_load_acquire(&pending->whose); /* before the sums, which are the label's or 0 from then on */
     if ((uint32_t)whose != at + 1) return;
@@ -95,7 +95,7 @@ static bool label_begin(TsiArena* a, uint32_t at, SlabLabelStats* out) {
 }
 
 /* Returns true if the phase with the record n was relabelled, or changed its state, since it was copied: then another
- * label has its slabs' issued objects. [any thread] */
+ * label has its slabs' issued objects. [any thread, needs no lock] */
 static bool has_moved(TsiWalk* walk, uint32_t n) {
     const TsiPhaseCopy* copy = &walk->copies[n];
     TsiInc* inc = tsi_inc(&walk->a->phases, n);
@@ -104,14 +104,14 @@ static bool has_moved(TsiWalk* walk, uint32_t n) {
 }
 
 /* Returns how many of `allocated` were freed one by one and are not `posted` yet: neither live nor released; 0 if there
- * are none. The parts are read one after the other: what moves in between is missing. [any thread] */
+ * are none. The parts are read one after the other: what moves in between is missing. [any thread, needs no lock] */
 static uint64_t freed(uint64_t allocated, uint64_t released, uint64_t live, uint64_t posted) {
     uint64_t gone = released + live + posted;
     return allocated > gone ? allocated - gone : 0;
 }
 
 /* Returns `not_posted`, or 0 if it is below 0 as a signed number: sums that a relabelling has posted ahead may be
- * settled after the phase was copied, or issued and not counted yet; missed, this time. [any thread] */
+ * settled after the phase was copied, or issued and not counted yet; missed, this time. [any thread, needs no lock] */
 static uint64_t more(uint64_t not_posted) { return (int64_t)not_posted > 0 ? not_posted : 0; }
 
 /* Adds the sums of the phase with the record n that its label's account does not have to the label's row; nothing for a
@@ -206,7 +206,8 @@ static TsiGrown grown_of(const TsiArena* a, TsiFloor floors[TSI_GROWTHS], unsign
     return tsi_growth_told(a->stretches, of, now, live);
 }
 
-/* Returns the growth of the bytes that a budget counts, by growth and paces in the label's row. [any thread] */
+/* Returns the growth of the bytes that a budget counts, by growth and paces in the label's row.
+ * [any thread, needs no lock] */
 static TsiGrown held_told(const SlabLabelStats* stats) {
     TsiGrown grown = {stats->growth_bytes, stats->growth_ns, stats->growth_per_second};
     double most =

@@ -37,12 +37,12 @@ void tsi_rows_sort(void* table, uint32_t count, size_t size, bool (*goes_before)
 
 _Static_assert(sizeof(SlabPhaseStats) <= TSI_ROW_MAX && sizeof(TsiEpochRow) <= TSI_ROW_MAX, "rows can be sorted");
 
-/* Returns true if the phase *x has a lower era than *y. [any thread] */
+/* Returns true if the phase *x has a lower era than *y. [any thread, needs no lock] */
 static bool older_phase(const void* x, const void* y) {
     return ((const SlabPhaseStats*)x)->epoch_era < ((const SlabPhaseStats*)y)->epoch_era;
 }
 
-/* Returns true if the epoch *x has a lower era than *y. [any thread] */
+/* Returns true if the epoch *x has a lower era than *y. [any thread, needs no lock] */
 static bool older_epoch(const void* x, const void* y) {
     return ((const TsiEpochRow*)x)->epoch_era < ((const TsiEpochRow*)y)->epoch_era;
 }
@@ -62,7 +62,7 @@ typedef struct Best {
 } Best;
 
 /* Returns true if row number x has a smaller key than row number y, or an equal one and stands behind it.
- * [any thread] */
+ * [any thread, needs no lock] */
 static bool is_worse(const Best* best, uint32_t x, uint32_t y) {
     uint64_t kx = best->key(best->rows + x * best->size), ky = best->key(best->rows + y * best->size);
     return kx != ky ? kx < ky : x > y;
@@ -92,7 +92,7 @@ static void offer(Best* best, uint32_t place) {
     }
 }
 
-/* Returns true if the place *x is lower than *y. [any thread] */
+/* Returns true if the place *x is lower than *y. [any thread, needs no lock] */
 static bool lower_place(const void* x, const void* y) { return *(const uint32_t*)x < *(const uint32_t*)y; }
 
 /* A wish: the `most` rows with the largest keys of a kind, without those of key 0. */
@@ -133,31 +133,34 @@ static uint32_t choose(void* table, uint32_t count, size_t size, const Wanted* w
 }
 
 /* Returns the key of a phase's row for choosing by bytes; 0 for an open one without. Draining phases come before equal
- * ones: there may be more open ones than rows. [any thread] */
+ * ones: there may be more open ones than rows. [any thread, needs no lock] */
 static uint64_t phase_bytes(const void* row) {
     const SlabPhaseStats* phase = row;
     return phase->committed_bytes << 1 | (phase->state != EPOCH_ACTIVE);
 }
 
-/* Returns the key of a phase's row for choosing by age, never 0. [any thread] */
+/* Returns the key of a phase's row for choosing by age, never 0. [any thread, needs no lock] */
 static uint64_t phase_age(const void* row) { return ((const SlabPhaseStats*)row)->age_ns + 1; }
 
-/* Returns the key of a phase's row for choosing among those that have ended, by age; 0 if it is open. [any thread] */
+/* Returns the key of a phase's row for choosing among those that have ended, by age; 0 if it is open.
+ * [any thread, needs no lock] */
 static uint64_t phase_drains(const void* row) {
     return ((const SlabPhaseStats*)row)->state != EPOCH_ACTIVE ? phase_age(row) : 0;
 }
 
-/* Returns the key of an epoch's row for choosing by bytes; the largest for those of the ring. [any thread] */
+/* Returns the key of an epoch's row for choosing by bytes; the largest for those of the ring.
+ * [any thread, needs no lock] */
 static uint64_t epoch_bytes(const void* row) {
     const TsiEpochRow* epoch_row = row;
     bool ring = (epoch_row->epoch_id & TSI_DOMAIN_ID_BIT) == 0;
     return ring ? UINT64_MAX : epoch_row->estimated_rss_bytes << 1 | (epoch_row->state != EPOCH_ACTIVE);
 }
 
-/* Returns the key of an epoch's row for choosing by age, never 0. [any thread] */
+/* Returns the key of an epoch's row for choosing by age, never 0. [any thread, needs no lock] */
 static uint64_t epoch_age(const void* row) { return (uint64_t)(((const TsiEpochRow*)row)->age_sec * 1e9) + 1; }
 
-/* Returns the key of an epoch's row for choosing among those that have ended, by age; 0 if it is open. [any thread] */
+/* Returns the key of an epoch's row for choosing among those that have ended, by age; 0 if it is open.
+ * [any thread, needs no lock] */
 static uint64_t epoch_drains(const void* row) {
     return ((const TsiEpochRow*)row)->state != EPOCH_ACTIVE ? epoch_age(row) : 0;
 }
@@ -180,10 +183,10 @@ void tsi_report_choose(TsiReport* report, int each) {
 }
 
 /* Returns the key of a label's row for choosing by the bytes that its ended phases hold; 0 if they hold none.
- * [any thread] */
+ * [any thread, needs no lock] */
 static uint64_t label_drains(const void* row) { return ((const SlabLabelStats*)row)->draining_bytes; }
 
-/* Returns the key of a label's row for choosing by bytes, never 0. [any thread] */
+/* Returns the key of a label's row for choosing by bytes, never 0. [any thread, needs no lock] */
 static uint64_t label_bytes(const void* row) { return ((const SlabLabelStats*)row)->committed_bytes + 1; }
 
 /* Adds the label's row *row to *rest, the SlabLabelStats of the rest: counts add up, peaks take the largest; other

@@ -155,7 +155,8 @@ static void add_slab(const TsiSlabView* view, void* ctx) {
     else sum->partial++;
 }
 
-/* Returns the ns from the phase's first slab to `now`, ns of the clock; 0 if it never took one. [any thread] */
+/* Returns the ns from the phase's first slab to `now`, ns of the clock; 0 if it never took one.
+ * [any thread, needs no lock] */
 static uint64_t age_of(const TsiWalk* walk, const TsiPhaseCopy* copy, uint64_t now) {
     uint64_t since = tsi_walk_since(walk, copy);
     return copy->used && now > since ? now - since : 0;
@@ -213,7 +214,7 @@ static void epoch_row(TsiWalk* walk, uint32_t n, uint64_t now) {
 
 /* ---- the report ---- */
 
-/* Returns the ns since 1970, by the system's clock. [any thread] */
+/* Returns the ns since 1970, by the system's clock. [any thread, needs no lock] */
 static uint64_t wall_ns(void) {
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
@@ -275,7 +276,7 @@ static void add_drains(TsiWalk* walk) {
 
 /* Fills the report, whose tables are mapped. kept: results of an earlier walk, for a report of figures alone, or NULL
  * for one of everything. Takes stripes, and the registry's and the labels' locks.
- * [no other user of walk, no lock but the segment's] */
+ * [no other user of walk, no lock held but the segment's] */
 static void fill(TsiWalk* walk, const TsiKept* kept) {
     TsiArena* a = walk->a;
     TsiReport* report = walk->report;
@@ -314,7 +315,7 @@ static void fill(TsiWalk* walk, const TsiKept* kept) {
 
 /* Sets *out to a report; kept: results of an earlier walk, for a report of figures alone, or NULL for one of
  * everything. Returns true, and *out to drop; false with errno ENOMEM and nothing to drop.
- * [any thread, no lock but the segment's] */
+ * [any thread, no lock held but the segment's] */
 static bool take(TsiArena* a, const TsiKept* kept, TsiReport* out) {
     memset(out, 0, sizeof *out);
     TsiWalk walk = {.a = a, .report = out, .figures = kept != NULL};

@@ -67,18 +67,19 @@ static struct {
     _Atomic uint32_t pid;
     uint64_t publications, left_out;
     _Atomic uint64_t due_ns; /* of the whole process */
-    uint64_t walk_due_ns;    /* likewise, of walks over everything */
+    uint64_t walk_due_ns;    /* of walks over everything, of the whole process */
     const char* _Atomic what;
     _Atomic int error;
 } seg = {.memory = {.fd = -1}};
 
-/* Returns the word at an offset, in bytes and a multiple of 8, of the segment, which is there. [any thread] */
+/* Returns the word at an offset, in bytes and a multiple of 8, of the segment, which is there.
+ * [any thread, needs no lock] */
 static TsiShareWord* word_at(size_t offset) { return (TsiShareWord*)(void*)(seg.memory.base + offset); }
 #define HEADER(field) word_at(offsetof(SlabSegmentHeader, field))
 #define SLOT(slot, field) word_at(seg.plan.slots + (slot) * sizeof(SlabSegmentSlot) + offsetof(SlabSegmentSlot, field))
 
 /* Records the last failure, for tsi_segment_health: `what`, the step in words, a literal, and `error`, an errno value.
- * Returns false, for callers to return. [any thread] */
+ * Returns false, for callers to return. [any thread, needs no lock] */
 static bool failed(const char* what, int error) {
     tsi_store_relaxed(&seg.what, what);
     tsi_store_relaxed(&seg.error, error);
@@ -88,7 +89,7 @@ static bool failed(const char* what, int error) {
 /* ---- the segment ---- */
 
 /* Returns the process's start time in ticks since boot, 0 if /proc does not tell: field 22; the second is a name in
- * parentheses that may hold anything. [any thread] */
+ * parentheses that may hold anything. [any thread, needs no lock] */
 static uint64_t start_time(void) {
     char text[1024];
     const char* at = strrchr(tsi_os_read_text("/proc/self/stat", text, sizeof text), ')');
@@ -324,7 +325,7 @@ static uint64_t publish_locked(TsiArena* a, bool* done) {
 }
 
 /* Publishes if no thread does, or, if `waits` is true, after the publication under way. Preserves errno. Returns true
- * if it has; false without a publication. Takes the segment lock. [no lock, no bracket] */
+ * if it has; false without a publication. Takes the segment lock. [any thread, no lock held, no bracket open] */
 static TSI_COLD bool publish(TsiArena* a, bool waits) {
     int saved = errno, state;
     bool done;

@@ -38,7 +38,8 @@ static struct {
     uint64_t due_ns, publications;
 } prof = {.memory = {.fd = -1}};
 
-/* Returns the word at an offset, in bytes and a multiple of 8, of the file, which is there. [any thread] */
+/* Returns the word at an offset, in bytes and a multiple of 8, of the file, which is there.
+ * [any thread, needs no lock] */
 static TsiShareWord* word_at(size_t offset) { return (TsiShareWord*)(void*)(prof.memory.base + offset); }
 #define HEADER(field) word_at(offsetof(SlabSegmentHeader, field))
 #define SLOT(slot, field) \

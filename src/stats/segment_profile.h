@@ -16,7 +16,8 @@
 
 #include "slab_segment.h"
 
-/* Returns the bytes of a buffer with every table full, not rounded; see segment_profile.c. [any thread] */
+/* Returns the bytes of a buffer with every table full, not rounded; see segment_profile.c.
+ * [any thread, needs no lock] */
 size_t tsi_share_profile_most(void);
 
 /* Publishes the profile of the allocator whose rows in the slot number `slot` were just published; does nothing if it

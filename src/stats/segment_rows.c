@@ -40,7 +40,8 @@ AT(SlabSegmentSlot, buffer, 64);
 
 /* ---- places ---- */
 
-/* Returns the bytes that a metric's value takes in a row of the segment, a multiple of 8. [any thread] */
+/* Returns the bytes that a metric's value takes in a row of the segment, a multiple of 8.
+ * [any thread, needs no lock] */
 static uint32_t value_bytes(const TsiMetric* metric) {
     if (metric->type == SLAB_SEGMENT_STRING) return TEXT_BYTES;
     return tsi_metric_is_array(metric) ? metric->bytes : (uint32_t)sizeof(uint64_t);
@@ -127,7 +128,7 @@ static void put_value(const TsiMetric* metric, const void* row, uint8_t* at) {
 }
 
 /* Returns how many rows of the section the report itself has left out; 0 for sections that it has whole.
- * [any thread] */
+ * [any thread, needs no lock] */
 static uint64_t left_out_before(const TsiReport* report, TsiSection s) {
     return s == TSI_SECTION_PHASE   ? report->phases_left_out
            : s == TSI_SECTION_EPOCH ? report->epochs_left_out

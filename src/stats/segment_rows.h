@@ -26,7 +26,7 @@ typedef struct TsiPlan {
  * the system, a power of two. [no other user of plan] */
 void tsi_plan_make(TsiPlan* plan, size_t page_bytes);
 /* Returns the place of the buffer `which`, 0 or 1, of the slot number `slot`, in bytes from the start of the segment.
- * [any thread] */
+ * [any thread, needs no lock] */
 TSI_INLINE size_t tsi_plan_buffer(const TsiPlan* plan, unsigned slot, unsigned which) {
     return plan->buffers + (2 * slot + which) * plan->buffer_bytes;
 }
@@ -50,7 +50,7 @@ enum {
 #define TSI_SEGMENT_WALK_NS 60000000000u
 
 /* Returns the pause, in ns, after a walk over all phases, or a profile, that took took_ns: TSI_SEGMENT_SHARE times
- * that, TSI_SEGMENT_WALK_NS (a minute) at most. [any thread] */
+ * that, TSI_SEGMENT_WALK_NS (a minute) at most. [any thread, needs no lock] */
 TSI_INLINE uint64_t tsi_segment_walk_pause(uint64_t took_ns) {
     uint64_t pause = TSI_SEGMENT_SHARE * took_ns;
     return pause < TSI_SEGMENT_WALK_NS ? pause : TSI_SEGMENT_WALK_NS;

@@ -9,7 +9,7 @@
 
 /* Reads the slab number slab_id, of class `cls`, into *view. Returns true if it holds memory and its tag was the same
  * before and after; false if it is in the pool, retired, the inside of a large object, changes too often, or its chunk
- * serves another class by now: *view means nothing then. [any thread] */
+ * serves another class by now: *view means nothing then. [any thread, needs no lock] */
 static bool view_slab(TsiArena* a, uint32_t slab_id, unsigned cls, TsiSlabView* view) {
     TsiSpace* s = &a->space;
     for (int tries = 0; tries < 3; tries++) {
@@ -36,14 +36,14 @@ static bool view_slab(TsiArena* a, uint32_t slab_id, unsigned cls, TsiSlabView* 
 }
 
 /* Returns true if neither a heap nor a thread's store of warm slabs has the slab number slab_id, by its tag alone.
- * [any thread] */
+ * [any thread, needs no lock] */
 static bool is_settled(TsiArena* a, uint32_t slab_id) {
     unsigned state = tsi_tag_state(tsi_load_relaxed(&tsi_slab(&a->space, slab_id)->tag));
     return state != TSI_SLAB_OWNED && state != TSI_SLAB_WARM;
 }
 
 /* Calls fn(view, ctx) for every slab that holds memory; if `settled` is false, only for those that heaps or stores
- * have, and large objects. [any thread] */
+ * have, and large objects. [any thread, needs no lock] */
 static void walk(TsiArena* a, bool settled, void (*fn)(const TsiSlabView*, void*), void* ctx) {
     TsiSpace* s = &a->space;
     for (uint32_t chunk = 0; chunk < tsi_load_relaxed(&s->chunk_high); chunk++) {
@@ -87,7 +87,7 @@ bool tsi_snapshot_phase(TsiArena* a, TsiRef ref, void (*fn)(const TsiSlabView*, 
 /* Returns the bytes, whole pages, of those pages of [from, from + bytes) that are filled. Bookkeeping comes from the
  * system as zeros and keeps something other than 0 wherever it was written, so these are the pages that the process is
  * charged for. The words belong to their writers and are read unordered: a write of this instant may be missed.
- * [any thread] */
+ * [any thread, needs no lock] */
 TSI_UNORDERED static uint64_t filled_pages(const void* from, size_t bytes) {
     size_t page = tsi_os.page_bytes;
     uintptr_t at = (uintptr_t)from & ~(uintptr_t)7, end = (uintptr_t)from + bytes;
@@ -102,7 +102,8 @@ TSI_UNORDERED static uint64_t filled_pages(const void* from, size_t bytes) {
     return filled;
 }
 
-/* Returns the bytes of a table's filled pages, those of its bookkeeping and of its records. [any thread] */
+/* Returns the bytes of a table's filled pages, those of its bookkeeping and of its records.
+ * [any thread, needs no lock] */
 static uint64_t table_pages(TsiTable* table) {
     uint64_t bytes = filled_pages(table->bits, tsi_table_bits_bytes(table));
     TsiTablePages some;
@@ -111,7 +112,7 @@ static uint64_t table_pages(TsiTable* table) {
 }
 
 /* Returns the bytes of the filled pages of the three adjacent tables with rows for `chunks` chunks, which share one
- * page in a small space: that counts once. [any thread] */
+ * page in a small space: that counts once. [any thread, needs no lock] */
 static uint64_t chunk_table_pages(const TsiSpace* s, uint32_t chunks) {
     const struct {
         const void* from;

@@ -21,26 +21,26 @@ typedef struct TsiSlabView {
 } TsiSlabView;
 
 /* Calls fn(view, ctx) for every slab that holds memory, warm ones included, with no lock held; *view is valid during
- * the call only. O(slabs). [any thread] */
+ * the call only. O(slabs). [any thread, needs no lock] */
 void tsi_snapshot_slabs(TsiArena* a, void (*fn)(const TsiSlabView*, void*), void* ctx);
 /* Calls fn(view, ctx) for every slab that a heap or a thread's store of warm slabs has, and for large objects, with no
- * lock held; *view is valid during the call only. O(tags, and slabs of heaps). [any thread] */
+ * lock held; *view is valid during the call only. O(tags, and slabs of heaps). [any thread, needs no lock] */
 void tsi_snapshot_unsettled(TsiArena* a, void (*fn)(const TsiSlabView*, void*), void* ctx);
 /* Calls fn(view, ctx), under the stripe, for every slab of the incarnation `ref` if that is active; *view is valid
  * during the call only. Returns true; false, without a call, if it is not active. O(slabs of the incarnation).
- * [any thread that holds no stripe and no lock behind it] */
+ * [any thread that holds no stripe and no lock held behind it] */
 bool tsi_snapshot_phase(TsiArena* a, TsiRef ref, void (*fn)(const TsiSlabView*, void*), void* ctx);
 /* Returns the bytes of pages of the allocator's own tables that were written and not given back; writes of this instant
- * may be missed. O(pages). Takes the profile's lock. [any thread, no lock but the segment's] */
+ * may be missed. O(pages). Takes the profile's lock. [any thread, no lock held but the segment's] */
 uint64_t tsi_snapshot_metadata_bytes(TsiArena* a);
 /* Returns how many references an incarnation has: scopes inside, its domain's included, and those that the program
  * counts. [stripe held] */
 uint64_t tsi_snapshot_refcount(const TsiArena* a, TsiInc* inc);
 /* Returns the sum of the refusal counter `what` (TSI_REFUSED_..., or a SlabMisuse) over all threads, living and gone.
- * Takes the registry lock. [any thread, no lock but the segment's] */
+ * Takes the registry lock. [any thread, no lock held but the segment's] */
 uint64_t tsi_snapshot_refused(TsiArena* a, unsigned what);
 /* Sets *out to the sums of the counters of class `cls` over all threads, living and gone; the other fields to 0. Takes
- * the registry lock. [any thread, no lock but the segment's] */
+ * the registry lock. [any thread, no lock held but the segment's] */
 void tsi_snapshot_class(TsiArena* a, unsigned cls, SlabClassStats* out);
 
 #endif

@@ -36,7 +36,7 @@ bool tsi_tally_is_full(TsiArena* a, const TsiSlabView* view) {
 /* ---- the allocator ---- */
 
 /* Adds to *out the incarnations that are open and those that drain, and of the ring's those that its ids name, by their
- * state. [any thread] */
+ * state. [any thread, needs no lock] */
 static void count_phases(TsiArena* a, SlabGlobalStats* out) {
     for (uint32_t n = 1; n < tsi_table_used(&a->phases.incs); n++) {
         TsiInc* inc = tsi_inc(&a->phases, n);
@@ -54,7 +54,7 @@ static void count_phases(TsiArena* a, SlabGlobalStats* out) {
 }
 
 /* Adds the counts of repairs, of queues that allocations have mended, of all threads, living and gone, to *out; they
- * are made without sampling, too. Takes the registry lock. [any thread, no lock but the segment's] */
+ * are made without sampling, too. Takes the registry lock. [any thread, no lock held but the segment's] */
 static void count_repairs(TsiArena* a, SlabGlobalStats* out) {
     uint64_t* sums[] = {&out->repairs_full_bitmap, &out->repairs_list_mismatch, &out->repairs_other};
     tsi_lock_take(&tsi_registry_lock);
@@ -112,7 +112,7 @@ void tsi_tally_global_add(SlabGlobalStats* out, const TsiSlabView* view) {
 /* ---- a class ---- */
 
 /* Sets the counts of locks and retries of class `cls` by label, and their share that waited; adds those of locks to the
- * sums in *out, which are 0. [any thread] */
+ * sums in *out, which are 0. [any thread, needs no lock] */
 static void class_locks(TsiArena* a, unsigned cls, SlabClassStats* out) {
     TsiSpace* s = &a->space;
     for (unsigned column = 0; column < TSI_COLUMNS; column++) {

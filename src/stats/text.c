@@ -24,7 +24,7 @@ static const struct {
 #include "stats/words.def"
 };
 
-/* Returns true if the character c may stand in a number: a digit, a point or a comma. [any thread] */
+/* Returns true if the character c may stand in a number: a digit, a point or a comma. [any thread, needs no lock] */
 static bool in_number(char c) { return (c >= '0' && c <= '9') || c == '.' || c == ','; }
 
 /* Turns "1 objects" in `text`, of `len` bytes and ended by 0, into "1 object", except in quotes, which hold labels.

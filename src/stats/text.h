@@ -39,12 +39,13 @@ typedef struct TsiWord {
     char at[48];
 } TsiWord;
 /* Returns an amount of bytes in words: "900 B", and from 1024 on in KiB (2^10) to EiB (2^60) with one digit behind the
- * point, cut: "12.3 MiB". [any thread] */
+ * point, cut: "12.3 MiB". [any thread, needs no lock] */
 TsiWord tsi_word_bytes(uint64_t bytes);
-/* Returns a label in quotes, cut to 31 bytes, unprintable ones as '?'; "(unlabeled)" for an empty one. [any thread] */
+/* Returns a label in quotes, cut to 31 bytes, unprintable ones as '?'; "(unlabeled)" for an empty one.
+ * [any thread, needs no lock] */
 TsiWord tsi_word_label(const char* label);
 /* Returns "class 2 (128 B)", "regions" or "large objects" for a public class index and object_size, the bytes of an
- * object of the class. [any thread] */
+ * object of the class. [any thread, needs no lock] */
 TsiWord tsi_word_class(uint32_t class_index, uint32_t object_size);
 
 #endif

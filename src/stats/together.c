@@ -14,7 +14,7 @@ static const char* const shared[] = {"rss_bytes_current", "page_size",     "allo
                                      "changed_since"};
 
 /* Returns true if the allocators' largest value of the metric counts for the process; false if they are added up.
- * [any thread] */
+ * [any thread, needs no lock] */
 static bool takes_largest(const TsiMetric* metric) {
     bool largest = metric->kind == SLAB_SEGMENT_PEAK || metric->kind == SLAB_SEGMENT_COPY;
     for (unsigned i = 0; i < sizeof shared / sizeof *shared; i++) largest |= strcmp(metric->key, shared[i]) == 0;
@@ -22,13 +22,13 @@ static bool takes_largest(const TsiMetric* metric) {
 }
 
 /* Returns true if the metric is a figure of the allocator's limit, which is taken from one allocator whole.
- * [any thread] */
+ * [any thread, needs no lock] */
 static bool is_limit(const TsiMetric* metric) {
     return metric->section == TSI_SECTION_GLOBAL && strncmp(metric->key, "limit_", strlen("limit_")) == 0;
 }
 
 /* Returns the one of `count` reports, at least 1, that reaches its limit first; if none is on its way, the fullest.
- * Each allocator has limits of its own. [any thread] */
+ * Each allocator has limits of its own. [any thread, needs no lock] */
 static const TsiReport* nearest(const TsiReport* reports, unsigned count) {
     const TsiReport* found = reports;
     for (unsigned i = 1; i < count; i++) {
@@ -42,7 +42,7 @@ static const TsiReport* nearest(const TsiReport* reports, unsigned count) {
     return found;
 }
 
-/* Returns a + b, or UINT64_MAX if that is more. [any thread] */
+/* Returns a + b, or UINT64_MAX if that is more. [any thread, needs no lock] */
 static uint64_t add(uint64_t a, uint64_t b) { return b > UINT64_MAX - a ? UINT64_MAX : a + b; }
 
 /* Adds v to the metric's word at `to`, or replaces it by v if the largest counts and v is larger; a word that would
