@@ -58,8 +58,8 @@ static bool depends_on_caller(const char* name, const void* caller) {
     return asks.differs;
 }
 
-/* Opens a library by libc's dlopen, which `next` is, outside of all phases. Returns it, or NULL as dlopen does; `name`
- * may be NULL. [own thread, no lock held] */
+/* Opens the library `name` (NULL: the program) with these flags by libc's dlopen, which `next` is, outside of all
+ * phases. Returns it, or NULL as libc's dlopen does. [own thread, no lock held] */
 static void* outside(const char* name, int flags) {
     bool in = tsp_outside_enter();
     void* library = next(name, flags);
@@ -67,8 +67,8 @@ static void* outside(const char* name, int flags) {
     return library;
 }
 
-/* Returns the function at which a call of dlopen for `name` goes on: libc's, or one that calls libc's outside of all
- * phases. [own thread, no lock held] */
+/* Returns the function at which a call of dlopen for `name`, from the return address `caller`, goes on: libc's, or one
+ * that calls libc's outside of all phases. [own thread, no lock held] */
 Dlopen* tsp_dlopen_way(const char* name, const void* caller);
 
 /* Returns the function at which a call of dlopen for `name` (may be NULL) goes on: libc's, or `outside` if the thread
@@ -142,8 +142,8 @@ __asm__(".pushsection .text\n"
         ".size dlopen, .-dlopen\n"
         ".popsection\n");
 #else
-/* Opens the library `name` (NULL: the program) without RTLD_DEEPBIND, by a tail call, where the compiler makes one.
- * Returns it, or NULL as libc's dlopen does. [any thread, no lock held] */
+/* Opens the library `name` (NULL: the program) with these flags, but without RTLD_DEEPBIND, by a tail call, where the
+ * compiler makes one. Returns it, or NULL as libc's dlopen does. [any thread, no lock held] */
 TSP_API void* dlopen(const char* name, int flags) {
     return tsp_dlopen_way(name, __builtin_return_address(0))(name, flags & tsp_dlopen_mask);
 }

@@ -233,9 +233,9 @@ TSI_INLINE epoch_domain_t* create(SlabAllocator* allocator, const char* label, b
     return &d->pub;
 }
 
-/* Makes a domain by `create`, with its parameters, from destructors of thread-specific data: past its destructor the
- * thread lets go of all that it has afterwards, unless a scope is open. Returns the domain, or NULL with errno.
- * [exiting thread, no lock held, no bracket open] */
+/* Makes a domain by `create`, from destructors of thread-specific data: past its destructor the thread lets go of all
+ * that it has afterwards, unless a scope is open. inside: true if the thread enters the domain at once; label and
+ * options may be NULL. Returns the domain, or NULL with errno. [exiting thread, no lock held, no bracket open] */
 static TSI_NOINLINE epoch_domain_t* create_late(SlabAllocator* allocator, const char* label, bool inside,
                                                 const SlabDomainOptions* options) {
     tsi_thread_late_enter();

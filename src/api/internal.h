@@ -60,7 +60,7 @@ TsiRef tsi_resolve(TsiArena* a, EpochId id);
 /* Allocates `size` bytes, any number, in the incarnation that ref, not 0, names. allocator may be NULL, which is
  * refused. Returns the object, or NULL with errno. [own thread, no lock held, no bracket open] */
 void* tsi_alloc_ref(SlabAllocator* allocator, size_t size, TsiRef ref);
-/* Allocates `size` bytes by all ways; refuses a NULL and a size of 0 (EINVAL) and one beyond PTRDIFF_MAX (ENOMEM).
+/* Allocates `size` bytes by all ways; refuses `a` NULL and a size of 0 (EINVAL) and one beyond PTRDIFF_MAX (ENOMEM).
  * align: a power of two in bytes, or TSI_ALIGN_GROWS for a block that may grow again. ref: the phase, 0: the ambient
  * one, TSI_REF_CURRENT: the ring's; prefer: true if the ambient phase takes it when ref accepts no more. Sets *handle
  * to the object's, or to 0; handle may be NULL. The profile's caller is that of the function that tail-calls this one.

@@ -177,8 +177,8 @@ void* tsi_alloc_ref(SlabAllocator* allocator, size_t size, TsiRef ref) {
     return tsi_alloc_there(allocator, size, ref, false);
 }
 
-/* Allocates `size` bytes in the phase that the id names, which is looked up with care. Callers tail-call it, so that
- * the profile finds the program's frame. Returns the object; NULL with errno, also if the id names none, which is
+/* Allocates `size` bytes in the phase that the id `epoch` names, which is looked up with care. Callers tail-call it, so
+ * that the profile finds the program's frame. Returns the object; NULL with errno, also if the id names none, which is
  * counted. [own thread, no lock held, no bracket open] */
 static TSI_NOINLINE void* alloc_by_id(SlabAllocator* allocator, size_t size, EpochId epoch) {
     TsiRef ref = tsi_resolve_for_alloc(allocator, epoch);
@@ -187,8 +187,8 @@ static TSI_NOINLINE void* alloc_by_id(SlabAllocator* allocator, size_t size, Epo
     return tsi_alloc_far(allocator, size, ref, false, NULL);
 }
 
-/* Allocates `size` bytes, 1 to TSI_LUT_MAX, under an id of the ring, or one that is no domain's, through b, which fast
- * paths find. Returns the object; NULL with errno, also if the id names none, which is counted.
+/* Allocates `size` bytes, 1 to TSI_LUT_MAX, under `epoch`, an id of the ring, or one that is no domain's, through b,
+ * which fast paths find. Returns the object; NULL with errno, also if the id names none, which is counted.
  * [own thread, no lock held, no bracket open] */
 static TSI_NOINLINE void* alloc_in_ring(SlabAllocator* allocator, TsiBinding* b, size_t size, EpochId epoch) {
     TsiRef ref = tsi_phases_resolve(&b->arena->phases, epoch);

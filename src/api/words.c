@@ -75,7 +75,7 @@ size_t epoch_receipt_text(const EpochReceipt* receipt, char* out, size_t n) {
 
 /* Returns where a line of at most `width` bytes ends that begins at `text`, as an offset from there: at the last space
  * behind a punctuation mark, else at the last space, else at the first one beyond. Returns 0 if the text, which ends
- * with 0, has no space. [any thread, needs no lock] */
+ * with 0, has no space behind its first byte. [any thread, needs no lock] */
 static size_t line_end(const char* text, size_t width) {
     size_t end = 0, marked = 0;
     for (size_t i = 1; text[i] != 0 && (i <= width || end == 0); i++) {

@@ -77,7 +77,8 @@ void tsi_profile_record(TsiBinding* b, const void* object, uint64_t gained, uint
 unsigned tsi_profile_frames(TsiBinding* b, TsiCaller from, uintptr_t* frames, unsigned most);
 /* Counts the samples of the phase `ref` whose objects live for their stacks, as escaped, and drops those whose objects
  * have ended; sets the phase's `told`, so that samples recorded later count themselves. `ref` was drained just now, and
- * objects of it live or slabs are deferred. There is a profile. Takes the profile's lock. [stripe held] */
+ * objects of it live or slabs are deferred. There is a profile. Takes the profile's lock.
+ * [stripe held, profile lock not held] */
 void tsi_profile_escaped(TsiArena* a, TsiRef ref);
 /* Returns the number of objects that a sampled one of `bytes` bytes, at least 1, stands for, at least 1. mean: the mean
  * distance of marks in bytes, at least 1 (1: each object is sampled). [any thread, needs no lock] */

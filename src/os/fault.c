@@ -34,9 +34,9 @@ static void go_on(int number, siginfo_t* info, void* context) {
     else before.sa_handler(number);
 }
 
-/* Handles SIGSEGV: calls the function of tsi_os_on_fault, which is set, with the address in *info and the instruction
- * in *context if the kernel sent the signal (no kill); then the earlier handler, for which errno is as it was.
- * [signal handler, on the thread that touched the page] */
+/* Handles SIGSEGV, which `number` is: calls the function of tsi_os_on_fault, which is set, with the address in *info
+ * and the instruction in *context if the kernel sent the signal (no kill); then the earlier handler, for which errno is
+ * as it was. [signal handler, on the thread that touched the page] */
 static void on_signal(int number, siginfo_t* info, void* context) {
     int saved = errno;
     if (info->si_code > 0) told(info->si_addr, pc_of(context)); /* from the kernel, not kill */

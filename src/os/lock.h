@@ -75,8 +75,8 @@ typedef struct TsiLock {
 #ifdef TSI_DEBUG
 #define TSI_LOCK_OF(r) \
     { .rank = TSI_LOCK_##r }
-/* Sets the lock's place in the order of locks.def, and nothing else: its other words are 0 already, so it is free.
- * [before the lock is shared] */
+/* Sets the lock's place in the order of locks.def to `rank`, and nothing else: its other words are 0 already, so it is
+ * free. [before the lock is shared] */
 TSI_INLINE void tsi_lock_init(TsiLock* lock, TsiLockRank rank) { tsi_store_relaxed(&lock->rank, rank); }
 /* Checks that the lock, about to be waited for, is not held by this thread and comes in locks.def after all locks that
  * are; stops the process otherwise. A lock of rank TSI_LOCK_NONE may come anywhere. Changes nothing.

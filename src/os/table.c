@@ -16,7 +16,7 @@ enum {
     SPARE_LARGE = 8,
     RUN_BYTES = 256 << 10,
     WHOLE_BYTES = 16 << 20,       /* largest table that is made writable as a whole */
-    WHOLE_GROUND_BYTES = 32 << 20 /* largest ground of a small allocator likewise */
+    WHOLE_GROUND_BYTES = 32 << 20 /* largest ground that is made writable as a whole */
 };
 enum { VAIN_NS = 100000000, SECOND_NS = 1000000000 };
 

@@ -107,7 +107,7 @@ void tsi_table_destroy(TsiTable* table);
  * free, or without memory. Takes the table's lock. [any thread that does not hold it] */
 bool tsi_table_take(TsiTable* table, uint32_t* index, uint32_t keep);
 /* Gives the record `index`, which was taken, back; its content stays until its page goes. Sets `surplus` if pages
- * should go. Takes the table's lock. [holder of the record] */
+ * should go. Takes the table's lock. [holder of the record, table lock not held] */
 void tsi_table_give(TsiTable* table, uint32_t index);
 /* Gives pages of free records back: with `all` true every page of units without a taken record, and forgets what was
  * learned; with false those beyond `taken` + half of `keep` + `learned` idle records. Clears `surplus`. Takes the

@@ -42,8 +42,8 @@ static uint64_t age_ns(const Collect* collect, TsiInc* inc) {
     return collect->now_ns > since ? collect->now_ns - since : 0;
 }
 
-/* Returns the row of the incarnation `ref` and the class, or the free one (its ref is 0) where it would be.
- * [no other user of collect] */
+/* Returns the row of the incarnation `ref` and the class `cls`, or the free one (its ref is 0) where it would be: the
+ * table is never full. [no other user of collect] */
 static TsiLeakRow* find_row(const Collect* collect, TsiRef ref, unsigned cls) {
     uint64_t hash = (ref ^ (uint64_t)cls << 56) * 0x9e3779b97f4a7c15ull;
     for (uint32_t at = (uint32_t)(hash >> 32) & (collect->capacity - 1);; at = (at + 1) & (collect->capacity - 1)) {
@@ -52,8 +52,8 @@ static TsiLeakRow* find_row(const Collect* collect, TsiRef ref, unsigned cls) {
     }
 }
 
-/* Returns the row of the incarnation `ref` and the class, made with zeros if it is new. Returns NULL, and sets
- * collect->full, if it is new and the table is full. [no other user of collect] */
+/* Returns the row of the incarnation `ref` and the class `cls`, made with zeros if it is new. Returns NULL, and sets
+ * collect->full, if it is new and three quarters of the table are used. [no other user of collect] */
 static TsiLeakRow* row_of(Collect* collect, TsiRef ref, unsigned cls) {
     TsiLeakRow* row = find_row(collect, ref, cls);
     if (row->ref != 0) return row;

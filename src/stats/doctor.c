@@ -308,7 +308,8 @@ static void put_verdict(TsiText* text, const ThreadStats* stats) {
     if (v == TSI_VERDICT_HYPERVISOR) tsi_text_action(text, tsi_say_verdict_hypervisor);
 }
 
-/* Writes section 4: times of sampled allocations and of locks; one line without samples. [no other user of text] */
+/* Writes section 4: times of sampled allocations and of locks, by *sampling; one line if sampling is off or there are
+ * no samples. [no other user of text] */
 static void section_sampling(TsiText* text, const SlabSamplingStats* sampling) {
     const ThreadStats* stats = &sampling->sum;
     if (sampling->period == 0) {
@@ -639,7 +640,7 @@ static void section_growth(TsiText* text, const TsiReport* report) {
 
 /* ---- segment ---- */
 
-/* Writes section 9: publications and their failures; nothing if the option `segment` is not set.
+/* Writes section 9: publications and their failures, by *health; nothing if the option `segment` is not set.
  * [no other user of text] */
 static void section_segment(TsiText* text, const TsiSegmentHealth* health) {
     if (!health->asked) return;

@@ -41,9 +41,9 @@ unsigned tsi_growth_turn(TsiStretch stretches[TSI_GROWTHS], uint64_t age_ns, uin
  * `turned`, the bits that tsi_growth_turn has returned, says that the stretch began; otherwise lowers the least to
  * `live` if that is less. [labels' lock held] */
 void tsi_growth_note(TsiFloor* floor, unsigned which, unsigned turned, uint64_t live);
-/* Returns the growth by a reading of `live` bytes at `now`, ns of the clock, and the floors `of` each stretch: none,
- * with bytes 0, if `live` is the least of a stretch that has lasted for a quarter of the one before; ns 0 if it is not
- * known yet. Changes nothing. [labels' lock held] */
+/* Returns the growth by a reading of `live` bytes at `now`, ns of the clock, by the stretches and the floors `of` each:
+ * none, with bytes 0, if `live` is the least of a stretch that has lasted for a quarter of the one before; ns 0 if it
+ * is not known yet. Changes nothing. [labels' lock held] */
 TsiGrown tsi_growth_told(const TsiStretch stretches[TSI_GROWTHS], const TsiFloor* const of[TSI_GROWTHS], uint64_t now,
                          uint64_t live);
 /* Returns the growth of the memory that live bytes hold: limits count committed bytes, and an object that pins its page

@@ -61,7 +61,8 @@ static TsiValue LABEL_limit_left_bytes(const SlabLabelStats* stats) {
     return left(stats->limit_bytes, stats->limit_used_bytes);
 }
 
-/* Returns 1 if slow allocations are sampled, otherwise 0. [any thread, needs no lock] */
+/* Returns 1 if slow allocations are sampled (the period in *sampling is not 0), otherwise 0.
+ * [any thread, needs no lock] */
 static TsiValue SAMPLING_enabled(const SlabSamplingStats* sampling) { return (TsiValue){.u = sampling->period != 0}; }
 #define MEAN(key, total, count)                                                   \
     static TsiValue SAMPLING_##key(const SlabSamplingStats* sampling) {           \

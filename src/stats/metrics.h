@@ -79,7 +79,7 @@ TSI_INLINE unsigned tsi_metric_entries(const TsiMetric* metric) { return metric-
 /* Returns the metric's value in `row`, a row of its section: the field, or what `derive` computes; strings and arrays
  * are not copied, but lie in the row. [any thread, needs no lock] */
 TsiValue tsi_metric_value(const TsiMetric* metric, const void* row);
-/* Returns the name of an EpochLifecycleState: "ACTIVE" for EPOCH_ACTIVE, "CLOSING" for every other value.
+/* Returns the name of `state`, an EpochLifecycleState: "ACTIVE" for EPOCH_ACTIVE, "CLOSING" for every other value.
  * [any thread, needs no lock] */
 const char* tsi_metric_state(uint64_t state);
 /* Returns the largest value that bucket i, from 0, of an array of `type`, SLAB_SEGMENT_DOUBLING or

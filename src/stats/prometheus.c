@@ -283,8 +283,8 @@ static const char* type_of(const TsiMetric* metric) {
     return n > 6 && strcmp(metric->family + n - 6, "_count") == 0 ? "untyped" : "gauge";
 }
 
-/* Returns true if two metrics have one family, fixed labels aside. Both have one (family is not NULL).
- * [any thread, needs no lock] */
+/* Returns true if the lines `metric` and `field` have one family, fixed labels aside. Both have one (family is not
+ * NULL). [any thread, needs no lock] */
 static bool same_family(const TsiMetric* metric, const TsiMetric* field) {
     size_t n = strcspn(metric->family, "{");
     return n == strcspn(field->family, "{") && memcmp(metric->family, field->family, n) == 0;

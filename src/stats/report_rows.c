@@ -101,11 +101,11 @@ typedef struct Wanted {
     uint32_t most;
 } Wanted;
 
-/* Moves the chosen rows of the `count` rows to the front of the table, in the table's order: for each of the `wishes`
- * wishes in turn, its largest rows that no wish before it has. The last wish also gets the places that others could not
- * fill. Calls leave(row, ctx) (leave may be NULL) with each row that was not chosen; rows behind the chosen ones are
- * undefined afterwards. The sum of all `most` is at most 2 * EACH_MAX. Returns the number chosen.
- * [no other user of table] */
+/* Moves the chosen ones of `count` rows of `size` bytes to the front of the table, in the table's order: for each of
+ * the `wishes` wishes in `wanted` in turn, its largest rows that no wish before it has. The last wish also gets the
+ * places that others could not fill. Calls leave(row, ctx) (leave may be NULL) with each row that was not chosen; rows
+ * behind the chosen ones are undefined afterwards. All `most` together are at most 2 * EACH_MAX. Returns the number
+ * chosen. [no other user of table] */
 static uint32_t choose(void* table, uint32_t count, size_t size, const Wanted* wanted, unsigned wishes,
                        void (*leave)(const void* row, void* ctx), void* ctx) {
     uint8_t* rows = table;

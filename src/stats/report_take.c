@@ -155,7 +155,7 @@ static void add_slab(const TsiSlabView* view, void* ctx) {
     else sum->partial++;
 }
 
-/* Returns the ns from the phase's first slab to `now`, ns of the clock; 0 if it never took one.
+/* Returns the ns from the first slab of the phase of *copy to `now`, ns of the clock; 0 if it never took one.
  * [any thread, needs no lock] */
 static uint64_t age_of(const TsiWalk* walk, const TsiPhaseCopy* copy, uint64_t now) {
     uint64_t since = tsi_walk_since(walk, copy);

@@ -43,8 +43,8 @@ typedef struct TsiWalk {
     bool figures; /* settled phases are skipped: their labels know what they hold */
 } TsiWalk;
 
-/* Returns when a phase that was used took its first slab, in ns of the clock, not before its allocator began;
- * TSI_UNTIMED if it is not timed. [any thread, needs no lock] */
+/* Returns when the phase of *copy, which was used, took its first slab, in ns of the clock, not before its allocator
+ * began; TSI_UNTIMED if it is not timed. [any thread, needs no lock] */
 TSI_INLINE uint64_t tsi_walk_since(const TsiWalk* walk, const TsiPhaseCopy* copy) {
     uint64_t since = copy->row.open_since_ns, born = walk->a->born_ns;
     return since > born ? since : born; /* the first incarnation of id 0 was always open */

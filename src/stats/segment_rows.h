@@ -44,8 +44,8 @@ enum {
     TSI_SEGMENT_SHARE = 100, /* after each, the process pauses for its duration times this, */
     TSI_SEGMENT_EACH = 128   /* rows of the phases that hold most, and as many of the oldest */
 };
-/* The longest pause, shared by the allocators, so that each publishes once a second; of walks over all phases likewise:
- * a process stopped in the middle of one would be silent for hours. */
+/* The longest pause, shared by the allocators, so that each publishes once a second; and the longest one after a walk
+ * over all phases: a process stopped in the middle of one would be silent for hours. */
 #define TSI_SEGMENT_PAUSE_NS 900000000u
 #define TSI_SEGMENT_WALK_NS 60000000000u
 

@@ -44,8 +44,8 @@ TsiWord tsi_word_bytes(uint64_t bytes);
 /* Returns a label in quotes, cut to 31 bytes, unprintable ones as '?'; "(unlabeled)" for an empty one.
  * [any thread, needs no lock] */
 TsiWord tsi_word_label(const char* label);
-/* Returns "class 2 (128 B)", "regions" or "large objects" for a public class index and object_size, the bytes of an
- * object of the class. [any thread, needs no lock] */
+/* Returns "class 2 (128 B)", "regions" or "large objects" for class_index, a public index, and object_size, the bytes
+ * of an object of the class. [any thread, needs no lock] */
 TsiWord tsi_word_class(uint32_t class_index, uint32_t object_size);
 
 #endif
