@@ -543,8 +543,8 @@ static void put_growing(TsiText* text, const TsiReport* report, const SlabLabelS
  * in sight. [any thread, needs no lock] */
 static bool is_soon(uint64_t limit_ns) { return limit_ns != 0 && limit_ns / 1000000000u < TSI_DOCTOR_LIMIT_SOON; }
 
-/* Writes the allocator's limit, if it has one, and the labels' budgets that are reached soon, each of these as an
- * ACTION. [no other user of text] */
+/* Writes the allocator's limit, if it has one, as an ACTION if it is reached soon, and each label's budget that is
+ * reached soon as an ACTION. [no other user of text] */
 static void put_limits(TsiText* text, const TsiReport* report) {
     const SlabGlobalStats* stats = &report->global;
     const SlabLabelStats* most = NULL;
