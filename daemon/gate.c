@@ -148,7 +148,7 @@ static void accept_some(struct gate* g, const struct keeper* k) {
 }
 
 /* Returns the milliseconds from `now` until `then`, both in ns, rounded up; at most an hour.
- * [any thread] */
+ * [any thread, needs no lock] */
 static int milliseconds(uint64_t now, uint64_t then) {
     uint64_t ms = then > now ? (then - now) / 1000000 + 1 : 0;
     return ms < 3600000 ? (int)ms : 3600000;

@@ -14,7 +14,7 @@
 /* ---- Accept ---- */
 
 /* Returns the value of a parameter of a media range that ends at `end`; NULL when it has none.
- * [any thread] */
+ * [any thread, needs no lock] */
 static const char* parameter(const char* from, const char* end, const char* name) {
     size_t n = strlen(name);
     for (const char* p = memchr(from, ';', (size_t)(end - from)); p; p = memchr(p, ';', (size_t)(end - p))) {
@@ -25,7 +25,7 @@ static const char* parameter(const char* from, const char* end, const char* name
     return NULL;
 }
 
-/* Returns true if the media range at `from` is of the type `word`. [any thread] */
+/* Returns true if the media range at `from` is of the type `word`. [any thread, needs no lock] */
 static bool starts(const char* from, const char* end, const char* word) {
     size_t n = strlen(word);
     return (size_t)(end - from) >= n && strncasecmp(from, word, n) == 0 &&
@@ -56,7 +56,7 @@ static void put(struct text* out, const char* from, const char* end) {
     (void)text_write(out, from, (size_t)(end - from));
 }
 
-/* Returns true if the text from `from` to `end` ends with `word`. [any thread] */
+/* Returns true if the text from `from` to `end` ends with `word`. [any thread, needs no lock] */
 static bool ends_with(const char* from, const char* end, const char* word) {
     size_t n = strlen(word);
     return (size_t)(end - from) >= n && memcmp(end - n, word, n) == 0;

@@ -10,7 +10,7 @@
 #define TYPE_OPENMETRICS "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 /* Returns true if an Accept header, or NULL, asks for OpenMetrics by name and at least as much as for text.
- * [any thread] */
+ * [any thread, needs no lock] */
 bool openmetrics_wanted(const char* accept);
 /* Writes text format 0.0.4 as OpenMetrics 1.0; `in` has complete lines. A failure is in out->failed.
  * [no other user of out] */

@@ -50,7 +50,7 @@ static bool set_address(void* options, const char* value) {
     return flags_wrong("--listen takes an address and a port, like 127.0.0.1:8080 or [::1]:8080, not '%s'", value);
 }
 
-/* Returns true if the text is made of the characters of a host's name. [any thread] */
+/* Returns true if the text is made of the characters of a host's name. [any thread, needs no lock] */
 static bool is_host(const char* s) {
     for (const char* c = s; *c; c++)
         if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_", *c)) return false;

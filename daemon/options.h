@@ -29,7 +29,7 @@ struct options {
 
 /* Reads the command line into *o. Returns -1 to go on, else the exit status. [main thread] */
 int options_read(struct options* o, int argc, char** argv);
-/* Returns true if only programs of this machine can reach the address. [any thread] */
+/* Returns true if only programs of this machine can reach the address. [any thread, needs no lock] */
 bool address_is_loopback(const struct sockaddr* address);
 
 #endif

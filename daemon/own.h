@@ -13,7 +13,7 @@ struct source* own_begin(const struct options* o);
 /* Has the load end its phase, for SIGUSR1. [main thread] */
 void own_end_phase(struct source* s);
 /* Looks whether the load has moved. Once a second by one thread, or `moves` of the source knows too little.
- * [any thread] */
+ * [any thread, needs no lock] */
 void own_look(struct source* s);
 /* Stops the load and ends the allocator; no function of the source runs or is called any more. [main thread] */
 void own_end(struct source* s);

@@ -25,7 +25,7 @@ struct route {
     bool shared; /* its answer depends on nothing but the format of metrics, and is dear */
 };
 
-/* Returns the route of a path, or NULL if there is none. [any thread] */
+/* Returns the route of a path, or NULL if there is none. [any thread, needs no lock] */
 const struct route* route_find(const char* path);
 
 #endif

@@ -36,7 +36,7 @@ struct headers {
     const char *host, *accept;
 };
 
-/* Returns true if a header's name is a token of HTTP. [any thread] */
+/* Returns true if a header's name is a token of HTTP. [any thread, needs no lock] */
 static bool is_token(const char* s) {
     for (const char* c = s; *c; c++)
         if (*c <= ' ' || *c >= 127 || strchr("\"(),/:;<=>?@[\\]{}", *c)) return false;
@@ -57,7 +57,7 @@ static enum MHD_Result look(void* ctx, enum MHD_ValueKind kind, const char* name
 }
 
 /* Writes the name or address of "name", "name:port", "[address]:port" to `out`, of HOST_SIZE bytes. Returns false when
- * it is none of them. [any thread] */
+ * it is none of them. [any thread, needs no lock] */
 static bool host_name(const char* host, char* out) {
     const char *from = host + (*host == '['), *end = strchr(host, *host == '[' ? ']' : ':');
     const char* port = end == NULL ? "" : end + (*host == '[');
@@ -72,7 +72,7 @@ static bool host_name(const char* host, char* out) {
 
 /* Returns true for the address of the listener; where it listens at all of the machine's, for any address that is
  * written as numbers: a stranger who has only a name that he controls cannot make a browser send that.
- * [any thread] */
+ * [any thread, needs no lock] */
 static bool is_own_address(const struct options* o, const char* name) {
     struct sockaddr_in6 a6 = {.sin6_family = AF_INET6};
     struct sockaddr_in a4 = {.sin_family = AF_INET};
@@ -87,7 +87,7 @@ static bool is_own_address(const struct options* o, const char* name) {
            (!v4 && memcmp(&a6.sin6_addr, &o->address.v6.sin6_addr, sizeof a6.sin6_addr) == 0);
 }
 
-/* Returns true if a Host header names this server. [any thread] */
+/* Returns true if a Host header names this server. [any thread, needs no lock] */
 static bool host_is_ours(const struct options* o, const char* host) {
     char name[HOST_SIZE];
     if (!host_name(host, name)) return false;
