@@ -206,12 +206,11 @@ static void falls_and_rises(void* arg) {
     REQUIRE_EQ(getrlimit(limit->resource, &r), 0);
     rlim_t was = r.rlim_cur;
     size_t rounds = check_count(60);
-    uint64_t dice = 9, at_work = 0;
+    uint64_t dice = 9;
     for (size_t n = 0; n < rounds; n++) { /* between nothing more than there is and a few MiB of it */
         r.rlim_cur = now_of(limit->key) + kit_rand(&dice) % 9 * (512 << 10);
         if (setrlimit(limit->resource, &r) != 0) SKIP("the limit cannot be set: %s", strerror(errno));
         for (unsigned i = 0; i < 20; i++) round_of_everything(n * 20 + i);
-        at_work += chain != NULL;
         if (n % 5 == 0) /* held, so that the next rounds begin with less */
             while (take(100000, n)) {}
         r.rlim_cur = was;
