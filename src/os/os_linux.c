@@ -160,7 +160,7 @@ typedef struct FaultsMoved {
 enum {
     FAULTS_OF_PROGRAM = 1,
     FAULTS_MISSING = 1,
-    FAULTS_LEAVE_HOLES = 1,
+    FAULTS_LEAVE_HOLES = 2, /* UFFDIO_MOVE_MODE_ALLOW_SRC_HOLES of Linux 6.8 */
     FAULTS_API = 0xaa,
     FAULTS_CAN_MOVE = 1 << 16
 };

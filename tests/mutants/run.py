@@ -46,7 +46,7 @@ BUILDS = {
     "debug": ["-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_C_FLAGS=-O1 -g0 -w"],
     "release": ["-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_C_FLAGS=-w"],
 }
-COPIED = ["CMakeLists.txt", "cmake", "common", "include", "src", "tests"]
+COPIED = ["CMakeLists.txt", "cmake", "common", "daemon", "include", "src", "tests"]
 OUTPUT_MAX = 64 << 20
 children, children_lock, stopping = set(), threading.Lock(), threading.Event()
 
