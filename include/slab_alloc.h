@@ -113,6 +113,9 @@ typedef enum SlabMisuse {
     SLAB_MISUSE_BAD_SIZE,         /* size 0, over PTRDIFF_MAX, or n * size overflows */
     SLAB_MISUSE_DOMAIN_ORDER,     /* exit out of order, without enter, destroy while entered */
     SLAB_MISUSE_DOMAIN_STALE,     /* the domain's epoch has moved on */
+    /* an object was written to after its end, and is found so before its memory is an object again: option fill_freed;
+     * told of the next object there */
+    SLAB_MISUSE_WRITE_AFTER_END,
     SLAB_MISUSE_COUNT
 } SlabMisuse;
 
@@ -193,6 +196,18 @@ typedef struct SlabOptions {
     /* allocations per one that lies on pages of its own before a guard page, and faults after its end, see
      * docs/late-access.md: 1..1048576; 0: none */
     uint32_t guard_period;
+    /* 1: objects are zeroed as they end, and their memory is looked at before it is an object again, see
+     * docs/hardened.md */
+    uint8_t fill_freed;
+    uint8_t random_order; /* 1: a slot is any of those that are ready, not the next; implies bump 2 */
+    /* 1: fill_freed, random_order, guard_sampling 5000 and quarantine_bytes 4 MiB, except those that are set */
+    uint8_t hardened;
+    /* mean allocations between two that lie on pages of their own before a guard page, and fault after their end; at
+     * most 256 at a time, see docs/hardened.md: 16..1048576; 0: none */
+    uint32_t guard_sampling;
+    /* bytes of slabs of ended phases that are kept from being used again, see docs/hardened.md: 64 KiB..64 GiB; 0:
+     * none */
+    uint64_t quarantine_bytes;
 } SlabOptions;
 
 /* Counters of one size class. */

@@ -60,14 +60,15 @@ typedef struct SlabGlobalStats {
     uint64_t pace_10s_ns, pace_100s_ns;
     double live_pace_10s, live_pace_100s, live_pace_ever;
     double committed_pace_10s, committed_pace_100s, committed_pace_ever;
+    uint64_t quarantine_bytes; /* of ended phases, that nobody may use again yet; part of warm_bytes, over its budget */
 } SlabGlobalStats;
 
-/* A size class. cache_size: slabs that threads keep warm; cache_capacity: slabs of the class that the warm budget in
- * force would hold if it held no others, 0 for regions and large objects, which have no single size; cache_overflow_len
- * reads 0: there is no second cache. scan_*: of the whole allocator, equal in all classes: the controller of shared
- * mode, which spreads threads over four banks while they meet (scan_mode 1), and is 0 otherwise. object_size is 0 where
- * each object has its own. Indices go on after the sizes to regions (whose objects count under the class of their
- * usable size) and large objects; the first bad index gives version 0. */
+/* A size class. cache_size: slabs that threads keep warm, or the quarantine; cache_capacity: slabs of the class that
+ * the warm budget in force would hold if it held no others, 0 for regions and large objects, which have no single
+ * size; cache_overflow_len reads 0: there is no second cache. scan_*: of the whole allocator, equal in all classes:
+ * the controller of shared mode, which spreads threads over four banks while they meet (scan_mode 1), and is 0
+ * otherwise. object_size is 0 where each object has its own. Indices go on after the sizes to regions (whose objects
+ * count under the class of their usable size) and large objects; the first bad index gives version 0. */
 typedef struct SlabClassStats {
     uint32_t version, class_index, object_size;
     uint64_t slow_path_hits, new_slab_count, list_move_partial_to_full, list_move_full_to_partial, current_partial_null,
@@ -114,6 +115,7 @@ typedef struct SlabRefusals {
     uint64_t retired_slabs;    /* slabs whose handle generations ran out */
     uint64_t bad_environment;  /* options of TSLAB_OPTIONS that were ignored */
     uint64_t over_budget;      /* allocations refused by a hard budget or max_bytes */
+    uint64_t write_after_end;  /* new objects whose memory was written to after an earlier one's end */
 } SlabRefusals;
 
 enum {

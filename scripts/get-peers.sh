@@ -18,7 +18,7 @@ top=$PWD/build/peers
 jobs=$(nproc 2>/dev/null || echo 2)
 
 names="glibc mimalloc mimalloc2 jemalloc tcmalloc tbbmalloc snmalloc rpmalloc
-       snmalloc-checks mimalloc-secure scudo
+       snmalloc-checks mimalloc-secure scudo hardened-malloc hardened-malloc-light
        mi-heap je-arena rp-heap apr talloc pmr obstack arena
        jemalloc-prof tcmalloc-prof"
 
@@ -255,6 +255,23 @@ tcmalloc_prof() {
     fi
 }
 
+# The allocator of GrapheneOS, whose sources are C23; a compiler that does not know its words gets them from headers.
+hardened_malloc=16.0.2026071503
+hardened_from_crate() { # NAME CONFIGURATION
+    crate hardened-malloc-sys "$hardened_malloc" || return 1
+    name=$1 config=$top/src/hardened-malloc-sys/vendor/hardened-malloc-sys
+    source=$config/vendor/hardened-malloc
+    flags=$(sed -nE 's/^([A-Z_0-9]+) *= *(.*)$/-D\1=\2/p' "$config/config-$2.conf")
+    # shellcheck disable=SC2086 # words
+    "$cc" -std=gnu2x -O3 -DNDEBUG -D_GNU_SOURCE -fPIC -shared -pthread -include stdalign.h -include stdbool.h -include assert.h \
+        -include threads.h $flags -I"$source/include" -I"$source/third_party" -o "$top/lib/$name.so" "$source/chacha.c" \
+        "$source/h_malloc.c" "$source/memory.c" "$source/pages.c" "$source/random.c" "$source/util.c" >"$top/log/$name.build" 2>&1 || {
+        echo "does not build; see build/peers/log/$name.build"
+        return 1
+    }
+}
+build_hardened_malloc() { hardened_from_crate hardened-malloc default; }
+build_hardened_malloc_light() { hardened_from_crate hardened-malloc-light light; }
 scudo() {
     file=libclang_rt.scudo_standalone-$(uname -m).so
     for release in 19 16 14; do
@@ -292,6 +309,8 @@ get() {
     rpmalloc) built rpmalloc general 1.4 ;;
     snmalloc-checks) built snmalloc-checks checked 0.7.6 ;;
     mimalloc-secure) built mimalloc-secure checked 2 ;;
+    hardened-malloc) built hardened-malloc checked "$hardened_malloc" ;;
+    hardened-malloc-light) built hardened-malloc-light checked "$hardened_malloc" ;;
     scudo) scudo ;;
     mi-heap) borrowed mi-heap mimalloc ;;
     je-arena) borrowed je-arena jemalloc ;;

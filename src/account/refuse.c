@@ -17,6 +17,7 @@ const char* tsi_misuse_name(SlabMisuse what) {
         [SLAB_MISUSE_SIZE_MISMATCH] = "size_mismatch",       [SLAB_MISUSE_BAD_EPOCH] = "bad_epoch",
         [SLAB_MISUSE_CLOSED_EPOCH] = "closed_epoch",         [SLAB_MISUSE_BAD_SIZE] = "bad_size",
         [SLAB_MISUSE_DOMAIN_ORDER] = "domain_order",         [SLAB_MISUSE_DOMAIN_STALE] = "domain_stale",
+        [SLAB_MISUSE_WRITE_AFTER_END] = "write_after_end",
     };
     _Static_assert(sizeof names / sizeof *names == SLAB_MISUSE_COUNT, "each has a name");
     return (unsigned)what < SLAB_MISUSE_COUNT ? names[what] : "unknown";
@@ -113,6 +114,7 @@ static SlabError error_of(SlabMisuse what) {
         [SLAB_MISUSE_SIZE_MISMATCH] = SLAB_ERROR_OBJECT,    [SLAB_MISUSE_BAD_EPOCH] = SLAB_ERROR_EPOCH,
         [SLAB_MISUSE_CLOSED_EPOCH] = SLAB_ERROR_ENDED,      [SLAB_MISUSE_BAD_SIZE] = SLAB_ERROR_SIZE,
         [SLAB_MISUSE_DOMAIN_ORDER] = SLAB_ERROR_ORDER,      [SLAB_MISUSE_DOMAIN_STALE] = SLAB_ERROR_ENDED,
+        [SLAB_MISUSE_WRITE_AFTER_END] = SLAB_ERROR_OBJECT,
     };
     _Static_assert(sizeof errors == SLAB_MISUSE_COUNT, "each is an error");
     return (SlabError)errors[what];

@@ -55,10 +55,12 @@ static bool arena_open(TsiArena* a, const SlabOptions* options, uint64_t bytes) 
                              .max_bytes = options->max_bytes,
                              .warm_bytes = options->warm_bytes,
                              .warm_limit_bytes = options->warm_limit_bytes,
+                             .quarantine_bytes = options->quarantine_bytes,
                              .purge_policy = (int32_t)options->purge_policy,
                              .prefault = options->prefault != 0,
                              .huge_pages = options->huge_pages != 0,
-                             .numa_local = options->numa_local != 0};
+                             .numa_local = options->numa_local != 0,
+                             .fill = options->fill_freed != 0};
 
     tsi_lock_init(&a->closed_log.lock, TSI_LOCK_CLOSE_LOG);
     if (!tsi_space_init(&a->space, &config) ||
@@ -135,9 +137,13 @@ static TsiArena* arena_create(const SlabOptions* options, uint32_t bad_environme
     }
 
     open = open && tsi_stand_ins_open(a);
-    a->watched |= a->stand_ins != NULL;
-    a->none_at_hand = options->shared || a->stand_ins != NULL;
-    a->banks_at_hand = options->shared && a->stand_ins == NULL;
+    bool all = a->stand_ins != NULL && !a->samples_guards; /* tools and late access see more */
+    a->fill = options->fill_freed != 0 && !all;
+    a->watched |= a->stand_ins != NULL || a->fill;
+    bool hard = a->fill || options->quarantine_bytes != 0 || a->samples_guards || options->random_order != 0;
+    a->none_at_hand = options->shared || a->stand_ins != NULL || hard;
+    a->banks_at_hand = options->shared && a->stand_ins == NULL && !hard;
+    a->hard_at_hand = hard && !all && !options->shared;
 
     if (open && tsi_registry_add(a)) return a;
     if (open) *why = "the process has as many allocators as it can have (65,536), or no memory for one more";

@@ -6,6 +6,7 @@
 #include "heap/bump.h"
 #include "heap/free.h"
 #include "heap/handles.h"
+#include "heap/hard.h"
 #include "threads/bank.h"
 #include "observe/stand_in.h"
 
@@ -144,12 +145,20 @@ static TSI_NOINLINE bool free_in_bank(TsiBinding* own, void* p) {
     return freed;
 }
 
+/* Frees p in a hardened allocator: through the thread's own heaps if the object is there. Returns true if it was freed,
+ * or is NULL; false if it was refused, which is counted. [own thread, no lock held, no bracket open] */
+static TSI_NOINLINE bool free_hardened(TsiBinding* b, void* p) {
+    return tsi_hard_end(b, p) ? free_inline(b, p) : free_any(b->arena, p, 0);
+}
+
 /* Frees p where fast paths do not find the allocator, which may be NULL. Returns true if it was freed, or is NULL;
  * false if it was refused, which is counted, and for a NULL or inert allocator.
  * [own thread, no lock held, no bracket open] */
 static TSI_NOINLINE bool free_bound(SlabAllocator* allocator, void* p) {
     TsiBinding* b = tsi_sharer(allocator);
     if (b != NULL) return free_in_bank(b, p);
+    b = tsi_hardened(allocator);
+    if (b != NULL) return free_hardened(b, p);
     return tsi_turn_to(allocator) ? slab_free_checked(allocator, p) : free_any(tsi_arena(allocator), p, 0);
 }
 
@@ -158,7 +167,7 @@ static TSI_NOINLINE bool free_bound(SlabAllocator* allocator, void* p) {
  * allocator. [any thread, no lock held, no bracket open] */
 static TSI_NOINLINE bool free_whole(SlabAllocator* allocator, void* p) {
     TsiArena* a = tsi_arena(allocator);
-    if (tsi_tls.thread == NULL && a != NULL && p != NULL) return tsi_free_unbound(a, p);
+    if (tsi_tls.thread == NULL && a != NULL && !a->fill) return tsi_free_unbound(a, p);
     return free_bound(allocator, p);
 }
 

@@ -35,6 +35,14 @@ TSI_INLINE TsiBinding* tsi_sharer(SlabAllocator* allocator) {
     return shared ? tsi_tls.binding : NULL;
 }
 
+/* Returns the calling thread's binding of a hardened allocator, where it is never at hand for a fast path; NULL
+ * otherwise, and for NULL or inert allocators. [own thread, needs no lock] */
+TSI_INLINE TsiBinding* tsi_hardened(SlabAllocator* allocator) {
+    TsiArena* a = tsi_arena(allocator);
+    bool hard = a != NULL && a->hard_at_hand && tsi_tls.serial == a->serial;
+    return hard ? tsi_tls.binding : NULL;
+}
+
 /* Makes this allocator the one that the thread's fast paths find, where it has used another one last or none. Returns
  * true if it has; false if fast paths found it before, never can, there is no memory for a binding, or allocator is
  * NULL or inert. [own thread, no lock held, no bracket open] */

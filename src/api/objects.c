@@ -8,10 +8,12 @@
 #include "heap/alloc.h"
 #include "heap/bump.h"
 #include "heap/handles.h"
+#include "heap/hard.h"
 #include "heap/heap.h"
 #include "threads/bank.h"
 #include "heap/ready.h"
 #include "mem/purge.h"
+#include "observe/stand_in.h"
 #include "stats/segment.h"
 
 #include <string.h>
@@ -169,6 +171,10 @@ TSI_NOINLINE void* tsi_alloc_far(SlabAllocator* allocator, size_t size, TsiRef r
     TsiBinding* b = tsi_sharer(allocator);
     void* p = b != NULL ? in_bank(b, size, ref, handle) : NULL;
     if (p != NULL) return p;
+    if (size - 1 < TSI_SMALL_MAX && handle == NULL && (b = tsi_hardened(allocator)) != NULL) {
+        p = tsi_hard_alloc(b, size, ref);
+        return p != NULL ? p : tsi_alloc_any(b->arena, size, 1, ref, prefer, NULL);
+    }
     if (!tsi_turn_to(allocator)) return tsi_alloc_any(tsi_arena(allocator), size, 1, ref, prefer, handle);
     return handle != NULL ? tsi_alloc_obj(allocator, size, ref, handle) : alloc_near(allocator, size, ref, prefer);
 }
@@ -222,7 +228,7 @@ void* tsi_alloc_zeroed(SlabAllocator* allocator, size_t n, size_t size, TsiRef r
     if (__builtin_mul_overflow(n, size, &bytes)) return refuse_size(a, ENOMEM);
     void* p = ref != 0 ? tsi_alloc_ref(allocator, bytes, ref) : slab_malloc(allocator, bytes);
     if (p == NULL) return NULL;
-    if (TSI_LIKELY(bytes <= TSI_SMALL_MAX) || a->stand_ins != NULL) return memset(p, 0, bytes);
+    if (TSI_LIKELY(bytes <= TSI_SMALL_MAX) || tsi_is_stand_in(a, p)) return memset(p, 0, bytes);
     tsi_space_zero_large(&a->space, p, bytes);
     return p;
 }

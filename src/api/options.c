@@ -41,6 +41,7 @@ static const Option table[] = {
 #undef IS
 
 enum { COUNT = sizeof table / sizeof table[0], WORD_MOST = 40 /* bytes of a word that are shown */ };
+enum { HARDENED_SAMPLING = 5000, HARDENED_QUARANTINE = 4 << 20 };
 
 /* Returns the value of an option in *options, by the size of its field. [any thread, needs no lock] */
 static uint64_t get(const SlabOptions* options, const Option* option) {
@@ -235,6 +236,16 @@ static bool copy_struct(SlabOptions* out, const SlabOptions* in) {
     return true;
 }
 
+/* Sets what other options imply: the parts of `hardened`, and `bump`. [any thread, needs no lock] */
+static void imply(SlabOptions* options) {
+    if (options->hardened) {
+        options->fill_freed = options->random_order = 1;
+        if (options->guard_sampling == 0) options->guard_sampling = HARDENED_SAMPLING;
+        if (options->quarantine_bytes == 0) options->quarantine_bytes = HARDENED_QUARANTINE;
+    }
+    if (options->random_order) options->bump = TSI_BUMP_OFF;
+}
+
 bool tsi_options_read(SlabOptions* out, const SlabOptions* in, uint32_t* bad_environment) {
     memset(out, 0, sizeof *out);
     if (in != NULL && !copy_struct(out, in)) return false;
@@ -252,6 +263,7 @@ bool tsi_options_read(SlabOptions* out, const SlabOptions* in, uint32_t* bad_env
     }
 
     *bad_environment = apply_environment(out, &fixed);
+    imply(out);
     if (out->warm_bytes == UINT64_MAX) out->warm_bytes = 0;
     if (fixed) out->warm_limit_bytes = out->warm_bytes; /* it does not learn */
     return true;

@@ -55,7 +55,7 @@ static void* tsi_alloc_moved(SlabAllocator* allocator, TsiArena* a, size_t size,
 static void* tsi_alloc_grown(SlabAllocator* allocator, TsiArena* a, size_t size, TsiRef ref, bool prefer) {
     TSI_KEEP_FRAME();
     if (size > TSI_BUMP_MAX) return tsi_alloc_any(a, size, TSI_ALIGN_GROWS, ref, prefer, NULL);
-    if (a->stand_ins == NULL) {
+    if (a->stand_ins == NULL || a->samples_guards) {
         if (!tsi_meets_limit(a, ref) && size > 256 && size <= TSI_BUMP_MAX / 5 * 4) size += size / 4;
         size = a->space.classes->c[tsi_class_of(size)].size;
     }
@@ -116,7 +116,7 @@ static size_t pages_moved(TsiArena* a, const TsiPlace* at, const void* p, void* 
     enum { LEAST = 512 << 10 }; /* objects of that size are large in both places */
     uintptr_t either = (uintptr_t)p | (uintptr_t)q;
     bool large = bytes >= LEAST && at->cls == TSI_CLASS_LARGE, aligned = (either & (tsi_os.page_bytes - 1)) == 0;
-    if (!large || !aligned || a->stand_ins != NULL) return 0;
+    if (!large || !aligned || tsi_is_stand_in(a, p) || tsi_is_stand_in(a, q)) return 0;
     if (TSI_WATCHED_VALUES) return 0; /* their shadow would stay behind */
     TsiBinding* b = !tsi_tls.exiting ? tsi_binding_get(a, false) : NULL;
     return b != NULL ? tsi_large_move(b, at, q, bytes) : 0;
@@ -153,7 +153,7 @@ TSI_NOINLINE void* tsi_resize(SlabAllocator* allocator, void* p, size_t size, Ts
     uint64_t tag;
     if (!find_live(a, p, &at, &tag)) return NULL;
     size_t usable = tsi_object_bytes(a, &at);
-    bool moves = TSI_UNLIKELY(a->stand_ins != NULL); /* always: its stand-in is as large as was asked for */
+    bool moves = tsi_is_stand_in(a, p); /* always: its stand-in is as large as was asked for */
     if (size <= usable && size >= usable / 2 && !moves) return p;
 
     TsiRef own, to = ref == TSI_REF_CURRENT ? tsi_phases_current(&a->phases) : ref;
@@ -262,6 +262,7 @@ size_t slab_good_size(SlabAllocator* allocator, size_t size) {
 bool slab_owns(SlabAllocator* allocator, const void* p) {
     TsiArena* a = tsi_arena(allocator);
     TsiPlace at;
+    if (a != NULL && a->samples_guards && tsi_is_stand_in(a, p)) return true;
     return a != NULL && tsi_space_locate(&a->space, tsi_slot_of(a, p), &at) != TSI_PLACE_FOREIGN;
 }
 

@@ -28,6 +28,7 @@
 #include "account/refuse.h"
 #include "threads/registry.h"
 #include "heap/room.h"
+#include "heap/scrub.h"
 #include "observe/sample.h"
 #include "heap/search.h"
 #include "observe/sheets.h"
@@ -605,8 +606,9 @@ void* tsi_alloc_slow(TsiArena* a, TsiRequest* request) {
     size_t size = request->size, align = request->align; /* before they are changed */
     TsiCaller from = tsi_tls.caller;                     /* as in alloc_sampled */
     void* slot = alloc_watched(b, request);
+    if (slot != NULL && a->fill) tsi_scrub_given(a, slot);
     if (slot == NULL || a->stand_ins == NULL) return slot;
-    void* p = tsi_stand_in_make(a, slot, request->ref, size, align);
+    void* p = tsi_stand_in_make(a, slot, request->ref, size, align, tsi_stand_in_due(b));
     if (p != NULL) {
         struct TsiSheets* sheets = tsi_stand_in_sheets(a);
         if (sheets != NULL && p != slot && tsi_tls.binding == b) note_callers(b, sheets, p, from);

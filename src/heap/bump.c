@@ -527,10 +527,10 @@ bool tsi_bump_grow(TsiBinding* b, const TsiPlace* at, size_t size) {
 
 /* ---- frees of others ---- */
 
-int tsi_bump_free_shared(TsiArena* a, const TsiPlace* at, uint32_t seq, uint32_t generation, uint64_t* tag) {
+int tsi_bump_free_shared(TsiArena* a, const TsiPlace* at, uint32_t seq, uint32_t generation, bool fill, uint64_t* tag) {
     TsiSpace* s = &a->space;
     return tsi_bump_free_in_life(tsi_slab(s, at->slab_id), tsi_region(s, at->slab_id), tsi_place_address(s, at),
-                                 tsi_tag(seq, 0, 0), generation, tag);
+                                 tsi_tag(seq, 0, 0), generation, fill, tag);
 }
 
 TsiRegion tsi_no_region;

@@ -33,6 +33,7 @@
 #define TSI_HEAP_BUMP_H
 
 #include "heap/fast.h"
+#include "heap/scrub.h"
 #include "state/liveness.h"
 #include "mem/handle.h"
 #include "mem/region.h"
@@ -328,10 +329,11 @@ TSI_INLINE bool tsi_bump_leave(TsiRegion* r, unsigned gen, uint64_t counted) {
 }
 
 /* Frees an object of a region by compare-exchange, like tsi_bump_free_shared, at address p of the slab whose tag was
- * `was` before. Returns TSI_FREE_OK, or the SlabMisuse as which it is refused. *tag: the slab's tag afterwards. While a
+ * `was` before. Returns TSI_FREE_OK, or the SlabMisuse as which it is refused. *tag: the slab's tag afterwards.
+ * fill: zeroes the object before it is counted as freed; the caller holds its phase's stripe (scrub.h, X2). While a
  * freer is inside, the region's place and map stay (R2), so they are read there. [any thread, needs no lock] */
 TSI_INLINE int tsi_bump_free_in_life(TsiSlab* slab, TsiRegion* r, const void* p, uint64_t was, uint32_t generation,
-                                     uint64_t* tag) {
+                                     bool fill, uint64_t* tag) {
     unsigned gen;
     if (TSI_UNLIKELY(!tsi_bump_enter(r, &gen))) return SLAB_MISUSE_STALE_FREE;
     *tag = tsi_load_seq(&slab->tag); /* again: the life that was entered is one of this incarnation */
@@ -348,9 +350,10 @@ TSI_INLINE int tsi_bump_free_in_life(TsiSlab* slab, TsiRegion* r, const void* p,
         uint32_t granules = tsi_region_granules_in(r, granule, rel >> TSI_GRANULE_SHIFT, gen);
         /* seq_cst: decides among racing frees; publishes the caller's use of the object to the thread that hands the
          * memory out again */
-        if (TSI_LIKELY(tsi_cas_seq(&tsi_load_relaxed(&r->map)[granule], &byte, (uint8_t)(gen | TSI_MARK_OTHER))))
+        if (TSI_LIKELY(tsi_cas_seq(&tsi_load_relaxed(&r->map)[granule], &byte, (uint8_t)(gen | TSI_MARK_OTHER)))) {
             counted = TSI_REGION_OBJECT + granules;
-        else result = SLAB_MISUSE_DOUBLE_FREE;
+            if (fill) tsi_scrub((void*)(uintptr_t)p, (size_t)granules << TSI_GRANULE_SHIFT);
+        } else result = SLAB_MISUSE_DOUBLE_FREE;
     }
 
     /* The life has ended: the changed byte may be an object of the next one. */
@@ -362,7 +365,8 @@ TSI_INLINE int tsi_bump_free_in_life(TsiSlab* slab, TsiRegion* r, const void* p,
 
 /* Frees the object at *at in a region by compare-exchange, as any thread may. `seq` is that of the region's slab;
  * `generation` is the one its handles must have, or UINT32_MAX for a pointer. Returns TSI_FREE_OK or the SlabMisuse as
- * which it is refused. *tag: the slab's tag afterwards. [any thread, needs no lock] */
-int tsi_bump_free_shared(TsiArena* a, const TsiPlace* at, uint32_t seq, uint32_t generation, uint64_t* tag);
+ * which it is refused. *tag: the slab's tag afterwards; fill: as in tsi_bump_free_in_life.
+ * [any thread, needs no lock] */
+int tsi_bump_free_shared(TsiArena* a, const TsiPlace* at, uint32_t seq, uint32_t generation, bool fill, uint64_t* tag);
 
 #endif

@@ -15,6 +15,7 @@
 #include "mem/parts.h"
 #include "mem/pool.h"
 #include "mem/purge.h"
+#include "mem/quarantine.h"
 #include "mem/stock.h"
 
 #include <string.h>
@@ -134,6 +135,7 @@ void tsi_sweep_finish(TsiSweep* sweep) {
     tsi_sweep_uncharge(sweep);
     tsi_warm_poll(a);
 
+    if (TSI_UNLIKELY(s->quarantine.most != 0)) sweep->out = tsi_quarantine_pass(s, sweep->out, false);
     /* lent slabs are anybody's: a store would keep them for its classes */
     if (!sweep->at_once && !sweep->lends) sweep->out = tsi_warm_put(a, sweep->b, sweep->out, sweep->learns);
     while (sweep->out != 0) {

@@ -23,6 +23,7 @@
 #include "account/refuse.h"
 #include "threads/registry.h"
 #include "heap/room.h"
+#include "heap/scrub.h"
 #include "observe/stand_in.h"
 
 /* ---- the owner ---- */
@@ -41,7 +42,10 @@ static bool free_as_owner(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint64
         tsi_tag_state(now) == TSI_SLAB_OWNED && tsi_tag_seq(now) == tsi_tag_seq(tag) && tsi_tag_index(now) == h->index;
     if (ours) {
         *result = tsi_slot_check(s, at, tsi_tag_seq(tag), &remote);
-        if (*result == TSI_FREE_OK) tsi_line_freed(b, tsi_line(s, at->line_id), at->slot);
+        if (*result == TSI_FREE_OK) {
+            if (TSI_UNLIKELY(a->fill)) tsi_scrub(tsi_place_address(s, at), s->classes->c[at->cls].size);
+            tsi_line_freed(b, tsi_line(s, at->line_id), at->slot);
+        }
     }
     tsi_bracket_leave(b, h);
     return ours;
@@ -164,7 +168,9 @@ TSI_INLINE void after_remote_free(TsiArena* a, TsiBinding* b, const TsiPlace* at
 
 int tsi_free_in_region(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_t seq, uint32_t generation) {
     uint64_t tag;
-    int result = tsi_bump_free_shared(a, at, seq, generation, &tag);
+    TsiInc* held = TSI_UNLIKELY(a->fill) ? tsi_scrub_hold(a, at->slab_id, seq) : NULL;
+    int result = tsi_bump_free_shared(a, at, seq, generation, held != NULL, &tag);
+    if (TSI_UNLIKELY(held != NULL)) tsi_scrub_let_go(held);
     if (b != NULL && result == TSI_FREE_OK) tsi_count(&b->counters[TSI_CLASS_REGION].free_tries);
     if (result == TSI_FREE_OK && tsi_tag_seq(tag) == seq) after_free(a, b, at, tag);
     return result;
@@ -333,7 +339,7 @@ bool tsi_free_unbound(TsiArena* a, void* p) {
     if (TSI_LIKELY(off < s->payload_bytes && spot_find(s->meta, s->keys, s->classes, off, &spot)) &&
         TSI_LIKELY(spot_is_live(&spot, tag = tsi_load_seq(&spot.slab->tag), &word)))
         return free_spot(a, NULL, &spot, tag, word);
-    return tsi_free_pointer(a, p, 0);
+    return p == NULL || tsi_free_pointer(a, p, 0);
 }
 
 bool tsi_free_missed(TsiBinding* b, void* p) {
@@ -357,9 +363,32 @@ bool tsi_free_missed(TsiBinding* b, void* p) {
     return free_spot(NULL, b, &spot, tag, word);
 }
 
+/* Zeroes the object at *at and frees it by its bit, under the stripe of its phase (scrub.h, X2), if it lives in the
+ * slab incarnation `seq`. Returns TSI_FREE_OK or a SlabMisuse. b may be NULL.
+ * [any thread, no lock held, no bracket open] */
+static TSI_COLD int free_filled(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_t seq) {
+    TsiLine* l = tsi_line(&a->space, at->line_id);
+    TsiInc* held = tsi_scrub_hold(a, at->slab_id, seq);
+    if (held == NULL) return SLAB_MISUSE_STALE_FREE;
+
+    uint64_t word;
+    int bad = tsi_line_check(l, at->slot, seq, &word);
+    if (bad == TSI_FREE_OK && at->cls != TSI_CLASS_LARGE)
+        tsi_scrub(tsi_place_address(&a->space, at), a->space.classes->c[at->cls].size);
+    while (bad == TSI_FREE_OK && !set_bit(b, l, at->cls, at->slot, &word)) {
+        count_retry(a, b, *at);
+        bad = tsi_line_check(l, at->slot, seq, &word);
+    }
+
+    tsi_scrub_let_go(held);
+    if (bad == TSI_FREE_OK) after_remote_free(a, b, at, tsi_slab(&a->space, at->slab_id), l, seq);
+    return bad;
+}
+
 /* Frees the object at *at by its bit, as any thread but the owner, if it lives in the slab incarnation `seq`. Returns
  * TSI_FREE_OK or a SlabMisuse. b may be NULL. [any thread, no lock held, no bracket open] */
 static int free_as_other(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_t seq) {
+    if (TSI_UNLIKELY(a->fill)) return free_filled(a, b, at, seq);
     TsiLine* l = tsi_line(&a->space, at->line_id);
     for (uint64_t word;; count_retry(a, b, *at)) {
         int bad = tsi_line_check(l, at->slot, seq, &word);
@@ -415,7 +444,7 @@ bool tsi_free_bumped(TsiBinding* b, void* p) {
     if (TSI_UNLIKELY(!others || ((uintptr_t)p & (TSI_GRANULE - 1)) != 0)) return free_missed(b, p);
 
     tsi_bracket_clear(b);
-    int result = tsi_bump_free_in_life(slab, r, p, tag, UINT32_MAX, &now);
+    int result = tsi_bump_free_in_life(slab, r, p, tag, UINT32_MAX, false, &now);
     if (TSI_UNLIKELY(result != TSI_FREE_OK)) return tsi_free_pointer(b->arena, p, 0);
 
     tsi_count_word(&b->counters[TSI_CLASS_REGION].free_tries);
@@ -456,7 +485,8 @@ SlabMisuse tsi_misuse_of(const TsiArena* a, TsiPlaceResult r, const TsiPlace* at
 
 bool tsi_free_pointer(TsiArena* a, void* p, size_t least) {
     TsiPlace at;
-    void* slot = tsi_slot_of(a, p);
+    uint32_t seq = 0;
+    void* slot = TSI_LIKELY(a->stand_ins == NULL) ? p : tsi_stand_in_slot(a, p, &seq);
     TsiPlaceResult where = tsi_space_locate(&a->space, slot, &at);
     int bad = where == TSI_PLACE_OK ? TSI_FREE_OK : (int)tsi_misuse_of(a, where, &at);
     if (bad == TSI_FREE_OK && least != 0) {
@@ -468,7 +498,8 @@ bool tsi_free_pointer(TsiArena* a, void* p, size_t least) {
             bad = SLAB_MISUSE_SIZE_MISMATCH;
     }
 
-    if (bad == TSI_FREE_OK) bad = tsi_free_place(a, tsi_binding_get(a, false), &at, 0, false);
+    if (TSI_UNLIKELY(slot != p) && bad == TSI_FREE_OK) tsi_stand_in_unlink(a, slot, p);
+    if (bad == TSI_FREE_OK) bad = tsi_free_place(a, tsi_binding_get(a, false), &at, seq, false);
     if (bad != TSI_FREE_OK) tsi_refuse(a, tsi_stand_in_misuse(a, p, (SlabMisuse)bad), p);
     else if (TSI_UNLIKELY(slot != p)) tsi_stand_in_drop(a, p, slot);
     return bad == TSI_FREE_OK;

@@ -67,8 +67,9 @@ bool tsi_free_missed(TsiBinding* b, void* p);
  * [own thread, no lock held, no bracket open] */
 bool tsi_free_left(TsiBinding* b, TsiHeap* h);
 
-/* Frees a pointer for a thread without a binding, which has no heap and only frees. Returns true if it is freed, false
- * if refused, which is counted and told. [any thread, no lock held, no bracket open] */
+/* Frees a pointer for a thread without a binding, which has no heap and only frees. Returns true if it is freed, or
+ * NULL; false if refused, which is counted and told. The allocator does not fill.
+ * [any thread, no lock held, no bracket open] */
 bool tsi_free_unbound(TsiArena* a, void* p);
 
 #endif

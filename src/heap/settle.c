@@ -15,6 +15,7 @@
 #include "heap/late_frees.h"
 #include "heap/partial.h"
 #include "heap/put_off.h"
+#include "heap/scrub.h"
 #include "account/refuse.h"
 #include "mem/handle.h"
 #include "mem/large.h"
@@ -87,6 +88,7 @@ static TsiSlabSum renew_words(TsiSweep* sweep, unsigned cls, uint32_t slab_id, u
     uint32_t seq = tsi_seq_next(tsi_tag_seq(old));
     TsiSlabSum sum = {{0, 0}, {0, 0}, 0};
     bool region = tsi_class_is_region(cls);
+    if (TSI_UNLIKELY(sweep->arena->fill)) tsi_scrub_live(s, cls, slab_id);
     if (region) sum = tsi_region_told(tsi_region_end(s, slab_id));
 
     for (uint32_t i = 0, first = tsi_first_line(shape, slab_id); !region && i < 1u << shape->lines_log2; i++) {

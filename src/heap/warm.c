@@ -4,6 +4,8 @@
 #include "threads/bank.h"
 #include "mem/handle.h"
 #include "mem/pool.h"
+#include "mem/purge.h"
+#include "mem/quarantine.h"
 #include "mem/rest.h"
 #include "mem/stock.h"
 #include "os/clock.h"
@@ -271,8 +273,26 @@ static bool flush_stores(TsiArena* a, bool all) {
     return whole;
 }
 
+/* Gives all slabs of the quarantine to the system. [any thread, no lock held] */
+static void empty_quarantine(TsiSpace* s) {
+    if (TSI_LIKELY(tsi_quarantine_bytes(s) == 0)) return;
+    uint32_t ids[FLUSH_BATCH];
+    tsi_space_give_begin(s);
+    for (uint32_t at = tsi_quarantine_pass(s, 0, true); at != 0;) {
+        unsigned n = 0;
+        for (; at != 0 && n < FLUSH_BATCH; at = tsi_slab(s, at - 1)->next) {
+            uint32_t chunk = tsi_slab_chunk(at - 1);
+            if (s->chunks[chunk].huge) tsi_space_avoid_huge(s, chunk); /* as in rest.c */
+            ids[n++] = at - 1;
+        }
+        (void)tsi_space_purge(s, ids, n);
+    }
+    tsi_space_give_end(s);
+}
+
 bool tsi_warm_give_up(TsiArena* a) {
     bool whole = flush_stores(a, true);
+    empty_quarantine(&a->space);
     tsi_rest_poll(&a->space);
     (void)tsi_stock_give_back(&a->space, UINT64_MAX);
     return whole;

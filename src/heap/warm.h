@@ -28,7 +28,8 @@ bool tsi_warm_take(TsiBinding* b, unsigned cls, uint32_t* slab_id);
 /* Gives the pages back that a binding keeps in its store and with heaps that wait, and its share of the budget. Returns
  * false if the store is busy. [any thread, no lock held but the segment's] */
 bool tsi_warm_flush(TsiArena* a, TsiBinding* b);
-/* Gives back what all threads keep, and the stock. Returns false if a store was busy. [any thread, no lock held] */
+/* Gives back what all threads keep, the quarantine, and the stock. Returns false if a store was busy.
+ * [any thread, no lock held] */
 bool tsi_warm_give_up(TsiArena* a);
 /* Lends at least `bytes` of the binding's share for what it keeps elsewhere (ready.h): b->warm.lent rises. Returns
  * false if the share is too small or the store is busy. [own thread, no pool lock held] */

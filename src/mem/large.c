@@ -187,11 +187,13 @@ uint64_t tsi_space_give_large(TsiSpace* s, uint32_t slab_id, bool keep) {
     size_t bytes = tsi_slab_bytes(s, TSI_CLASS_LARGE, slab_id), kept = 0;
     bool moved = (tsi_load_relaxed(&tsi_slab(s, slab_id)->gone) & TSI_LARGE_MOVED) != 0; /* nothing to keep */
 
+    if (s->config.fill) keep = false;
     if (keep && !moved && tsi_stock_learns(s)) {
         kept = tsi_stock_reserve(s, bytes, tsi_os.page_bytes);
         if (kept < bytes) tsi_stock_note_gone(s, bytes - kept);
     }
     if (kept < bytes) tsi_space_purge_range(s, TSI_CLASS_LARGE, payload + kept, bytes - kept, true);
+    if (TSI_UNLIKELY(s->config.fill)) tsi_space_fill_gone(s, payload, bytes);
 
     tsi_lock_take(&s->lock);
     if (kept != 0) tsi_stock_put_locked(s, payload, kept);

@@ -240,6 +240,8 @@ static void lists_rebuild(TsiSpace* s) {
 void tsi_space_rebuild(TsiSpace* s) {
     uint64_t bytes = 0;
     bool lost = false;
+    s->quarantine.first = s->quarantine.last = 0; /* its slabs were given by their tags */
+    tsi_store_relaxed(&s->quarantine.bytes, 0);
     tsi_store_relaxed(&s->giving, 0);  /* threads that were giving memory back have vanished */
     tsi_store_relaxed(&s->resting, 0); /* no freer sleeps here, and resting regions were given by their tags */
 

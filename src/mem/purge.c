@@ -89,6 +89,13 @@ void tsi_space_zero_large(TsiSpace* s, void* p, size_t bytes) {
     }
 }
 
+void tsi_space_fill_gone(TsiSpace* s, void* p, size_t bytes) {
+    uint32_t from = chunk_of(s, p), end = chunk_of(s, (uint8_t*)p + bytes - 1) + 1;
+    bool dirty = false;
+    for (; from < end; from++) dirty |= tsi_load_relaxed(&s->chunks[from].dirty) == TSI_DIRTY;
+    if (dirty && !tsi_os.strict_commit) tsi_clear(p, bytes);
+}
+
 void tsi_space_purge_pages(TsiSpace* s, void* p, size_t bytes) {
     tsi_space_purge_range(s, tsi_chunk_class(s, chunk_of(s, p)), p, bytes, false);
 }

@@ -23,6 +23,8 @@ void tsi_space_mark_gone(TsiChunk* chunk);
 /* Zeroes `bytes` at p, a large object that was just taken; leaves pages alone that are zero already, because they are
  * fresh or purged. [its only holder, no pool lock held] */
 void tsi_space_zero_large(TsiSpace* s, void* p, size_t bytes);
+/* Zeroes what has just been given back, if the system may not have done so. [no other user] */
+void tsi_space_fill_gone(TsiSpace* s, void* p, size_t bytes);
 /* Stops the system from making the chunk of huge pages. [pool lock held, or holder of its only slab] */
 void tsi_space_avoid_huge(TsiSpace* s, uint32_t chunk);
 

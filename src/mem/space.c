@@ -91,6 +91,7 @@ bool tsi_space_init(TsiSpace* s, const TsiSpaceConfig* config) {
     tsi_clear(s, sizeof *s);
     tsi_lock_init(&s->lock, TSI_LOCK_POOL);
     s->config = *config;
+    s->quarantine.most = config->quarantine_bytes;
     if (config->slab_min_bytes == 0) {
         s->classes = &shared_classes;
     } else {

@@ -123,13 +123,14 @@ typedef struct TsiSpaceConfig {
     uint64_t slab_min_bytes;               /* 0 = default */
     uint64_t max_bytes;                    /* limit of committed_bytes; 0 = none */
     uint64_t warm_bytes, warm_limit_bytes; /* budget of kept bytes, and how far it may rise; 0: not at all */
+    uint64_t quarantine_bytes;             /* see quarantine.h; 0: none */
     int32_t purge_policy;                  /* SlabPurgePolicy */
     bool prefault;
     bool huge_pages;
     bool numa_local;
-    bool unused; /* no padding */
+    bool fill; /* memory that goes back is zeroed where the system does not */
 } TsiSpaceConfig;
-_Static_assert(sizeof(TsiSpaceConfig) == 5 * sizeof(uint64_t) + sizeof(int32_t) + 4 * sizeof(bool),
+_Static_assert(sizeof(TsiSpaceConfig) == 6 * sizeof(uint64_t) + sizeof(int32_t) + 4 * sizeof(bool),
                "no padding: tsi_space_init reads all of a space that it has filled before");
 
 /* Kept pages of no slab, and the budget of all that is kept warm: see stock.h. */
@@ -151,6 +152,13 @@ typedef struct TsiStock {
     _Atomic uint64_t high; /* committed bytes beyond which it is taken back; 0: never lent */
     uint32_t hand;         /* where the next search for cold chunks begins, in words of `stocked` */
 } TsiStock;
+
+/* Slabs of ended phases that nobody uses again yet: see quarantine.h. */
+typedef struct TsiQuarantine {
+    uint64_t most;          /* bytes; 0: there is none */
+    _Atomic uint64_t bytes; /* of its slabs; any thread may read */
+    uint32_t first, last;   /* slab id + 1 */
+} TsiQuarantine;
 
 typedef struct TsiSpace {
     uint8_t* base;
@@ -175,6 +183,7 @@ typedef struct TsiSpace {
     TsiLock lock;                                   /* guards all below */
     uint32_t with_free[TSI_NODES_MAX][TSI_CLASSES]; /* chunk + 1 */
     TsiStock stock;
+    TsiQuarantine quarantine;
     _Atomic uint32_t resting;    /* regions that rest, slab id + 1, see rest.h; any thread may read */
     uint32_t usable[TSI_STRIPS]; /* chunks, from the first on, whose pieces are committed; 0 where that is charged */
     uint32_t used_hint, chunks_used;  /* no chunk below used_hint is free; bits in `used` */

@@ -8,9 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { RECORDS = 1 << 17, TOLD_MAX = 64, CELLS = 512 };
+enum { RECORDS = 1 << 17, RECORDS_SAMPLED = 1 << 12, TOLD_MAX = 64, CELLS = 512 };
 enum { SLACK_BYTE = 0xC5 };
-static const size_t most_bytes = (size_t)16 << 30, least_bytes = (size_t)64 << 20, align_most = TSI_STAND_IN_ALIGN_MAX;
+static const size_t most_bytes = (size_t)16 << 30, sampled_bytes = (size_t)1 << 30, least_bytes = (size_t)64 << 20,
+                    align_most = TSI_STAND_IN_ALIGN_MAX;
 
 typedef enum State { SHEET_FREE, SHEET_OPEN, SHEET_CLOSED, SHEET_TAIL /* of the sheet `head` */ } State;
 
@@ -44,10 +45,11 @@ typedef struct TsiSheets {
     uint8_t *base, *reserved;
     size_t reserved_bytes;
     uint32_t places, next;
-    uint32_t guards; /* guarded sheets that are open */
+    uint32_t guards, guards_most; /* guarded sheets that are open, at most */
+    uint32_t records_most;        /* a power of two */
     uint64_t serials, records;
     Sheet* sheets;
-    Record* record;   /* RECORDS */
+    Record* record;   /* records_most */
     uint32_t* newest; /* of an incarnation's record: place + 1 */
     uint32_t* current;
     uint32_t incs;
@@ -62,6 +64,8 @@ static _Atomic(TsiSheets*) known[TOLD_MAX];
 
 /* Returns the bytes of the array of sheets, by sheets->places. [any thread, needs no lock] */
 static size_t sheets_bytes(const TsiSheets* sheets) { return sheets->places * sizeof(Sheet); }
+/* Returns the bytes of the array of records. [any thread, needs no lock] */
+static size_t records_bytes(const TsiSheets* sheets) { return sheets->records_most * sizeof(Record); }
 
 /* Returns the bytes of an array with a word for each incarnation's record, by sheets->incs.
  * [any thread, needs no lock] */
@@ -86,7 +90,7 @@ static size_t guarded_offset(const Sheet* sheet) { return guard_offset(sheet->co
  * [stand-in lock held; or signal handler, whose report may then be garbled] */
 static const Record* record_of(const TsiSheets* sheets, const Sheet* sheet, size_t offset) {
     const Record* before = NULL; /* the object before the address, if it is in none */
-    for (uint32_t n = 0; n < RECORDS; n++) {
+    for (uint32_t n = 0; n < sheets->records_most; n++) {
         const Record* record = &sheets->record[n];
         if (record->serial != sheet->serial || record->offset > offset) continue;
         if (before == NULL || record->offset > before->offset) before = record;
@@ -210,9 +214,11 @@ static void on_fault(const void* address, uintptr_t pc) {
 /* ---- open, close ---- */
 
 TsiSheets* tsi_sheets_open(TsiArena* a) {
-    size_t bytes = most_bytes;
+    size_t bytes = a->samples_guards ? sampled_bytes : most_bytes;
     TsiSheets* sheets = tsi_os_map(sizeof *sheets);
     if (sheets == NULL) return NULL;
+    sheets->guards_most = a->samples_guards ? TSI_GUARDS_SAMPLED_MAX : TSI_GUARDS_MAX;
+    sheets->records_most = a->samples_guards ? RECORDS_SAMPLED : RECORDS;
     sheets->arena = a;
     sheets->incs = a->phases.incs.capacity;
 
@@ -222,7 +228,7 @@ TsiSheets* tsi_sheets_open(TsiArena* a) {
     sheets->places = (uint32_t)(bytes / TSI_SHEET_BYTES);
 
     sheets->sheets = tsi_os_map(sheets_bytes(sheets));
-    sheets->record = tsi_os_map(RECORDS * sizeof(Record));
+    sheets->record = tsi_os_map(records_bytes(sheets));
     sheets->newest = tsi_os_map(incs_bytes(sheets));
     sheets->current = tsi_os_map(incs_bytes(sheets));
 
@@ -257,7 +263,7 @@ void tsi_sheets_close(TsiSheets* sheets) {
 
     if (sheets->reserved != NULL) tsi_os.unmap(sheets->reserved, sheets->reserved_bytes);
     tsi_os_drop(sheets->sheets, sheets_bytes(sheets));
-    tsi_os_drop(sheets->record, RECORDS * sizeof(Record));
+    tsi_os_drop(sheets->record, records_bytes(sheets));
     tsi_os_drop(sheets->newest, incs_bytes(sheets));
     tsi_os_drop(sheets->current, incs_bytes(sheets));
     tsi_os_drop(sheets, sizeof *sheets);
@@ -397,7 +403,7 @@ static uint32_t roomy_locked(TsiSheets* sheets, TsiRef ref, size_t bytes, size_t
  * oldest record; without callers yet. sheet: the first of its row. [stand-in lock held] */
 static void record_locked(TsiSheets* sheets, const Sheet* sheet, size_t offset, size_t size) {
     TSI_HOLDS(&tsi_stand_in_lock);
-    Record* record = &sheets->record[sheets->records++ % RECORDS];
+    Record* record = &sheets->record[sheets->records++ % sheets->records_most];
     record->serial = sheet->serial;
     record->offset = offset;
     record->size = size;
@@ -434,7 +440,7 @@ void* tsi_sheet_take_guarded(TsiSheets* sheets, TsiRef ref, size_t size, size_t 
     uint8_t* block = NULL;
 
     tsi_lock_take(&tsi_stand_in_lock);
-    uint32_t place = sheets->guards < TSI_GUARDS_MAX && count < sheets->places
+    uint32_t place = sheets->guards < sheets->guards_most && count < sheets->places
                          ? open_locked(sheets, ref, count, 1, offset & ~(page - 1), to)
                          : UINT32_MAX;
     if (place != UINT32_MAX) {
@@ -480,7 +486,7 @@ void tsi_sheet_note(TsiSheets* sheets, const void* block, const uintptr_t* frame
     size_t offset = (size_t)((const uint8_t*)block - address_of(sheets, sheet->head));
     uint64_t first = sheets->records > TSI_SHEET_FRAMES * 64 ? sheets->records - TSI_SHEET_FRAMES * 64 : 0;
     for (uint64_t n = sheets->records; n-- > first;) { /* among the latest: others may have come in between */
-        Record* record = &sheets->record[n % RECORDS];
+        Record* record = &sheets->record[n % sheets->records_most];
         if (record->serial != sheet->serial || record->offset != offset) continue;
         record->depth = depth < TSI_SHEET_FRAMES ? depth : TSI_SHEET_FRAMES;
         memcpy(record->frames, frames, record->depth * sizeof *frames);

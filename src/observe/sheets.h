@@ -13,7 +13,8 @@
  * With the option guard_period each object whose turn it is has a sheet to itself: it ends at the sheet's last page,
  * which is never writable, like all others but its own. An access to them faults while the object lives, too; a byte
  * between its end and that page, where alignment leaves some, is found changed when the object ends. Its sheet is
- * closed then. At most TSI_GUARDS_MAX are open in an allocator, each two mappings more.
+ * closed then. At most TSI_GUARDS_MAX are open in an allocator, each two mappings more; with guard_sampling at most
+ * TSI_GUARDS_SAMPLED_MAX, in a reservation of 1 GiB, with 4,096 stacks.
  *
  * Addresses are used again after the whole reservation; the latest 131,072 objects keep their stacks. A system call
  * with such an address fails with EFAULT, without a report. All calls take tsi_stand_in_lock; `_locked` functions hold
@@ -30,7 +31,7 @@ extern TsiLock tsi_stand_in_lock;
 
 enum { TSI_STAND_IN_ALIGN_MAX = 1 << 20 };
 enum { TSI_SHEET_BYTES = 1 << 16, TSI_SHEET_FRAMES = 12, TSI_SHEET_CELL = 96 };
-enum { TSI_GUARDS_MAX = 4096, TSI_GUARD_BYTES_MAX = 1 << 20 };
+enum { TSI_GUARDS_MAX = 4096, TSI_GUARDS_SAMPLED_MAX = 256, TSI_GUARD_BYTES_MAX = 1 << 20 };
 
 /* Reserves the addresses of an allocator's sheets, maps their tables, installs the report of faults, and lists them for
  * it. Its incarnations are set up. Returns the sheets, which tsi_sheets_close gives back; NULL without memory or if the
@@ -54,7 +55,7 @@ void* tsi_sheet_take(struct TsiSheets* sheets, TsiRef ref, size_t size, size_t a
 /* Takes a block of `size` bytes for an object of the incarnation `ref`, aligned to `align`, a power of two, and at
  * least to 16, on a sheet of its own, before a guard page; fills the bytes between with a pattern and writes a record
  * without callers. Takes the stand-in lock. Returns it; NULL without addresses or memory, for 0 and more than
- * TSI_GUARD_BYTES_MAX bytes, for an alignment beyond a page, and while TSI_GUARDS_MAX are open.
+ * TSI_GUARD_BYTES_MAX bytes, for an alignment beyond a page, and while as many are open as may be.
  * [any thread, no lock held] */
 void* tsi_sheet_take_guarded(struct TsiSheets* sheets, TsiRef ref, size_t size, size_t align);
 /* Adds to the record of a block the `depth` callers that allocated it, innermost first, TSI_SHEET_FRAMES at most;

@@ -21,6 +21,7 @@ typedef struct TsiStandIn {
     uint8_t* slot;
     TsiArena* arena;
     TsiRef ref;
+    uint32_t seq;                    /* the slab's incarnation */
     struct TsiStandIn *less, *more;  /* in the tree */
     struct TsiStandIn *next, **link; /* in the list of the incarnation, or of those that are about to be freed */
 } TsiStandIn;
@@ -33,6 +34,8 @@ struct TsiStandIns {
     struct TsiSheets* sheets; /* of the blocks; NULL: they are malloc's */
     uint32_t period, left;    /* one allocation in `period` has a sheet of its own, the next after `left`; 0: none */
     bool others;              /* the others have blocks too */
+    _Atomic uint8_t* marks;   /* by index of an incarnation's record: a block may have been made there; set and cleared
+                               * under the lock */
     TsiStandIn* of_inc[];     /* by index of the incarnation's record, which may serve a later one already */
 };
 
@@ -72,15 +75,18 @@ static bool wanted(unsigned by_malloc) {
 bool tsi_stand_ins_open(TsiArena* a) {
     bool tool = wanted(a->options.by_malloc), late = a->options.late_access != 0;
     bool guards = a->options.guard_period != 0 && (late || !tool);
-    if (!late && !tool && !guards) return true;
-    size_t bytes = sizeof(struct TsiStandIns) + a->phases.incs.capacity * sizeof(TsiStandIn*);
+    a->samples_guards = a->options.guard_sampling != 0 && !late && !tool && !guards;
+    if (!late && !tool && !guards && !a->samples_guards) return true;
+    size_t incs = a->phases.incs.capacity, bytes = sizeof(struct TsiStandIns) + incs * (sizeof(TsiStandIn*) + 1);
     a->stand_ins = tsi_os_map(bytes);
     if (a->stand_ins == NULL) return false;
     a->stand_ins->bytes = bytes;
-    a->stand_ins->others = late || !guards;
+    a->stand_ins->marks = (_Atomic uint8_t*)&a->stand_ins->of_inc[incs];
+    a->stand_ins->others = late || (!guards && !a->samples_guards);
     if (guards) a->stand_ins->period = a->stand_ins->left = a->options.guard_period;
-    if (late || guards) a->stand_ins->sheets = tsi_sheets_open(a);
-    return (!late && !guards) || a->stand_ins->sheets != NULL;
+    bool sheets = late || guards || a->samples_guards;
+    if (sheets) a->stand_ins->sheets = tsi_sheets_open(a);
+    return !sheets || a->stand_ins->sheets != NULL;
 }
 
 struct TsiSheets* tsi_stand_in_sheets(const TsiArena* a) {
@@ -200,14 +206,21 @@ static _Atomic(void*)* word_of(void* slot) { return slot; }
 /* Returns true if the phase `ref` was released, or its record serves another phase by now; false while it is open or
  * drains. [any thread, needs no lock] */
 static bool is_released(TsiArena* a, TsiRef ref) {
-    /* acquire: pairs with the seq_cst store of an end, which reads the list afterwards (ST3) */
-    uint64_t word = tsi_load_acquire(&tsi_inc(&a->phases, tsi_ref_index(ref))->word);
+    /* seq_cst: pairs with the store of an end, which reads the mark and the list afterwards (ST3) */
+    uint64_t word = tsi_load_seq(&tsi_inc(&a->phases, tsi_ref_index(ref))->word);
     return word >> 2 != tsi_ref_era(ref) || (word & TSI_INC_STATE) == TSI_INC_RELEASED;
 }
 
-/* Counts an allocation. Returns true if its object must have a sheet of its own: one in `period`, and none if that is
- * 0. Takes the stand-in lock. [any thread, no lock held] */
-static bool is_due(struct TsiStandIns* stand_ins) {
+bool tsi_stand_in_due(TsiBinding* b) {
+    struct TsiStandIns* stand_ins = b->arena->stand_ins;
+    if (b->arena->samples_guards) {
+        if (b->guard_left != 0 && --b->guard_left != 0) return false;
+        b->dice = b->dice * 1664525u + 1013904223u; /* as in sample.c */
+        uint32_t span = 2 * b->arena->options.guard_sampling - 1;
+        b->guard_left = 1 + (uint32_t)(((uint64_t)b->dice * span) >> 32);
+        return true;
+    }
+
     if (stand_ins->period == 0) return false;
     tsi_lock_take(&tsi_stand_in_lock);
     bool due = --stand_ins->left == 0;
@@ -219,21 +232,31 @@ static bool is_due(struct TsiStandIns* stand_ins) {
 /* Clears the first word of a slot whose object stays there (ST4), unless its phase `ref` was released: then the slot
  * may be another object's. Takes the stand-in lock. Returns the slot. [any thread, no lock held] */
 static void* stay_in_slot(TsiArena* a, void* slot, TsiRef ref) {
+    if (a->samples_guards) return slot; /* ST5 */
     tsi_lock_take(&tsi_stand_in_lock);
     if (!is_released(a, ref)) tsi_store_relaxed(word_of(slot), NULL); /* otherwise it may be another object's */
     tsi_lock_give(&tsi_stand_in_lock);
     return slot;
 }
 
-TSI_NOINLINE void* tsi_stand_in_make(TsiArena* a, void* slot, TsiRef ref, size_t size, size_t align) {
+void tsi_stand_in_unlink(const TsiArena* a, void* slot, void* block) {
+    /* By exchange: the slot may be another object's by now, which does not lead to the block. relaxed: the free of the
+     * slot publishes it. */
+    if (a->samples_guards)
+        (void)atomic_compare_exchange_strong_explicit(word_of(slot), &block, NULL, memory_order_relaxed,
+                                                      memory_order_relaxed);
+}
+
+TSI_NOINLINE void* tsi_stand_in_make(TsiArena* a, void* slot, TsiRef ref, size_t size, size_t align, bool due) {
     TSI_KEEP_FRAME();
     if (align > TSI_STAND_IN_ALIGN_MAX) return slot;
     int saved = errno;
-    bool due = is_due(a->stand_ins);
     if (!due && !a->stand_ins->others) return stay_in_slot(a, slot, ref);
 
-    TsiPlace at; /* only its class is used: the slot may be another object's by now */
+    TsiPlace at; /* only its class and slab are used: the slot may be another object's by now */
     bool there = tsi_space_locate(&a->space, slot, &at) == TSI_PLACE_OK;
+    /* before the phase's state is read below: until it ends the slab stays in the incarnation */
+    uint32_t seq = there ? tsi_tag_seq(tsi_load_seq(&tsi_slab(&a->space, at.slab_id)->tag)) : 0;
     if (there) align = alignment_of(a, &at, slot, align);
     struct TsiSheets* sheets = a->stand_ins->sheets;
 
@@ -251,8 +274,10 @@ TSI_NOINLINE void* tsi_stand_in_make(TsiArena* a, void* slot, TsiRef ref, size_t
     }
     errno = saved;
 
-    *stand_in = (TsiStandIn){.block = block, .bytes = size, .slot = slot, .arena = a, .ref = ref};
+    *stand_in = (TsiStandIn){.block = block, .bytes = size, .slot = slot, .arena = a, .ref = ref, .seq = seq};
     tsi_lock_take(&tsi_stand_in_lock);
+    /* seq_cst, before the state is read: pairs with an end, which changes the state, then reads the mark */
+    tsi_store_seq(&a->stand_ins->marks[tsi_ref_index(ref)], 1);
     bool ended = is_released(a, ref);
     if (!ended) tsi_store_relaxed(word_of(slot), block); /* otherwise the slot may be another object's */
     insert_locked(stand_in);
@@ -295,13 +320,30 @@ static TsiStandIn* take_list(TsiStandIn** list, TsiRef ref) {
     return taken;
 }
 
+/* Returns true if no block was made in the incarnation since the mark was last cleared. The caller has changed the
+ * state. [any thread, needs no lock] */
+static bool is_unmarked(const TsiArena* a, TsiRef ref) {
+    return tsi_load_seq(&a->stand_ins->marks[tsi_ref_index(ref)]) == 0; /* pairs with tsi_stand_in_make */
+}
+
+/* Clears the mark if no incarnation of the record has a block. [any thread, no lock held] */
+static void unmark(TsiArena* a, TsiRef ref) {
+    tsi_lock_take(&tsi_stand_in_lock);
+    uint32_t at = tsi_ref_index(ref);
+    if (a->stand_ins->of_inc[at] == NULL) tsi_store_seq(&a->stand_ins->marks[at], 0);
+    tsi_lock_give(&tsi_stand_in_lock);
+}
+
 TSI_NOINLINE void tsi_stand_ins_end(TsiArena* a, TsiRef ref) {
     TSI_KEEP_FRAME();
+    if (is_unmarked(a, ref)) return;
     free_list(take_list(&a->stand_ins->of_inc[tsi_ref_index(ref)], ref));
     if (a->stand_ins->sheets != NULL) tsi_sheets_ended(a->stand_ins->sheets, ref, true);
+    unmark(a, ref);
 }
 
 void tsi_stand_ins_drained(TsiArena* a, TsiRef ref) {
+    if (is_unmarked(a, ref)) return;
     if (a->stand_ins->sheets != NULL) tsi_sheets_ended(a->stand_ins->sheets, ref, false);
 }
 
@@ -322,10 +364,20 @@ static bool is_outside(const TsiArena* a, const void* p) {
     return a->stand_ins->sheets != NULL && !tsi_sheets_own(a->stand_ins->sheets, p);
 }
 
-void* tsi_stand_in_slot(const TsiArena* a, const void* p) {
+/* Returns true if the slab of the stand-in's slot is still in the incarnation in which the block was made (ST5).
+ * [stand-in lock held] */
+static bool is_present(const TsiArena* a, const TsiStandIn* stand_in) {
+    TsiPlace at;
+    return tsi_space_locate(&a->space, stand_in->slot, &at) == TSI_PLACE_OK &&
+           tsi_tag_seq(tsi_load_seq(&tsi_slab(&a->space, at.slab_id)->tag)) == stand_in->seq;
+}
+
+void* tsi_stand_in_slot(const TsiArena* a, const void* p, uint32_t* seq) {
+    *seq = 0;
     if (is_outside(a, p)) return (void*)(uintptr_t)p;
     tsi_lock_take(&tsi_stand_in_lock);
     const TsiStandIn* stand_in = find_locked(a, p);
+    if (stand_in != NULL) *seq = stand_in->seq;
     void* slot = stand_in != NULL ? stand_in->slot + ((const uint8_t*)p - stand_in->block) : (void*)(uintptr_t)p;
     tsi_lock_give(&tsi_stand_in_lock);
     return slot;
@@ -350,7 +402,8 @@ static const TsiStandIn* find_by_slot_locked(const TsiArena* a, void* slot) {
     TSI_HOLDS(&tsi_stand_in_lock);
     const void* block = tsi_load_relaxed(word_of(slot));
     const TsiStandIn* stand_in = find_locked(a, block);
-    return stand_in != NULL && stand_in->block == block && stand_in->slot == slot ? stand_in : NULL;
+    bool its = stand_in != NULL && stand_in->block == block && stand_in->slot == slot;
+    return its && is_present(a, stand_in) ? stand_in : NULL;
 }
 
 void* tsi_stand_in_block(const TsiArena* a, void* slot) {

@@ -25,6 +25,11 @@
  * With the option guard_period only the objects whose turn it is have blocks, on sheets of their own; all others are in
  * their slots, whose first word is cleared as they are given, ST4: no earlier object's block is read there.
  *
+ * With the option guard_sampling likewise, but for production: an allocator has few guards, threads count down to the
+ * next by themselves, and a call that meets none takes no lock. So slots are given without a look at their first word,
+ * and the word of a guarded object's slot is cleared before the slot is free: ST5, a word that leads to a block is in
+ * the slot of the object that has the block, and in the incarnation in which the block was made.
+ *
  * A limit: objects aligned to more than TSI_STAND_IN_ALIGN_MAX stay in their slots, unseen.
  */
 #ifndef TSI_OBSERVE_STAND_IN_H
@@ -51,12 +56,18 @@ bool tsi_stand_ins_open(TsiArena* a);
  * NULL. [no other thread in the allocator, no lock held] */
 void tsi_stand_ins_close(TsiArena* a);
 
+/* Counts an allocation. Returns true if its object must have a sheet of its own: one in a period, or at a random
+ * distance. The allocator has stand-ins. [own thread, no lock held] */
+bool tsi_stand_in_due(TsiBinding* b);
 /* Makes the stand-in of an object of `size` bytes, aligned to `align`, that has just been given the slot, in the
  * incarnation `ref`, and writes its address into the slot. Returns its block; the slot if the object stays there:
- * `align` is too large, or it is not its turn to be guarded; NULL with errno ENOMEM if malloc refuses. In an
- * incarnation that was released meanwhile the block is freed already, and the slot left alone. The allocator has
- * stand-ins. [any thread, no lock held, no bracket open] */
-void* tsi_stand_in_make(TsiArena* a, void* slot, TsiRef ref, size_t size, size_t align);
+ * `align` is too large, or it is not `due` and only guarded objects have blocks; NULL with errno ENOMEM if malloc
+ * refuses. In an incarnation that was released meanwhile the block is freed already, and the slot left alone. The
+ * allocator has stand-ins. [any thread, no lock held, no bracket open] */
+void* tsi_stand_in_make(TsiArena* a, void* slot, TsiRef ref, size_t size, size_t align, bool due);
+/* Clears the word of a slot that leads to the block, with sampled guards, before the slot is freed (ST5).
+ * [any thread, needs no lock] */
+void tsi_stand_in_unlink(const TsiArena* a, void* slot, void* block);
 /* Frees the block of an object whose slot has been freed, and records that a second free of it is a double free. Does
  * nothing if an end has taken it, or the object was in its slot. The allocator has stand-ins.
  * [any thread, no lock held, no bracket open] */
@@ -71,8 +82,9 @@ void tsi_stand_ins_end(TsiArena* a, TsiRef ref);
 SlabMisuse tsi_stand_in_misuse(const TsiArena* a, const void* p, SlabMisuse foreign);
 
 /* Returns the address in the slot that corresponds to p, if p is in the block of a live object; otherwise p, which may
- * be any address. The allocator has stand-ins. [any thread, no lock held] */
-void* tsi_stand_in_slot(const TsiArena* a, const void* p);
+ * be any address. *seq: the slab's incarnation in which the block was made; 0 for p. The allocator has stand-ins.
+ * [any thread, no lock held] */
+void* tsi_stand_in_slot(const TsiArena* a, const void* p, uint32_t* seq);
 /* Returns the block of the object in the slot; the slot if the object has none, or has ended. The slot can be read. The
  * allocator has stand-ins. [any thread, no lock held] */
 void* tsi_stand_in_block(const TsiArena* a, void* slot);
@@ -83,7 +95,12 @@ size_t tsi_stand_in_bytes(const TsiArena* a, void* slot, size_t usable);
 /* Returns the address in the slot that corresponds to p, if p is in the stand-in of a live object; otherwise p, which
  * may be any address. [any thread, no lock held] */
 TSI_INLINE void* tsi_slot_of(const TsiArena* a, const void* p) {
-    return TSI_LIKELY(a->stand_ins == NULL) ? (void*)(uintptr_t)p : tsi_stand_in_slot(a, p);
+    uint32_t seq;
+    return TSI_LIKELY(a->stand_ins == NULL) ? (void*)(uintptr_t)p : tsi_stand_in_slot(a, p, &seq);
+}
+/* Returns true if p is, or may be, a block rather than a slot. [any thread] */
+TSI_INLINE bool tsi_is_stand_in(const TsiArena* a, const void* p) {
+    return TSI_UNLIKELY(a->stand_ins != NULL) && (!a->samples_guards || tsi_sheets_own(tsi_stand_in_sheets(a), p));
 }
 /* Returns the program's pointer to the live object of the place *at: its stand-in if it has one, else its slot.
  * [any thread, no lock held] */

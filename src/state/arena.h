@@ -278,8 +278,8 @@ typedef struct TsiBinding {
         TsiArena* arena;
         uint8_t* incs_base; /* records of incarnations */
         _Atomic bool in_use;
-        _Atomic bool fenced;      /* live_word is TSI_FENCED: for others */
-        bool watched;             /* samples, a profile or stand-ins are on: every slow path goes by tsi_alloc_slow */
+        _Atomic bool fenced; /* live_word is TSI_FENCED: for others */
+        bool watched; /* samples, a profile, stand-ins or the hardened form: every slow path goes by tsi_alloc_slow */
         bool profile_hit;         /* the profile samples this slow path's object */
         _Atomic uint32_t look_in; /* calls until it asks whether a look is due (decay.h); 0: 2^32 */
         struct TsiThread* thread;
@@ -309,6 +309,8 @@ typedef struct TsiBinding {
         uint32_t bank;                   /* shared mode: banks moved on since one was held for too long */
         uint32_t period;                 /* sampling; 0 = off */
         uint32_t slow_left, dice;        /* slow paths to the next sample, inclusive */
+        uint64_t order_dice;             /* with random_order; 0: slots in their order */
+        uint32_t guard_left;             /* allocations to the next guard, inclusive; 0: this one, or none at all */
         uintptr_t stack_low, stack_high; /* the mapping that the thread's stack was last seen in */
         TsiBudgetEvents budget;          /* of the allocation that is inside its bracket */
         uint32_t put_off_bytes;          /* of phases that it has drained and that keep pages: put_off.h */
@@ -395,9 +397,12 @@ struct TsiArena {
     _Atomic uint32_t exiting; /* threads that are leaving: destroy waits for them */
     uint32_t slot;            /* in the registry */
     bool inert;
-    bool watched;                  /* slow paths check for samples, a profile or stand-ins */
-    bool none_at_hand;             /* fast paths find no binding: shared mode, or stand-ins */
+    bool watched;                  /* slow paths check for samples, a profile, stand-ins or the hardened form */
+    bool none_at_hand;             /* fast paths find no binding: shared mode, stand-ins, or hardened */
     bool banks_at_hand;            /* shared mode without stand-ins: fast paths try a bank */
+    bool hard_at_hand;             /* hardened, without stand-ins for all and not shared: heap/hard.h */
+    bool fill;                     /* objects are zeroed as they end (heap/scrub.h) */
+    bool samples_guards;           /* stand-ins are for sampled objects alone: the others are as without */
     struct TsiStandIns* stand_ins; /* NULL: objects are in their slots, see stand_in.h */
     uint64_t born_ns;
     TsiSeat seat;

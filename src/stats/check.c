@@ -24,6 +24,7 @@
 #include "mem/stock.h"
 #include "mem/large.h"
 #include "mem/parts.h"
+#include "mem/quarantine.h"
 #include "phase/draining.h"
 
 #include <stdarg.h>
@@ -251,6 +252,23 @@ static void check_stock(Check* check) {
     check->committed += kept;
 }
 
+/* Checks the quarantine's list and sum (quarantine.h, K5). Records the first failure by `fail`.
+ * [no other thread in the allocator] */
+static void check_quarantine(Check* check) {
+    TsiSpace* s = &check->a->space;
+    uint64_t bytes = 0;
+    uint32_t last = 0;
+    for (uint32_t at = s->quarantine.first; at != 0; at = tsi_slab(s, at - 1)->next) {
+        unsigned state = tsi_tag_state(tsi_load_relaxed(&tsi_slab(s, at - 1)->tag));
+        if (state != TSI_SLAB_WARM) fail(check, "slab %u: in the quarantine, in state %u", at - 1, state);
+        bytes += tsi_slab_class(s, at - 1)->slab_bytes;
+        last = at;
+    }
+    if (bytes != tsi_quarantine_bytes(s) || last != s->quarantine.last || bytes > s->quarantine.most)
+        fail(check, "quarantine: %llu bytes of %llu, counted %llu", (Num)bytes, (Num)s->quarantine.most,
+             (Num)tsi_quarantine_bytes(s));
+}
+
 /* Checks large objects, by their first units (large.h, V1 to V3). Records the first failure by `fail`.
  * [no other thread in the allocator] */
 static void check_units(Check* check) {
@@ -314,6 +332,7 @@ static void check_space(Check* check) {
 
     check_units(check);
     check_stock(check);
+    check_quarantine(check);
     if (check->committed != tsi_load_relaxed(&s->committed_bytes))
         fail(check, "committed bytes: %llu by tags, counted %llu", (Num)check->committed,
              (Num)tsi_load_relaxed(&s->committed_bytes));

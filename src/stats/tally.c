@@ -4,6 +4,7 @@
 #include "threads/registry.h"
 #include "observe/sample.h"
 #include "heap/warm.h"
+#include "mem/quarantine.h"
 
 #include <string.h>
 
@@ -96,7 +97,8 @@ void tsi_tally_global_begin(TsiArena* a, SlabGlobalStats* out) {
 
     out->warm_budget_bytes = tsi_load_relaxed(&a->space.stock.budget);
     out->warm_stock_bytes = out->estimated_slab_rss_bytes = tsi_load_relaxed(&a->space.stock.bytes);
-    out->warm_bytes = out->warm_stock_bytes + tsi_warm_bytes(a);
+    out->quarantine_bytes = tsi_quarantine_bytes(&a->space);
+    out->warm_bytes = out->warm_stock_bytes + tsi_warm_bytes(a) + out->quarantine_bytes;
     out->warm_regretted_bytes = tsi_load_relaxed(&a->space.stock.regretted);
     out->reserved_bytes = a->space.payload_bytes;
     count_repairs(a, out);
@@ -210,8 +212,11 @@ void tsi_tally_sampling(TsiArena* a, SlabSamplingStats* out) {
 void tsi_tally_refusals(TsiArena* a, SlabRefusals* out) {
     memset(out, 0, sizeof *out);
     out->version = SLAB_STATS_VERSION;
-    uint64_t* field = &out->stale_handle; /* in the order of SlabMisuse, then late double frees and memory */
-    for (unsigned what = 0; what <= TSI_REFUSED_MEMORY; what++) field[what] = tsi_snapshot_refused(a, what);
+    uint64_t* field = &out->stale_handle; /* in the order of SlabMisuse */
+    for (unsigned what = 0; what <= SLAB_MISUSE_DOMAIN_STALE; what++) field[what] = tsi_snapshot_refused(a, what);
+    out->write_after_end = tsi_snapshot_refused(a, SLAB_MISUSE_WRITE_AFTER_END);
+    out->late_double_free = tsi_snapshot_refused(a, TSI_REFUSED_LATE);
+    out->out_of_memory = tsi_snapshot_refused(a, TSI_REFUSED_MEMORY);
     out->over_budget = tsi_snapshot_refused(a, TSI_REFUSED_BUDGET);
     out->retired_slabs = tsi_load_relaxed(&a->retired_slabs);
     out->bad_environment = a->bad_environment;

@@ -304,12 +304,15 @@ static TsiBinding* binding_open(TsiArena* a, TsiThread* thread, uint32_t period,
     b->dice = (uint32_t)tsi_os.random();
     b->slow_left = 1 + (period != 0 ? b->dice % period : 0);
 
+    b->order_dice = a->options.random_order ? tsi_os.random() | 1 : 0;
+    b->guard_left = a->samples_guards ? 1 + b->dice % (2 * a->options.guard_sampling - 1) : 0;
+
     tsi_profile_start(b, mean);
     tsi_store_relaxed(&b->look_in, 1);
     b->looked_ns = 0;
     b->put_off_bytes = b->put_off_first = b->put_off_count = 0;
     b->stack_low = b->stack_high = 0; /* the record may have been another thread's */
-    b->watched = period != 0 || mean != 0 || a->stand_ins != NULL;
+    b->watched = period != 0 || mean != 0 || a->stand_ins != NULL || a->fill;
 
     tsi_store_relaxed(&b->busy, 0);
     tsi_store_relaxed(&b->dead_heaps, 0);
@@ -348,7 +351,7 @@ TsiBinding* tsi_binding_find(TsiArena* a, bool make) {
     if (b != NULL) {
         tsi_tls.serial = a->serial;
         tsi_tls.binding = b;
-        /* In shared mode each call searches for a bank; with stand-ins, for those. */
+        /* In shared mode each call searches for a bank; with stand-ins, for those; hardened calls do more. */
         tsi_store_relaxed(&tsi_tls.thread->owner, a->none_at_hand ? TSI_NO_OWNER : a->owner);
     }
     return b;

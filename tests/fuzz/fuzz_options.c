@@ -20,7 +20,7 @@
 
 #define UNSAID (UINT64_MAX - 1) /* no number that the input can say in so few digits */
 
-enum { TEXT_MOST = 2048, FIELDS = 24, STRUCT_MOST = 4096, VALUE_MOST = 23, WARM = 3, WARM_LIMIT = 17 };
+enum { TEXT_MOST = 2048, FIELDS = 29, STRUCT_MOST = 4096, VALUE_MOST = 23, WARM = 3, WARM_LIMIT = 17 };
 
 __extension__ typedef unsigned __int128 Wide; /* no product of a 64-bit number and a suffix overflows it */
 
@@ -111,12 +111,13 @@ static bool field_takes(const Field* f, uint64_t v) {
 }
 
 static void fields_of(const SlabOptions* o, uint64_t v[FIELDS]) {
-    const uint64_t all[FIELDS] = {o->ring_size,  o->purge_policy,     o->reserve_bytes,   o->warm_bytes,
-                                  o->slab_bytes, o->prefault,         o->misuse_fatal,    o->leak_report,
-                                  o->max_labels, o->max_bytes,        o->sampling_period, o->huge_pages,
-                                  o->numa_local, o->shared,           o->segment,         o->profile_bytes,
-                                  o->bump,       o->warm_limit_bytes, o->quiet,           o->decay_ms,
-                                  o->by_malloc,  o->late_access,      o->escape_stacks,   o->guard_period};
+    const uint64_t all[FIELDS] = {
+        o->ring_size,        o->purge_policy,   o->reserve_bytes,    o->warm_bytes,   o->slab_bytes,
+        o->prefault,         o->misuse_fatal,   o->leak_report,      o->max_labels,   o->max_bytes,
+        o->sampling_period,  o->huge_pages,     o->numa_local,       o->shared,       o->segment,
+        o->profile_bytes,    o->bump,           o->warm_limit_bytes, o->quiet,        o->decay_ms,
+        o->by_malloc,        o->late_access,    o->escape_stacks,    o->guard_period, o->fill_freed,
+        o->quarantine_bytes, o->guard_sampling, o->random_order,     o->hardened};
     memcpy(v, all, sizeof all);
 }
 

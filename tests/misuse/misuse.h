@@ -43,7 +43,7 @@ __attribute__((unused)) static bool free_elsewhere(SlabAllocator* a, void* p) {
 static uint64_t all_causes(const SlabRefusals* r) {
     return r->stale_handle + r->bad_handle + r->double_free + r->stale_free + r->interior_pointer + r->foreign_pointer +
            r->size_mismatch + r->bad_epoch + r->closed_epoch + r->bad_size + r->domain_order + r->domain_stale +
-           r->late_double_free;
+           r->late_double_free + r->write_after_end;
 }
 
 static void check_usable(SlabAllocator* a) {
@@ -69,8 +69,19 @@ static void check_usable(SlabAllocator* a) {
     CHECK_EQ(r.objects_released, 1);
 }
 
+/* A program may define MISUSE_FILLS: its allocator has the option fill_freed, without which the misuse is not seen. Objects
+ * must not be blocks of malloc then. */
+static SlabAllocator* made(void) {
+    SlabOptions o = kit_options();
+#ifdef MISUSE_FILLS
+    o.fill_freed = 1;
+    o.by_malloc = 2;
+#endif
+    return kit_create_with(&o);
+}
+
 int main(void) {
-    SlabAllocator* a = kit_create();
+    SlabAllocator* a = made();
     unsigned char* bystander = slab_malloc(a, 128);
     memset(bystander, 0x5C, 128);
     SlabRefusals before = kit_refusals(a);

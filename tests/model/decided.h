@@ -38,7 +38,7 @@ static const struct {
      " total_slabs_allocated total_slabs_recycled net_slabs estimated_slab_rss_bytes total_slow_path_hits "
      "total_cache_overflows total_slow_cache_miss total_slow_epoch_closed total_madvise_calls total_madvise_bytes "
      "total_bitmap_free_attempts metadata_bytes committed_bytes reserved_bytes draining_phases "
-     "warm_budget_bytes warm_bytes warm_stock_bytes warm_regretted_bytes "},
+     "warm_budget_bytes warm_bytes warm_stock_bytes warm_regretted_bytes quarantine_bytes "},
     {TSI_SECTION_GLOBAL, NOTHING,
      " total_madvise_failures total_bitmap_alloc_cas_retries total_bitmap_free_cas_retries "
      "total_current_partial_cas_failures total_current_partial_cas_attempts total_repairs repairs_full_bitmap "
@@ -89,7 +89,7 @@ static const struct {
 
     {TSI_SECTION_REFUSAL, EXACT,
      " version stale_handle bad_handle double_free stale_free interior_pointer foreign_pointer size_mismatch bad_epoch "
-     "closed_epoch bad_size domain_order domain_stale out_of_memory over_budget "},
+     "closed_epoch bad_size domain_order domain_stale out_of_memory over_budget write_after_end "},
     {TSI_SECTION_REFUSAL, NOTHING, " late_double_free retired_slabs bad_environment "},
 
     {TSI_SECTION_PHASE, EXACT,

@@ -19,9 +19,9 @@ enum { BETWEEN = 44, BETWEEN_COUNT = REGION_INDEX - BETWEEN };
 static const uint32_t between_class[BETWEEN_COUNT] = {80, 112, 160, 224, 320, 448, 640, 288, 4608};
 
 static const char* const cause_name[CAUSE_COUNT] = {
-    "stale_handle",     "bad_handle",    "double_free",   "stale_free",      "interior_pointer", "foreign_pointer",
-    "size_mismatch",    "bad_epoch",     "closed_epoch",  "bad_size",        "domain_order",     "domain_stale",
-    "late_double_free", "out_of_memory", "retired_slabs", "bad_environment", "over_budget"};
+    "stale_handle",    "bad_handle",       "double_free",   "stale_free",    "interior_pointer", "foreign_pointer",
+    "size_mismatch",   "bad_epoch",        "closed_epoch",  "bad_size",      "domain_order",     "domain_stale",
+    "write_after_end", "late_double_free", "out_of_memory", "retired_slabs", "bad_environment",  "over_budget"};
 
 /* ---- refusals --------------------------------------------------------------------------- */
 
@@ -29,9 +29,9 @@ static inline void read_refusals(SlabAllocator* a, uint64_t out[CAUSE_COUNT]) {
     SlabRefusals r;
     slab_stats_refusals(a, &r);
     const uint64_t all[CAUSE_COUNT] = {
-        r.stale_handle,     r.bad_handle,    r.double_free,   r.stale_free,      r.interior_pointer, r.foreign_pointer,
-        r.size_mismatch,    r.bad_epoch,     r.closed_epoch,  r.bad_size,        r.domain_order,     r.domain_stale,
-        r.late_double_free, r.out_of_memory, r.retired_slabs, r.bad_environment, r.over_budget};
+        r.stale_handle,    r.bad_handle,       r.double_free,   r.stale_free,    r.interior_pointer, r.foreign_pointer,
+        r.size_mismatch,   r.bad_epoch,        r.closed_epoch,  r.bad_size,      r.domain_order,     r.domain_stale,
+        r.write_after_end, r.late_double_free, r.out_of_memory, r.retired_slabs, r.bad_environment,  r.over_budget};
     memcpy(out, all, sizeof all);
 }
 

@@ -125,7 +125,8 @@ static inline void check_warm(struct side* s, const SlabGlobalStats* g) {
     }
     REQUIRE_LE(g->warm_regretted_bytes, g->total_madvise_bytes);
     REQUIRE_LE(g->warm_stock_bytes, g->warm_bytes);
-    REQUIRE_LE(g->warm_bytes, g->warm_budget_bytes);
+    REQUIRE_LE(g->warm_bytes - g->quarantine_bytes, g->warm_budget_bytes);
+    REQUIRE_LE(g->quarantine_bytes, s->options.quarantine_bytes);
 }
 
 /* Sums over the rows of classes and of phases. */
@@ -204,10 +205,10 @@ static inline void check_class_row(struct world* w, struct side* s, const SlabCl
 }
 
 /* What the budget would hold of a class; none where slabs have no one size. */
-static inline void check_capacity(const SlabClassStats* k, uint64_t budget) {
+static inline void check_capacity(const SlabClassStats* k, uint64_t budget, uint64_t held) {
     uint64_t capacity = k->class_index >= REGION_INDEX ? 0 : budget / k->slab_bytes;
     REQUIRE_EQ(k->cache_capacity, capacity < UINT32_MAX ? capacity : UINT32_MAX);
-    if (k->class_index < REGION_INDEX) REQUIRE_LE(k->cache_size, k->cache_capacity);
+    if (k->class_index < REGION_INDEX) REQUIRE_LE(k->cache_size, k->cache_capacity + held / k->slab_bytes);
 }
 
 static inline void check_class_rows(struct world* w, struct side* s, const TsiReport* r, struct sums* sum) {
@@ -223,7 +224,7 @@ static inline void check_class_rows(struct world* w, struct side* s, const TsiRe
                    "the controller looked %llu times in %llu allocations", (unsigned long long)looks,
                    (unsigned long long)tries);
         check_class_row(w, s, k, live[c]);
-        check_capacity(k, r->global.warm_budget_bytes);
+        check_capacity(k, r->global.warm_budget_bytes, r->global.quarantine_bytes);
         sum->hits += k->slow_path_hits, sum->closed += k->slow_path_epoch_closed, sum->miss += k->slow_path_cache_miss;
         sum->taken += k->new_slab_count, sum->recycled += k->empty_slab_recycled;
         sum->overflowed += k->empty_slab_overflowed, sum->net += k->net_slabs, sum->committed += k->committed_bytes;

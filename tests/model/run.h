@@ -114,7 +114,11 @@ static void side_open(struct world* w, int index) {
     s->options.profile_bytes = chance(w, 20) ? (uint64_t)512 << below(w, 8) : 0;
     if (!w->fed && chance(w, 20)) s->options.max_bytes = ((uint64_t)64 << 10) << below(w, 11);
     s->options.shared = chance(w, 30);
+    s->options.fill_freed = chance(w, 20);
+    s->options.random_order = chance(w, 10);
+    s->options.quarantine_bytes = chance(w, 20) ? (uint64_t)65536 << below(w, 8) : 0;
     s->options.bump = chance(w, 30) ? BUMP_OFF : chance(w, 20) ? BUMP_DOMAINS : (uint8_t)below(w, 2);
+    if (s->options.random_order) s->options.bump = BUMP_OFF; /* as it implies */
     s->options.misuse_fn = misuse_told;
     s->options.misuse_ctx = s;
     accounts_open(s, s->options.max_labels ? s->options.max_labels : MOST_LABELS);
@@ -158,8 +162,9 @@ static void side_shut(struct side* s) {
                (unsigned long long)g.live_objects);
     uint64_t warm = warm_learns(s) ? g.warm_budget_bytes : warm_start(s);
     if (s->options.purge_policy != SLAB_PURGE_NEVER)
-        REQUIRE_OR(g.committed_bytes <= warm, "%llu bytes committed after the end, %llu may stay warm",
-                   (unsigned long long)g.committed_bytes, (unsigned long long)warm);
+        REQUIRE_OR(g.committed_bytes <= warm + s->options.quarantine_bytes,
+                   "%llu bytes committed after the end, %llu may stay warm", (unsigned long long)g.committed_bytes,
+                   (unsigned long long)warm);
     slab_allocator_free(s->a);
     for (size_t i = 0; i < s->n_incs; i++) {
         for (unsigned c = 0; c < s->incs[i]->n_cleanups; c++) free(s->incs[i]->cleanups[c]);

@@ -77,6 +77,11 @@ pub struct SlabOptions {
     pub quiet: u8,
     pub decay_ms: u32,
     pub guard_period: u32,
+    pub fill_freed: u8,
+    pub random_order: u8,
+    pub hardened: u8,
+    pub guard_sampling: u32,
+    pub quarantine_bytes: u64,
 }
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone)]
@@ -508,6 +513,7 @@ pub struct SlabGlobalStats {
     pub committed_pace_10s: f64,
     pub committed_pace_100s: f64,
     pub committed_pace_ever: f64,
+    pub quarantine_bytes: u64,
 }
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone)]
@@ -605,6 +611,7 @@ pub struct SlabRefusals {
     pub retired_slabs: u64,
     pub bad_environment: u64,
     pub over_budget: u64,
+    pub write_after_end: u64,
 }
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
@@ -786,7 +793,8 @@ pub const SLAB_MISUSE_CLOSED_EPOCH: SlabMisuse = 8;
 pub const SLAB_MISUSE_BAD_SIZE: SlabMisuse = 9;
 pub const SLAB_MISUSE_DOMAIN_ORDER: SlabMisuse = 10;
 pub const SLAB_MISUSE_DOMAIN_STALE: SlabMisuse = 11;
-pub const SLAB_MISUSE_COUNT: SlabMisuse = 12;
+pub const SLAB_MISUSE_WRITE_AFTER_END: SlabMisuse = 12;
+pub const SLAB_MISUSE_COUNT: SlabMisuse = 13;
 pub const SLAB_ERROR_NONE: SlabError = 0;
 pub const SLAB_ERROR_NO_MEMORY: SlabError = 1;
 pub const SLAB_ERROR_BUDGET: SlabError = 2;
@@ -799,7 +807,7 @@ pub const SLAB_ERROR_BUSY: SlabError = 8;
 pub const SLAB_ERROR_ORDER: SlabError = 9;
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of SlabOptions"][::core::mem::size_of::<SlabOptions>() - 128usize];
+    ["Size of SlabOptions"][::core::mem::size_of::<SlabOptions>() - 144usize];
     ["Alignment of SlabOptions"][::core::mem::align_of::<SlabOptions>() - 8usize];
     ["Offset of field: SlabOptions::struct_size"][::core::mem::offset_of!(SlabOptions, struct_size) - 0usize];
     ["Offset of field: SlabOptions::ring_size"][::core::mem::offset_of!(SlabOptions, ring_size) - 8usize];
@@ -832,6 +840,12 @@ const _: () = {
     ["Offset of field: SlabOptions::quiet"][::core::mem::offset_of!(SlabOptions, quiet) - 112usize];
     ["Offset of field: SlabOptions::decay_ms"][::core::mem::offset_of!(SlabOptions, decay_ms) - 116usize];
     ["Offset of field: SlabOptions::guard_period"][::core::mem::offset_of!(SlabOptions, guard_period) - 120usize];
+    ["Offset of field: SlabOptions::fill_freed"][::core::mem::offset_of!(SlabOptions, fill_freed) - 124usize];
+    ["Offset of field: SlabOptions::random_order"][::core::mem::offset_of!(SlabOptions, random_order) - 125usize];
+    ["Offset of field: SlabOptions::hardened"][::core::mem::offset_of!(SlabOptions, hardened) - 126usize];
+    ["Offset of field: SlabOptions::guard_sampling"][::core::mem::offset_of!(SlabOptions, guard_sampling) - 128usize];
+    ["Offset of field: SlabOptions::quarantine_bytes"]
+        [::core::mem::offset_of!(SlabOptions, quarantine_bytes) - 136usize];
 };
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
@@ -1335,7 +1349,7 @@ pub const SLAB_PROCESS_STOPPED: SlabProcessState = 1;
 pub const SLAB_PROCESS_ENDED: SlabProcessState = 2;
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of SlabGlobalStats"][::core::mem::size_of::<SlabGlobalStats>() - 432usize];
+    ["Size of SlabGlobalStats"][::core::mem::size_of::<SlabGlobalStats>() - 440usize];
     ["Alignment of SlabGlobalStats"][::core::mem::align_of::<SlabGlobalStats>() - 8usize];
     ["Offset of field: SlabGlobalStats::version"][::core::mem::offset_of!(SlabGlobalStats, version) - 0usize];
     ["Offset of field: SlabGlobalStats::current_epoch"]
@@ -1432,6 +1446,8 @@ const _: () = {
         [::core::mem::offset_of!(SlabGlobalStats, committed_pace_100s) - 416usize];
     ["Offset of field: SlabGlobalStats::committed_pace_ever"]
         [::core::mem::offset_of!(SlabGlobalStats, committed_pace_ever) - 424usize];
+    ["Offset of field: SlabGlobalStats::quarantine_bytes"]
+        [::core::mem::offset_of!(SlabGlobalStats, quarantine_bytes) - 432usize];
 };
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
@@ -1563,7 +1579,7 @@ const _: () = {
 };
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of SlabRefusals"][::core::mem::size_of::<SlabRefusals>() - 144usize];
+    ["Size of SlabRefusals"][::core::mem::size_of::<SlabRefusals>() - 152usize];
     ["Alignment of SlabRefusals"][::core::mem::align_of::<SlabRefusals>() - 8usize];
     ["Offset of field: SlabRefusals::version"][::core::mem::offset_of!(SlabRefusals, version) - 0usize];
     ["Offset of field: SlabRefusals::stale_handle"][::core::mem::offset_of!(SlabRefusals, stale_handle) - 8usize];
@@ -1587,6 +1603,8 @@ const _: () = {
     ["Offset of field: SlabRefusals::bad_environment"]
         [::core::mem::offset_of!(SlabRefusals, bad_environment) - 128usize];
     ["Offset of field: SlabRefusals::over_budget"][::core::mem::offset_of!(SlabRefusals, over_budget) - 136usize];
+    ["Offset of field: SlabRefusals::write_after_end"]
+        [::core::mem::offset_of!(SlabRefusals, write_after_end) - 144usize];
 };
 pub const SLAB_HISTOGRAM_BUCKETS: _bindgen_ty_2 = 48;
 pub const SLAB_LATENCY_BUCKETS: _bindgen_ty_2 = 96;

@@ -219,6 +219,8 @@ mirror! {
         bad_size: u64,
         /// Scopes left in the wrong order, or ended while somebody was inside.
         domain_order: u64,
+        /// New objects whose memory was written to after the end of an earlier one.
+        write_after_end: u64,
         /// Domains whose epoch had moved on.
         domain_stale: u64,
         /// Allocations refused for want of memory.

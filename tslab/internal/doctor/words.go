@@ -208,6 +208,7 @@ var causes = []struct{ key, advice string }{
 	{"late_double_free", "objects were freed by two threads at once"},
 	{"out_of_memory", "allocations found no memory: look at RLIMIT_AS, the memory cgroup, overcommit and reserve_bytes"},
 	{"over_budget", "allocations exceeded a hard budget or max_bytes"},
+	{"write_after_end", "objects were written to after their end; late_access and AddressSanitizer tell by which code"},
 }
 
 var nouns = []struct{ many, one string }{

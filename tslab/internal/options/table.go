@@ -27,4 +27,9 @@ var table = []option{
 	{"late_access", 0, 1},
 	{"escape_stacks", 0, 1},
 	{"guard_period", 1, 1048576},
+	{"fill_freed", 0, 1},
+	{"quarantine_bytes", 65536, 68719476736},
+	{"guard_sampling", 16, 1048576},
+	{"random_order", 0, 1},
+	{"hardened", 0, 1},
 }
