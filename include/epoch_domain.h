@@ -47,8 +47,8 @@ typedef struct epoch_domain {
 
 /* Makes a domain with an epoch of its own; auto_close is true. On failure, returns NULL, and slab_last_error() gives
  * the reason. errno is ENOMEM if records run out: there are about 262,000, and fewer with a smaller reservation. A
- * thread that exits inside a domain that it made leaves the domain behind for other threads. Of the domains left behind
- * that no thread has used since, only the last 256 stay; older ones are destroyed. O(1). */
+ * thread that exits inside a domain that it made leaves the domain behind for other threads. The last 256 domains left
+ * behind stay; older ones are destroyed if no thread has used them since. O(1). */
 SLAB_API epoch_domain_t* epoch_domain_create(SlabAllocator* a);
 /* Makes a domain like epoch_domain_create, with a label, of which at most 31 bytes are copied; NULL means none. */
 SLAB_API epoch_domain_t* epoch_domain_create_labeled(SlabAllocator* a, const char* label);
@@ -139,8 +139,8 @@ SLAB_API bool epoch_domain_stats(epoch_domain_t* d, SlabDomainStats* out);
  * Call epoch_domain_drain when nobody is inside d, or on the thread whose innermost scope is d; that scope is then
  * left. Writes the receipt to *out (may be NULL), in which objects_escaped counts the objects that live on. If the
  * domain has ended already, the receipt is that of the last end. Returns false and leaves d as it was if another scope
- * is inside d or inside another domain of its borrowed epoch (EBUSY), or if the ring has moved past that epoch
- * (ESTALE). O(slabs of the epoch). */
+ * is inside d or another domain of its borrowed epoch (EBUSY), or the ring has moved past that epoch (ESTALE). O(slabs
+ * of the epoch). */
 SLAB_API bool epoch_domain_drain(epoch_domain_t* d, EpochReceipt* out);
 /* Returns the innermost domain of this thread, of any allocator, or NULL if there is none or the innermost scope is an
  * outer one. */
