@@ -8,10 +8,10 @@
  *         epoch_domain_end(lane.domain);
  *     }
  *
- * An object of a lane is an object of the lane's domain. The same calls free, resize, query and release it, from any
- * thread, and the same figures count it. slab_lane_malloc allocates and refuses like epoch_domain_malloc. In addition,
- * it refuses once the domain has moved on to another epoch (by epoch_domain_reset, or by an exit that ended the old
- * one); then open the lane again.
+ * An object of a lane is an object of the lane's domain. The domain's calls free, resize, query and release it, from
+ * any thread, and the domain's figures count it. slab_lane_malloc allocates and refuses like epoch_domain_malloc. In
+ * addition, it refuses once the domain has moved on to another epoch (by epoch_domain_reset, or by an exit that ended
+ * the old one); then open the lane again.
  *
  * Use a lane in a loop that makes many objects of up to 4 KiB in one phase, on one thread. Do not use it for a few
  * objects, since opening a lane costs about what ten calls save, or where most objects are freed singly before the
