@@ -1,10 +1,10 @@
 /*
- * slab_papers_compat.h - names of the founding papers that have another name here.
+ * slab_papers_compat.h - names from the founding papers that are different here.
  *
- * For a program in the papers' names, until it uses the new ones: docs/coming-from/papers.md has the whole list. All of
- * it is inline or a macro: the library gains no symbol. Include it after the other headers, or alone. Calls whose
- * meaning has changed are left out on purpose: using one does not compile, and the compiler's message says what to
- * write. Conventions as slab_alloc.h; an `out` that is NULL is ignored.
+ * This header is for a program that uses the papers' names, until it uses the new ones; docs/coming-from/papers.md has
+ * the whole list. Everything here is inline or a macro, so the library gains no symbol. Include the header after the
+ * other headers, or alone. Calls whose meaning has changed are left out on purpose: using one does not compile, and the
+ * compiler's message says what to write instead. Conventions are as in slab_alloc.h; a NULL `out` is ignored.
  */
 #ifndef SLAB_PAPERS_COMPAT_H
 #define SLAB_PAPERS_COMPAT_H
@@ -32,7 +32,7 @@ static inline uint64_t read_rss_bytes_linux(void) { return slab_rss_bytes(); }
 /* Returns slab_now_ns(). */
 static inline uint64_t now_ns(void) { return slab_now_ns(); }
 
-/* Fields of SlabClassStats; contention_ratio is lock_contention_rate there. */
+/* Fields of SlabClassStats, where contention_ratio is called lock_contention_rate. */
 typedef struct SizeClassStats {
     uint64_t slow_path_hits, new_slab_count, lock_fast_acquire, lock_contended;
     double contention_ratio;
@@ -56,7 +56,7 @@ typedef struct EpochStats {
     char label[32];
 } EpochStats;
 
-/* Fills *out by slab_stats_epoch, summed over the classes; zeroes it for a bad id. O(classes x slabs of the
+/* Fills *out by slab_stats_epoch, summed over the classes, or with zeros for a bad id. O(classes x slabs of the
  * allocator). */
 static inline void slab_papers_stats_epoch(SlabAllocator* a, EpochId epoch, EpochStats* out) {
     SlabEpochStats s;
@@ -71,7 +71,7 @@ static inline void slab_papers_stats_epoch(SlabAllocator* a, EpochId epoch, Epoc
     }
 }
 
-/* Picks the name that stands where the number of arguments puts it. */
+/* Pick the name for the number of arguments. */
 #define SLAB_PAPERS_FIFTH_(a1, a2, a3, a4, name, ...) name
 #define SLAB_PAPERS_THIRD_(a1, a2, name, ...) name
 
@@ -79,17 +79,17 @@ static inline void slab_papers_stats_epoch(SlabAllocator* a, EpochId epoch, Epoc
 #define slab_stats_epoch(...) \
     SLAB_PAPERS_FIFTH_(__VA_ARGS__, slab_stats_epoch, slab_papers_stats_epoch, 0, 0)(__VA_ARGS__)
 
-/* Takes (a, "label") to make and enter a domain, epoch_domain_begin, or (domain) to enter it. */
+/* Takes (a, "label") to make and enter a domain by epoch_domain_begin, or (domain) to enter that domain. */
 #define epoch_domain_enter(...) SLAB_PAPERS_THIRD_(__VA_ARGS__, epoch_domain_begin, epoch_domain_enter, 0)(__VA_ARGS__)
 
-/* Takes (a, "label") for epoch_domain_create_labeled; (a) is left out. */
+/* Takes (a, "label") for epoch_domain_create_labeled; (a) alone does not compile. */
 #define epoch_domain_create(...)                                                          \
     SLAB_PAPERS_THIRD_(__VA_ARGS__, epoch_domain_create_labeled,                          \
                        epoch_domain_create_has_changed_see_docs_coming_from_papers_md, 0) \
     (__VA_ARGS__)
 
 #ifdef SLAB_PAPERS_LEFT_OUT_
-/* The papers' wrapped the current ring epoch and kept its objects at the last exit. */
+/* The papers' epoch_domain_create wrapped the current ring epoch and kept its objects at the last exit. */
 SLAB_PAPERS_LEFT_OUT_("its last exit ends its objects now, see docs/coming-from/papers.md: write epoch_domain_wrap(a, "
                       "epoch_current(a), false) for the old meaning, epoch_domain_create_labeled(a, NULL) for the new")
 static inline epoch_domain_t* epoch_domain_create_has_changed_see_docs_coming_from_papers_md(SlabAllocator* a) {
