@@ -3,32 +3,31 @@
  *
  *     tslab_cjson_init(allocator);
  *
- * The hooks of cJSON are the process's and know no context. Once they are set each item and each printed text is an
- * object of that allocator: in its innermost domain that the calling thread has entered, or, outside of any, in its
- * current ring epoch. cJSON keeps nothing of its own between calls, so a tree may end with its phase, without
- * cJSON_Delete.
+ * The hooks of cJSON are global to the process and have no context. Once they are set, each item and each printed text
+ * is an object of that allocator. The object lies in the innermost domain of the allocator that the calling thread has
+ * entered, or, outside any domain, in the current ring epoch. cJSON keeps nothing of its own between calls, so a tree
+ * may end with its phase, without cJSON_Delete.
  *
  * You may not
- *   - free text of cJSON_Print with free(): cJSON_free (or slab_free) does it;
- *   - give items to cJSON_Delete that were made before the call: they are refused and counted, and stay allocated;
- *   - add an item of a phase to a tree that outlives it, nor use an item or text after its phase has ended;
- *   - change a tree that lives longer while inside of a phase: new values (cJSON_SetValuestring,
- *     cJSON_AddStringToObject) would lie in the phase. Enter the scope of the tree for that:
- *         epoch_domain_enter(session);               // auto_close false; or epoch_domain_wrap of a ring epoch
- *         cJSON_AddItemToObject(kept, "user", cJSON_Duplicate(item, true));
- *         epoch_domain_exit(session);
+ *   - free text of cJSON_Print with free(): use cJSON_free (or slab_free);
+ *   - give cJSON_Delete items that were made before tslab_cjson_init: they are refused and counted, and stay allocated;
+ *   - add an item of a phase to a tree that outlives the phase, or use an item or text after its phase has ended;
+ *   - change a tree that lives longer while inside a phase: new values (cJSON_SetValuestring, cJSON_AddStringToObject)
+ *         would lie in the phase. To change the tree, enter its scope: epoch_domain_enter(session);               //
+ *         auto_close false; or epoch_domain_wrap of a ring epoch cJSON_AddItemToObject(kept, "user",
+ *         cJSON_Duplicate(item, true)); epoch_domain_exit(session);
  *
- * To end it: cJSON_InitHooks(NULL), once nothing of cJSON is live, before the allocator is freed.
+ * To end it: call cJSON_InitHooks(NULL) once nothing of cJSON is live, before the allocator is freed.
  *
- * Errors: cJSON returns NULL without memory or over a hard budget, and frees what it had begun.
- * Thread safety: call tslab_cjson_init before other threads use cJSON. The allocator belongs to the source file that
- * made the call; the last call of all counts. Complexity: a hook costs a slab_malloc or slab_free.
+ * Errors: if memory runs out or a hard budget would be exceeded, cJSON returns NULL and frees what it had begun. Thread
+ * safety: call tslab_cjson_init before other threads use cJSON. The source file that makes the call remembers the
+ * allocator; the last call in the process applies. Complexity: a hook costs a slab_malloc or slab_free.
  */
 #ifndef TEMPORAL_SLAB_CJSON_H
 #define TEMPORAL_SLAB_CJSON_H
 
 #include <epoch_domain.h>
-#ifndef cJSON__h /* a program may have its own copy, and include that first */
+#ifndef cJSON__h /* a program may have its own copy, and include that copy first */
 #include <cJSON.h>
 #endif
 
@@ -47,8 +46,8 @@ static inline void* CJSON_CDECL tslab_cjson_malloc(size_t size) {
 
 static inline void CJSON_CDECL tslab_cjson_free(void* p) { slab_free(*tslab_cjson_allocator_(), p); }
 
-/* Sets the hooks. The allocator stays the caller's and must outlive their use. Returns false and sets nothing if a is
- * NULL. */
+/* Sets the hooks. The allocator stays the caller's and must outlive the use of cJSON. Returns false and sets nothing if
+ * a is NULL. */
 static inline bool tslab_cjson_init(SlabAllocator* a) {
     if (a == NULL) return false;
     *tslab_cjson_allocator_() = a;

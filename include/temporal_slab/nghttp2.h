@@ -5,22 +5,22 @@
  *     nghttp2_session_server_new3(&session, callbacks, user_data, NULL, &mem);
  *
  * Everything that the session allocates goes to that domain, whatever scope the thread is in: streams, header tables,
- * frames that wait, reference-counted buffers. nghttp2 copies the structure. The domain need not be entered. A phase is
- * a connection here: a session mixes what it holds for one request with what it holds for all, so a request's phase is
+ * waiting frames, reference-counted buffers. nghttp2 copies the structure. The domain need not be entered. The phase is
+ * a connection here, because a session mixes memory for one request with memory for all. So a request's phase is only
  * for the allocations of the program's own callbacks.
  *
- * To end it: end the domain, which costs no walk over the streams; or nghttp2_session_del first. Only the latter calls
- * on_stream_close_callback for streams that are still open.
+ * To end it: end the domain, which needs no walk over the streams, or call nghttp2_session_del first. Only the latter
+ * calls on_stream_close_callback for streams that are still open.
  *
  * You may not
  *   - use or delete the session after the domain has ended;
- *   - keep an nghttp2_rcbuf (nghttp2_rcbuf_incref) or a pointer of a callback beyond the domain: copy it;
- *   - call nghttp2_option_new, nghttp2_session_callbacks_new and such and expect their memory here: they take malloc's.
+ *   - keep an nghttp2_rcbuf (nghttp2_rcbuf_incref) or a pointer from a callback beyond the domain: copy the data;
+ *   - expect memory of nghttp2_option_new, nghttp2_session_callbacks_new and similar calls here: they use malloc.
  *
- * Errors: a hard budget of the domain, like a lack of memory, gives NGHTTP2_ERR_NOMEM; then delete the session, or end
- * it with its domain.
- * Thread safety: nghttp2's own, a session belongs to one thread at a time; sessions of several threads may share a
- * domain. Complexity: a hook costs an epoch_domain_malloc, epoch_domain_calloc, epoch_domain_realloc or slab_free.
+ * Errors: if memory runs out or a hard budget of the domain would be exceeded, nghttp2 returns NGHTTP2_ERR_NOMEM. Then
+ * delete the session, or end it with its domain. Thread safety: that of nghttp2: a session belongs to one thread at a
+ * time. Sessions of several threads may share a domain. Complexity: a hook costs an epoch_domain_malloc,
+ * epoch_domain_calloc, epoch_domain_realloc or slab_free.
  */
 #ifndef TEMPORAL_SLAB_NGHTTP2_H
 #define TEMPORAL_SLAB_NGHTTP2_H
@@ -47,8 +47,8 @@ static inline void* tslab_nghttp2_realloc(void* p, size_t size, void* domain) {
     return epoch_domain_realloc((epoch_domain_t*)domain, p, size != 0 || p != NULL ? size : 1);
 }
 
-/* Returns the allocator for nghttp2_session_*_new3 and nghttp2_hd_*_new2, to pass by address. The domain stays the
- * caller's. If d is NULL every allocation fails. O(1). */
+/* Returns the allocator for nghttp2_session_*_new3 and nghttp2_hd_*_new2, to be passed by address. The domain stays the
+ * caller's. If d is NULL, every allocation fails. O(1). */
 static inline nghttp2_mem tslab_nghttp2_mem(epoch_domain_t* d) {
     nghttp2_mem mem;
     mem.mem_user_data = d;

@@ -4,28 +4,28 @@
  *     epoch_domain_t* domain = epoch_domain_create_labeled(allocator, "sqlite");
  *     tslab_sqlite3_config(domain);       // before the first use of SQLite, or after sqlite3_shutdown()
  *
- * The hooks are the process's. Everything goes to that domain, whatever scope a thread is in: connections, page caches,
- * statements, sqlite3_malloc. The phases of threads would be wrong: page caches, schemas and the data that connections
- * to one file share grow within any statement, and would end with the phase that happened to be open. So this phase is
- * as long as the use of SQLite. The figures of its label are SQLite's, a budget (slab_epoch_set_budget) limits them,
- * and the receipt shows leaks.
+ * The hooks are global to the process. Everything goes to that domain, whatever scope a thread is in: connections, page
+ * caches, statements, sqlite3_malloc. The phases of threads would be wrong. Page caches, schemas and the data that
+ * connections to one file share grow within any statement, and would end with the phase that happened to be open. So
+ * this phase is as long as the use of SQLite. The figures of its label are those of SQLite, a budget
+ * (slab_epoch_set_budget) limits its memory, and the receipt shows leaks.
  *
  * No thread has to enter the domain. Before one does, set auto_close to false; otherwise the last exit ends the domain.
  *
- * To end it: close the connections, sqlite3_shutdown(), then end the domain (epoch_domain_destroy). Objects never given
- * to sqlite3_free end there. A program that goes on with SQLite calls tslab_sqlite3_config with another domain first.
+ * To end it: close the connections, call sqlite3_shutdown(), then end the domain (epoch_domain_destroy). Objects never
+ * given to sqlite3_free end there. A program that then goes on with SQLite must first call tslab_sqlite3_config with
+ * another domain.
  *
  * You may not
  *   - end, drain or reset the domain, or free its allocator, before sqlite3_shutdown() has returned;
- *   - give text of sqlite3_mprintf, sqlite3_expanded_sql and such to free(): sqlite3_free does it;
+ *   - free text of sqlite3_mprintf, sqlite3_expanded_sql and similar calls with free(): use sqlite3_free;
  *   - use text or blobs of SQLite after the end: copy them out (slab_strdup).
  *
- * Errors: a hard budget of the domain, like a lack of memory, gives SQLITE_NOMEM; the connection stays usable.
- * sqlite3_memory_used counts usable bytes. SQLITE_CONFIG_MEMSTATUS 0 switches that off, and saves a look-up of the size
- * and a lock in each call.
- * Thread safety: call tslab_sqlite3_config while no other thread uses SQLite, as sqlite3_config. The domain belongs to
- * the source file that made the call; the last call of all counts.
- * Complexity: a hook costs an epoch_domain_malloc, epoch_domain_realloc, slab_free or slab_usable_size.
+ * Errors: if memory runs out or a hard budget of the domain would be exceeded, SQLite returns SQLITE_NOMEM; the
+ * connection stays usable. sqlite3_memory_used counts usable bytes. SQLITE_CONFIG_MEMSTATUS 0 switches this count off,
+ * and saves a size look-up and a lock in each call. Thread safety: like sqlite3_config, call tslab_sqlite3_config while
+ * no other thread uses SQLite. The source file that makes the call remembers the domain; the last call in the process
+ * applies. Complexity: a hook costs an epoch_domain_malloc, epoch_domain_realloc, slab_free or slab_usable_size.
  */
 #ifndef TEMPORAL_SLAB_SQLITE3_H
 #define TEMPORAL_SLAB_SQLITE3_H
@@ -42,7 +42,7 @@ static inline epoch_domain_t** tslab_sqlite3_domain_(void) {
     return &domain;
 }
 
-/* SQLite asks for 1 byte at least, and resizes nothing but blocks of its own. */
+/* SQLite asks for at least 1 byte, and resizes only blocks of its own. */
 static inline void* tslab_sqlite3_malloc(int size) {
     return epoch_domain_malloc(*tslab_sqlite3_domain_(), (size_t)size);
 }
@@ -66,8 +66,8 @@ static inline int tslab_sqlite3_begin(void* unused) {
 
 static inline void tslab_sqlite3_end(void* unused) { (void)unused; }
 
-/* Gives SQLite the domain, which stays the caller's: end it after sqlite3_shutdown(). Returns SQLITE_OK; SQLITE_MISUSE,
- * and changes nothing, if d is NULL or SQLite is in use. O(1). */
+/* Gives SQLite the domain, which stays the caller's; end the domain after sqlite3_shutdown(). Returns SQLITE_OK. If d
+ * is NULL or SQLite is in use, returns SQLITE_MISUSE and changes nothing. O(1). */
 static inline int tslab_sqlite3_config(epoch_domain_t* d) {
     sqlite3_mem_methods methods;
     if (d == NULL) return SQLITE_MISUSE;
