@@ -204,9 +204,9 @@ def verdict(name, table, quiet):
     """One line: what is better, what is worse. Times are told apart where something else ran beside them."""
     groups = {}
     for what, _, _, ratio, _, _ in table:
-        said = word(ratio, "more is better" in what) if quiet or "(timed" not in what else "timed beside other work"
+        said = word(ratio, "more is better" in what) if quiet or "(timed" not in what else "timed while other work ran"
         groups.setdefault(said, []).append("%s %.2f" % (re.sub(r" \(timed.*", "", what), ratio))
-    order = ["better", "worse", "level", "timed beside other work"]
+    order = ["better", "worse", "level", "timed while other work ran"]
     return "%s, after / before. %s." % (name, ". ".join("%s: %s" % (g.capitalize(), "; ".join(groups[g])) for g in order if g in groups))
 
 
@@ -225,7 +225,7 @@ def machine():
 def main(build, reps, page, command):
     busy = os.getloadavg()[0]
     quiet = busy < 0.5
-    beside = "nothing else ran" if quiet else "other work ran beside it (load average %.1f at the start): its times mean little" % busy
+    beside = "nothing else ran" if quiet else "other work ran at the same time (load average %.1f at the start), so times mean little" % busy
     jq, big_bytes, kept = measure_jq(build, reps)
     jq = compared(jq)
     tinyproxy = compared(measure_tinyproxy(build, reps))
@@ -233,17 +233,18 @@ def main(build, reps, page, command):
         checks = f.read().splitlines()
     lines = [verdict("jq", jq, quiet), verdict("tinyproxy", tinyproxy, quiet)]
     text = "# Two programs before and after: what was measured\n\n"
-    text += "Written by `%s`, which repeats it; what it means is in [adoption.md](../adoption.md).\n\n" % command
-    text += "%s. %d repetitions, before and after in turn; %s.\n" % (machine(), reps, beside)
-    text += "Medians; a ratio is the median of the repetitions' own, below 1 means that less is needed with phases.\n\n## Verdict\n\n"
+    text += "`%s` made these measurements and wrote this page.\n[adoption.md](../adoption.md) explains what they mean.\n\n" % command
+    text += "The machine had %s.\nEach of %d repetitions ran the program before and after the patch, in turn; %s.\n" % (machine(), reps, beside)
+    text += "Figures are medians. A ratio is the median of the ratios of all repetitions; below 1, the program needs less with phases.\n\n## Verdict\n\n"
     text += "".join("- %s\n" % line for line in lines)
-    text += "\n## jq 1.6\n\nA phase is a document. The batch is %s documents of 1 to 128 items; the big document has %.1f MB.\n\n%s" % (
+    text += "\n## jq 1.6\n\nEach document is a phase. The batch is %s documents of 1 to 128 items; the big document has %.1f MB.\n\n%s" % (
         figure(BATCH), big_bytes / 1e6, printed(jq))
-    text += "\nOther allocators, preloaded without a patch: resident KiB after the big document and 500 small ones, and then.\n\n"
-    text += "| | at once | 5 s | 10 s | 15 s |\n|---|---|---|---|---|\n"
+    text += "\nThe unpatched jq ran with other allocators preloaded. The table shows resident KiB after the big document and 500 small ones,\nand 5, 10 and 15 seconds later. The row *phases* is the patched jq.\n\n"
+    text += "| | immediately | 5 s | 10 s | 15 s |\n|---|---|---|---|---|\n"
     text += "".join("| %s | %s |\n" % (name, " | ".join(figure(x) for x in row)) for name, row in kept.items())
-    text += "\n## tinyproxy 1.11.1\n\nA phase is a connection, which has a thread of its own.\n\n%s" % printed(tinyproxy)
-    text += "\n## Checks\n\n" + "".join("- %s\n" % line for line in checks)
+    text += "\n## tinyproxy 1.11.1\n\nEach connection is a phase and has a thread of its own.\n\n%s" % printed(tinyproxy)
+    text += "\n## Checks\n\n" + "".join("- %s\n" % line for line in checks if " | " not in line)
+    text += "\n| program | variant | input | outcome |\n|---|---|---|---|\n" + "".join("| %s |\n" % line for line in checks if " | " in line)
     print("\n".join(lines), printed(jq), printed(tinyproxy), sep="\n\n")
     with open(page, "w") as f:
         f.write(text)

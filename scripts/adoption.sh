@@ -32,6 +32,7 @@ die() {
     exit 1
 }
 # What is true, for the page.
+# checked LINE, or PROGRAM | VARIANT | INPUT | OUTCOME: a line of the page, or a row of its table.
 checked() {
     say "$*"
     echo "$*" >>"$build/checks"
@@ -94,13 +95,13 @@ test_jq() { # SIDE
         NO_VALGRIND=1 sh "$build/$1/jq-jq-1.6/tests/$test" >"$build/log/jq.$1.$test" 2>&1 </dev/null ||
             die "jq ($1) fails its $test: see $build/log/jq.$1.$test"
     done
-    checked "jq, $2: its tests pass (jqtest, shtest, utf8test, base64test, optionaltest): $(tail -n 1 "$build/log/jq.$1.jqtest")"
+    checked "jq | $2 | its tests (jqtest, shtest, utf8test, base64test, optionaltest) | pass: $(tail -n 1 "$build/log/jq.$1.jqtest")"
 }
 
 test_tinyproxy() { # SIDE
     sh "$build/$1/tinyproxy-1.11.1/tests/scripts/run_tests.sh" >"$build/log/tinyproxy.$1.tests" 2>&1 </dev/null ||
         die "tinyproxy ($1) fails its tests: see $build/log/tinyproxy.$1.tests"
-    checked "tinyproxy, $2: its tests pass (run_tests.sh): $(grep -cE '\.\.\. ?ok' "$build/log/tinyproxy.$1.tests") steps ok, $(grep errors "$build/log/tinyproxy.$1.tests")"
+    checked "tinyproxy | $2 | its tests (run_tests.sh) | pass: $(grep -cE '\.\.\. ?ok' "$build/log/tinyproxy.$1.tests") steps ok, $(grep errors "$build/log/tinyproxy.$1.tests")"
 }
 
 # ---- the gate -------------------------------------------------------------------------------
@@ -195,33 +196,33 @@ if [ $tests = no ]; then
 fi
 say "running their tests"
 for name in jq tinyproxy; do
-    "test_$name" before "as it came"
+    "test_$name" before "unpatched"
     # What the library refuses, a late or a doubled free, ends the program.
-    TSLAB_OPTIONS=misuse_fatal=1 "test_$name" after "with phases, where each refused free aborts"
-    "test_$name" checked "with phases on malloc under AddressSanitizer, where an end frees (adoption/checked.c)"
+    TSLAB_OPTIONS=misuse_fatal=1 "test_$name" after "with phases; each refused free aborts"
+    "test_$name" checked "with phases on malloc under AddressSanitizer; an end frees (adoption/checked.c)"
 done
 
 said=$(python3 adoption/check.py same "$build/before/jq-jq-1.6/jq" "$build/checked/jq-jq-1.6/jq" "$build/before/jq-jq-1.6/tests") ||
     die "jq: $said"
-checked "jq: $said, the latter under AddressSanitizer: the inputs of its tests thrice each, all ways of reading, files, errors, halts"
+checked "jq | with phases on malloc under AddressSanitizer | the inputs of its tests, three times each, in all ways of reading, with files, errors and halts | $said"
 said=$(TSLAB_OPTIONS=misuse_fatal=1 python3 adoption/check.py same "$build/before/jq-jq-1.6/jq" "$build/after/jq-jq-1.6/jq" \
     "$build/before/jq-jq-1.6/tests") || die "jq: $said"
-checked "jq: $said, the latter with the library"
+checked "jq | with phases; each refused free aborts | the same inputs | $said"
 
 ask_proxy() { # SIDE WHAT-IT-IS
     said=$(TSLAB_OPTIONS=misuse_fatal=1 python3 adoption/check.py header "$build/$1/tinyproxy-1.11.1/src/tinyproxy" "$build/load") ||
         die "tinyproxy ($1): $said"
     [ "$said" = clean ] || [ "$1" = sanitized ] || die "tinyproxy ($1): $said"
-    checked "tinyproxy, $2, 500 requests and one whose Connection header names itself: $said"
+    checked "tinyproxy | $2 | 500 requests, and one whose Connection header names itself | $said"
 }
-ask_proxy sanitized "as it came, under AddressSanitizer"
+ask_proxy sanitized "unpatched, under AddressSanitizer"
 ask_proxy checked "with phases on malloc under AddressSanitizer"
-ask_proxy after "with phases, where each refused free aborts"
+ask_proxy after "with phases; each refused free aborts"
 said=$(printf '1 2 3' | "$build/sanitized/jq-jq-1.6/jq" 'if . == 1 then "x"|halt_error else . end' 2>&1 | sed -n 's/.*ERROR: AddressSanitizer: \([a-z-]*\).*/\1/p')
-checked "jq, as it came, a document after one that has halted: AddressSanitizer says ${said:-clean}"
+checked "jq | unpatched, under AddressSanitizer | a document after one that has halted | ${said:-clean}"
 said=$(printf '1 2 3' | "$build/checked/jq-jq-1.6/jq" 'if . == 1 then "x"|halt_error else . end' 2>&1 | sed -n 's/.*ERROR: AddressSanitizer: \([a-z-]*\).*/\1/p')
 [ -z "$said" ] || die "jq with phases, a document after one that has halted: $said"
-checked "jq, with phases, a document after one that has halted: AddressSanitizer says clean"
+checked "jq | with phases on malloc under AddressSanitizer | a document after one that has halted | clean"
 
 gate_all
 [ $measure = yes ] || exit 0

@@ -87,14 +87,14 @@ def verdict(run):
                       ("at_rest", "resident bytes at rest"), ("peak", "most resident bytes")):
         if middle(run, "glibc", key) and middle(run, "phases", key):
             ratio = middle(run, "phases", key) / middle(run, "glibc", key)
-            lines.append(f"| {what}: below glibc's | {ratio:.2f} of it | {judged(ratio < 1)} |")
+            lines.append(f"| {what}: below glibc's | {ratio:.2f} of glibc's | {judged(ratio < 1)} |")
     return lines
 
 
 def shape(run):
     one = "1 minute" if run["seconds"] == 60 else f"{run['seconds'] // 60} minutes" if run["seconds"] % 60 == 0 else f"{run['seconds']} seconds"
     calm, burst = (sum(int(n * run["scale"]) for n, _ in groups) for groups in (measure.CALM, measure.BURST))
-    more = "all servers at once, their bursts one after the other" if run["together"] else "one server after the other"
+    more = "all servers at the same time, their bursts one after another" if run["together"] else "one server after another"
     turns = f", {run['turns']} turns, medians" if run["turns"] > 1 else ""
     return one, f"{one} for each allocator, {more}{turns}; {calm} connections, in bursts of {min(measure.BURST_SECONDS, max(1, run['cycle'] // 5))} s each " \
                 f"{run['cycle']} s {burst}; {run['loops']} event loop{'s' if run['loops'] > 1 else ''} a server"
@@ -115,12 +115,12 @@ def run_lines(number, run):
     for name in names_of(run):
         out.append(f"| {SHOWN.get(name, name)} | {mib(middle(run, name, 'peak'))} | {mib(middle(run, name, 'mean'))} | {mib(middle(run, name, 'after'))} | "
                    f"{mib(middle(run, name, 'at_rest'))} | {middle(run, name, 'open_max'):.0f} | {middle(run, name, 'faults'):.2f} | {middle(run, name, 'cpu_us'):.0f} |")
-    out += ["", "| latency of requests that wait for nothing, ms | calm p50 | p99 | p99.9 | max | burst p50 | p99 | p99.9 | max | requests of all kinds |", "|---|" + "---|" * 9]
+    out += ["", "| latency of requests that wait for no bank, ms | calm p50 | p99 | p99.9 | max | burst p50 | p99 | p99.9 | max | requests of all kinds |", "|---|" + "---|" * 9]
     for name in names_of(run):
         out.append(f"| {SHOWN.get(name, name)} | {latency(run, name, 'calm')} | {latency(run, name, 'burst')} | {middle(run, name, 'served'):,.0f} |")
     routes = of(run, "phases")[0]["routes"] if of(run, "phases") else {}
     if routes:
-        out += ["", "| route | phases | objects a phase | KiB a phase | objects that have escaped |", "|---|---|---|---|---|"]
+        out += ["", "| route | phases | objects a phase | KiB a phase | objects live at the phase's end |", "|---|---|---|---|---|"]
         for label, r in routes.items():
             out.append(f"| {label} | {r['phases']:,} | {r['objects_allocated'] / max(r['phases'], 1):.0f} | {r['bytes_allocated'] / max(r['phases'], 1) / 1024:.1f} | {r['objects_escaped']:,} |")
     return out + ([""] + [f"- failed: {line}" for line in run["failures"]] if run["failures"] else []) + [""]
@@ -128,11 +128,18 @@ def run_lines(number, run):
 
 def page(runs):
     out = ["# A server under load", "",
-           "The [second demo](../../demo/server/README.md) is a shop over HTTP: libevent, json-c, a Lua interpreter for each request, SQLite outside of all phases. One binary ran under",
-           "each allocator by `LD_PRELOAD`. wrk asked, from connections that rest between requests: so hundreds of requests are open, and in each burst more than a thousand.",
-           "*tslab without phases* is the preload library alone; *tslab, phases* the same with a phase for each request.", "",
-           "Latency is wrk's, over all stretches of a kind, of requests that wait for no bank; resident bytes are looked at each half second. What is behind the numbers:",
-           "[decision 0084](../decisions/0084-a-server-as-a-demo.md). The page is made by `tools/server_page.py RUN.json...` from what the command writes, and its numbers are in [server.json](server.json).", ""]
+           "This page is for readers who compare allocators under a server. The [second",
+           "demo](../../demo/server/README.md) is a shop over HTTP, made of libevent, json-c, a Lua interpreter",
+           "for each request, and SQLite outside of all phases. One binary ran under each allocator by",
+           "`LD_PRELOAD`. wrk sent the requests, from connections that rest between requests. So hundreds of",
+           "requests are open at the same time, and in each burst more than a thousand. *tslab without phases*",
+           "is the preload library alone; *tslab, phases* adds a phase for each request.",
+           "",
+           "wrk measured the latency of requests that do not wait for a bank, over all calm stretches and over",
+           "all bursts. Resident bytes are read every half second. [Decision",
+           "0084](../decisions/0084-a-server-as-a-demo.md) has the reasons behind the numbers.",
+           "`tools/server_page.py RUN.json...` makes the page from the output of the command; its numbers are in",
+           "[server.json](server.json).", ""]
     for number, run in enumerate(runs, 1):
         out += run_lines(number, run)
     return "\n".join(out).rstrip() + "\n"

@@ -3,7 +3,7 @@
 
 Each allocator's server is a process of its own, of one binary. Connections rest between requests as people do, so thousands of
 them make some hundreds of requests a second, and orders wait for a bank, so hundreds to thousands of requests are open.
-Each minute has a burst. Measured are latency of requests that wait for nothing, as wrk has it, resident bytes each half
+Each minute has a burst. It measures the latency of requests that wait for no bank (by wrk), resident bytes each half
 second, and processor time.
 
 Servers run one after the other, in an order that turns from turn to turn; with --together all at once, on the same noise, each
