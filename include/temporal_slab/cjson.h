@@ -19,9 +19,10 @@
  *
  * To end it: call cJSON_InitHooks(NULL) once nothing of cJSON is live, before the allocator is freed.
  *
- * Errors: if memory runs out or a hard budget would be exceeded, cJSON returns NULL and frees what it had begun. Thread
- * safety: call tslab_cjson_init before other threads use cJSON. The source file that makes the call remembers the
- * allocator; the last call in the process applies. Complexity: a hook costs a slab_malloc or slab_free.
+ * Errors: if memory runs out or a hard budget would be exceeded, cJSON returns NULL and frees what it had begun.
+ * Thread safety: call tslab_cjson_init before other threads use cJSON. The source file that makes the call remembers
+ * the allocator; the last call in the process applies.
+ * Complexity: a hook costs a slab_malloc or slab_free.
  */
 #ifndef TEMPORAL_SLAB_CJSON_H
 #define TEMPORAL_SLAB_CJSON_H

@@ -22,7 +22,7 @@
  *     old error later, in memory that has another owner by then;
  *   - switch catalogs on again: the first phase that asks for one would hold it;
  *   - register an encoding or an alias of one (xmlAddEncodingAlias), or use the network (libxml2 keeps the proxy),
- *     inside a phase; outside all phases you may;
+ *     inside a phase (outside all phases, both are fine);
  *   - change a document that lives longer while inside a phase: new nodes would lie in the phase. To change the
  *     document, enter its scope or leave the phase (epoch_domain_detach, epoch_domain_attach);
  *   - use anything of libxml2 after its phase has ended, or free text of xmlNodeGetContent and similar calls with
@@ -35,9 +35,10 @@
  * the allocator is freed.
  *
  * Errors: if memory runs out or a hard budget would be exceeded, libxml2 returns NULL and reports by its error
- * functions. Thread safety: call tslab_xml_init before other threads use libxml2. The source file that makes the call
- * remembers the allocator; the last call in the process applies. Complexity: a hook costs a slab_malloc, slab_realloc
- * or slab_free.
+ * functions.
+ * Thread safety: call tslab_xml_init before other threads use libxml2. The source file that makes the call remembers
+ * the allocator; the last call in the process applies.
+ * Complexity: a hook costs a slab_malloc, slab_realloc or slab_free.
  */
 #ifndef TEMPORAL_SLAB_LIBXML2_H
 #define TEMPORAL_SLAB_LIBXML2_H

@@ -121,10 +121,11 @@ static inline bool tslab_phase_expect(const char* label, uint32_t objects, uint6
     return expect != NULL && expect(label, objects, bytes);
 }
 
-/* Tests for leaks: calls round(ctx) `warm_up` times, then `rounds` times. Returns true if no label retains more after
- * one of the latter rounds than after every round before, beyond the amounts `objects` and `bytes`, as in slab_gate of
- * <slab_diagnostics.h>. Without the preload library nothing runs, and the result is true, so ask tslab_phase_is_there
- * first. If the result is false, `why` (of why_bytes bytes, may be NULL) gets the reason in a sentence. */
+/* Tests for leaks: calls round(ctx) `warm_up` times, then `rounds` times. Returns false if a label retains more after
+ * one of the latter rounds than after every round before, by more than `objects` objects or `bytes` bytes; otherwise
+ * returns true. The test is slab_gate of <slab_diagnostics.h>. Without the preload library nothing runs, and the result
+ * is true, so ask tslab_phase_is_there first. If the result is false, `why` (of why_bytes bytes, may be NULL) gets the
+ * reason in a sentence. */
 static inline bool tslab_phase_gate(uint32_t warm_up, uint32_t rounds, uint64_t objects, uint64_t bytes,
                                     void (*round)(void* ctx), void* ctx, char* why, size_t why_bytes) {
     TSLAB_PHASE_FIND_(tslab_phase_gate_fn_, gate, tslab_preload_phase_gate);

@@ -23,9 +23,10 @@
  *
  * Errors: if memory runs out or a hard budget of the domain would be exceeded, SQLite returns SQLITE_NOMEM; the
  * connection stays usable. sqlite3_memory_used counts usable bytes. SQLITE_CONFIG_MEMSTATUS 0 switches this count off,
- * and saves a size look-up and a lock in each call. Thread safety: like sqlite3_config, call tslab_sqlite3_config while
- * no other thread uses SQLite. The source file that makes the call remembers the domain; the last call in the process
- * applies. Complexity: a hook costs an epoch_domain_malloc, epoch_domain_realloc, slab_free or slab_usable_size.
+ * and saves a size look-up and a lock in each call.
+ * Thread safety: like sqlite3_config, call tslab_sqlite3_config while no other thread uses SQLite. The source file that
+ * makes the call remembers the domain; the last call in the process applies.
+ * Complexity: a hook costs an epoch_domain_malloc, epoch_domain_realloc, slab_free or slab_usable_size.
  */
 #ifndef TEMPORAL_SLAB_SQLITE3_H
 #define TEMPORAL_SLAB_SQLITE3_H
@@ -55,8 +56,8 @@ static inline void* tslab_sqlite3_realloc(void* p, int size) {
 
 static inline int tslab_sqlite3_size(void* p) { return (int)slab_usable_size((*tslab_sqlite3_domain_())->alloc, p); }
 
-/* Returns the least usable bytes of an object of this size. Many have exactly these, so SQLite often knows without a
- * call that a block is large enough already. */
+/* Returns the minimum number of usable bytes of an object of this size. Many objects have exactly that number, so
+ * SQLite often knows without a call that a block is large enough already. */
 static inline int tslab_sqlite3_roundup(int size) { return (size + 15) & ~15; }
 
 static inline int tslab_sqlite3_begin(void* unused) {
