@@ -81,7 +81,7 @@ typedef uint32_t EpochId;
 typedef enum EpochLifecycleState { EPOCH_ACTIVE = 0, EPOCH_CLOSING = 1 } EpochLifecycleState;
 
 /* DRAIN: live objects stay valid, and their memory is returned as they are freed. RELEASE: every live object ends
- * now. */
+ * immediately. */
 typedef enum EpochCloseMode { EPOCH_DRAIN = 0, EPOCH_RELEASE = 1 } EpochCloseMode;
 
 /* A checked name for an object; 0 names none. The handle of an object that has ended never matches again, even if a new
@@ -96,7 +96,7 @@ typedef struct SlabAllocator {
 
 /* How empty pages are given back to the system. */
 typedef enum SlabPurgePolicy {
-    SLAB_PURGE_DONTNEED = 0, /* resident size falls at once */
+    SLAB_PURGE_DONTNEED = 0, /* resident size falls immediately */
     SLAB_PURGE_FREE = 1,     /* MADV_FREE: cheaper, but resident size falls only under memory pressure */
     SLAB_PURGE_NEVER = 2     /* keep pages; memory is still reused */
 } SlabPurgePolicy;
@@ -106,7 +106,7 @@ typedef enum SlabMisuse {
     SLAB_MISUSE_STALE_HANDLE = 0, /* handle of an object that has ended */
     SLAB_MISUSE_BAD_HANDLE,       /* forged bits or another allocator's handle */
     SLAB_MISUSE_DOUBLE_FREE,      /* the object is free already */
-    SLAB_MISUSE_STALE_FREE,       /* the object's epoch was released, or its slab returned */
+    SLAB_MISUSE_STALE_FREE,       /* the object's epoch was released, or its slab was returned */
     SLAB_MISUSE_INTERIOR_POINTER, /* not the start of an object */
     SLAB_MISUSE_FOREIGN_POINTER,  /* not of this allocator */
     SLAB_MISUSE_SIZE_MISMATCH,    /* slab_free_sized with a size the object cannot have */

@@ -114,14 +114,14 @@ typedef struct SlabGateOptions {
 } SlabGateOptions;
 
 /* Tests for leaks: calls round(ctx), which may run any number of phases, and compares what each label retains after
- * each counted round with every round before. A label retains the objects that live in its open and its ended phases.
- * The label fails if it retains more objects by more than `objects`, or more usable bytes by more than a quarter plus
- * `bytes` (in another place, the same objects take up to a quarter more). So the first round that leaves more behind
- * reveals a leak, even in a program that keeps other things. If options is NULL, every label is tested and nothing more
- * may remain. Returns true if no label fails. Otherwise returns false and sets errno: ERANGE if a label retains more,
- * EINVAL for NULL or bad options, ENOMEM if memory runs out. `why` (may be NULL) then gets a sentence of at most
- * `why_bytes` bytes that names the label. The figures are exact if no other thread works. No lock is held while `round`
- * runs. O(rounds * (slabs + incarnations + labels)). */
+ * each counted round with what it retained after every earlier round. A label retains the objects that live in its open
+ * and its ended phases. The label fails if it retains more objects by more than `objects`, or more usable bytes by more
+ * than a quarter plus `bytes` (in another place, the same objects take up to a quarter more). So the first round that
+ * leaves more behind reveals a leak, even in a program that keeps other things. If options is NULL, every label is
+ * tested and nothing more may remain. Returns true if no label fails. Otherwise returns false and sets errno: ERANGE if
+ * a label retains more, EINVAL for NULL or bad options, ENOMEM if memory runs out. `why` (may be NULL) then gets a
+ * sentence of at most `why_bytes` bytes that names the label. The figures are exact if no other thread works. No lock
+ * is held while `round` runs. O(rounds * (slabs + incarnations + labels)). */
 SLAB_API bool slab_gate(SlabAllocator* a, const SlabGateOptions* options, void (*round)(void* ctx), void* ctx,
                         char* why, size_t why_bytes);
 

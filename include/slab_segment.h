@@ -190,7 +190,7 @@ typedef struct SlabProfileBuffer {
 
 /* A live sampled object, which stands for 1 / (1 - exp(-bytes / period)) objects. */
 typedef struct SlabProfileLive {
-    uint64_t bytes, era; /* usable bytes; of its phase */
+    uint64_t bytes, era; /* usable bytes; era of its phase */
     uint32_t stack;
     uint16_t size_class;
     uint16_t escaped; /* 1: its phase was drained; set with the option `escape_stacks`, from minor version 3 on */
@@ -220,7 +220,7 @@ typedef struct SlabProfileEscape {
 /* ---- a reader --------------------------------------------------------------------------- */
 
 /* An open segment. The reader trusts nothing in it: inconsistent bytes are an error, never a crash or an endless wait.
- * Only one thread at a time may use it. */
+ * Only one thread at a time may use an open segment. */
 typedef struct SlabSegment SlabSegment;
 
 /* Result of slab_segment_read. */
@@ -285,9 +285,9 @@ SLAB_API bool slab_segment_json(const SlabSegment* s, bool (*write)(void* ctx, c
 SLAB_API bool slab_segment_prometheus(const SlabSegment* s, bool (*write)(void* ctx, const char* bytes, size_t n),
                                       void* ctx);
 /* Reads all live allocators and writes one document. If there is only one allocator, this is the document of
- * slab_segment_json. Otherwise it has the sums, in each row of a list the slot as `allocator`, and in `by_allocator`
- * the document of each allocator. Afterwards the copy is that of the last allocator. Returns false and sets errno to
- * ENOENT if none has published anything. */
+ * slab_segment_json. Otherwise the document has the sums of all allocators, the slot as `allocator` in each row of a
+ * list, and the document of each allocator in `by_allocator`. Afterwards the copy is that of the last allocator.
+ * Returns false and sets errno to ENOENT if none has published anything. */
 SLAB_API bool slab_segment_json_all(SlabSegment* s, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);
 /* Reads all live allocators and writes them in the Prometheus format, each series with the label `allocator`. */
 SLAB_API bool slab_segment_prometheus_all(SlabSegment* s, bool (*write)(void* ctx, const char* bytes, size_t n),

@@ -197,7 +197,7 @@ typedef struct SlabPhaseStats {
     /* since its first slab, both 0 before; the first incarnation of id 0 is open from the start of the allocator */
     uint64_t open_since_ns, age_ns;
     uint64_t refcount; /* scopes inside and slab_epoch_inc_refcount */
-    uint32_t threads;  /* that own slabs of it */
+    uint32_t threads;  /* threads that own slabs of the phase */
     uint64_t objects_allocated, bytes_allocated, live_objects, live_bytes;
     uint64_t slabs, empty_slabs, committed_bytes, peak_bytes;
     uint64_t purged_bytes; /* given back to the system by its closes */
