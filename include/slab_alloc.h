@@ -115,8 +115,8 @@ typedef enum SlabMisuse {
     SLAB_MISUSE_BAD_SIZE,         /* size 0 or over PTRDIFF_MAX, or n * size overflows */
     SLAB_MISUSE_DOMAIN_ORDER,     /* exit out of order or without enter; destroy while entered */
     SLAB_MISUSE_DOMAIN_STALE,     /* the domain's epoch has moved on */
-    /* an object was written to after its end, and is found so before its memory is an object again: option fill_freed;
-     * told of the next object there */
+    /* an object was written to after its end (option fill_freed); found before the memory is used again, and reported
+     * with the address of the next object there */
     SLAB_MISUSE_WRITE_AFTER_END,
     SLAB_MISUSE_COUNT
 } SlabMisuse;
@@ -202,17 +202,17 @@ typedef struct SlabOptions {
     /* allocations per guarded one: 1..1048576; 0: none. A guarded object lies on pages of its own before a guard page,
      * and any access after its end faults, see docs/late-access.md */
     uint32_t guard_period;
-    /* 1: objects are zeroed as they end, and their memory is looked at before it is an object again, see
-     * docs/hardened.md */
+    /* 1: objects are zeroed when they end, and their memory is checked before it is used again, see docs/hardened.md */
     uint8_t fill_freed;
-    uint8_t random_order; /* 1: a slot is any of those that are ready, not the next; implies bump 2 */
-    /* 1: fill_freed, random_order, guard_sampling 5000 and quarantine_bytes 4 MiB, except those that are set */
+    uint8_t random_order; /* 1: an object takes a random ready slot instead of the next one; implies bump 2 */
+    /* 1: turns on fill_freed, random_order, guard_sampling 5000 and quarantine_bytes 4 MiB, unless these options are
+     * set */
     uint8_t hardened;
-    /* mean allocations between two that lie on pages of their own before a guard page, and fault after their end; at
-     * most 256 at a time, see docs/hardened.md: 16..1048576; 0: none */
+    /* mean allocations between two guarded ones, of which at most 256 exist at a time: 16..1048576; 0: none. Guarded
+     * objects lie on pages of their own before a guard page, and any access after their end faults, see
+     * docs/hardened.md */
     uint32_t guard_sampling;
-    /* bytes of slabs of ended phases that are kept from being used again, see docs/hardened.md: 64 KiB..64 GiB; 0:
-     * none */
+    /* bytes of slabs of ended phases that are held back from reuse, see docs/hardened.md: 64 KiB..64 GiB; 0: none */
     uint64_t quarantine_bytes;
 } SlabOptions;
 

@@ -60,16 +60,16 @@ typedef struct SlabGlobalStats {
     uint64_t pace_10s_ns, pace_100s_ns;
     double live_pace_10s, live_pace_100s, live_pace_ever;
     double committed_pace_10s, committed_pace_100s, committed_pace_ever;
-    uint64_t quarantine_bytes; /* of ended phases, that nobody may use again yet; part of warm_bytes, over its budget */
+    uint64_t quarantine_bytes; /* of ended phases, not yet reusable; part of warm_bytes, beyond its budget */
 } SlabGlobalStats;
 
-/* A size class. cache_size is the number of slabs that threads or the quarantine keep. cache_capacity is the number of slabs of the
- * class that the current warm budget would hold alone, or 0 for regions and large objects, which have no single size.
- * cache_overflow_len is always 0, because there is no second cache. The scan_* fields belong to the whole allocator and
- * are equal in all classes. They show the controller of shared mode, which spreads threads over four banks while they
- * meet (scan_mode 1), and are 0 otherwise. object_size is 0 where each object has a size of its own. After the sizes,
- * indices go on to regions, whose objects count under the class of their usable size, and to large objects. The first
- * bad index gives version 0. */
+/* A size class. cache_size is the number of slabs that threads keep warm or that are in quarantine. cache_capacity is
+ * the number of slabs of the class that the current warm budget would hold alone, or 0 for regions and large objects,
+ * which have no single size. cache_overflow_len is always 0, because there is no second cache. The scan_* fields belong
+ * to the whole allocator and are equal in all classes. They show the controller of shared mode, which spreads threads
+ * over four banks while they meet (scan_mode 1), and are 0 otherwise. object_size is 0 where each object has a size of
+ * its own. After the sizes, indices go on to regions, whose objects count under the class of their usable size, and to
+ * large objects. The first bad index gives version 0. */
 typedef struct SlabClassStats {
     uint32_t version, class_index, object_size;
     uint64_t slow_path_hits, new_slab_count, list_move_partial_to_full, list_move_full_to_partial, current_partial_null,
