@@ -458,8 +458,8 @@ SLAB_API bool slab_epoch_set_budget(SlabAllocator* a, EpochId epoch, size_t soft
 SLAB_API bool slab_label_set_budget(SlabAllocator* a, const char* label, size_t soft, size_t hard, SlabBudgetFn fn,
                                     void* ctx);
 
-/* Lets each phase of the label leave up to `objects` objects with `bytes` usable bytes in total behind when it is
- * drained, without an alarm. Examples are a response that is still being sent and a cache entry. The doctor and the
+/* Lets each phase of the label leave behind, without an alarm, up to `objects` objects with `bytes` usable bytes in
+ * total when it is drained. Examples are a response that is still being sent and a cache entry. The doctor and the
  * alerts report only phases that let more escape, until they have drained; such phases are counted
  * (SlabLabelStats.unexpected_phases). Phases that are draining already are judged by what they hold at this call.
  * Escaped objects are counted and shown as before. If both amounts are 0, the allowance is withdrawn. Returns false and

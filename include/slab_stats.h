@@ -28,7 +28,8 @@ typedef struct SlabGlobalStats {
         total_madvise_failures, total_bitmap_alloc_cas_retries, total_bitmap_free_cas_retries,
         total_current_partial_cas_failures, total_bitmap_alloc_attempts, total_bitmap_free_attempts,
         total_current_partial_cas_attempts;
-    /* pages of the allocator's own tables that were written and not given back; with the slabs, all that is resident */
+    /* pages of the allocator's own tables that were written and not given back; these and the slabs are all that is
+     * resident */
     uint64_t metadata_bytes;
     uint64_t committed_bytes; /* slabs in an epoch, and pages kept warm */
     uint64_t live_bytes, live_objects;

@@ -16,9 +16,9 @@
  * Copy out whatever must live longer, or give it a state in a domain of its own.
  *
  * Errors: if memory runs out or a hard budget of the domain would be exceeded, Lua gives LUA_ERRMEM after an emergency
- * collection. The state has no panic function; lua_atpanic sets one.
- * Thread safety: that of Lua; states of several threads may share a domain.
- * Complexity: a call of the allocator costs an epoch_domain_malloc, epoch_domain_realloc or slab_free.
+ * collection. The state has no panic function; lua_atpanic sets one. Thread safety: as for Lua itself; states of
+ * several threads may share a domain. Complexity: a call of the allocator costs an epoch_domain_malloc,
+ * epoch_domain_realloc or slab_free.
  */
 #ifndef TEMPORAL_SLAB_LUA_H
 #define TEMPORAL_SLAB_LUA_H

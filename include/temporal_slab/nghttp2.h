@@ -18,10 +18,9 @@
  *   - expect memory of nghttp2_option_new, nghttp2_session_callbacks_new and similar calls here: they use malloc.
  *
  * Errors: if memory runs out or a hard budget of the domain would be exceeded, nghttp2 returns NGHTTP2_ERR_NOMEM. Then
- * delete the session, or end it with its domain.
- * Thread safety: that of nghttp2: a session belongs to one thread at a time. Sessions of several threads may share a
- * domain.
- * Complexity: a hook costs an epoch_domain_malloc, epoch_domain_calloc, epoch_domain_realloc or slab_free.
+ * delete the session, or end it with its domain. Thread safety: as for nghttp2 itself, a session belongs to one thread
+ * at a time. Sessions of several threads may share a domain. Complexity: a hook costs an epoch_domain_malloc,
+ * epoch_domain_calloc, epoch_domain_realloc or slab_free.
  */
 #ifndef TEMPORAL_SLAB_NGHTTP2_H
 #define TEMPORAL_SLAB_NGHTTP2_H

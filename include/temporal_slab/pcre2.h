@@ -20,9 +20,8 @@
  *     context.
  *
  * Errors: if memory runs out or a hard budget of the domain would be exceeded, PCRE2 returns NULL,
- * PCRE2_ERROR_HEAP_FAILED or PCRE2_ERROR_NOMEMORY.
- * Thread safety: that of PCRE2; several threads may use a context at the same time.
- * Complexity: a hook costs an epoch_domain_malloc or slab_free.
+ * PCRE2_ERROR_HEAP_FAILED or PCRE2_ERROR_NOMEMORY. Thread safety: as for PCRE2 itself; several threads may use a
+ * context at the same time. Complexity: a hook costs an epoch_domain_malloc or slab_free.
  */
 #ifndef TEMPORAL_SLAB_PCRE2_H
 #define TEMPORAL_SLAB_PCRE2_H

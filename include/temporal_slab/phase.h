@@ -113,8 +113,8 @@ static inline bool tslab_phase_outer_leave(void) {
     TSLAB_PHASE_FIND_(tslab_phase_outer_fn_, leave, tslab_preload_phase_outer_leave);
     return leave != NULL && leave();
 }
-/* Lets each phase of the label leave up to `objects` objects with `bytes` usable bytes in total behind without an
- * alarm, for example a response that is sent later. If both are 0, the allowance is withdrawn. Returns false without a
+/* Lets each phase of the label leave behind, without an alarm, up to `objects` objects with `bytes` usable bytes in
+ * total, for example a response that is sent later. If both are 0, the allowance is withdrawn. Returns false without a
  * library or a label. */
 static inline bool tslab_phase_expect(const char* label, uint32_t objects, uint64_t bytes) {
     TSLAB_PHASE_FIND_(tslab_phase_expect_fn_, expect, tslab_preload_phase_expect);
