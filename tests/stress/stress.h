@@ -155,11 +155,12 @@ static inline void check_all_gone(SlabAllocator* a, uint32_t ring_size) {
     for (uint32_t id = 0; id < ring_size; id++) epoch_close(a, id);
     kit_check(a);
     slab_stats_global(a, &g);
-    REQUIRE_OR(g.committed_bytes == g.warm_bytes && g.warm_bytes <= g.warm_budget_bytes + g.quarantine_bytes &&
-                   g.warm_budget_bytes <= WARM_BOUND,
-               "%llu bytes are committed after everything was closed, %llu kept warm, of a budget of %llu and a quarantine",
-               (unsigned long long)g.committed_bytes, (unsigned long long)g.warm_bytes,
-               (unsigned long long)g.warm_budget_bytes);
+    REQUIRE_OR(
+        g.committed_bytes == g.warm_bytes && g.warm_bytes <= g.warm_budget_bytes + g.quarantine_bytes &&
+            g.warm_budget_bytes <= WARM_BOUND,
+        "%llu bytes are committed after everything was closed, %llu kept warm, of a budget of %llu and a quarantine",
+        (unsigned long long)g.committed_bytes, (unsigned long long)g.warm_bytes,
+        (unsigned long long)g.warm_budget_bytes);
     slab_trim(a);
     kit_check(a);
     slab_stats_global(a, &g);
