@@ -303,7 +303,7 @@ SLAB_API void* slab_malloc(SlabAllocator* a, size_t size) SLAB_ALLOC_SIZE(2);
 /* Allocates like slab_malloc, but size 0 counts as 1. */
 SLAB_API void* slab_malloc0(SlabAllocator* a, size_t size) SLAB_ALLOC;
 /* Allocates `size` bytes in the current ring epoch, whatever scope the thread is in, for example for a session that a
- * request makes. The allocation is never refused because the ring advanced meanwhile. */
+ * request makes. If the ring advances during the call, the allocation is not refused for that reason. */
 SLAB_API void* slab_malloc_outside(SlabAllocator* a, size_t size) SLAB_ALLOC_SIZE(2);
 /* Frees an object. Does nothing for NULL; refuses and counts a pointer that is not a live object. */
 SLAB_API void slab_free(SlabAllocator* a, void* p);

@@ -109,7 +109,7 @@ def run_lines(number, run):
     out = [f"## {title[0].upper()}{title[1:]}{', together' if run['together'] else ''}", "", "| | |", "|---|---|", f"| what | {what} |",
            f"| machine | {run['processor']}, {run['cpus']} processors, Linux {run['kernel']}, {run['libc']} |", f"| commit, date | {run['commit']}, {run['date']} |",
            f"| load before the run | {load} |", f"| command | `make server ARGS=\"{' '.join(words)}\"` |", "",
-           f"![Resident MiB over time, one line an allocator](server-{number}.png)", ""] + verdict(run)
+           f"![Resident MiB over time, one line for each allocator](server-{number}.png)", ""] + verdict(run)
     out += ["", "| resident MiB | most | on average | before the next burst | at rest | requests open at most | page faults a request | processor time a request, us |",
             "|---|---|---|---|---|---|---|---|"]
     for name in names_of(run):

@@ -17,7 +17,8 @@
  *         auto_close false; or epoch_domain_wrap of a ring epoch cJSON_AddItemToObject(kept, "user",
  *         cJSON_Duplicate(item, true)); epoch_domain_exit(session);
  *
- * To end it: call cJSON_InitHooks(NULL) once nothing of cJSON is live, before the allocator is freed.
+ * To remove the hooks: call cJSON_InitHooks(NULL) once no cJSON item or text is live, and before the allocator is
+ * freed.
  *
  * Errors: if memory runs out or a hard budget would be exceeded, cJSON returns NULL and frees what it had begun.
  * Thread safety: call tslab_cjson_init before other threads use cJSON. The source file that makes the call remembers

@@ -90,9 +90,9 @@ static inline char* tslab_xml_strdup_outside(const char* text) {
     return p != NULL ? (char*)memcpy(p, text, size) : NULL;
 }
 
-/* Sets the hooks and makes the objects that libxml2 keeps, outside all phases, wherever the thread is. The allocator
- * stays the caller's and must outlive the use of libxml2. Returns false if memory runs out, or, without setting
- * anything, if a is NULL. */
+/* Sets the hooks, and makes the objects that libxml2 keeps. These lie outside all phases, whatever scope the thread is
+ * in. The allocator stays the caller's and must outlive the use of libxml2. Returns false if memory runs out, or,
+ * without setting anything, if a is NULL. */
 static inline bool tslab_xml_init(SlabAllocator* a) {
     bool made = true;
     if (a == NULL) return false;

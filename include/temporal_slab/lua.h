@@ -6,9 +6,9 @@
  * All memory of the state goes to that domain, whatever scope the thread is in. The objects of a collected heap point
  * to each other, so they must not lie in phases of different lengths. The domain need not be entered.
  *
- * To end it: end the domain, which needs no walk over the objects, or call lua_close(L) first and then end the domain.
- * Only lua_close runs the script's pending __gc and __close, which also close files of io. After the domain has ended,
- * the state must not be used or closed.
+ * To end the state: end the domain, which needs no walk over the objects, or call lua_close(L) first and then end the
+ * domain. Only lua_close runs the script's pending __gc and __close, which also close files of io. After the domain
+ * has ended, the state must not be used or closed.
  *
  * You may not
  *   - keep anything that lives in the state beyond the domain: strings of lua_tostring, userdata, references;

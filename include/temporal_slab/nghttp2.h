@@ -9,8 +9,8 @@
  * a connection here, because a session mixes memory for one request with memory for all. So a request's phase is only
  * for the allocations of the program's own callbacks.
  *
- * To end it: end the domain, which needs no walk over the streams, or call nghttp2_session_del first. Only the latter
- * calls on_stream_close_callback for streams that are still open.
+ * To end the session: end the domain, which needs no walk over the streams, or call nghttp2_session_del first. Only
+ * the latter calls on_stream_close_callback for streams that are still open.
  *
  * You may not
  *   - use or delete the session after the domain has ended;

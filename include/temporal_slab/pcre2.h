@@ -9,7 +9,7 @@
  * tables. The domain need not be entered. Objects made without a context (NULL) come from malloc as before. Match data
  * made from a pattern without a context (pcre2_match_data_create_from_pattern(code, NULL)) goes where the pattern is.
  *
- * To end it: end the domain. Before that, objects may be freed singly, but need not be.
+ * To end the objects: end the domain. Before that, objects may be freed singly, but need not be.
  *
  * You may not
  *   - end the domain with a pattern that pcre2_jit_compile has translated, or with a JIT stack: machine code and such

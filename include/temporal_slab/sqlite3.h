@@ -12,9 +12,9 @@
  *
  * No thread has to enter the domain. Before one does, set auto_close to false; otherwise the last exit ends the domain.
  *
- * To end it: close the connections, call sqlite3_shutdown(), then end the domain (epoch_domain_destroy). Objects never
- * given to sqlite3_free end there. A program that then goes on with SQLite must first call tslab_sqlite3_config with
- * another domain.
+ * To end SQLite: close the connections, call sqlite3_shutdown(), then end the domain (epoch_domain_destroy). Objects
+ * never given to sqlite3_free end there. A program that then goes on with SQLite must first call tslab_sqlite3_config
+ * with another domain.
  *
  * You may not
  *   - end, drain or reset the domain, or free its allocator, before sqlite3_shutdown() has returned;
