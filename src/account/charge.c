@@ -140,8 +140,10 @@ void tsi_budget_change_locked(TsiArena* a, uint32_t label, uint64_t soft, uint64
     (void)tsi_sub_relaxed(&account->exact, 1);
 }
 
-/* Charges the label itself, which has a budget, and takes a grant if it is far from its limits. Sets charge->of_label.
- * Returns false, with nothing charged, if the hard budget forbids it. [own thread, no labels lock held] */
+/* Adds charge->bytes to label->committed of a label with a budget, and TSI_PENDING_BYTES more, as pending->grant, if
+ * the label is far from its limits then. Sets charge->of_label to what was committed before. Gives pending's own grant
+ * back first; at a limit, all threads' grants for the label, under the labels lock. Returns false if the hard budget
+ * forbids it: then nothing is charged, but the grants have gone back. [own thread, no labels lock held] */
 static bool budget_charge(TsiArena* a, TsiLabel* label, TsiPending* pending, TsiCharge* charge) {
     uint64_t soft = tsi_load_relaxed(&label->budget.soft), hard = tsi_load_relaxed(&label->budget.hard), now, more;
     bool exact = false, over;

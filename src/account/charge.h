@@ -47,11 +47,16 @@ typedef struct TsiCharge {
     bool pending; /* or from a grant: the label has the bytes later, or had them before */
 } TsiCharge;
 
-/* Charges a slab of `bytes` that is about to be taken to the phase and its label, into *charge. Returns false if a hard
- * budget forbids it: then nothing has changed, and b->budget says whose it was. [own thread, no labels lock held] */
+/* Adds `bytes`, of a slab that is about to be taken, to what the phase and its label have committed, and fills *charge
+ * for tsi_charge_keep; tsi_charge_undo takes it back. Sets b->budget.ref, .id and .label to the phase's. Returns false
+ * if a hard budget forbids it: then nothing is charged, *charge is not to be used, and b->budget.hard is
+ * TSI_BUDGET_PHASE or TSI_BUDGET_LABEL. Otherwise returns true, with b->budget.hard 0.
+ * [own thread, no labels lock held] */
 bool tsi_charge(TsiBinding* b, TsiInc* inc, uint64_t bytes, TsiCharge* charge);
-/* Keeps a charge whose slab was taken: raises the label's peak and notes the soft budgets passed in b->budget.
- * [own thread, needs no lock] */
+/* Keeps a charge, of tsi_charge, whose slab was taken: raises the label's peak. For each soft budget that it passed
+ * adds TSI_BUDGET_PHASE or TSI_BUDGET_LABEL to b->budget.soft and sets phase_bytes or label_bytes there; the label's
+ * also adds 1 to its warnings. A charge that is pending in the thread's store is left there, or pushed if that has
+ * become full. [own thread, needs no lock] */
 void tsi_charge_keep(TsiBinding* b, TsiInc* inc, const TsiCharge* charge);
 /* Takes a charge of `bytes` whose slab was not taken off the phase and its label: no peak has its bytes.
  * [own thread, needs no lock] */
@@ -66,7 +71,8 @@ void tsi_uncharge_all_locked(TsiArena* a, TsiBinding* b, TsiInc* inc);
  * then. [own thread, needs no lock] */
 void tsi_charges_flush(TsiBinding* b);
 
-/* Clears all charges and pending bytes: vanished threads may have been between a charge and its slab. [fork child] */
+/* Sets the committed bytes of all phases and labels to 0, and all threads' pending bytes and grants: vanished threads
+ * may have been between a charge and its slab. The caller charges what exists anew. [fork child] */
 void tsi_charges_forget(TsiArena* a);
 /* Charges `bytes`, of a slab that the phase has, to it and its label, after tsi_charges_forget. [fork child] */
 void tsi_charge_again(TsiArena* a, TsiInc* inc, uint64_t bytes);
@@ -75,8 +81,11 @@ void tsi_charge_again(TsiArena* a, TsiInc* inc, uint64_t bytes);
 typedef struct TsiHeld {
     TsiTotals issued, live;
 } TsiHeld;
-/* Gives the phase another label; all that is past stays with the old one. held: its counts now. Returns true if the
- * label changed: then tsi_late_note_locked is due. [stripe held] */
+/* Gives the phase the label `name`, which tsi_label_copy has made; the record is made too, or is TSI_LABEL_OTHER
+ * without room. First posts its sums and *held, what its slabs have issued and hold now, to the old label; then moves
+ * its live objects and committed bytes to the new one, over its budget too. b: the calling thread's binding, or NULL.
+ * Returns true if the record changed: then tsi_late_note_locked is due; false if only the text may have.
+ * [stripe held, no labels lock held] */
 bool tsi_relabel_locked(TsiArena* a, TsiBinding* b, TsiInc* inc, const char name[TSI_LABEL_BYTES], const TsiHeld* held);
 /* Adds the phase's sums, of settled slabs and its stripe, to its label's account, as far as that lacks them. b: the
  * calling thread's binding, or NULL. [stripe held] */
@@ -84,7 +93,9 @@ void tsi_post_locked(TsiArena* a, TsiBinding* b, TsiInc* inc);
 /* Like tsi_post_locked, but posts the individually freed objects, too: no heap holds slabs of the phase, or it is over,
  * has no orphans either, and its record is about to be used again. [stripe held] */
 void tsi_post_settled_locked(TsiArena* a, TsiBinding* b, TsiInc* inc);
-/* Counts the phase, which leaves ACTIVE, as ended. now_ns may be 0 if it never held anything. [stripe held] */
+/* Counts the phase, which leaves ACTIVE, as ended under its label; if it ever held memory, also its peak and, unless it
+ * is TSI_UNTIMED, its age at now_ns in the label's histograms. b: the calling thread's binding, whose store is used, or
+ * NULL. now_ns may be 0 if the phase never held anything. [stripe held] */
 void tsi_post_end_locked(TsiArena* a, TsiBinding* b, TsiInc* inc, uint64_t now_ns);
 
 /* Counts the objects `live`, at a close of the phase that drains, as escaped. [stripe held] */

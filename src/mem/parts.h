@@ -45,8 +45,10 @@ size_t tsi_parts_take_locked(TsiSpace* s, uint32_t slab_id);
 /* Where pages with both halves unused go: to the system, or as far as there is room to the stock; LEARN as in
  * tsi_stock_choose. */
 typedef enum TsiPartsHow { TSI_PARTS_GO, TSI_PARTS_KEEP, TSI_PARTS_LEARN } TsiPartsHow;
-/* Gives slabs that share pages, in ascending order, to the pool, and pages with both halves unused where `how` says.
- * Overwrites the ids. Returns the bytes that have gone to the system. [holder of the slabs, no pool lock held] */
+/* Puts n slabs of TSI_CLASS_PART, in ascending order, into the pool. A page with both halves unused goes to the stock
+ * as far as there is room, otherwise to the system; always to the system with TSI_PARTS_GO, or if tsi_stock_learns is
+ * false. Lowers committed_bytes by all that is not in the stock. Overwrites the ids. Returns the bytes that have gone
+ * to the system. [holder of the slabs, no pool lock held] */
 size_t tsi_parts_give(TsiSpace* s, uint32_t* slab_ids, unsigned n, TsiPartsHow how);
 /* Retires the slab, which is never used again, and gives its page back if the other half is unused.
  * [holder of the slab, no pool lock held] */

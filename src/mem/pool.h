@@ -11,9 +11,11 @@
 /* Pages of a slab that was taken. */
 /* KEPT: at least half of them come from the stock. */
 typedef enum TsiTaken { TSI_TAKEN_NOT, TSI_TAKEN_FRESH, TSI_TAKEN_KEPT } TsiTaken;
-/* Takes a slab of a class out of the pool, committed, tag POOL: *slab_id. Returns TSI_TAKEN_FRESH or TSI_TAKEN_KEPT, or
- * TSI_TAKEN_NOT if the system or the reservation allows no more, which leaves *slab_id unchanged, or if max_bytes does
- * not, which makes it TSI_SPACE_OVER. column: lock counters that the call goes to. [any thread, no pool lock held] */
+/* Takes a slab of a class out of the pool, committed, with the tag POOL, and sets *slab_id to it; opens a chunk if none
+ * of the class has one. Returns TSI_TAKEN_KEPT if at least half of its bytes were in the stock, otherwise
+ * TSI_TAKEN_FRESH; or TSI_TAKEN_NOT if the system or the reservation allows no more, which leaves *slab_id unchanged,
+ * or if max_bytes does not, which makes it TSI_SPACE_OVER. Adds the bytes that were not in the stock to
+ * committed_bytes. column: lock counters that the call goes to. [any thread, no pool lock held] */
 TsiTaken tsi_space_take(TsiSpace* s, unsigned cls, unsigned column, uint32_t* slab_id);
 /* Puts slabs into the pool: their tags become POOL. Their pages are with the system already.
  * [holder of the slabs, no pool lock held] */
@@ -29,8 +31,10 @@ size_t tsi_space_purge(TsiSpace* s, uint32_t* slab_ids, unsigned n);
  * `learn` as there. Sorts the ids. Returns the bytes that went of pages that slabs shared.
  * [holder of the slabs, no pool lock held] */
 size_t tsi_space_release(TsiSpace* s, uint32_t* slab_ids, unsigned n, bool learn);
-/* Recomputes sums from the tags, and the lists if a vanished thread held slabs tagged POOL, or pages of a chunk, which
- * come back. Otherwise the lists are whole, and their pages the parent's. [fork child] */
+/* Sets committed_bytes and the stock's room anew from tags and stock; empties quarantine and list of resting regions,
+ * and clears `giving`, as all of these hold nothing of the child's. Makes the pool's lists anew if a vanished thread
+ * held slabs tagged POOL, or pages of a chunk, which come back; otherwise they are whole, and their pages the parent's.
+ * [fork child] */
 void tsi_space_rebuild(TsiSpace* s);
 
 #endif

@@ -179,8 +179,9 @@ static void clear_map(TsiRegion* r, uint32_t bytes) {
     for (uint32_t n = 0; n < (bytes >> TSI_GRANULE_SHIFT) / sizeof *words; n++) tsi_store_relaxed(&words[n], 0);
 }
 
-/* Starts the next life of a region whose place is known, for the heap at heap_at (0: none). Returns false like
- * tsi_region_open. [owner, SEIZED, or only holder] */
+/* Starts the next life of a region whose base, map and size are set, for the heap at heap_at (0: none): the generation
+ * of its word, or 1, with a cleared map, if that is 0. Returns false, with nothing begun and lim set to rel, while a
+ * freer of an earlier use is still in it (late is not 0). [owner, SEIZED, or only holder] */
 static bool begin_life(TsiRegion* r, uint32_t heap_at) {
     unsigned gen = tsi_region_gen(tsi_load_relaxed(&r->word));
     uint32_t bytes = 1u << r->size_log2;
@@ -284,8 +285,9 @@ static TSI_COLD void unclaim_by_map(TsiRegion* r, unsigned gen) {
     tsi_region_unclaim(r, first << TSI_GRANULE_SHIFT, last << TSI_GRANULE_SHIFT, starts - 1 - counted);
 }
 
-/* Returns what the life `gen` held that ended with this word: issued, live, and freed twice. Gives a run's gap back
- * first, so that its objects count. [owner, or SEIZED] */
+/* Returns what the life `gen` held that ended with `word`, the region's word as it was swapped out: objects and bytes
+ * issued and live, and frees that came twice. All 0 if word has generation 0. Gives the gap of a run that still has the
+ * region back first, so that its objects count. [owner, or SEIZED] */
 static TsiRegionSum sum_of_life(TsiRegion* r, unsigned gen, uint64_t word) {
     if (TSI_UNLIKELY(tsi_load_relaxed(&r->claimed)) && tsi_region_gen(word) != 0) unclaim_by_map(r, gen);
 

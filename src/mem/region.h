@@ -177,7 +177,10 @@ TSI_INLINE bool tsi_region_turn(TsiRegion* r, TsiRegionSum* sum) {
 bool tsi_region_renew(TsiSpace* s, uint32_t slab_id, uint32_t heap_at, TsiRegionSum* ended);
 /* Returns the issued counts alone, as the owner has written them. [any thread, needs no lock] */
 TsiRegionSum tsi_region_issued(const TsiSpace* s, uint32_t slab_id);
-/* Returns what the region holds; exact while its owner and freers are idle. [any thread, needs no lock] */
+/* Returns the objects and bytes that the region's life has issued and those of them that live, without gaps of runs;
+ * all 0 if it is in no life or has issued nothing; `twice` is always 0. Exact while its owner and freers are idle.
+ * Looks again, at most twice, if the life ends meanwhile. O(granules / 64) if something was freed, otherwise O(1).
+ * [any thread, needs no lock] */
 TsiRegionSum tsi_region_sum(const TsiSpace* s, uint32_t slab_id);
 /* Returns true if no object is live (R4). Exact for the owner, and for all if there is none.
  * [any thread, needs no lock] */
@@ -234,10 +237,13 @@ uint64_t tsi_region_dead_parts(const TsiSpace* s, unsigned cls, uint32_t slab_id
 enum { TSI_REGION_PAGES = (1 << TSI_CHUNK_SHIFT) / TSI_REGION_MIN };
 /* Sets the bits of the region's pages that a live object touches, and clears all others. [any thread, needs no lock] */
 void tsi_region_live_pages(const TsiSpace* s, uint32_t slab_id, uint64_t live[TSI_REGION_PAGES / 64]);
-/* Removes traces of freers, which have vanished; with `holds`, counts objects anew from the map. [fork child] */
+/* Clears the counts of freers inside and late, who have vanished. With `holds` (the slab's tag says that it holds
+ * objects) also sets the counts of issued, freed, gaps and other threads' frees anew from the map, and clears a start
+ * that a vanished owner was about to hand out; issued stays while a run has the region. [fork child] */
 void tsi_region_recount(TsiSpace* s, uint32_t slab_id, bool holds);
-/* Makes records and maps of a chunk's regions usable, and clears them where they were of another class than cls.
- * Returns false without memory, or while a freer sleeps in one of another class. [pool lock held] */
+/* Makes records and maps of a free chunk's regions usable for class cls, and sets region_class to it. If they were of
+ * another class and are not clear yet, zeroes the maps and ends each region's life at generation 0. Returns false, and
+ * changes nothing, without memory, or while a freer sleeps in a region of another class. [pool lock held] */
 bool tsi_regions_prepare(TsiSpace* s, uint32_t chunk, unsigned cls);
 
 /* Returns the id of the slab whose record r is. [any thread, needs no lock] */

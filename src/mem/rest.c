@@ -16,7 +16,8 @@ void tsi_rest(TsiSpace* s, uint32_t slab_id) {
     tsi_lock_give(&s->lock);
 }
 
-/* Takes up to BATCH regions whose freers have left off the list, into ids. Returns their number. [pool lock held] */
+/* Takes regions whose `late` is 0, so that no freer is left inside, off the list at s->resting: at most BATCH, into
+ * ids. The rest stays there, in the opposite order. Returns the number of ids. [pool lock held] */
 static unsigned wake_locked(TsiSpace* s, uint32_t ids[BATCH]) {
     TSI_HOLDS(&s->lock);
     unsigned n = 0;

@@ -69,8 +69,10 @@ static unsigned choose_cell(uint32_t size) {
     return s;
 }
 
-/* Fills the record of a class: slots, lines and slabs for objects of `size` bytes in cells of 1 << cell_shift bytes.
- * page: bytes that go back as a whole; slab_min: least bytes of a slab; both powers of two. [no other user] */
+/* Sets the fields of *shape for objects of `size` bytes in cells of 1 << cell_shift bytes (of choose_cell): slots,
+ * lines and slabs, `threshold` and `batch`, and in_page and page_first, which are 0 unless size is at most 1 KiB and
+ * page at most 4 KiB. page: bytes that go back as a whole; slab_min: least bytes of a slab; both powers of two.
+ * [no other user] */
 static void class_init(TsiClass* shape, uint32_t size, unsigned cell_shift, size_t page, size_t slab_min) {
     unsigned per_cell = (1u << cell_shift) / size, unit_shift = tsi_ctz64(size);
     unsigned line_shift = unit_shift + 6;

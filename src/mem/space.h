@@ -323,8 +323,9 @@ typedef struct TsiPlace {
 /* GONE: an address that was used, in a chunk that serves no class now. */
 typedef enum TsiPlaceResult { TSI_PLACE_OK, TSI_PLACE_FOREIGN, TSI_PLACE_INTERIOR, TSI_PLACE_GONE } TsiPlaceResult;
 /* Finds the place of p in the tables. Returns TSI_PLACE_OK if an object may start there, INTERIOR inside of a slot or
- * between slots, GONE where no slab is now but was, FOREIGN for an address that was never used. Fills *out, all of it
- * if OK; else as far as the tables go. [any thread, needs no lock] */
+ * between slots, GONE where no slab is now but was, FOREIGN for an address that was never used. OK and INTERIOR fill
+ * all of *out; an address of the payload sets out->cls at least; one outside of it nothing. Asks no line whether an
+ * object lives. [any thread, needs no lock] */
 TsiPlaceResult tsi_space_locate(const TsiSpace* s, const void* p, TsiPlace* out);
 /* Returns the address of the place, which has its class. [any thread, needs no lock] */
 TSI_INLINE uint8_t* tsi_place_address(const TsiSpace* s, const TsiPlace* at) {
@@ -339,8 +340,10 @@ TSI_INLINE uint8_t* tsi_place_address(const TsiSpace* s, const TsiPlace* at) {
 void tsi_space_process_init(void);
 /* Returns the classes of allocators with default slab sizes. [any thread, needs no lock] */
 const TsiClassTable* tsi_space_default_classes(void);
-/* Reserves the address space and makes its first tables usable. Returns false if the system refuses.
- * [no other user] */
+/* Clears *s, reserves the addresses for config->reserve_bytes, in whole chunks and at most TSI_CHUNKS_MAX, and for the
+ * tables; makes the records of chunks and the entries of the first one usable, or everything if the payload has at most
+ * WHOLE_BYTES and writable memory is not limited; sets the budgets of stock and quarantine from *config, which it
+ * copies. Returns false, with nothing left reserved, if the system refuses. [no other user] */
 bool tsi_space_init(TsiSpace* s, const TsiSpaceConfig* config);
 /* Unmaps the address space. [no other user] */
 void tsi_space_destroy(TsiSpace* s);

@@ -84,8 +84,10 @@ static void note_gone_locked(TsiSpace* s, uint64_t bytes, uint64_t ns) {
     stock->gone_sum += bytes;
 }
 
-/* Counts as regret as many of the `bytes` taken from the system as went back a moment ago, and raises the budget by
- * them, within its bounds. large: for a large object. [pool lock held] */
+/* Counts as regret as many of the `bytes` taken from the system as stock->gone has of the last TSI_STOCK_SLOTS ticks,
+ * which it takes out there, newest first. Raises the learned budget by them, up to the limit; unless `large`, for a
+ * large object, no further than to the recent regret / BALANCE. Changes nothing but the ticks if there is no regret.
+ * [pool lock held] */
 static void regret_locked(TsiSpace* s, uint64_t bytes, bool large) {
     TSI_HOLDS(&s->lock);
     TsiStock* stock = &s->stock;
@@ -115,8 +117,9 @@ static void regret_locked(TsiSpace* s, uint64_t bytes, bool large) {
 
 /* ---- pages ---- */
 
-/* Sets or clears the bits of a range of pages, and marks its chunks as changed at `tick`. Returns the bytes whose bit
- * has changed. [pool lock held] */
+/* Sets or clears the bits of a range of whole pages in its chunks' `stock`; sets stock_tick of each chunk to `tick`,
+ * and marks those that get pages as kept. Returns the bytes whose bit has changed, which the caller adds to stock.bytes
+ * or subtracts. [pool lock held] */
 static size_t change_locked(TsiSpace* s, const uint8_t* p, size_t bytes, bool set, uint32_t tick) {
     TSI_HOLDS(&s->lock);
     size_t at = (size_t)(p - s->base), end = at + bytes, changed = 0;
@@ -222,8 +225,10 @@ static void purge_bits(TsiSpace* s, unsigned cls, uint32_t chunk, const uint64_t
     }
 }
 
-/* Gives pages of a chunk back, the last ones first, until `most` bytes are reached. Returns the bytes. Drops the lock
- * meanwhile, with the chunk held (K3). [pool lock held] */
+/* Gives pages of a chunk's stock back to the system, the last ones first, until `most` bytes, rounded up to a page, are
+ * reached or none is left; lowers stock.bytes and committed_bytes and gives their room back to the budget. Returns the
+ * bytes. Drops the pool lock meanwhile, with the chunk held (K3); the caller has found record->held false.
+ * [pool lock held] */
 static uint64_t evict_locked(TsiSpace* s, uint32_t chunk, uint64_t most) {
     TSI_HOLDS(&s->lock);
     TsiChunk* record = &s->chunks[chunk];

@@ -64,14 +64,16 @@ unsigned tsi_stock_choose(TsiSpace* s, uint32_t* slab_ids, unsigned n, bool lear
 uint64_t tsi_stock_room(TsiSpace* s, uint64_t bytes, bool learn);
 /* Records that ends give `bytes` back for want of budget. [any thread, no pool lock held] */
 void tsi_stock_note_gone(TsiSpace* s, uint64_t bytes);
-/* Halves the budget for each second in which less than half of it was needed, and gives back pages beyond it. now_ns:
- * coarse clock. [any thread, no pool lock held] */
+/* Halves the budget, but not below its start, for each whole second since it was last needed, and gives back pages that
+ * are beyond it then. Returns at once if the budget is at its start or no second has passed. now_ns (ns): coarse clock.
+ * [any thread, no pool lock held] */
 void tsi_stock_poll(TsiSpace* s, uint64_t now_ns);
 /* Lends room, up to the limit of the budget, for `bytes` that phases which go on have emptied. O(1)
  * [any thread, no pool lock held] */
 void tsi_stock_lend(TsiSpace* s, uint64_t bytes);
-/* Gives kept pages back, at least 64 KiB at once, if more is committed than when room was last lent; unless pages that
- * go so are missed at once. Then the mark rises to what is committed. [any thread, no pool lock held] */
+/* If more is committed than stock.high, gives kept pages back, as many bytes as that is more but at least 64 KiB; not
+ * if more than stock.high bytes went so within a tenth of a second, nor if no more than 64 KiB are kept. Lent room
+ * falls by them. Then stock.high rises to what is committed. [any thread, no pool lock held] */
 void tsi_stock_grown_now(TsiSpace* s);
 /* Calls tsi_stock_grown_now if room was lent and more is committed than then. Called after pages were taken from the
  * system. [any thread, no pool lock held] */

@@ -58,7 +58,8 @@ TSI_INLINE bool tsi_large_is_used(const TsiSpace* s, uint32_t slab_id) {
 /* Returns the payload bytes of the objects that begin in a LARGE chunk. [pool lock held, or fork child] */
 uint64_t tsi_large_bytes(const TsiSpace* s, uint32_t chunk);
 /* Finds the first n free units in a row whose address is aligned to `align`; `anywhere`: also on the side of huge
- * pages. Returns their position, or TSI_NOWHERE. O(chunks / 64), and O(units) of the open chunks. [pool lock held] */
+ * pages. Returns their position, or TSI_NOWHERE. O(chunks / 64), and O(units) of the open chunks. n is not 0, align a
+ * power of two. Takes none. [pool lock held] */
 uint32_t tsi_units_find(const TsiSpace* s, uint32_t n, size_t align, bool anywhere);
 /* Returns the number of free units in a row from `position` on, at most `most`. [pool lock held] */
 uint32_t tsi_units_free_from(const TsiSpace* s, uint32_t position, uint32_t most);
@@ -73,14 +74,17 @@ TSI_INLINE uint32_t tsi_units_aside(const TsiSpace* s, uint32_t from, uint32_t n
 }
 /* Sets the number of units that an object has. [pool lock held] */
 void tsi_units_set_span(TsiSpace* s, uint32_t slab_id, uint32_t units);
-/* Gives free units [from, end) to an object, which begins at `from` if `starts`. Chunks that it fills become CONT,
- * which need no writes, except the one where it begins. Its words are committed. [pool lock held] */
+/* Gives free units [from, end) to an object, which begins at `from` if `starts`; otherwise all get the tag INSIDE, as
+ * the units behind a beginning do. Chunks that it fills become CONT, which need no writes, except the one where it
+ * begins. Their words are committed; committed_bytes and the object's size and span are the caller's to set.
+ * [pool lock held] */
 void tsi_units_place(TsiSpace* s, uint32_t from, uint32_t end, bool starts);
 /* Frees units [from, end) of an object: their tags become POOL, and chunks without an object lose their class.
  * [pool lock held] */
 void tsi_units_leave(TsiSpace* s, uint32_t from, uint32_t end);
-/* Takes back addresses that objects were given to grow into, where they fill chunks. Returns false if there were none.
- * O(chunks ever used) at worst. [pool lock held] */
+/* Frees addresses that objects were given to grow into, where these fill whole chunks: shortens each object's span, and
+ * lowers set_aside by the units. Returns true if any were freed; false if there were none. O(chunks ever used) at
+ * worst. [pool lock held] */
 bool tsi_units_reclaim_locked(TsiSpace* s);
 
 #endif

@@ -195,8 +195,9 @@ TSI_INLINE bool tsi_ref_is_current(const TsiPhases* phases, TsiRef ref) {
     return ref != 0 && tsi_inc_era(tsi_inc(phases, tsi_ref_index(ref))) == tsi_ref_era(ref);
 }
 
-/* Makes the tables in `ground`, which has tsi_phases_room for them, and a ring of ring_size open, unlabelled epochs.
- * Returns false if the system refuses; then tsi_phases_destroy is still due. [no other user] */
+/* Clears *phases, makes its tables in `ground`, which has tsi_phases_room for them, and a ring of ring_size open,
+ * unlabelled epochs, of which id 0 is current; takes one record more as the spare of the next step. Returns false if
+ * the system refuses; then tsi_phases_destroy is still due. [no other user] */
 bool tsi_phases_init(TsiPhases* phases, TsiGround* ground, uint32_t ring_size, uint32_t inc_capacity,
                      uint32_t label_capacity);
 /* Returns the bytes of a ground that tsi_phases_init takes for these capacities. [any thread, needs no lock] */
@@ -210,8 +211,9 @@ TSI_INLINE void tsi_inc_disown(TsiInc* inc) {
     tsi_store_relaxed(&inc->owner, 0);
     inc->owned = false;
 }
-/* Opens record `index` as a new ACTIVE incarnation with one pin, under a label's record and text. owner: as in TsiInc.
- * [only holder] */
+/* Opens record `index`, which tsi_table_take has given, as a new ACTIVE incarnation with one pin, the caller's, under
+ * the label record label_at and its text; resets it first unless `clean` says that it is. owner: for TsiInc.owner,
+ * index + 1 of the only thread that may use it, 0: every thread. Adds 1 to `reuse`. [only holder] */
 TSI_INLINE void tsi_inc_open(TsiPhases* phases, uint32_t index, uint64_t era, EpochId id, uint32_t label_at,
                              const char text[TSI_LABEL_BYTES], uint32_t owner) {
     TsiInc* inc = tsi_inc(phases, index);
@@ -252,7 +254,9 @@ TSI_INLINE TsiRef tsi_phases_current(const TsiPhases* phases) {
     /* acquire: pairs with the release in tsi_phases_step_locked */
     return tsi_load_acquire(&phases->ring[tsi_load_acquire(&phases->current)]);
 }
-/* Makes the next id of the ring current, with a new incarnation. *was_current, *displaced: the one that was current,
- * and the one that lost its id. Returns false, without moving, if no record is left. [ring lock held] */
+/* Makes the next id of the ring current, with a new, unlabelled incarnation in the spare record, and takes the next
+ * spare. Sets *was_current to the incarnation that was current and *displaced to the one that lost its id; both go on
+ * until the caller ends them. Returns false if no record is left: then only advances_refused has risen.
+ * [ring lock held] */
 bool tsi_phases_step_locked(TsiPhases* phases, TsiRef* was_current, TsiRef* displaced);
 #endif

@@ -46,14 +46,18 @@ bool tsi_generation_of(TsiArena* a, const TsiPlace* at, uint64_t tag, uint64_t* 
 /* Sets TSI_SLAB_HANDLED in the slab's tag before a handle is known. Returns false if the slab has left incarnation seq.
  * [any thread, needs no lock] */
 bool tsi_handle_flag_slab(TsiSpace* s, uint32_t slab_id, uint32_t seq);
-/* Returns the handle of an object; 0 if it does not live, its generations ran out, or memory is short. b may be NULL.
+/* Returns the handle of the object at *at; 0 if it does not live, its generations ran out, or memory is short. Marks
+ * its slab TSI_SLAB_HANDLED and its line or region as one with handles, and makes the counts of its chunk usable, which
+ * all stays after 0 too. b: the calling thread's binding in a, or NULL: then a membarrier is used if the mark is new.
  * [any thread, no lock held, no bracket open] */
 SlabHandle tsi_handle_of(TsiArena* a, TsiBinding* b, const TsiPlace* at);
 /* Sets *at to the place of the object that a handle names. Returns false if the object has ended or the handle was
  * never issued. [any thread, needs no lock] */
 bool tsi_handle_find(TsiArena* a, SlabHandle handle, TsiPlace* at);
-/* Decodes a handle into its place, its slab's tag and its count word. Returns TSI_FREE_OK if it names a live object,
- * otherwise a SlabMisuse. [any thread, needs no lock] */
+/* Decodes a handle. Returns TSI_FREE_OK if it names a live object; then *at is its place, *tag its slab's tag, and
+ * *word its slot's count word, 0 in a region. Otherwise returns SLAB_MISUSE_STALE_HANDLE for what looks like an object
+ * that has ended or SLAB_MISUSE_BAD_HANDLE for a handle never issued; then some of *at, *tag and *word may be set and
+ * none is to be read. Counts and tells nothing. [any thread, needs no lock] */
 int tsi_handle_decode(TsiArena* a, SlabHandle handle, TsiPlace* at, uint64_t* tag, uint64_t* word);
 
 #endif

@@ -54,8 +54,10 @@ TSI_INLINE bool tsi_bank_try(const TsiBinding* own, TsiBank** out) {
     tsi_bank_begin(bank);
     return true;
 }
-/* Waits for a bank and enters it, for an allocation of a class in a phase. Returns the bank, or NULL without memory.
- * [own thread, no lock held] */
+/* Waits for the bank that tsi_bank_chosen names and takes its lock; passes on to the next bank, for good, if a thread
+ * keeps it for 20 ms. Makes the bank's binding if it has none, and makes it tsi_tls.binding in place of `own`, the
+ * calling thread's. A wait counts for class `cls` and phase `target`. Returns the bank, which tsi_bank_leave gives
+ * back; NULL, with no lock held, without memory. [own thread, no lock held] */
 TsiBank* tsi_bank_enter(TsiBinding* own, unsigned cls, TsiRef target);
 /* Puts the thread's own binding at hand again and gives the bank's lock back. [bank held] */
 TSI_INLINE void tsi_bank_leave(TsiBank* bank) {
@@ -82,8 +84,9 @@ bool tsi_bank_is_emptied(TsiBinding* bank, uint32_t slabs);
 uint64_t tsi_banks_opened(TsiArena* a);
 
 enum { TSI_BANK_NOTE = 1 << 10 };
-/* Tells the controller of more allocations and how many of them waited; it may change the mode.
- * [any thread, needs no lock] */
+/* Adds to the counts of allocations and of those that waited. After SCAN_WINDOW allocations one thread starts them anew
+ * and judges: scan->spread is set if more than SCAN_SPREAD_ABOVE percent waited, cleared if less than
+ * SCAN_GATHER_BELOW, but not within SCAN_APART such looks of the last change. [any thread, needs no lock] */
 void tsi_bank_note(TsiArena* a, uint64_t allocations, uint64_t waits);
 /* Counts an allocation in the bank. [bank held] */
 TSI_INLINE void tsi_bank_count(TsiBinding* b, TsiBank* bank, unsigned cls) {

@@ -161,8 +161,10 @@ void tsi_tls_forget(void) {
 
 void tsi_registry_at_exit(void (*fn)(void*)) { key_ok = pthread_key_create(&key, fn) == 0; }
 
-/* Returns the calling thread's record, made, and set to be left as the thread exits, if there is none; NULL without
- * memory. [own thread, no registry lock held] */
+/* Returns the calling thread's record, tsi_tls.thread; if there is none, takes one, fits it with its first tables, puts
+ * it in tsi_tls and sets the destructor that gives it back as the thread exits. tsi_tls.number is then its number, or 0
+ * if the thread is exiting already. Returns NULL, and changes nothing, without memory or a free record.
+ * [own thread, no registry lock held] */
 static TsiThread* thread_get(void) {
     if (tsi_tls.thread != NULL) return tsi_tls.thread;
 
@@ -205,8 +207,9 @@ static TsiBindingRef* ref_find(TsiBindingRef* refs, uint32_t capacity, uint64_t 
     return &refs[i];
 }
 
-/* Rebuilds the thread's table of bindings at twice the size, or at its size if dropping dead arenas is enough. Returns
- * false, with the table as useful as before, without memory. [own thread, no registry lock held] */
+/* Rebuilds the thread's table of bindings without those of dead arenas, at twice the size if the others fill half of
+ * it, otherwise at its size; frees the old one. Returns false without memory: then the table stays, with the bindings
+ * of dead arenas set to NULL and their places still filled. [own thread, no registry lock held] */
 static bool refs_grow(TsiThread* thread) {
     uint32_t live = 0;
     tsi_lock_take(&tsi_registry_lock);
@@ -265,8 +268,10 @@ void tsi_scopes_refresh_slow(TsiThread* thread, uint64_t removals) {
 
 /* ---- bindings ---- */
 
-/* Takes a record of a binding and makes it the thread's in the arena, with no heap and no bracket. period: slow paths
- * between samples; mean: bytes between profile samples; 0: none. Returns NULL without memory.
+/* Takes a free record of a->bindings and fills it for `thread` (tsi_no_thread for a bank's) in the arena: no heap, no
+ * bracket, inbox open, in_use true; fenced, if the system has no membarrier or one has failed. period: slow paths
+ * between lock samples; mean: mean bytes between profile samples; 0: none of these. Returns the binding, which the
+ * caller enters in the thread's table or the bank; NULL, and changes nothing, if there is no free record or no memory.
  * [own thread, or bank held] */
 static TsiBinding* binding_open(TsiArena* a, TsiThread* thread, uint32_t period, uint64_t mean) {
     uint32_t index = 0;

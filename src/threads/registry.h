@@ -95,7 +95,9 @@ bool tsi_registry_open(void);
 /* Registers an arena and sets its serial. Returns false without a slot or memory.
  * [any thread, no registry lock held] */
 bool tsi_registry_add(TsiArena* a);
-/* Removes an arena and waits for threads that are leaving it, or hold it. [any thread, no lock held] */
+/* Takes the arena out of the registry, so that its serial is found no more; makes threads that have it as `owner`, or
+ * at hand in the calling thread, forget it; adds 1 to tsi_registry_removals. Then waits until a->exiting is 0, that is
+ * until threads that are leaving it, or hold it, are done. The arena stays to be freed. [any thread, no lock held] */
 void tsi_registry_remove(TsiArena* a);
 /* Returns the number of living allocators. [any thread, needs no lock] */
 uint32_t tsi_registry_count(void);
