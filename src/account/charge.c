@@ -195,8 +195,9 @@ void tsi_budget_give(TsiArena* a, TsiPending* pending, uint32_t label, uint64_t 
         !tsi_cas_seq(&pending->grant, &now, (uint64_t)(label + 1) << TSI_BUDGET_SHIFT | to)); /* as in tsi_budget_use */
 }
 
-/* Charges the label, from the thread's store, its grant or the label itself. Sets charge->pending. Returns false, with
- * nothing charged, if its hard budget forbids it. [own thread, no labels lock held] */
+/* Charges charge->bytes to the label charge->label: without a budget to the thread's store, otherwise to its grant or,
+ * by budget_charge, to the label itself. Sets charge->pending to false in that last case, otherwise to true. Returns
+ * false, with nothing charged, if its hard budget forbids it. [own thread, no labels lock held] */
 static bool label_charge(TsiArena* a, TsiBinding* b, TsiCharge* charge) {
     TsiLabel* label = tsi_label(&a->phases.labels, charge->label);
     TsiPending* pending = tsi_pending_of(b, charge->label);
@@ -334,8 +335,9 @@ static void post(const TsiBinding* b, _Atomic uint64_t* account, uint64_t* poste
     tsi_sum_add(b, account, more);
 }
 
-/* Posts the individually freed objects: those neither live nor released. held: of slabs that are not settled.
- * [stripe held] */
+/* Posts to the label the objects and bytes freed one by one: those issued that neither live nor were released. *held:
+ * what slabs that are not settled have issued and hold; all 0 if there are none. b: the calling thread's binding, or
+ * NULL. [stripe held] */
 static void post_freed_locked(TsiArena* a, TsiBinding* b, TsiInc* inc, const TsiHeld* held) {
     TSI_HOLDS(tsi_inc_lock(inc));
     TsiLabelSums* sums = books_of(a, b, inc);
@@ -345,7 +347,8 @@ static void post_freed_locked(TsiArena* a, TsiBinding* b, TsiInc* inc, const Tsi
          inc->allocated.bytes + held->issued.bytes - inc->released.bytes - held->live.bytes);
 }
 
-/* Posts the sums of slabs and heaps before they are settled. [stripe held] */
+/* Posts what the phase has allocated and freed, and its heaps' slow paths, to its label's account, before its slabs are
+ * settled: with what these have issued and hold, *held. b: the calling thread's binding, or NULL. [stripe held] */
 static void post_held_locked(TsiArena* a, TsiBinding* b, TsiInc* inc, const TsiHeld* held) {
     TSI_HOLDS(tsi_inc_lock(inc));
     TsiLabelSums* sums = books_of(a, b, inc);

@@ -87,8 +87,9 @@ typedef struct TsiHeld {
  * Returns true if the record changed: then tsi_late_note_locked is due; false if only the text may have.
  * [stripe held, no labels lock held] */
 bool tsi_relabel_locked(TsiArena* a, TsiBinding* b, TsiInc* inc, const char name[TSI_LABEL_BYTES], const TsiHeld* held);
-/* Adds the phase's sums, of settled slabs and its stripe, to its label's account, as far as that lacks them. b: the
- * calling thread's binding, or NULL. [stripe held] */
+/* Adds to the label's account what the phase's sums, of settled slabs and its stripe, have grown by since they were
+ * last posted, and sets inc->posted to them: all but frees, which tsi_relabel_locked and closes post. b: the calling
+ * thread's binding, whose store is used, or NULL: the label's. [stripe held] */
 void tsi_post_locked(TsiArena* a, TsiBinding* b, TsiInc* inc);
 /* Like tsi_post_locked, but posts the individually freed objects, too: no heap holds slabs of the phase, or it is over,
  * has no orphans either, and its record is about to be used again. [stripe held] */
@@ -170,8 +171,9 @@ TSI_INLINE bool tsi_budget_use(TsiPending* pending, uint32_t label, uint64_t byt
     } while (!tsi_cas_seq(&pending->grant, &now, now - bytes));
     return true;
 }
-/* Gives back bytes of a phase whose label has a budget, to the thread's grant or to the label.
- * [own thread, needs no lock] */
+/* Gives back `bytes` of a phase whose label has a budget: to the thread's grant, if that stays within TSI_PENDING_BYTES
+ * and the label is far from its limits, otherwise off label->committed. First pushes what pending had from before there
+ * was a budget. pending: the thread's record for `label`. [own thread, needs no lock] */
 void tsi_budget_give(TsiArena* a, TsiPending* pending, uint32_t label, uint64_t bytes);
 /* Takes committed bytes off a label, by the thread's record of it, `pending`. [own thread, needs no lock] */
 TSI_INLINE void tsi_label_less(TsiBinding* b, TsiPending* pending, uint32_t label, uint64_t bytes) {
@@ -180,8 +182,9 @@ TSI_INLINE void tsi_label_less(TsiBinding* b, TsiPending* pending, uint32_t labe
     else tsi_budget_give(b->arena, pending, label, bytes);
 }
 
-/* Charges the first slab of a phase that nobody has touched since it was opened: it has no budget. Returns false and
- * changes nothing if its label has one and the thread no grant. [stripe held] */
+/* Charges `bytes` of the first slab of a phase that nobody has touched since it was opened, so that it has no budget
+ * and nothing charged. Returns true, with no tsi_charge_keep due; false, with nothing changed, if its label has a
+ * budget and the thread's grant for it is less. [stripe held] */
 TSI_INLINE bool tsi_charge_first_locked(TsiBinding* b, TsiInc* inc, uint64_t bytes) {
     TSI_HOLDS(tsi_inc_lock(inc));
     uint64_t was = tsi_load_relaxed(&inc->charge);

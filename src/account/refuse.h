@@ -15,8 +15,9 @@ typedef struct TsiMisuse {
     const TsiLabel* label; /* if there is no phase: for that line only, or NULL */
 } TsiMisuse;
 
-/* Counts the misuse, calls the program's callback, and sets the thread's error (slab_error); with the option
- * misuse_fatal ends the process instead of returning. Preserves errno. [any thread, no lock held, no bracket open] */
+/* Counts the misuse for the allocator and its label, calls the program's callback, unless the call comes from one, and
+ * sets the thread's error (slab_error); with the option misuse_fatal prints a line and aborts instead of returning.
+ * Preserves errno. [any thread, no lock held, no bracket open] */
 void tsi_refuse_as(TsiArena* a, const TsiMisuse* misuse);
 /* Refuses like tsi_refuse_as a misuse with a pointer, or NULL, and nothing else known of it.
  * [any thread, no lock held, no bracket open] */

@@ -22,8 +22,8 @@ TSI_INLINE bool tsi_chunk_has_stock(const TsiChunk* chunk) {
 }
 /* Marks the chunk as used or free, with the sums and hints that follow from it. [pool lock held, or fork child] */
 void tsi_chunk_set_used(TsiSpace* s, uint32_t chunk, bool used);
-/* Returns the first free chunk, on the side of small pages if it can, or chunk_count if there is none.
- * [pool lock held] */
+/* Returns the lowest free chunk on the side of small pages, or of either side if that is full; chunk_count if there is
+ * none. Takes none; moves used_hint. [pool lock held] */
 uint32_t tsi_chunk_find(TsiSpace* s);
 
 /* Where the system has huge pages on request, small pages and huge ones keep to sides of their own, or each pair of
@@ -48,8 +48,9 @@ void tsi_chunks_prefer_node(TsiSpace* s, uint32_t first, uint32_t n, unsigned no
 
 /* ---- a chunk that serves a class of slabs ---- */
 
-/* Prepares the bookkeeping record of a free, committed chunk for the class, with `slabs` fresh slabs in the pool, and
- * marks it as used. Others see it when its class is set. [pool lock held] */
+/* Resets the record of a free chunk, whose bookkeeping is usable, for the class: `slabs` slabs in the pool, none of
+ * them used before; marks it as used and adds 1 to open_chunks. The chunk has no class yet: others see it when
+ * tsi_chunk_set_class is called. [pool lock held] */
 void tsi_chunk_begin(TsiSpace* s, uint32_t chunk, unsigned cls, unsigned slabs);
 /* Publishes the class that the chunk serves, 0 for none, after filling the chunk's entries. Its bookkeeping is
  * committed. [pool lock held, or fork child] */
@@ -69,22 +70,28 @@ void tsi_floors_apply(TsiSpace* s, unsigned cls, uint32_t slab_id);
 /* Adds a slab of the chunk, by its number there, to those in the pool. Its tag says so already.
  * [pool lock held, or fork child] */
 void tsi_chunk_add(TsiSpace* s, uint32_t chunk, unsigned cls, unsigned slab);
-/* Returns a slab to the pool: sets its tag to POOL, adds it to its chunk, and settles that (tsi_chunk_settle). first:
- * it is taken before slabs of other chunks. [pool lock held] */
+/* Returns a slab to the pool: sets its tag to POOL, adds it to its chunk, and settles that (tsi_chunk_settle), which
+ * may close it. first: the chunk goes to the head of its list, so that it is taken from before others. Pages and
+ * committed_bytes are the caller's to change. [pool lock held] */
 void tsi_chunk_put_locked(TsiSpace* s, uint32_t slab_id, bool first);
-/* Lists the chunk if it has free slabs, or takes its class away if all are free, but not while it is held.
+/* Lists the chunk if some of its slabs are in the pool, takes it out of the list if none is, and closes it if all are:
+ * raises its floors, takes its class, gives back its bookkeeping and marks it as free. Does nothing while it is held.
  * [pool lock held, or fork child] */
 void tsi_chunk_settle(TsiSpace* s, uint32_t chunk, unsigned cls);
-/* Keeps others from taking the chunk or slabs of it while its pages are on their way to the system (stock.h, K3).
+/* Sets `held`, so that nobody takes the chunk or slabs of it while its pages are on their way to the system (stock.h,
+ * K3): a chunk without a class counts as used, another one leaves its list. tsi_chunk_unhold_locked ends it.
  * [pool lock held] */
 void tsi_chunk_hold_locked(TsiSpace* s, uint32_t chunk);
-/* Ends tsi_chunk_hold_locked: lists the chunk, or frees it if no slab of it is out of the pool. [pool lock held] */
+/* Clears `held`, which tsi_chunk_hold_locked has set. A chunk without a class is free again, without its bookkeeping;
+ * one of slabs is settled (tsi_chunk_settle); one of large objects stays as it is. [pool lock held] */
 void tsi_chunk_unhold_locked(TsiSpace* s, uint32_t chunk);
-/* Gives back the bookkeeping of a chunk without a class, unless it has pages in the stock and few such chunks keep
- * theirs. Floors judge old words and handles. [pool lock held, or fork child] */
+/* Gives back the bookkeeping of a chunk that has lost its class, unless the chunk has pages in the stock and
+ * s->words_kept is below twice the chunks that the stock would fill and WORDS_KEPT: then sets meta_kept and keeps it.
+ * Floors judge old words and handles. [pool lock held, or fork child] */
 void tsi_chunk_give_words(TsiSpace* s, uint32_t chunk);
-/* Gives back the bookkeeping of chunks that nobody uses and that keep no pages, if more than `most` have some.
- * O(chunks) [any thread, no pool lock held] */
+/* Gives back the bookkeeping (tsi_chunk_release_metadata) of all chunks that nobody uses and that keep no pages, if
+ * more than `most` of these have some; otherwise none. Takes the pool lock for each chunk anew. O(chunks)
+ * [any thread, no pool lock held] */
 void tsi_chunks_leave(TsiSpace* s, uint32_t most);
 
 #endif

@@ -173,8 +173,9 @@ static bool needs_entries(const TsiSpace* s, uint32_t chunk) {
     return cls != 0 && cls != TSI_CLASS_LARGE && cls != TSI_CLASS_CONT;
 }
 
-/* Gives back the page of the chunk's entries. Above 4 KiB it has those of its neighbours, too, and goes with the last
- * that needs them. [pool lock held] */
+/* Gives back the page of the chunk's entries, if it is filled, and sets entries_class to 0. Above 4 KiB it has those of
+ * neighbours too: it stays while needs_entries is true for one of them, and otherwise theirs go with it.
+ * [pool lock held] */
 static void leave_entries(TsiSpace* s, uint32_t chunk) {
     uint32_t per_page = entries_per_page(), from = chunk & ~(per_page - 1), high = tsi_load_relaxed(&s->chunk_high);
     bool written = false;

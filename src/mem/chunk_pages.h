@@ -22,8 +22,9 @@ size_t tsi_written_bytes(const TsiSpace* s, uint32_t chunk);
 /* Returns the bytes of the filled pages of the first `chunks` chunks' entries; a page above 4 KiB has those of several
  * chunks. [any thread, needs no lock] */
 uint64_t tsi_written_entries(const TsiSpace* s, uint32_t chunks);
-/* Gives back the bookkeeping of a chunk without a class, all of whose slabs are in the pool. Pages that cannot go now
- * go at the next call, or at a trim. [pool lock held] */
+/* Gives back the pages of the bookkeeping (words, regions, entries, counts) of a chunk without a class, all of whose
+ * slabs are in the pool. Pages that cannot go now, as a slab is in an inbox or a freer in a region, stay marked and go
+ * at the next call. Does nothing if the allocator gives no memory back. [pool lock held] */
 void tsi_chunk_release_metadata(TsiSpace* s, uint32_t chunk);
 
 #endif

@@ -26,8 +26,9 @@ static uint32_t pair_find(const TsiSpace* s, bool anywhere) {
     return s->chunk_count;
 }
 
-/* Asks for a huge page in chunks `first` and the next. Tables that small pages left would prevent it, so the addresses
- * are mapped anew. Returns false if that fails. [pool lock held] */
+/* Asks the system for a huge page in chunks `first` and the next, both free, and sets their `huge`; nothing if that is
+ * set already. Tables that small pages left would prevent it, so addresses that were used are mapped anew: then the
+ * chunks are zero and their node is to be asked for again. Returns false if that mapping fails. [pool lock held] */
 static bool pair_ask(TsiSpace* s, uint32_t first) {
     uint8_t* p = tsi_chunk_base(s, first);
     size_t bytes = (size_t)2 << TSI_CHUNK_SHIFT;

@@ -42,8 +42,9 @@ static bool is_retired(const TsiSpace* s, uint32_t slab_id) {
     return tsi_tag_state(tsi_load_relaxed(&tsi_slab(s, slab_id)->tag)) == TSI_SLAB_RETIRED;
 }
 
-/* Claims the slab's page for purging if its other half is unused (Q1, Q4): takes that half out of the pool. Returns
- * true if the page is claimed. [pool lock held, holder of the slab] */
+/* Claims the slab's page for purging if its other half is in the pool, which it takes out of that, or is retired (Q1,
+ * Q4). Returns true if the page is claimed: unclaim_locked is due then; false, with nothing changed, if that half is in
+ * use. [pool lock held, holder of the slab] */
 static bool claim_locked(TsiSpace* s, uint32_t slab_id) {
     TSI_HOLDS(&s->lock);
     uint32_t other = slab_id ^ 1;

@@ -50,7 +50,8 @@ typedef enum TsiPartsHow { TSI_PARTS_GO, TSI_PARTS_KEEP, TSI_PARTS_LEARN } TsiPa
  * false. Lowers committed_bytes by all that is not in the stock. Overwrites the ids. Returns the bytes that have gone
  * to the system. [holder of the slabs, no pool lock held] */
 size_t tsi_parts_give(TsiSpace* s, uint32_t* slab_ids, unsigned n, TsiPartsHow how);
-/* Retires the slab, which is never used again, and gives its page back if the other half is unused.
+/* Sets the slab's tag to RETIRED, so that it is never used again, and takes its bytes off committed_bytes; gives its
+ * page back to the system if the other half is unused, which then is in the pool again.
  * [holder of the slab, no pool lock held] */
 void tsi_parts_retire(TsiSpace* s, uint32_t slab_id);
 /* Puts those regions that share pages into the pool which are there by their tags, before others are given.

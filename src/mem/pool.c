@@ -50,8 +50,9 @@ static uint32_t chunk_choose(TsiSpace* s, unsigned cls, unsigned node) {
     return region ? region_chunk_find(s, cls) : chunk_find(s);
 }
 
-/* Opens a free chunk for the class, for threads of the node: makes its bookkeeping usable, puts all its slabs into the
- * pool and lists it. Returns false if there is no free chunk or no memory. [pool lock held] */
+/* Opens a free chunk for the class, for threads of the node: makes its bookkeeping usable, puts all its slabs, as fresh
+ * ones, into the pool, and lists it under its class and node. A chunk of a huge page becomes one of small pages.
+ * Returns false if there is no free chunk or no memory; the chunk is still free then. [pool lock held] */
 static bool chunk_open(TsiSpace* s, unsigned cls, unsigned node) {
     uint32_t chunk = chunk_choose(s, cls, node);
     if (chunk == s->chunk_count) return false;
@@ -129,8 +130,9 @@ TsiTaken tsi_space_take(TsiSpace* s, unsigned cls, unsigned column, uint32_t* sl
 
 /* ---- giving back ---- */
 
-/* Puts slabs into the pool: with `keep`, their pages into the stock, where the caller has taken room; otherwise their
- * pages have gone, and their bytes count as committed no more. [holder of the slabs, no pool lock held] */
+/* Puts slabs into the pool, with the tag POOL: with `keep`, their pages into the stock, where the caller has taken
+ * room, and their chunks to the heads of their lists, so that the first slab is taken first; otherwise their pages have
+ * gone, and their bytes leave committed_bytes. [holder of the slabs, no pool lock held] */
 static void give(TsiSpace* s, const uint32_t* slab_ids, unsigned n, bool keep) {
     uint64_t bytes = 0;
     tsi_lock_take(&s->lock);
@@ -165,9 +167,9 @@ static void purge_whole(TsiSpace* s, const uint32_t* slab_ids, unsigned n) {
     give(s, slab_ids, n, false);
 }
 
-/* Gives the pages of slabs back to the system, or, where slabs share pages, as `how` says, and puts the slabs into the
- * pool. Sorts the ids. Returns the bytes that went of pages that slabs shared.
- * [holder of the slabs, no pool lock held] */
+/* Gives the pages of n slabs back to the system, or, where slabs share pages, as `how` says, and puts the slabs into
+ * the pool. Sorts the ids, and those that share pages are lost. Returns the bytes that went to the system of shared
+ * pages alone. [holder of the slabs, no pool lock held] */
 static size_t leave(TsiSpace* s, uint32_t* slab_ids, unsigned n, TsiPartsHow how) {
     size_t bytes = 0;
     tsi_sort_ids(slab_ids, n);
@@ -200,8 +202,9 @@ static uint64_t chunk_look(TsiSpace* s, uint32_t chunk, unsigned cls, bool* lost
     return (uint64_t)used * s->classes->c[cls].slab_bytes;
 }
 
-/* Lists the chunk's slabs anew by their tags: those tagged POOL, and those never used, are in the pool. Closes the
- * chunk if these are all. [fork child] */
+/* Makes the chunk's list of slabs in the pool, and its free_count, anew by the slabs' tags: those tagged POOL, and
+ * those never used, are in the pool. Then tsi_chunk_settle lists the chunk, or closes it if these are all.
+ * [fork child] */
 static void chunk_rebuild(TsiSpace* s, uint32_t chunk, unsigned cls) {
     TsiChunk* record = &s->chunks[chunk];
     unsigned slabs = tsi_chunk_slab_count(s, cls);
@@ -222,8 +225,8 @@ static void chunk_rebuild(TsiSpace* s, uint32_t chunk, unsigned cls) {
  * [any thread, needs no lock] */
 static bool serves_slabs(unsigned cls) { return cls != 0 && cls != TSI_CLASS_LARGE && cls != TSI_CLASS_CONT; }
 
-/* Makes all lists of the pool anew from the tags; chunks that vanished threads held are held no more, and count as
- * dirty. [fork child] */
+/* Makes all lists of chunks and slabs in the pool anew from the tags. Chunks that vanished threads held are held no
+ * more, and count as dirty, as their pages have not gone. [fork child] */
 static void lists_rebuild(TsiSpace* s) {
     memset(s->with_free, 0, sizeof s->with_free);
     for (uint32_t chunk = 0; chunk < tsi_load_relaxed(&s->chunk_high); chunk++) {

@@ -49,8 +49,9 @@ void tsi_space_avoid_huge(TsiSpace* s, uint32_t chunk) {
     if (!s->config.huge_pages) tsi_os.avoid_huge(tsi_chunk_base(s, chunk), (size_t)1 << TSI_CHUNK_SHIFT);
 }
 
-/* Gives [p, p + bytes) back to the system as `how` says, and counts that for class cls. Returns false if the system
- * refuses. [no other user of the bytes] */
+/* Gives [p, p + bytes), whole pages, back to the system as `how` says. Adds to the space's counters of purges and of
+ * class cls: calls, and bytes or a failure; fires the probe. Returns false if the system refuses.
+ * [no other user of the bytes] */
 static bool purge(TsiSpace* s, unsigned cls, void* p, size_t bytes, TsiPurgeHow how) {
     int error = tsi_os.purge(p, bytes, how);
     cls = tsi_class_row(cls);

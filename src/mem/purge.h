@@ -11,8 +11,9 @@ void tsi_sort_ids(uint32_t* ids, unsigned n);
 /* Gives [p, p + bytes) of slabs that stay in use back to the system, under the purge policy.
  * [no other user of the bytes] */
 void tsi_space_purge_pages(TsiSpace* s, void* p, size_t bytes);
-/* Gives a range, which begins in slabs of class cls, whose counters record it, back to the system under the purge
- * policy. With whole_slabs, which will be committed anew, gives back their commitment too.
+/* Gives a range of whole pages, which begins in slabs of class cls, back to the system under the purge policy, with its
+ * commitment too if whole_slabs, which will be committed anew, and the system charges that. Marks wholly purged chunks
+ * as zero, the others as dirty; all as dirty if the allocator gives nothing back or the system refuses.
  * [no other user of the bytes] */
 void tsi_space_purge_range(TsiSpace* s, unsigned cls, void* p, size_t bytes, bool whole_slabs);
 /* Records that a chunk has pages in the stock, which are not zero. [pool lock held] */
@@ -20,8 +21,9 @@ void tsi_space_mark_kept(TsiChunk* chunk);
 /* Records that a chunk has neither slabs nor pages in the stock any more, so that all of it is zero, unless memory of
  * it went back dirty. [pool lock held, or fork child] */
 void tsi_space_mark_gone(TsiChunk* chunk);
-/* Zeroes `bytes` at p, a large object that was just taken; leaves pages alone that are zero already, because they are
- * fresh or purged. [its only holder, no pool lock held] */
+/* Zeroes `bytes` at p, rounded up to pages, of a large object that was just taken. Leaves chunks alone that are not
+ * dirty, whose pages are zero; gives dirty pages back to the system where it may, which counts as a purge, and
+ * otherwise writes them. [its only holder, no pool lock held] */
 void tsi_space_zero_large(TsiSpace* s, void* p, size_t bytes);
 /* Zeroes what has just been given back, if the system may not have done so. [no other user] */
 void tsi_space_fill_gone(TsiSpace* s, void* p, size_t bytes);

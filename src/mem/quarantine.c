@@ -6,7 +6,8 @@
 /* Returns the payload bytes of a slab of a class or region. [any thread, needs no lock] */
 static uint32_t bytes_of(const TsiSpace* s, uint32_t slab_id) { return tsi_slab_class(s, slab_id)->slab_bytes; }
 
-/* Appends a slab. [pool lock held] */
+/* Appends a slab, which is in no list, to the quarantine: sets its tag to WARM and adds its bytes to quarantine.bytes.
+ * [pool lock held] */
 static void put_locked(TsiSpace* s, uint32_t slab_id) {
     TSI_HOLDS(&s->lock);
     TsiQuarantine* quarantine = &s->quarantine;
@@ -19,8 +20,8 @@ static void put_locked(TsiSpace* s, uint32_t slab_id) {
     tsi_store_relaxed(&quarantine->bytes, tsi_load_relaxed(&quarantine->bytes) + bytes_of(s, slab_id));
 }
 
-/* Takes the first slabs off, as many as leave at most `most` bytes. Returns their chain, with `rest` behind it.
- * [pool lock held] */
+/* Takes the first slabs off the quarantine, as many as leave at most `most` bytes; their tags stay WARM. Returns their
+ * chain, slab id + 1 by `next`, with the chain `rest` behind it; `rest` alone if none has to go. [pool lock held] */
 static uint32_t take_locked(TsiSpace* s, uint64_t most, uint32_t rest) {
     TSI_HOLDS(&s->lock);
     TsiQuarantine* quarantine = &s->quarantine;

@@ -18,8 +18,10 @@
 
 #include "mem/space.h"
 
-/* Puts a chain of returned slabs (by `next`) at the end. Returns the chain of those that leave, the oldest first: all,
- * with `all`, otherwise those beyond `most` bytes; and those of the chain that are never used again. [no pool lock] */
+/* Puts a chain of returned slabs (slab id + 1, by `next`; 0: none) at the end of the quarantine, with the tag WARM,
+ * except those without a generation left. Takes slabs off its beginning: all, with `all`, otherwise as many as leave at
+ * most quarantine.most bytes. Returns the chain of those, the oldest first, and behind them those without a generation,
+ * which are never used again; 0 if there are none. The caller gives them on. [no pool lock] */
 uint32_t tsi_quarantine_pass(TsiSpace* s, uint32_t chain, bool all);
 /* Returns the bytes in it. [any thread] */
 TSI_INLINE uint64_t tsi_quarantine_bytes(const TsiSpace* s) { return tsi_load_relaxed(&s->quarantine.bytes); }

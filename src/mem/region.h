@@ -155,8 +155,9 @@ TSI_INLINE void tsi_region_start(TsiRegion* r, unsigned gen, uint32_t heap_at) {
 /* Finishes tsi_region_turn where objects were freed, freers are inside, or generations are used up. gen, word: of the
  * life that has just ended. Sets *sum to what it held. Returns false like tsi_region_open. [owner, or SEIZED] */
 bool tsi_region_turn_slow(TsiRegion* r, unsigned gen, uint64_t word, TsiRegionSum* sum);
-/* Ends the life like tsi_region_end, with *sum as what that returns, and starts the next at once, for a heap that is
- * not known yet. Returns false like tsi_region_open: the old life has ended all the same. [owner, or SEIZED] */
+/* Ends the life like tsi_region_end, with *sum as what that returns, and starts the next at once, with heap_at 0.
+ * Returns true; false, with *sum set and no life begun, if a freer of an earlier use is still inside, as
+ * tsi_region_open does. [owner, or SEIZED] */
 TSI_INLINE bool tsi_region_turn(TsiRegion* r, TsiRegionSum* sum) {
     unsigned gen = r->gen;
     uint64_t next = gen == TSI_GEN_BYTE ? 0 : gen + 1u;
@@ -172,8 +173,9 @@ TSI_INLINE bool tsi_region_turn(TsiRegion* r, TsiRegionSum* sum) {
     return true;
 }
 /* Ends the life of a region that its owner has just seen empty, by counts and map, and starts the next for the heap at
- * heap_at (0: none). *ended: what had been issued. Returns false like tsi_region_open; the old life has ended all the
- * same. [owner, in bracket] */
+ * heap_at (0: none), with no object. Sets *ended to what had been issued, with frees that came twice and nothing live;
+ * to zeros if it had no life. Returns true; false, with no life begun but the old one ended and *ended set, if
+ * tsi_region_open would. [owner, in bracket] */
 bool tsi_region_renew(TsiSpace* s, uint32_t slab_id, uint32_t heap_at, TsiRegionSum* ended);
 /* Returns the issued counts alone, as the owner has written them. [any thread, needs no lock] */
 TsiRegionSum tsi_region_issued(const TsiSpace* s, uint32_t slab_id);
@@ -185,15 +187,19 @@ TsiRegionSum tsi_region_sum(const TsiSpace* s, uint32_t slab_id);
 /* Returns true if no object is live (R4). Exact for the owner, and for all if there is none.
  * [any thread, needs no lock] */
 bool tsi_region_is_empty(const TsiSpace* s, uint32_t slab_id);
-/* Claims the rest of the region, from byte *from on, as a gap for a run. Returns the bytes that objects may fill, or 0
- * and changes nothing if there is no room or a run has it. [owner, in bracket] */
+/* Claims the rest of the region, from its next free byte on, as a gap for a run: sets *from to that byte, counts the
+ * gap as issued and freed, and moves `rel` to the region's end, so that the owner bumps here no more. Returns the bytes
+ * that objects may fill, up to lim and at least a granule before the end; 0, with *from and all else unchanged, if that
+ * is none or a run has claimed it. [owner, in bracket] */
 uint32_t tsi_region_claim(TsiRegion* r, uint32_t* from);
 /* Extends the last object, or the region's only one, from rel to byte `to`. [owner, in bracket] */
 TSI_INLINE void tsi_region_grow(TsiRegion* r, uint32_t rel, uint32_t to) {
     tsi_store_relaxed(&tsi_load_relaxed(&r->map)[rel >> TSI_GRANULE_SHIFT], 0); /* R1 */
     tsi_store_release(&r->rel, to);                                             /* as in tsi_bump_take */
 }
-/* Gives the rest back from byte `at` on, behind `objects` objects. from: as claimed. [owner, in bracket] */
+/* Ends a claim, of tsi_region_claim, which set *from to `from`: the run has put `objects` objects there, up to byte
+ * `at`. The gap leaves the counts, the objects are counted, and `rel` becomes `at`, so that the owner goes on there.
+ * [owner, in bracket] */
 void tsi_region_unclaim(TsiRegion* r, uint32_t from, uint32_t at, uint32_t objects);
 /* Returns the usable bytes of the object, live or freed, that starts at a granule, which the caller knows.
  * [any thread, needs no lock] */
@@ -201,8 +207,9 @@ size_t tsi_region_size_at(const TsiSpace* s, uint32_t slab_id, uint32_t granule)
 /* Returns the granules of the object or gap that starts at a granule in the life `gen`: up to the next start, or to
  * `end`, where the used granules end; 0 if that lies before. [any thread, needs no lock] */
 uint32_t tsi_region_granules_far(const TsiRegion* r, uint32_t granule, uint32_t end, unsigned gen);
-/* Returns what tsi_region_granules_far does, after a look at the next 16 granules, where the next start normally is.
- * [any thread, needs no lock] */
+/* Returns the granules of the object or gap that starts at `granule` in the life `gen`: up to the next start, or to
+ * `end` if none comes before it. Looks at the next 16 granules, where the next start normally is, and then asks
+ * tsi_region_granules_far. [any thread, needs no lock] */
 TSI_INLINE uint32_t tsi_region_granules_in(const TsiRegion* r, uint32_t granule, uint32_t end, unsigned gen) {
 #if defined(__SSE2__) && !TSI_WATCHED_THREADS
     /* The next start is normally near. */

@@ -23,10 +23,11 @@
 
 #include "mem/space.h"
 
-/* Sets aside a region that the caller has taken and could not open; its tag becomes WARM.
- * [holder of the slab, no pool lock held] */
+/* Puts a region, which tsi_region_open has refused, at the head of the list s->resting; its tag becomes WARM. The
+ * region stays committed, and only tsi_rest_look_slow takes it out. [holder of the slab, no pool lock held] */
 void tsi_rest(TsiSpace* s, uint32_t slab_id);
-/* Gives resting regions that can be used now to the pool, and their pages to the system.
+/* Gives all resting regions whose freers have left (`late` is 0) to the pool, BATCH at a time, and their pages to the
+ * system; half of a huge page makes its chunk one of small pages. The others rest on.
  * [any thread, no pool lock held] */
 void tsi_rest_look_slow(TsiSpace* s);
 /* Gives resting regions that can be used now to the pool, if any region rests. [any thread, no pool lock held] */

@@ -60,8 +60,9 @@ bool tsi_space_extend(TsiSpace* s, TsiStrip strip, uint32_t first, uint32_t n) {
     return true;
 }
 
-/* Sets where everything of the space is if the payload begins at `at`. Returns the end of the last table.
- * [no other user] */
+/* Sets base, words, meta, counts, regions, entries, chunks, bits and keys of the space as they lie if the payload
+ * begins at address `at`; chunk_count is set. Maps and commits nothing. Returns the address behind the last table, at a
+ * page. [no other user] */
 static uintptr_t lay_out(TsiSpace* s, uintptr_t at) {
     size_t page = tsi_os.page_bytes, chunks = s->chunk_count;
     s->base = (uint8_t*)at;

@@ -357,7 +357,8 @@ bool tsi_space_cover(TsiSpace* s, uint32_t end);
  * before them and some behind become usable too, so that a strip is one mapping and takes few calls. Returns false when
  * the system refuses, and leaves the strip unchanged. [pool lock held] */
 bool tsi_space_extend(TsiSpace* s, TsiStrip strip, uint32_t first, uint32_t n);
-/* Makes the handle counts of a chunk usable. Returns false without memory. [any thread, no pool lock held] */
+/* Makes the handle counts of a chunk usable, once: sets counts_committed. Returns true if they are; false without
+ * memory. Takes the pool lock only if they are not. [any thread, no pool lock held] */
 bool tsi_space_commit_counts(TsiSpace* s, uint32_t chunk);
 /* Returns the number of slabs, used or not, of a chunk of the class. [any thread, needs no lock] */
 unsigned tsi_chunk_slab_count(const TsiSpace* s, unsigned cls);

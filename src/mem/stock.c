@@ -61,8 +61,8 @@ static void take_back_locked(TsiSpace* s, uint64_t bytes) {
     set_budget_locked(s, tsi_load_relaxed(&s->stock.budget) - bytes);
 }
 
-/* Moves the record of bytes that went back, and of those regretted, on to `tick`, and forgets what lies TSI_STOCK_SLOTS
- * ticks before. [pool lock held] */
+/* Moves stock->gone_tick on to `tick`, and takes what is TSI_STOCK_SLOTS ticks old or more out of `gone` and `rued`,
+ * the bytes that went back and those regretted, and of their sums. [pool lock held] */
 static void age_locked(TsiSpace* s, uint32_t tick) {
     TSI_HOLDS(&s->lock);
     TsiStock* stock = &s->stock;
@@ -187,8 +187,9 @@ uint32_t tsi_stock_chunk_locked(const TsiSpace* s, unsigned cls, unsigned node) 
 
 /* ---- giving back ---- */
 
-/* Returns a chunk with pages in the stock that nobody is giving back, of those compared the one left alone for longest;
- * with `cold`, for COLD_TICKS at least. Returns TSI_STOCK_NONE if there is none. tick: now. [pool lock held] */
+/* Returns, of the chunks with pages in the stock that are not held, the one whose stock_tick is the oldest; with
+ * `cold`, it is at least COLD_TICKS old. Returns TSI_STOCK_NONE if there is none. Looks from stock.hand on, at about
+ * LOOK chunks, and then moves the hand behind them. tick: now. [pool lock held] */
 static uint32_t coldest_locked(TsiSpace* s, bool cold, uint32_t tick) {
     TSI_HOLDS(&s->lock);
     uint32_t words = (tsi_load_relaxed(&s->chunk_high) + 63) / 64, found = TSI_STOCK_NONE, looked = 0, most = 0;
@@ -271,8 +272,10 @@ static uint64_t evict_coldest_locked(TsiSpace* s, uint64_t most) {
     return freed;
 }
 
-/* Evicts pages for `need` bytes: cold ones first; otherwise, for a small need, TOGETHER_BYTES of a chunk at once, to
- * save system calls of many small phases. Records them as gone for want of budget. [any thread, no pool lock held] */
+/* Evicts pages of the stock until `need` bytes have gone: chunks that are cold, whole; then, only if need is at most
+ * TOGETHER_BYTES, TOGETHER_BYTES of the coldest one at once, to save system calls of many small phases. Fewer go if
+ * there are no more. They count as gone for want of budget. Drops the pool lock meanwhile.
+ * [any thread, no pool lock held] */
 static void make_room(TsiSpace* s, uint64_t need) {
     uint64_t freed = 0, ns = tsi_os.coarse_ns();
     tsi_lock_take(&s->lock);

@@ -38,13 +38,14 @@ enum { TSI_STOCK_SECOND = 1000000000 };
 TSI_INLINE bool tsi_stock_learns(const TsiSpace* s) { return s->stock.limit > s->stock.start; }
 
 /* ---- taking and keeping ---- */
-/* Takes a range that becomes part of a slab or, with `large`, of a large object out of the stock. Returns the bytes of
- * it that were kept; the system fills the rest, which counts as regret if as much went back a moment ago.
- * [pool lock held] */
+/* Takes a range of whole pages that becomes part of a slab or, with `large`, of a large object out of the stock: clears
+ * its bits, lowers stock.bytes and gives the room back to the budget. Returns the bytes of it that were kept; the
+ * system fills the rest, which counts as regret as far as as much went back within the last ticks. [pool lock held] */
 size_t tsi_stock_take_locked(TsiSpace* s, const uint8_t* p, size_t bytes, bool large);
 /* Adds a range to the stock, none of which is in it; its room was taken from `left`. [pool lock held] */
 void tsi_stock_put_locked(TsiSpace* s, const uint8_t* p, size_t bytes);
-/* Returns a free chunk with pages in the stock that the class may open for threads of the node, or TSI_STOCK_NONE.
+/* Returns the lowest free chunk with pages in the stock that the class may open for threads of the node; one with
+ * region maps of another class only if no other is there. TSI_STOCK_NONE if there is none. Changes nothing.
  * [pool lock held] */
 uint32_t tsi_stock_chunk_locked(const TsiSpace* s, unsigned cls, unsigned node);
 /* ---- the budget ---- */
@@ -55,9 +56,10 @@ uint64_t tsi_stock_reserve(TsiSpace* s, uint64_t bytes, uint64_t step);
 TSI_INLINE void tsi_stock_unreserve(TsiSpace* s, uint64_t bytes) {
     (void)tsi_add_relaxed(&s->stock.left, (int64_t)bytes);
 }
-/* Sorts the ids and takes room for those slabs that may stay, which then come first; slabs that share pages come last,
- * for tsi_space_release to decide on. Returns the number that may stay. The others must go; with `learn` that counts as
- * for want of budget. [holder of the slabs, no pool lock held] */
+/* Sorts the ids in ascending order and takes room in the budget for those slabs that may stay, which then come first;
+ * slabs that share pages come last, for tsi_space_release to decide on. Returns the number that may stay; 0, with the
+ * ids as they were, if the allocator keeps no pages. The others must go; with `learn` their bytes count as gone for
+ * want of budget, and pages that were not used for long go to make room. [holder of the slabs, no pool lock held] */
 unsigned tsi_stock_choose(TsiSpace* s, uint32_t* slab_ids, unsigned n, bool learn);
 /* Takes room for `bytes`, or for fewer, in pages; with `learn`, first evicts pages that were not used for long. Returns
  * the bytes of room that it got; 0 if the allocator keeps no pages. [any thread, no pool lock held] */
@@ -68,7 +70,8 @@ void tsi_stock_note_gone(TsiSpace* s, uint64_t bytes);
  * are beyond it then. Returns at once if the budget is at its start or no second has passed. now_ns (ns): coarse clock.
  * [any thread, no pool lock held] */
 void tsi_stock_poll(TsiSpace* s, uint64_t now_ns);
-/* Lends room, up to the limit of the budget, for `bytes` that phases which go on have emptied. O(1)
+/* Raises the budget, and stock->lent, until `bytes`, which phases that go on have emptied, have room in it, but not
+ * above its limit. Raises stock.high to what is committed. Does nothing if the allocator keeps no pages. O(1)
  * [any thread, no pool lock held] */
 void tsi_stock_lend(TsiSpace* s, uint64_t bytes);
 /* If more is committed than stock.high, gives kept pages back, as many bytes as that is more but at least 64 KiB; not

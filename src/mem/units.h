@@ -79,8 +79,8 @@ void tsi_units_set_span(TsiSpace* s, uint32_t slab_id, uint32_t units);
  * begins. Their words are committed; committed_bytes and the object's size and span are the caller's to set.
  * [pool lock held] */
 void tsi_units_place(TsiSpace* s, uint32_t from, uint32_t end, bool starts);
-/* Frees units [from, end) of an object: their tags become POOL, and chunks without an object lose their class.
- * [pool lock held] */
+/* Takes units [from, end) from an object: their tags become POOL, and chunks without an object lose their class and are
+ * free, unless held. The object's span, committed_bytes and pages are the caller's to change. [pool lock held] */
 void tsi_units_leave(TsiSpace* s, uint32_t from, uint32_t end);
 /* Frees addresses that objects were given to grow into, where these fill whole chunks: shortens each object's span, and
  * lowers set_aside by the units. Returns true if any were freed; false if there were none. O(chunks ever used) at

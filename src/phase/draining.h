@@ -35,8 +35,9 @@ typedef struct TsiDrainSum {
     TsiHolding over_held;
 } TsiDrainSum;
 
-/* Sets what the incarnation holds that counts as draining under its label since since_ns; held.objects 0: nothing.
- * Marks the phase as `over` if that is more than the label expects. [stripe held] */
+/* Replaces what the incarnation holds as a draining one, under its present label since since_ns; held.objects 0: it
+ * drains no more, and its record is cleared. Sets `over` if that is more than the label expects; `over` stays set while
+ * label and since_ns do. [stripe held] */
 void tsi_draining_set_locked(TsiPhases* phases, TsiInc* inc, uint64_t since_ns, TsiHolding held);
 /* Sets what phases of the label may let escape. Judges phases that drain anew, by their current holding. O(records of
  * incarnations). [any thread, no stripe held, no labels lock held] */
@@ -50,7 +51,9 @@ void tsi_draining_judge(TsiLabel* label, TsiTotals escaped);
 /* Adds a draining phase to the sum of its label. now_ns: when the sum is taken, on the clock of row->since_ns.
  * [no other user of sum] */
 void tsi_draining_add(TsiDrainSum* sum, const TsiDrainRow* row, uint64_t now_ns);
-/* Adds `more` to a phase that the sum already has as `row`. [no other user of sum] */
+/* Adds `more` to what the phase holds that tsi_draining_add has put into *sum as `row`: to the totals, to those of
+ * phases over what is expected if it was or has become one, and to its row among the worst. The number of phases stays.
+ * now_ns: as there. [no other user of sum] */
 void tsi_draining_more(TsiDrainSum* sum, TsiDrainRow row, TsiHolding more, uint64_t now_ns);
 
 #endif

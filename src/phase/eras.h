@@ -22,7 +22,8 @@
 void tsi_eras_add(TsiPhases* phases, uint32_t index);
 /* Returns the record in the table that has the era, or 0. [any thread, no eras lock held] */
 uint32_t tsi_eras_find(TsiPhases* phases, uint64_t era);
-/* Shrinks the table to the records in use, if it is much larger. [any thread, no eras lock held] */
+/* Rebuilds the table for the records in use if that makes it smaller, and drops it if there are none. Without memory it
+ * stays as it is. [any thread, no eras lock held] */
 void tsi_eras_tidy(TsiPhases* phases);
 /* Finds an open or draining incarnation by its era in the ring and in the table. Returns 0 if it is in neither.
  * Incarnations that threads have just begun are in their own notes (tsi_era_find in heap/records.h).

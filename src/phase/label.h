@@ -126,8 +126,9 @@ typedef struct TsiLabels {
     _Atomic uint16_t slots[TSI_LABEL_INDEX]; /* record + 1, by hash of the name */
 } TsiLabels;
 
-/* Makes the registry in `ground`, with the records "(unlabeled)" and "(other)". Returns false if the system refuses.
- * [no other user] */
+/* Makes the registry in `ground`, for at most `capacity` labels, with the records TSI_LABEL_NONE, "(unlabeled)", and
+ * TSI_LABEL_OTHER, "(other)", which count as two of them; *labels was zeroed. Returns false if the system refuses; what
+ * was made stays the ground's. [no other user] */
 bool tsi_labels_init(TsiLabels* labels, TsiGround* ground, uint32_t capacity);
 /* Unmaps the registry, unless it is in a ground. [no other user] */
 void tsi_labels_destroy(TsiLabels* labels);

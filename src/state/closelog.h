@@ -46,8 +46,9 @@ uint32_t tsi_closelog_copy(TsiCloseLog* log, EpochReclamation out[TSI_CLOSELOG_R
 void tsi_closelog_end(TsiCloseLog* log, const TsiCloseRow* row);
 /* Copies the ends, newest first. Returns their number. [any thread, needs no lock] */
 uint32_t tsi_closelog_ends(TsiCloseLog* log, TsiCloseRow out[TSI_CLOSES]);
-/* Adds a row for each class that the close has touched; `row` has the fields that classes share.
- * [any thread, needs no lock] */
+/* Adds a row to the log for each class of which the close has looked at a slab, returned one or given bytes back;
+ * without any, none. `row` has the fields that classes share; class and figures are set here. The newest
+ * TSI_CLOSELOG_ROWS stay. Takes the log's lock. [any thread, needs no lock] */
 void tsi_closelog_note(TsiCloseLog* log, EpochReclamation row, const TsiCloseTally* tally);
 
 #endif

@@ -59,8 +59,8 @@ int tsi_place_check(TsiArena* a, const TsiPlace* at, uint64_t* tag);
 TSI_INLINE bool tsi_place_is_live(TsiArena* a, const TsiPlace* at, uint64_t* tag) {
     return tsi_place_check(a, at, tag) == TSI_FREE_OK;
 }
-/* Sets *ref to the incarnation of the place's slab, whether the object lives or not. Returns false if the slab is in no
- * incarnation; *ref is undefined then. [any thread, needs no lock] */
+/* Sets *ref to the incarnation that the place's slab belongs to, by its heap or as an orphan, whether the object lives
+ * or not. Returns true; false if it belongs to none, and then *ref means nothing. [any thread, needs no lock] */
 bool tsi_slab_ref(TsiArena* a, const TsiPlace* at, TsiRef* ref);
 /* Sets *ref to the incarnation of a live object. Returns false if the place holds none; *ref is undefined then.
  * [any thread, needs no lock] */
@@ -79,8 +79,10 @@ TSI_INLINE TsiSlabSum tsi_region_told(TsiRegionSum sum) {
  * it reads the free slots, so that it never takes a slot handed out in between for a freed one.
  * [any thread, needs no lock] */
 uint64_t tsi_line_handed_out(TsiLine* l);
-/* Adds a line to *sum. issued: by tsi_line_handed_out, asked before; remote_bits: its slots that other threads have
- * freed, read since then. [any thread, needs no lock] */
+/* Adds a line's objects and bytes, issued and live, to *sum, and to sum->twice the slots that the owner and another
+ * thread have freed; a large object with its own bytes. issued: slots, of tsi_line_handed_out, asked before;
+ * remote_bits: its slots that other threads have freed, read since then. No fewer count as issued than live.
+ * [any thread, needs no lock] */
 void tsi_line_sum(const TsiSpace* s, unsigned cls, uint32_t line_id, uint64_t issued, uint64_t remote_bits,
                   TsiSlabSum* sum);
 /* Returns the sum of a slab's lines or of a region's objects; exact while its owner and freers are idle. cls: the

@@ -31,9 +31,10 @@ bool tsi_handle_flag_slab(TsiSpace* s, uint32_t slab_id, uint32_t seq) {
     return true;
 }
 
-/* Marks the place's line or region, of slab incarnation `seq`, as one with handles in a bracket of its own, if the
- * calling thread owns the slab. Returns true if it did; false if b is NULL, the slab is another's, or its heap was
- * asked for. [own thread, no lock held, no bracket open] */
+/* Marks the place's line as one with handles, or sets its region's heap_at to 0, in a bracket of its own, if the slab
+ * is of incarnation `seq` and of a heap of b that is LIVE. Returns true if it did; false, with nothing marked, if b is
+ * NULL, the slab is another's, or its heap was asked for, which it then hands over.
+ * [own thread, no lock held, no bracket open] */
 static bool mark_own_line(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_t seq) {
     uint64_t tag = tsi_load_seq(&tsi_slab(&a->space, at->slab_id)->tag);
     if (b == NULL || tsi_tag_state(tag) != TSI_SLAB_OWNED) return false;

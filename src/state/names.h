@@ -43,8 +43,9 @@ void tsi_counts_even(TsiSpace* s, TsiLine* l, uint32_t line_id, uint32_t seq, ui
 /* Reads a place's present generation into *generation and its count word, 0 in a region, into *word, for the slab's tag
  * `tag`. Returns false, and sets neither, if the slab has issued no handle. [any thread, needs no lock] */
 bool tsi_generation_of(TsiArena* a, const TsiPlace* at, uint64_t tag, uint64_t* generation, uint64_t* word);
-/* Sets TSI_SLAB_HANDLED in the slab's tag before a handle is known. Returns false if the slab has left incarnation seq.
- * [any thread, needs no lock] */
+/* Sets TSI_SLAB_HANDLED in the slab's tag, before a handle is made; in a slab with lines also s->counted, and marks the
+ * counts' pages as written. Returns true if the flag is set; false, with the tag unchanged, if it holds no objects or
+ * its seq is not `seq` any more. [any thread, needs no lock] */
 bool tsi_handle_flag_slab(TsiSpace* s, uint32_t slab_id, uint32_t seq);
 /* Returns the handle of the object at *at; 0 if it does not live, its generations ran out, or memory is short. Marks
  * its slab TSI_SLAB_HANDLED and its line or region as one with handles, and makes the counts of its chunk usable, which

@@ -97,8 +97,10 @@ TSI_INLINE void tsi_bank_count(TsiBinding* b, TsiBank* bank, unsigned cls) {
     bank->allocations = bank->waits = 0;
 }
 
-/* Takes the banks that can be had in time, for a sweep. Returns a bit for each bank taken; 0 outside of shared mode or
- * if the thread holds one. [own thread, no stripe held, no bracket open] */
+/* Takes the locks of the arena's banks, for a sweep, as far as each can be had within SWEEPS_NS; sets bank->stood for
+ * one that cannot, which is then tried only briefly, and clears it when it can. Returns a bit for each bank taken, for
+ * tsi_banks_give; 0 outside of shared mode or if the thread holds a bank. tsi_tls.binding stays.
+ * [own thread, no stripe held, no bracket open] */
 unsigned tsi_banks_take(TsiArena* a);
 /* Gives the locks of the banks in `banks`, a bit each, back. [banks held] */
 void tsi_banks_give(TsiArena* a, unsigned banks);

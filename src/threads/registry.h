@@ -92,8 +92,8 @@ extern TsiLock tsi_registry_lock;
 /* Reserves the process's tables, before anything of an arena, unless an earlier call has. Returns false if the system
  * refuses. [any thread, no registry lock held] */
 bool tsi_registry_open(void);
-/* Registers an arena and sets its serial. Returns false without a slot or memory.
- * [any thread, no registry lock held] */
+/* Enters an arena in the registry, and sets a->serial, never used before, and a->slot. Returns true; false, with the
+ * arena unchanged, without a free slot or memory. [any thread, no registry lock held] */
 bool tsi_registry_add(TsiArena* a);
 /* Takes the arena out of the registry, so that its serial is found no more; makes threads that have it as `owner`, or
  * at hand in the calling thread, forget it; adds 1 to tsi_registry_removals. Then waits until a->exiting is 0, that is
@@ -115,8 +115,10 @@ TsiArena* tsi_registry_hold_domain(const void* record);
 /* Returns the arenas one after the other, from *at = 0 on, then NULL. [registry lock held] */
 TsiArena* tsi_registry_next(uint32_t* at);
 
-/* Finds the calling thread's binding in the arena, makes it if `make` and there is none, and puts it at hand. Returns
- * NULL if there is none, or without memory. [own thread, no registry lock held] */
+/* Finds the calling thread's binding in the arena, makes it if `make` and there is none, and puts it at hand: sets
+ * tsi_tls.binding and .serial, and the thread's `owner` to the allocator, or to TSI_NO_OWNER if a->none_at_hand.
+ * Returns it; NULL, with what is at hand unchanged, if there is none, or without memory.
+ * [own thread, no registry lock held] */
 TsiBinding* tsi_binding_find(TsiArena* a, bool make);
 /* Returns a new binding of no thread, for a bank (bank.h), or NULL without memory. [bank held] */
 TsiBinding* tsi_binding_of_nobody(TsiArena* a);
@@ -127,7 +129,9 @@ TSI_INLINE TsiBinding* tsi_binding_get(TsiArena* a, bool make) {
 }
 /* Sets the function that is called with a thread's record as the thread exits. [once per process] */
 void tsi_registry_at_exit(void (*fn)(void*));
-/* Gives back the record of the calling thread, which has left every arena. [own thread, no registry lock held] */
+/* Gives back the record of the calling thread, which has left every arena, and unmaps its tables of bindings and
+ * scopes; tsi_tls has no record, binding and allocator at hand afterwards. Pages of the table of threads may go to the
+ * system. [own thread, no registry lock held] */
 void tsi_thread_give(TsiThread* thread);
 /* Drops the records of all other threads. [fork child] */
 void tsi_registry_child(void);
@@ -149,7 +153,8 @@ TSI_INLINE void tsi_scopes_refresh(TsiThread* thread) {
     uint64_t now = tsi_load_relaxed(&tsi_registry_removals);
     if (TSI_UNLIKELY(thread->seen_removals != now)) tsi_scopes_refresh_slow(thread, now);
 }
-/* Makes room for another scope. Returns false without memory. [own thread, needs no lock] */
+/* Doubles the room for the thread's scopes, which keep their order but move: pointers into thread->scopes are stale.
+ * Returns false, with the old room left, without memory. [own thread, needs no lock] */
 bool tsi_scopes_grow(TsiThread* thread);
 /* Returns the owner of objects that the thread makes outside of its phases: the label of its innermost scope of this
  * arena, record + 1. Returns 0 if there is no scope, if the scope's phase has ended, or if the scope borrows the ring's
