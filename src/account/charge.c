@@ -61,8 +61,8 @@ static uint64_t granted(uint64_t grant, uint32_t label) {
     return grant >> TSI_BUDGET_SHIFT == label + 1 ? grant & TSI_BUDGET_BYTES : 0;
 }
 
-/* Gives the grant in a thread's record back to the label, if it is from its budget. account: the label's record.
- * [any thread, needs no lock] */
+/* Sets the grant in a thread's record to 0 and takes its bytes off account->committed, if it is from the budget of
+ * `label`, whose record is `account`; does nothing to another label's. [any thread, needs no lock] */
 static void grant_back(TsiLabel* account, TsiPending* pending, uint32_t label) {
     uint64_t now = tsi_load_relaxed(&pending->grant);
     do {
@@ -111,7 +111,8 @@ static bool is_far(TsiLabel* label, uint64_t committed) {
     return (int64_t)committed >= 0 && committed + FAR_BYTES <= most && tsi_load_seq(&label->exact) == 0;
 }
 
-/* Gives the grants of all threads back to the label (C2). [labels lock held] */
+/* Gives the grants that any thread has from the label's budget back to it (C2), as grant_back does. A thread may be
+ * granted more afterwards, unless account->exact is not 0. [labels lock held] */
 static void grants_back_locked(TsiArena* a, TsiLabel* account, uint32_t label) {
     TSI_HOLDS(&a->phases.labels.lock);
     for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
@@ -240,7 +241,8 @@ void tsi_uncharge_all_locked(TsiArena* a, TsiBinding* b, TsiInc* inc) {
     tsi_store_relaxed(&inc->charge, (uint64_t)label_in(was) << TSI_CHARGE_BITS);
 }
 
-/* Takes a charge that the label refused off the phase; `was` is the phase's charge before it.
+/* Takes `bytes` that the label refused off the phase again; `was` is the phase's word `charge` before they were
+ * charged. If it has been given another label in between, corrects both labels' committed bytes too.
  * [any thread, needs no lock] */
 static void charge_back(TsiArena* a, TsiInc* inc, uint64_t was, uint64_t bytes) {
     uint64_t undone = tsi_sub_relaxed(&inc->charge, bytes);
@@ -481,8 +483,10 @@ static SlabBudgetFn budget_read(TsiArena* a, const TsiBudgetEvents* events, unsi
     return fn;
 }
 
-/* Calls a budget's function, if it has one, with the bytes that passed it. Each call reads the budget again: the
- * function called before may have replaced it, and freed its ctx. [own thread, no lock held, no bracket open] */
+/* Calls a budget's function, if it has one: `whose` is TSI_BUDGET_PHASE or TSI_BUDGET_LABEL. Tells it the committed
+ * bytes: for a hard budget those of now, for a soft one those in *events that passed it. Each call reads the budget
+ * again: the function called before may have replaced it, and freed its ctx.
+ * [own thread, no lock held, no bracket open] */
 static void tell(TsiArena* a, const TsiBudgetEvents* events, unsigned whose, bool hard) {
     void* ctx;
     uint64_t now;

@@ -61,14 +61,15 @@ void tsi_charge_keep(TsiBinding* b, TsiInc* inc, const TsiCharge* charge);
 /* Takes a charge of `bytes` whose slab was not taken off the phase and its label: no peak has its bytes.
  * [own thread, needs no lock] */
 void tsi_charge_undo(TsiArena* a, TsiBinding* b, TsiInc* inc, uint64_t bytes);
-/* Takes the bytes of slabs that have left the phase off it and its label. The incarnation is pinned. b: the calling
- * thread's binding, or NULL. [any thread, needs no lock] */
+/* Takes `bytes`, of slabs that have left the phase, off it and its label, after raising the phase's peak; 0 does
+ * nothing. The caller has it pinned. b: the calling thread's binding, through whose store or grant the label's go, or
+ * NULL. [any thread, needs no lock] */
 void tsi_uncharge(TsiArena* a, TsiBinding* b, TsiInc* inc, uint64_t bytes);
 /* Takes all bytes of a phase that is over and that nobody else charges off it and its label. b: the calling thread's
  * binding, or NULL. [stripe held] */
 void tsi_uncharge_all_locked(TsiArena* a, TsiBinding* b, TsiInc* inc);
-/* Moves everything that the exiting thread has pending to the labels, like tsi_pending_empty: its records are nobody's
- * then. [own thread, needs no lock] */
+/* Moves everything that the exiting thread has pending to the labels, like tsi_pending_empty, and makes its records
+ * nobody's: they have no label until tsi_pending_of gives them one. [own thread, needs no lock] */
 void tsi_charges_flush(TsiBinding* b);
 
 /* Sets the committed bytes of all phases and labels to 0, and all threads' pending bytes and grants: vanished threads
@@ -102,8 +103,9 @@ void tsi_post_end_locked(TsiArena* a, TsiBinding* b, TsiInc* inc, uint64_t now_n
 /* Counts the objects `live`, at a close of the phase that drains, as escaped. [stripe held] */
 void tsi_post_escapes(TsiArena* a, TsiInc* inc, TsiTotals live);
 
-/* Calls the functions of the budgets that *events has; for hard ones only those in the bits `hard`. Does nothing inside
- * of such a function. [own thread, no lock held, no bracket open] */
+/* Calls the functions of the budgets in events->soft, and of those in the bits `hard` (TSI_BUDGET_*) as hard ones, the
+ * phase's first. Does nothing inside of such a function, whose allocations tell nothing. *events stays as it is.
+ * [own thread, no lock held, no bracket open] */
 void tsi_budget_notify(TsiArena* a, const TsiBudgetEvents* events, unsigned hard);
 
 /* Returns the index of the label that pending is for; it must be for one. [any thread, needs no lock] */
@@ -155,13 +157,16 @@ TSI_INLINE void tsi_budget_write(TsiBudget* budget, uint64_t soft, uint64_t hard
     tsi_store_relaxed(&budget->soft, soft);
     tsi_store_relaxed(&budget->hard, hard);
 }
-/* Changes a label's budget; everything granted under the old limits goes back. [labels lock held] */
+/* Sets a label's budget: limits in bytes (0: none), and fn with ctx, which is called as they are passed (NULL: none).
+ * Everything granted to threads under the old limits goes back, and none is granted meanwhile. Committed bytes stay,
+ * over the new limits too. [labels lock held] */
 void tsi_budget_change_locked(TsiArena* a, uint32_t label, uint64_t soft, uint64_t hard, SlabBudgetFn fn, void* ctx);
 
 enum { TSI_BUDGET_SHIFT = 40 }; /* label's record + 1 in TsiPending.grant */
 #define TSI_BUDGET_BYTES ((1ull << TSI_BUDGET_SHIFT) - 1)
 
-/* Takes bytes out of the thread's grant for the label, in its record pending. Returns false if the grant is less.
+/* Takes `bytes` out of the thread's grant for the label, in pending->grant; the label has counted them as committed.
+ * Returns true; false, and takes none, if the grant is less or another label's. pending: of tsi_pending_of for `label`.
  * [own thread, needs no lock] */
 TSI_INLINE bool tsi_budget_use(TsiPending* pending, uint32_t label, uint64_t bytes) {
     uint64_t now = tsi_load_relaxed(&pending->grant);
@@ -199,7 +204,8 @@ TSI_INLINE bool tsi_charge_first_locked(TsiBinding* b, TsiInc* inc, uint64_t byt
     return true;
 }
 
-/* Posts a phase's individually freed objects as allocated and as freed, after its released ones.
+/* Posts the objects of a phase's only region that were freed one by one, sum->issued less sum->live, as allocated and
+ * as freed, to the thread's record of its label. The caller posts sum->live, those released.
  * [own thread, needs no lock] */
 TSI_INLINE void tsi_post_freed(TsiPending* pending, const TsiRegionSum* sum) {
     uint64_t objects = sum->issued - sum->live, bytes = sum->issued_bytes - sum->live_bytes;

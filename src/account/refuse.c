@@ -59,13 +59,15 @@ static void add_char(Line* line, char c) {
     if (line->used < sizeof line->text - 1) line->text[line->used++] = c;
 }
 
-/* Adds at most `most` bytes of a text to the line, control characters as "?". [no other user] */
+/* Adds the text up to its 0, but at most `most` bytes, to the line, control characters as "?"; what does not fit is
+ * left out. [no other user] */
 static void add_text(Line* line, const char* text, size_t most) {
     for (; most != 0 && *text != 0; text++, most--)
         add_char(line, (unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text);
 }
 
-/* Adds the text `before` and a number, hexadecimal, to the line. [no other user] */
+/* Adds the text `before`, of which 32 bytes at most, and v in lower-case hexadecimal, without leading zeros (0 is "0"),
+ * to the line; what does not fit is left out. [no other user] */
 static void add_hex(Line* line, const char* before, uint64_t v) {
     add_text(line, before, 32);
     for (unsigned shift = v != 0 ? tsi_log2(v) & ~3u : 0;; shift -= 4) {
@@ -96,7 +98,9 @@ static _Noreturn void die(const TsiMisuse* misuse, const TsiLabel* label) {
     abort();
 }
 
-/* Calls the program's function for misuse. [own thread, no lock held but a bank's, no bracket open] */
+/* Calls the program's function for misuse, which is set, with its ctx. Meanwhile TSI_TELLS_MISUSE is set, so that
+ * misuse in it calls nothing, and a bank that the thread holds is left and then waited for again.
+ * [own thread, no lock held but a bank's, no bracket open] */
 static TSI_NOINLINE void tell(TsiArena* a, const TsiMisuse* misuse) {
     TsiBankPause pause = tsi_bank_pause();
     tsi_tls.telling |= TSI_TELLS_MISUSE;

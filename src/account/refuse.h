@@ -29,7 +29,8 @@ const char* tsi_misuse_name(SlabMisuse what);
 /* Counts a refusal that is not the caller's mistake: TSI_REFUSED_LATE, TSI_REFUSED_MEMORY, TSI_REFUSED_BUDGET.
  * [any thread, needs no lock] */
 void tsi_refuse_count(TsiArena* a, unsigned what);
-/* Sets errno to `error`, and the thread's error, which follows from it. [any thread, needs no lock] */
+/* Sets errno to `error`, and the thread's error for slab_error: by ENOMEM NO_MEMORY, by EDQUOT BUDGET, by ESTALE ENDED,
+ * by EBUSY BUSY, by any other ARGUMENT. Counts nothing. [any thread, needs no lock] */
 void tsi_error_set(int error);
 
 #endif

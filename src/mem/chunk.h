@@ -20,7 +20,8 @@ void tsi_space_lock_counted(TsiSpace* s, unsigned cls, unsigned column);
 TSI_INLINE bool tsi_chunk_has_stock(const TsiChunk* chunk) {
     return (chunk->stock[0] | chunk->stock[1] | chunk->stock[2] | chunk->stock[3]) != 0;
 }
-/* Marks the chunk as used or free, with the sums and hints that follow from it. [pool lock held, or fork child] */
+/* Marks the chunk as used or free: its bit, chunks_used if that changes, used_hint as it gets free, and chunk_high as
+ * the highest chunk ever used, + 1. Class, lists and bookkeeping are the caller's. [pool lock held, or fork child] */
 void tsi_chunk_set_used(TsiSpace* s, uint32_t chunk, bool used);
 /* Returns the lowest free chunk on the side of small pages, or of either side if that is full; chunk_count if there is
  * none. Takes none; moves used_hint. [pool lock held] */
@@ -38,8 +39,9 @@ TSI_INLINE uint64_t tsi_chunk_huge_side(uint32_t word) {
 
 /* ---- memory of chunks; false leaves it unchanged ---- */
 
-/* Makes the bookkeeping of a chunk usable and, where the system does not charge that, all of its payload. Returns false
- * if refused. [pool lock held] */
+/* Makes the bookkeeping of a chunk usable, once (meta_committed), and, where the system does not charge writable
+ * memory, its payload. Returns true if they are; false if refused, and then the payload alone may be.
+ * [pool lock held] */
 bool tsi_chunk_commit(TsiSpace* s, uint32_t chunk);
 /* Asks the system for memory of the node for n chunks from `first` on, once for as long as the chunks stay with it, and
  * files them under it. Does nothing unless the allocator tells nodes apart. Called before they are touched.
@@ -61,11 +63,11 @@ void tsi_chunk_link(TsiSpace* s, uint32_t chunk, unsigned cls);
 /* Takes the chunk out of the list of chunks of its class and node that have slabs in the pool.
  * [pool lock held, or fork child] */
 void tsi_chunk_unlink(TsiSpace* s, uint32_t chunk, unsigned cls);
-/* Raises the chunk's floors of seqs and generations to the values that its first `slabs` slabs have used.
- * [pool lock held, or fork child] */
+/* Raises the chunk's seq_floor and gen_floor to the highest seq and gen_base that its first `slabs` slabs have, as far
+ * as they are higher. Lowers neither. [pool lock held, or fork child] */
 void tsi_floors_raise(TsiSpace* s, uint32_t chunk, uint32_t slabs);
-/* Starts a slab that is fresh in its class above the chunk's floors of seqs and generations, and records that its words
- * are about to be written. [pool lock held] */
+/* Raises a slab that is fresh in its class, tag POOL, to the chunk's floors, if its seq or gen_base is below them, and
+ * marks the pages of its words and its lines' or region's as written. [pool lock held] */
 void tsi_floors_apply(TsiSpace* s, unsigned cls, uint32_t slab_id);
 /* Adds a slab of the chunk, by its number there, to those in the pool. Its tag says so already.
  * [pool lock held, or fork child] */

@@ -89,8 +89,10 @@ static bool commit(TsiSpace* s, uint32_t from, uint32_t end, uint8_t* p, size_t 
     return !tsi_os.strict_commit || tsi_os.commit(p, bytes) == 0;
 }
 
-/* Finds n free units with up to *room in all, at `align`, and sets *room to the number found: n at least. Takes back
- * room that other objects were given if nothing else is free. Returns the position, or TSI_NOWHERE. [pool lock held] */
+/* Finds n free units with up to *room - n more behind them, at `align`: fewer and fewer until some are free, on the
+ * side of small pages. Only for n alone looks on the other side, and last takes back room that other objects were
+ * given. Returns the position, with *room set to what is free there, n at least; TSI_NOWHERE, with *room set to n, if
+ * there is none. Takes none. [pool lock held] */
 static uint32_t find_room(TsiSpace* s, uint32_t n, uint32_t* room, size_t align) {
     uint32_t at = TSI_NOWHERE;
     for (; at == TSI_NOWHERE && *room > n; *room = at == TSI_NOWHERE ? n + (*room - n) / 2 : *room)

@@ -74,9 +74,10 @@ static void purge_pages(TsiSpace* s, const uint32_t* slab_ids, unsigned n) {
     }
 }
 
-/* Puts the claimed page into the stock, and its halves into the pool, if *room, the bytes of budget that the caller has
- * taken, allows. All of it counts as committed there; before, only the half that is given did. Returns false, and
- * changes nothing, if it does not fit or its other half is retired. [pool lock held, page claimed] */
+/* Puts the claimed page into the stock, and both its halves into the pool, if *room, the bytes of budget that the
+ * caller has taken, is at least a page, by which it falls then. Adds TSI_PART_BYTES to committed_bytes: all of the page
+ * counts there; before, only the half that is given did. Returns false, and changes nothing, if there is no room,
+ * max_bytes forbids it, or the other half is retired. [pool lock held, page claimed] */
 static bool keep_locked(TsiSpace* s, uint32_t slab_id, uint64_t* room) {
     TSI_HOLDS(&s->lock);
     if (*room < tsi_os.page_bytes || tsi_space_is_over(s, TSI_PART_BYTES)) return false;

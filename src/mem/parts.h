@@ -37,8 +37,9 @@ TSI_INLINE bool tsi_parts_allowed(const TsiSpace* s) {
 /* Returns the number, in its chunk, of the slab to take next: one whose page is in use already, if there is any. At
  * least one slab of the chunk is in the pool. [pool lock held] */
 unsigned tsi_parts_next(const TsiChunk* chunk);
-/* Takes the slab out of the pool. Returns the bytes of its page that were in the stock, if it is the page's first half
- * taken; otherwise 0. [pool lock held] */
+/* Clears the bit of the slab in its chunk's parts, so that it is out of the pool; free_count is the caller's. If the
+ * page's other half is still there, takes the page out of the stock too. Returns the bytes of the page that were kept
+ * there; otherwise 0. [pool lock held] */
 size_t tsi_parts_take_locked(TsiSpace* s, uint32_t slab_id);
 
 /* ---- giving ---- */

@@ -41,7 +41,8 @@ static uint32_t region_chunk_find(TsiSpace* s, unsigned cls) {
     return chunk;
 }
 
-/* Returns a free chunk with kept pages, otherwise the first; chunk_count if there is none, or no memory for regions.
+/* Returns a free chunk for the class, prepared if it is one of regions (tsi_regions_prepare): one with kept pages that
+ * the node may use, otherwise the first; chunk_count if there is none, or no memory for regions. Takes none.
  * [pool lock held] */
 static uint32_t chunk_choose(TsiSpace* s, unsigned cls, unsigned node) {
     bool region = tsi_class_is_region(cls);
@@ -70,8 +71,8 @@ static bool chunk_open(TsiSpace* s, unsigned cls, unsigned node) {
 
 /* ---- pool ---- */
 
-/* Makes a slab's payload usable, and fills its pages if the allocator prefaults. Returns false if the system refuses.
- * [pool lock held] */
+/* Makes a slab's payload usable where the system charges writable memory (elsewhere the chunk's is already), and writes
+ * a 0 into each of its pages if the allocator prefaults. Returns false if the system refuses. [pool lock held] */
 static bool slab_commit(TsiSpace* s, const TsiClass* shape, uint32_t id) {
     /* Parts do not exist there. */
     if (tsi_os.strict_commit && tsi_os.commit(tsi_slab_payload(s, shape, id), shape->slab_bytes) != 0) return false;
@@ -82,8 +83,8 @@ static bool slab_commit(TsiSpace* s, const TsiClass* shape, uint32_t id) {
     return true;
 }
 
-/* Returns a chunk with pool slabs, + 1: of the node, a new one, or of any node if there is no room; otherwise 0.
- * [pool lock held] */
+/* Returns a chunk of the class with slabs in the pool, + 1: of the node; if it has none, a free one that is opened for
+ * it; if that fails, of any node. Returns 0 if there is none. [pool lock held] */
 static uint32_t chunk_with_free(TsiSpace* s, unsigned cls, unsigned node) {
     const uint32_t* own = &s->with_free[node % s->nodes][cls];
     if (*own != 0 || chunk_open(s, cls, node)) return *own;

@@ -12,8 +12,9 @@
 /* Returns the chunk of an address in the payload. [any thread, needs no lock] */
 static uint32_t chunk_of(const TsiSpace* s, const uint8_t* p) { return (uint32_t)((p - s->base) >> TSI_CHUNK_SHIFT); }
 
-/* Repeats requests for huge pages and nodes for addresses that were mapped anew, which the kernel has forgotten. The
- * caller holds their slabs, so chunks keep their nodes. [holder of the slabs] */
+/* Repeats, for [p, p + bytes), which was mapped anew so that the kernel has forgotten them, the requests for huge pages
+ * if the allocator wants them, and for nodes if it tells nodes apart. The caller holds their slabs, so chunks keep
+ * their nodes. [holder of the slabs] */
 static void wish_again(TsiSpace* s, uint8_t* p, size_t bytes) {
     if (s->config.huge_pages) tsi_os.prefer_huge(p, bytes);
     for (uint8_t *end = p + bytes, *to; s->nodes != 1 && p < end; p = to) {
@@ -24,8 +25,9 @@ static void wish_again(TsiSpace* s, uint8_t* p, size_t bytes) {
     }
 }
 
-/* Marks chunks of the range as dirty or, if wholly in it, as zero. Relaxed: a thread that takes a chunk after its last
- * slab went back has had the pool's lock in between. [any thread, needs no lock] */
+/* Sets `dirty` of chunks that the range touches to TSI_DIRTY or, with `zero`, of those wholly in it to 0. Relaxed: a
+ * thread that takes a chunk after its last slab went back has had the pool's lock in between.
+ * [any thread, needs no lock] */
 static void mark(TsiSpace* s, uint8_t* p, size_t bytes, bool zero) {
     uint32_t from = chunk_of(s, zero ? p + (1u << TSI_CHUNK_SHIFT) - 1 : p);
     uint32_t end = chunk_of(s, zero ? p + bytes : p + bytes - 1) + !zero;

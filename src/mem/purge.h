@@ -25,7 +25,8 @@ void tsi_space_mark_gone(TsiChunk* chunk);
  * dirty, whose pages are zero; gives dirty pages back to the system where it may, which counts as a purge, and
  * otherwise writes them. [its only holder, no pool lock held] */
 void tsi_space_zero_large(TsiSpace* s, void* p, size_t bytes);
-/* Zeroes what has just been given back, if the system may not have done so. [no other user] */
+/* Zeroes `bytes` at p, which have just been given back, if a chunk of them is TSI_DIRTY, so that the system may not
+ * have done so; not where the system charges writable memory, as they have no access then. [no other user] */
 void tsi_space_fill_gone(TsiSpace* s, void* p, size_t bytes);
 /* Stops the system from making the chunk of huge pages. [pool lock held, or holder of its only slab] */
 void tsi_space_avoid_huge(TsiSpace* s, uint32_t chunk);

@@ -162,7 +162,8 @@ static void note_inside(TsiRegion* r, uint64_t word) {
     if (tsi_region_entered(word) != 0) tsi_add_relaxed(&r->late, tsi_region_entered(word));
 }
 
-/* Ends the region's life: moves its word to the next generation. Returns the old word, which no free changes any more.
+/* Ends the region's life: swaps its word for one of the next generation (0 after the last) without counts, and adds the
+ * freers that were inside to `late`. r->gen stays. Returns the old word, which no free changes any more.
  * [owner, or SEIZED] */
 static uint64_t take_word(TsiRegion* r) {
     uint64_t next = r->gen == TSI_GEN_BYTE ? 0 : r->gen + 1u;

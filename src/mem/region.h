@@ -122,8 +122,9 @@ TSI_INLINE TsiSlab* tsi_region_slab(const TsiSpace* s, const TsiRegion* r) {
     return (TsiSlab*)(void*)(s->meta + chunk + at / sizeof(TsiRegion) * sizeof(TsiSlab));
 }
 
-/* Starts a life of a slab of the region class cls for the heap at heap_at (0: none), with no object. Returns false, and
- * starts none, if generations are used up and a freer sleeps in the region (R2). [only holder] */
+/* Starts a life of a slab of the region class cls for the heap at heap_at (0: none), with no object; sets base, map and
+ * size of its record first. Its chunk has had tsi_regions_prepare for cls. Returns true; false, with no life begun and
+ * no room, if generations are used up and a freer sleeps in the region (R2): then tsi_rest is due. [only holder] */
 bool tsi_region_open(TsiSpace* s, unsigned cls, uint32_t slab_id, uint32_t heap_at);
 
 typedef struct TsiRegionSum {
@@ -141,8 +142,8 @@ TSI_INLINE void tsi_region_count_nothing(TsiRegion* r) {
     tsi_store_relaxed(&r->gap_granules, 0);
     tsi_store_release(&r->rel, 0); /* pairs with used_granules: after issued */
 }
-/* Starts the next life, of generation gen, which the region's word has already, for the heap at heap_at (0: none), with
- * no object. [owner, or only holder] */
+/* Starts the next life, of generation gen, which the region's word has already: no object, no claim, no part gone, all
+ * room the owner's to bump in, for the heap at heap_at (0: none). [owner, or only holder] */
 TSI_INLINE void tsi_region_start(TsiRegion* r, unsigned gen, uint32_t heap_at) {
     r->gen = (uint8_t)gen;
     r->in_empties = r->solo = false;
@@ -184,8 +185,8 @@ TsiRegionSum tsi_region_issued(const TsiSpace* s, uint32_t slab_id);
  * Looks again, at most twice, if the life ends meanwhile. O(granules / 64) if something was freed, otherwise O(1).
  * [any thread, needs no lock] */
 TsiRegionSum tsi_region_sum(const TsiSpace* s, uint32_t slab_id);
-/* Returns true if no object is live (R4). Exact for the owner, and for all if there is none.
- * [any thread, needs no lock] */
+/* Returns true if no object is live (R4), also if the region is in no life; false while a run has claimed its rest.
+ * Exact for the owner, and for all if there is none; a hint for others. [any thread, needs no lock] */
 bool tsi_region_is_empty(const TsiSpace* s, uint32_t slab_id);
 /* Claims the rest of the region, from its next free byte on, as a gap for a run: sets *from to that byte, counts the
  * gap as issued and freed, and moves `rel` to the region's end, so that the owner bumps here no more. Returns the bytes
@@ -238,8 +239,9 @@ TSI_INLINE bool tsi_starts_none(const _Atomic uint8_t* from, unsigned n, uint8_t
 }
 /* Returns the live starts of the 64 granules from `granule` on, a bit each. [any thread, needs no lock] */
 uint64_t tsi_region_live64(const TsiSpace* s, uint32_t slab_id, uint32_t granule);
-/* Returns, a bit each, the equal parts of *part_bytes that no live object touches and that have not gone back: at most
- * 64, at least a page each. Sets *part_bytes. cls: the slab's class. [any thread, needs no lock] */
+/* Returns the equal parts of the slab, a bit each, that no live object touches and that have not gone back (`gone`);
+ * sets *part_bytes to the bytes of one: a page, or a 64th of the slab if that is more. Clears nothing. cls: the slab's
+ * class. A hint beside the owner. [any thread, needs no lock] */
 uint64_t tsi_region_dead_parts(const TsiSpace* s, unsigned cls, uint32_t slab_id, size_t* part_bytes);
 enum { TSI_REGION_PAGES = (1 << TSI_CHUNK_SHIFT) / TSI_REGION_MIN };
 /* Sets the bits of the region's pages that a live object touches, and clears all others. [any thread, needs no lock] */

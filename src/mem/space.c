@@ -77,8 +77,9 @@ static uintptr_t lay_out(TsiSpace* s, uintptr_t at) {
     return tsi_align_up(at + chunks * sizeof(TsiChunkKey), page);
 }
 
-/* Makes a small allocator usable as one mapping: the system counts mappings, and a program may have thousands of
- * allocators. Returns false where writable memory is charged, limited or refused. [no other user] */
+/* Makes all of a small allocator's mapping usable at once, and sets `usable` and `covered` to all: the system counts
+ * mappings, and a program may have thousands of allocators. Returns false, with nothing changed, if the payload is
+ * above WHOLE_BYTES, or writable memory is charged, limited or refused. [no other user] */
 static bool commit_whole(TsiSpace* s) {
     if (s->payload_bytes > WHOLE_BYTES || s->limited) return false;
     if (tsi_os.commit(s->mapping, tsi_align_up(s->mapping_bytes, tsi_os.page_bytes)) != 0) return false;

@@ -350,7 +350,8 @@ void tsi_space_destroy(TsiSpace* s);
 
 /* Returns the chunk that shares a huge page with this one. [any thread, needs no lock] */
 TSI_INLINE uint32_t tsi_space_other_half(uint32_t chunk) { return chunk ^ 1; }
-/* Makes the entries of chunks below `end` readable. Returns false without memory.
+/* Makes the entries of all chunks below `end` readable, and of up to COVER_CHUNKS behind them, and raises `covered` to
+ * their payload. Returns true if they are; false, with nothing changed, without memory.
  * [pool lock held, or space not shared yet] */
 bool tsi_space_cover(TsiSpace* s, uint32_t end);
 /* Makes the pieces of n chunks from `first` on usable. Where the system does not charge writable memory, all pieces

@@ -42,8 +42,8 @@ uint64_t tsi_stock_reserve(TsiSpace* s, uint64_t bytes, uint64_t step) {
     return got;
 }
 
-/* Sets the budget to `to` bytes, and changes `left` by the difference. Lent room beyond it is lent no more.
- * [pool lock held] */
+/* Sets the budget to `to` bytes, at least stock.start, and changes `left` by the difference, below 0 too. Lent room
+ * beyond `to` is lent no more. Gives no pages back. [pool lock held] */
 static void set_budget_locked(TsiSpace* s, uint64_t to) {
     TSI_HOLDS(&s->lock);
     TsiStock* stock = &s->stock;
@@ -53,7 +53,8 @@ static void set_budget_locked(TsiSpace* s, uint64_t to) {
     (void)tsi_add_relaxed(&stock->left, (int64_t)to - (int64_t)was);
 }
 
-/* Takes back up to `bytes` of lent room: the budget falls by it. [pool lock held] */
+/* Takes back `bytes` of lent room, or all that is lent: lowers stock.lent and the budget by it. Gives no pages back.
+ * [pool lock held] */
 static void take_back_locked(TsiSpace* s, uint64_t bytes) {
     TSI_HOLDS(&s->lock);
     if (bytes > s->stock.lent) bytes = s->stock.lent;
@@ -297,8 +298,8 @@ uint64_t tsi_stock_room(TsiSpace* s, uint64_t bytes, bool learn) {
     return got + tsi_stock_reserve(s, bytes - got, tsi_os.page_bytes);
 }
 
-/* Moves slabs that share pages, which parts.h decides on, behind the others, which keep their order. Returns the number
- * of the others. [holder of the slabs] */
+/* Moves slabs that share pages, which parts.h decides on, behind the others. The others keep their order; the moved
+ * ones may not. Returns the number of the others. [holder of the slabs] */
 static unsigned without_parts(const TsiSpace* s, uint32_t* slab_ids, unsigned n) {
     unsigned whole = 0;
     for (unsigned i = 0; i < n; i++) {
@@ -375,7 +376,8 @@ void tsi_stock_lend(TsiSpace* s, uint64_t bytes) {
     tsi_lock_give(&s->lock);
 }
 
-/* Returns true if growth gave back more than `committed` bytes within a tenth of a second: pages are missed at once.
+/* Returns true if tsi_stock_grown_now has given back more than `committed` bytes within COLD_TICKS, about a tenth of a
+ * second: pages are missed at once. After that time clears stock.grown_bytes, and the count begins anew.
  * [pool lock held] */
 static bool turns_over_locked(TsiSpace* s, uint64_t committed) {
     TSI_HOLDS(&s->lock);

@@ -49,7 +49,8 @@ void tsi_stock_put_locked(TsiSpace* s, const uint8_t* p, size_t bytes);
  * [pool lock held] */
 uint32_t tsi_stock_chunk_locked(const TsiSpace* s, unsigned cls, unsigned node);
 /* ---- the budget ---- */
-/* Takes room from the budget. Returns how many bytes it got: all of `bytes`, or less in steps of `step`.
+/* Takes room from the budget: lowers stock.left. Returns how many bytes it got: all of `bytes`, or the most that is
+ * left in whole steps of `step` (not 0), or 0. tsi_stock_unreserve, or pages that leave the stock, give it back.
  * [any thread, needs no lock] */
 uint64_t tsi_stock_reserve(TsiSpace* s, uint64_t bytes, uint64_t step);
 /* Gives `bytes` of room back to the budget. [any thread, needs no lock] */
@@ -61,8 +62,9 @@ TSI_INLINE void tsi_stock_unreserve(TsiSpace* s, uint64_t bytes) {
  * ids as they were, if the allocator keeps no pages. The others must go; with `learn` their bytes count as gone for
  * want of budget, and pages that were not used for long go to make room. [holder of the slabs, no pool lock held] */
 unsigned tsi_stock_choose(TsiSpace* s, uint32_t* slab_ids, unsigned n, bool learn);
-/* Takes room for `bytes`, or for fewer, in pages; with `learn`, first evicts pages that were not used for long. Returns
- * the bytes of room that it got; 0 if the allocator keeps no pages. [any thread, no pool lock held] */
+/* Takes room in the budget for `bytes`, or as many whole pages less as there is; with `learn`, if that is not all,
+ * evicts pages (make_room) and tries again. Returns the bytes of room that it got, which tsi_stock_unreserve gives
+ * back; 0 if the allocator keeps no pages. [any thread, no pool lock held] */
 uint64_t tsi_stock_room(TsiSpace* s, uint64_t bytes, bool learn);
 /* Records that ends give `bytes` back for want of budget. [any thread, no pool lock held] */
 void tsi_stock_note_gone(TsiSpace* s, uint64_t bytes);
@@ -89,8 +91,9 @@ TSI_INLINE void tsi_stock_grown(TsiSpace* s) {
 void tsi_stock_settle(TsiSpace* s);
 /* Records the time, for the next tsi_stock_settle. [any thread, no pool lock held] */
 void tsi_stock_looked(TsiSpace* s);
-/* Gives `bytes` of the stock back, or all there is, because the caller asked: never regretted. Returns the bytes that
- * went. [any thread, no pool lock held] */
+/* Gives `bytes` of the stock, the coldest chunks' first, or all there is, back to the system, because the caller asked:
+ * they do not count as gone for want of budget, so they are never regretted. Returns the bytes that went.
+ * [any thread, no pool lock held] */
 uint64_t tsi_stock_give_back(TsiSpace* s, uint64_t bytes);
 
 #endif

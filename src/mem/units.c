@@ -123,8 +123,9 @@ void tsi_units_place(TsiSpace* s, uint32_t from, uint32_t end, bool starts) {
     }
 }
 
-/* Frees a chunk that no large object uses any more: raises its floors, takes its class, and, unless it is held, marks
- * it as free. [pool lock held] */
+/* Frees a chunk in which no large object has a unit any more: raises its floors if it was LARGE, takes its class, and,
+ * unless it is held, marks it as free; then its words go if they were kept, and without pages in the stock it counts as
+ * zero. [pool lock held] */
 static void close(TsiSpace* s, uint32_t chunk) {
     TsiChunk* record = &s->chunks[chunk];
     if (tsi_chunk_class(s, chunk) == TSI_CLASS_LARGE) tsi_floors_raise(s, chunk, 1u << tsi_units_log2(s));

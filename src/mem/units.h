@@ -72,7 +72,8 @@ TSI_INLINE uint32_t tsi_units_aside(const TsiSpace* s, uint32_t from, uint32_t n
     uint32_t to = (uint32_t)tsi_align_up(from + n, 1u << tsi_units_log2(s)), end = from + span;
     return end > to ? end - to : 0;
 }
-/* Sets the number of units that an object has. [pool lock held] */
+/* Sets the number of units that an object has, those to grow into included, in `gone` of its first; its flags there
+ * stay. Neither units nor set_aside change. [pool lock held] */
 void tsi_units_set_span(TsiSpace* s, uint32_t slab_id, uint32_t units);
 /* Gives free units [from, end) to an object, which begins at `from` if `starts`; otherwise all get the tag INSIDE, as
  * the units behind a beginning do. Chunks that it fills become CONT, which need no writes, except the one where it

@@ -48,8 +48,9 @@ TsiExpected tsi_draining_expected(TsiLabel* label);
 /* Adds 1 to the label's `unexpected` if `escaped`, of one phase, is more than the label expects.
  * [any thread, no drain_lock held] */
 void tsi_draining_judge(TsiLabel* label, TsiTotals escaped);
-/* Adds a draining phase to the sum of its label. now_ns: when the sum is taken, on the clock of row->since_ns.
- * [no other user of sum] */
+/* Adds a draining phase to the sum of its label: its holding, its age in the histogram and as the oldest, its part in
+ * the figures of phases over what is expected if row->over, and its row among the TSI_DRAIN_WORST worst. now_ns: when
+ * the sum is taken, on the clock of row->since_ns. [no other user of sum] */
 void tsi_draining_add(TsiDrainSum* sum, const TsiDrainRow* row, uint64_t now_ns);
 /* Adds `more` to what the phase holds that tsi_draining_add has put into *sum as `row`: to the totals, to those of
  * phases over what is expected if it was or has become one, and to its row among the worst. The number of phases stays.

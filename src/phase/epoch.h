@@ -245,7 +245,9 @@ TSI_INLINE EpochId tsi_domain_id(const TsiPhases* phases, uint32_t index) {
     uint32_t reuse = (tsi_load_relaxed(&tsi_inc(phases, index)->reuse) + 1) & TSI_REUSE_MASK;
     return TSI_DOMAIN_ID_BIT | reuse << TSI_INC_BITS | index;
 }
-/* Returns the incarnation that an id names now; 0 for a bad or stale id. [any thread, needs no lock] */
+/* Returns the incarnation that an id names now: of the ring, or of a domain's own epoch; 0 for an id that never was or
+ * whose epoch has ended. The incarnation may have ended by the time of the return: its era tells. Pins nothing.
+ * [any thread, needs no lock] */
 TsiRef tsi_phases_resolve(const TsiPhases* phases, EpochId id);
 /* Returns true for an id that a domain has had: its epoch has ended. [any thread, needs no lock] */
 bool tsi_phases_was_domain(const TsiPhases* phases, EpochId id);

@@ -18,9 +18,12 @@
 
 #include "phase/epoch.h"
 
-/* Adds a record that is in use; a second time does nothing. [any thread, no eras lock held] */
+/* Puts record `index` into the table under its era, and enlarges or cleans the table if half of it is filled. Without
+ * memory sets `partial`: tsi_eras_find then looks at all records. Does nothing if it is there already or no incarnation
+ * has it. [any thread, no eras lock held] */
 void tsi_eras_add(TsiPhases* phases, uint32_t index);
-/* Returns the record in the table that has the era, or 0. [any thread, no eras lock held] */
+/* Returns the record that has the era now, by the table; by a walk over all records if the table lacks some. Returns 0
+ * if none has it. [any thread, no eras lock held] */
 uint32_t tsi_eras_find(TsiPhases* phases, uint64_t era);
 /* Rebuilds the table for the records in use if that makes it smaller, and drops it if there are none. Without memory it
  * stays as it is. [any thread, no eras lock held] */

@@ -32,7 +32,8 @@ void tsi_label_copy(char out[TSI_LABEL_BYTES], const char* label) {
     memcpy(out, label, n);
 }
 
-/* Returns a hash of all 32 bytes, 24 bits, so that a look-up has no loop over the text. [any thread, needs no lock] */
+/* Returns a hash, 0 to 2^24 - 1, of all 32 bytes, those behind the text too; it has no loop over the text.
+ * [any thread, needs no lock] */
 static uint32_t hash_of(const char name[TSI_LABEL_BYTES]) {
     uint64_t w[4];
     memcpy(w, name, sizeof w);
@@ -41,8 +42,8 @@ static uint32_t hash_of(const char name[TSI_LABEL_BYTES]) {
     return (uint32_t)(h >> 40);
 }
 
-/* Finds the name's record, *at. Returns false if there is none; *slot is then the free slot where it goes.
- * [any thread, needs no lock] */
+/* Finds the name's record. Returns true, with *at set to its index and *slot to where it was found; false if there is
+ * none: *slot is then the free slot where it goes, and *at means nothing. [any thread, needs no lock] */
 static bool probe(TsiLabels* labels, const char name[TSI_LABEL_BYTES], uint32_t* slot, uint32_t* at) {
     for (*slot = hash_of(name) % TSI_LABEL_INDEX;; *slot = (*slot + 1) % TSI_LABEL_INDEX) {
         uint32_t found = tsi_load_acquire(&labels->slots[*slot]); /* pairs with the release below */

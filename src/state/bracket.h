@@ -75,14 +75,15 @@ TSI_INLINE uint64_t tsi_busy_line(const TsiLine* l) { return (uint64_t)(uintptr_
  * [any thread, needs no lock] */
 TSI_INLINE uint64_t tsi_busy_all(const TsiHeap* h) { return (uint64_t)(uintptr_t)h | 1; }
 
-/* Opens a bracket on what `name` names, fast form: the caller compares the heap word with live_word itself.
- * [own thread, no bracket open] */
+/* Opens a bracket on what `name` names (of tsi_busy_line or tsi_busy_all), fast form: sets b->busy, without a fence.
+ * Then the caller compares the heap's word with b->live_word itself, which never matches in a fenced binding, and
+ * clears the name if they differ. [own thread, no bracket open] */
 TSI_INLINE void tsi_bracket_name(TsiBinding* b, uint64_t name) {
     tsi_store_release(&b->busy, name); /* pairs with the acquire in sweep.c */
     tsi_compiler_fence();              /* pairs with the sweeper's membarrier */
 }
-/* Ends a bracket, fast form: the caller checks the heap word again, and hands over.
- * [own thread, in the open bracket] */
+/* Ends a bracket, fast form: sets b->busy to 0. Then the caller reads the heap's word again, and calls tsi_handover if
+ * that is not b->live_word. [own thread, in the open bracket] */
 TSI_INLINE void tsi_bracket_clear(TsiBinding* b) {
     tsi_store_release(&b->busy, 0); /* pairs with the acquire in sweep.c */
     tsi_compiler_fence();           /* pairs with the sweeper's membarrier */
@@ -94,8 +95,9 @@ TSI_INLINE bool tsi_heap_is_live(TsiBinding* b, TsiHeap* h) {
     return tsi_load_seq(&h->word) == tsi_heap_word(b->index, TSI_HEAP_LIVE);
 }
 
-/* Opens a bracket on what `name` names, slow form. Returns false, with none open, if the heap is not, or no longer, the
- * thread's, and hands it over. [own thread, no lock held, no bracket open] */
+/* Opens a bracket on what `name` names (of tsi_busy_line or tsi_busy_all): sets b->busy, with a fence if the binding is
+ * fenced. Returns true with it open; false, with none open, if the heap's word is not LIVE and b's, and then hands over
+ * the heap if it was asked for. [own thread, no lock held, no bracket open] */
 TSI_INLINE bool tsi_bracket_enter(TsiBinding* b, TsiHeap* h, uint64_t name) {
     if (b->live_word == TSI_FENCED) (void)tsi_swap_seq(&b->busy, name);
     else tsi_bracket_name(b, name);
@@ -104,8 +106,8 @@ TSI_INLINE bool tsi_bracket_enter(TsiBinding* b, TsiHeap* h, uint64_t name) {
     tsi_handover(b, h);
     return false;
 }
-/* Ends a bracket, slow form, and hands the heap over if it was asked for.
- * [own thread, no lock held, in the open bracket] */
+/* Ends a bracket, which tsi_bracket_enter has opened on h: sets b->busy to 0, and hands the heap over if its word is
+ * not LIVE and b's any more. [own thread, no lock held, in the open bracket] */
 TSI_INLINE void tsi_bracket_leave(TsiBinding* b, TsiHeap* h) {
     if (b->live_word == TSI_FENCED) (void)tsi_swap_seq(&b->busy, 0);
     else tsi_bracket_clear(b);

@@ -40,11 +40,13 @@ typedef struct TsiCloseTally {
     } c[TSI_CLASSES];
 } TsiCloseTally;
 
-/* Copies the rows, oldest first. Returns their number. [any thread, needs no lock] */
+/* Copies the rows that the log has, at most TSI_CLOSELOG_ROWS, oldest first, to the beginning of `out`; the rest of it
+ * stays. Returns their number. Takes the log's lock; the log stays. [any thread, needs no lock] */
 uint32_t tsi_closelog_copy(TsiCloseLog* log, EpochReclamation out[TSI_CLOSELOG_ROWS]);
 /* Adds a whole end, in place of the oldest. [any thread, needs no lock] */
 void tsi_closelog_end(TsiCloseLog* log, const TsiCloseRow* row);
-/* Copies the ends, newest first. Returns their number. [any thread, needs no lock] */
+/* Copies the ends that the log has, at most TSI_CLOSES, newest first, to the beginning of `out`; the rest of it stays.
+ * Returns their number. Takes the log's lock; the log stays. [any thread, needs no lock] */
 uint32_t tsi_closelog_ends(TsiCloseLog* log, TsiCloseRow out[TSI_CLOSES]);
 /* Adds a row to the log for each class of which the close has looked at a slab, returned one or given bytes back;
  * without any, none. `row` has the fields that classes share; class and figures are set here. The newest

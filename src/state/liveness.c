@@ -58,8 +58,9 @@ typedef struct LineState {
     uint64_t used, live, twice;
 } LineState;
 
-/* Returns the slots of a line as bits: `used`, all that the class has; `live`; and `twice`, freed by the owner and by
- * another thread. remote_bits: those that others have freed, read before the call (F). [any thread, needs no lock] */
+/* Returns the slots of a line as bits: `used`, all that the class has; `live`, those that are neither freed nor never
+ * handed out; and `twice`, freed by the owner and by another thread. remote_bits: those that others have freed, read
+ * before the call (F). Exact while the owner is idle. [any thread, needs no lock] */
 static LineState line_state(const TsiSpace* s, unsigned cls, uint32_t line_id, uint64_t remote_bits) {
     TsiLine* l = tsi_line(s, line_id);
     uint64_t freed = tsi_load_acquire(&l->freed);

@@ -24,8 +24,9 @@ TSI_INLINE uint64_t tsi_count_now(uint64_t word, uint32_t seq) {
  * [any thread, needs no lock] */
 TSI_INLINE uint32_t tsi_count_of(uint64_t word, uint32_t seq) { return (uint32_t)tsi_count_now(word, seq); }
 
-/* Makes a slot's count odd, from the even value in `word`, as read before, in the incarnation seq: that decides which
- * thread frees the slot. Returns true for exactly one caller. [any thread, needs no lock] */
+/* Makes a slot's count odd in the incarnation seq, from the even count in `word`, as read before: that decides which
+ * thread frees the slot. Returns true for exactly one caller; false, with *at unchanged, if the count is odd or no
+ * longer that one. [any thread, needs no lock] */
 TSI_INLINE bool tsi_count_move(_Atomic uint64_t* at, uint32_t seq, uint64_t word) {
     uint64_t now = tsi_count_now(word, seq);
     while ((now & 1) == 0) {

@@ -35,8 +35,8 @@ void tsi_bank_note(TsiArena* a, uint64_t allocations, uint64_t waits) {
     tsi_store_release(&scan->looking, 0); /* pairs with the swap above */
 }
 
-/* Counts an allocation of the class in the phase `target` that has found its bank held. b: the bank's binding.
- * [bank held] */
+/* Counts an allocation of class cls in the phase `target` that has found its bank held: in bank->waits, alloc_retries
+ * of b, the bank's binding, and the arena's by class and label. [bank held] */
 static void count_wait(TsiBinding* b, TsiBank* bank, unsigned cls, TsiRef target) {
     TsiArena* a = b->arena;
     uint32_t label = tsi_inc_label(tsi_inc(&a->phases, tsi_ref_index(target)));

@@ -80,7 +80,8 @@ void tsi_bank_resume(TsiBankPause p);
 /* Returns true if, since it last did, enough full lines of the bank were freed in that half of its `slabs` may be
  * empty. [bank held] */
 bool tsi_bank_is_emptied(TsiBinding* bank, uint32_t slabs);
-/* Returns the number of full lines that were ever freed in, of all banks. [any thread, needs no lock] */
+/* Returns the sum over the arena's banks of the counters `unparked`, full lines that were freed in, of all classes.
+ * Rises only; a moment old. [any thread, needs no lock] */
 uint64_t tsi_banks_opened(TsiArena* a);
 
 enum { TSI_BANK_NOTE = 1 << 10 };
@@ -88,7 +89,8 @@ enum { TSI_BANK_NOTE = 1 << 10 };
  * and judges: scan->spread is set if more than SCAN_SPREAD_ABOVE percent waited, cleared if less than
  * SCAN_GATHER_BELOW, but not within SCAN_APART such looks of the last change. [any thread, needs no lock] */
 void tsi_bank_note(TsiArena* a, uint64_t allocations, uint64_t waits);
-/* Counts an allocation in the bank. [bank held] */
+/* Counts an allocation of class cls in the bank, whose binding is b; at each TSI_BANK_NOTE-th tells tsi_bank_note of
+ * them and of the waits, which then count from 0. [bank held] */
 TSI_INLINE void tsi_bank_count(TsiBinding* b, TsiBank* bank, unsigned cls) {
     tsi_count(&b->counters[cls].alloc_tries);
     if (TSI_LIKELY(++bank->allocations < TSI_BANK_NOTE))
@@ -110,7 +112,8 @@ TSI_INLINE bool tsi_banks_have(const TsiArena* a, unsigned banks, uint32_t bindi
         if (tsi_bank_binding(&a->bank[tsi_ctz64(banks)])->index == binding) return true;
     return false;
 }
-/* Drops all banks: their locks are free, and their bindings nobody's. [fork child] */
+/* Frees the locks of all banks and takes their bindings from them, which are then like those of vanished threads; a
+ * bank gets a new one when it is next entered. Ends a look of the controller; its counts and mode stay. [fork child] */
 void tsi_banks_child(TsiArena* a);
 
 #endif

@@ -333,8 +333,9 @@ static TsiBinding* binding_open(TsiArena* a, TsiThread* thread, uint32_t period,
     return b;
 }
 
-/* Returns a new binding of the calling thread in the arena, which its table then has; NULL without memory.
- * [own thread, no registry lock held] */
+/* Makes a binding of the calling thread in the arena, in which it has none, and puts it into the thread's table, which
+ * grows if half full; makes the thread's record too, if there is none. Returns it, not at hand yet; NULL, with no
+ * binding made, without memory. [own thread, no registry lock held] */
 static TsiBinding* binding_make(TsiArena* a) {
     TsiThread* thread = thread_get();
     if (thread == NULL) return NULL;
@@ -371,8 +372,8 @@ static void add_all(_Atomic uint64_t* to, _Atomic uint64_t* from, size_t words, 
     }
 }
 
-/* Moves the counters of a binding whose page goes to the arena, or, with `back`, takes them off there again. They are
- * summed under the same lock. [registry lock held] */
+/* Adds the counters of a binding whose page goes to its arena's, or, with `back`, takes them off there again; the
+ * binding's own stay as they are. They are summed under the same lock. [registry lock held] */
 static void counters_move(TsiTable* table, uint32_t index, bool back) {
     TsiArena* a = (TsiArena*)(void*)((uint8_t*)table - offsetof(TsiArena, bindings));
     TsiBinding* b = tsi_table_at(table, index);

@@ -101,18 +101,21 @@ bool tsi_registry_add(TsiArena* a);
 void tsi_registry_remove(TsiArena* a);
 /* Returns the number of living allocators. [any thread, needs no lock] */
 uint32_t tsi_registry_count(void);
-/* Keeps the arena with this serial from being destroyed until tsi_registry_unhold. Returns the arena, or NULL if it has
- * gone. [any thread, no registry lock held] */
+/* Keeps the arena with this serial from being destroyed until tsi_registry_unhold, by adding 1 to its `exiting`.
+ * Returns the arena, or NULL, with nothing held, if it has gone. [any thread, no registry lock held] */
 TsiArena* tsi_registry_hold(uint64_t serial);
 /* Ends a hold of the arena: it may be destroyed at once. [any thread, needs no lock] */
 void tsi_registry_unhold(TsiArena* a);
-/* Keeps the allocator with the next higher serial than this from being destroyed until tsi_registry_unhold. Returns its
- * arena, or NULL if there is none. O(allocators) [any thread, no registry lock held] */
+/* Keeps the living allocator with the lowest serial above `serial` from being destroyed until tsi_registry_unhold, by
+ * adding 1 to its `exiting`. Returns its arena, or NULL, with nothing held, if there is none. O(allocators)
+ * [any thread, no registry lock held] */
 TsiArena* tsi_registry_hold_after(uint64_t serial);
-/* Keeps the allocator whose domains' records include the address from being destroyed until tsi_registry_unhold.
- * Returns its arena, or NULL if there is none. O(allocators) [any thread, no registry lock held] */
+/* Keeps the allocator whose table of domains includes the address `record`, which is not read, from being destroyed
+ * until tsi_registry_unhold. Returns its arena, or NULL, with nothing held, if no living one has it. O(allocators)
+ * [any thread, no registry lock held] */
 TsiArena* tsi_registry_hold_domain(const void* record);
-/* Returns the arenas one after the other, from *at = 0 on, then NULL. [registry lock held] */
+/* Returns the arenas one after the other, one at each call, and moves *at, 0 before the first call, behind it; NULL
+ * after the last. The lock is held from the first call to the last use of what it returns. [registry lock held] */
 TsiArena* tsi_registry_next(uint32_t* at);
 
 /* Finds the calling thread's binding in the arena, makes it if `make` and there is none, and puts it at hand: sets
@@ -133,10 +136,12 @@ void tsi_registry_at_exit(void (*fn)(void*));
  * scopes; tsi_tls has no record, binding and allocator at hand afterwards. Pages of the table of threads may go to the
  * system. [own thread, no registry lock held] */
 void tsi_thread_give(TsiThread* thread);
-/* Drops the records of all other threads. [fork child] */
+/* Gives back the records of all other threads, which have vanished. Arrays outside of these stay mapped, as they may
+ * have been about to grow; bindings are the caller's to clear. [fork child] */
 void tsi_registry_child(void);
-/* Gives back pages of records of exited threads, and of an arena's bindings: with `all`, all of both; otherwise those
- * of bindings above what is worth keeping. Counters of bindings move to the arena. [any thread, no lock held] */
+/* Gives pages of free records back to the system: with `all`, all of those of exited threads and of the arena's free
+ * bindings; otherwise of bindings alone, if more are free than are worth keeping. Counters of bindings whose pages go
+ * move to the arena, so that sums stay. [any thread, no lock held] */
 void tsi_registry_tidy(TsiArena* a, bool all);
 /* Makes an arena's table of bindings in the ground, which has room for it. [no other user] */
 void tsi_bindings_init(TsiTable* table, TsiGround* ground, uint32_t capacity);
@@ -144,8 +149,9 @@ void tsi_bindings_init(TsiTable* table, TsiGround* ground, uint32_t capacity);
 size_t tsi_bindings_room(uint32_t capacity);
 /* Allocators destroyed so far: their scopes may be on any thread's stack. */
 extern _Atomic uint64_t tsi_registry_removals;
-/* Drops scopes of destroyed allocators from the top of the stack; those under a living one go when they reach the top.
- * removals: tsi_registry_removals as just read. [own thread, no registry lock held] */
+/* Drops scopes of destroyed allocators from the top of the thread's stack of scopes; those under a living one stay
+ * until they reach the top. Sets seen_removals to `removals`, tsi_registry_removals as just read, unless such ones are
+ * left. [own thread, no registry lock held] */
 void tsi_scopes_refresh_slow(TsiThread* thread, uint64_t removals);
 /* Drops scopes of destroyed allocators from the top of the stack, if an allocator was destroyed since the last call.
  * [own thread, no registry lock held] */
