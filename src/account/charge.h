@@ -58,15 +58,16 @@ bool tsi_charge(TsiBinding* b, TsiInc* inc, uint64_t bytes, TsiCharge* charge);
  * also adds 1 to its warnings. A charge that is pending in the thread's store is left there, or pushed if that has
  * become full. [own thread, needs no lock] */
 void tsi_charge_keep(TsiBinding* b, TsiInc* inc, const TsiCharge* charge);
-/* Takes a charge of `bytes` whose slab was not taken off the phase and its label: no peak has its bytes.
- * [own thread, needs no lock] */
+/* Takes a charge of `bytes`, of tsi_charge, whose slab was not taken, off the phase and the label that it has now. No
+ * peak has its bytes. The soft budgets that it would have passed tell nothing. [own thread, needs no lock] */
 void tsi_charge_undo(TsiArena* a, TsiBinding* b, TsiInc* inc, uint64_t bytes);
 /* Takes `bytes`, of slabs that have left the phase, off it and its label, after raising the phase's peak; 0 does
  * nothing. The caller has it pinned. b: the calling thread's binding, through whose store or grant the label's go, or
  * NULL. [any thread, needs no lock] */
 void tsi_uncharge(TsiArena* a, TsiBinding* b, TsiInc* inc, uint64_t bytes);
-/* Takes all bytes of a phase that is over and that nobody else charges off it and its label. b: the calling thread's
- * binding, or NULL. [stripe held] */
+/* Takes all bytes of a phase that is over, and that nobody else charges, off it and its label; the phase keeps the
+ * label, and its peak is not raised. b: the calling thread's binding, through whose store or grant the label's go, or
+ * NULL. [stripe held] */
 void tsi_uncharge_all_locked(TsiArena* a, TsiBinding* b, TsiInc* inc);
 /* Moves everything that the exiting thread has pending to the labels, like tsi_pending_empty, and makes its records
  * nobody's: they have no label until tsi_pending_of gives them one. [own thread, needs no lock] */
@@ -75,7 +76,8 @@ void tsi_charges_flush(TsiBinding* b);
 /* Sets the committed bytes of all phases and labels to 0, and all threads' pending bytes and grants: vanished threads
  * may have been between a charge and its slab. The caller charges what exists anew. [fork child] */
 void tsi_charges_forget(TsiArena* a);
-/* Charges `bytes`, of a slab that the phase has, to it and its label, after tsi_charges_forget. [fork child] */
+/* Adds `bytes`, of a slab that the phase has, to what it and its label have committed, after tsi_charges_forget; raises
+ * the label's peak. No budget refuses or tells it. [fork child] */
 void tsi_charge_again(TsiArena* a, TsiInc* inc, uint64_t bytes);
 
 /* The counts of a phase's slabs: objects issued by those that heaps still hold, and live ones of all. */
@@ -92,15 +94,17 @@ bool tsi_relabel_locked(TsiArena* a, TsiBinding* b, TsiInc* inc, const char name
  * last posted, and sets inc->posted to them: all but frees, which tsi_relabel_locked and closes post. b: the calling
  * thread's binding, whose store is used, or NULL: the label's. [stripe held] */
 void tsi_post_locked(TsiArena* a, TsiBinding* b, TsiInc* inc);
-/* Like tsi_post_locked, but posts the individually freed objects, too: no heap holds slabs of the phase, or it is over,
- * has no orphans either, and its record is about to be used again. [stripe held] */
+/* Posts like tsi_post_locked, and the objects freed one by one too: those issued that were neither released nor are in
+ * inc->holding. No heap holds slabs of the phase, or it is over, has no orphans either, and its record is about to be
+ * used again. [stripe held] */
 void tsi_post_settled_locked(TsiArena* a, TsiBinding* b, TsiInc* inc);
 /* Counts the phase, which leaves ACTIVE, as ended under its label; if it ever held memory, also its peak and, unless it
  * is TSI_UNTIMED, its age at now_ns in the label's histograms. b: the calling thread's binding, whose store is used, or
  * NULL. now_ns may be 0 if the phase never held anything. [stripe held] */
 void tsi_post_end_locked(TsiArena* a, TsiBinding* b, TsiInc* inc, uint64_t now_ns);
 
-/* Counts the objects `live`, at a close of the phase that drains, as escaped. [stripe held] */
+/* Adds `live`, the objects that are left at the first close of the phase that drains, to its label's escaped ones; adds
+ * 1 to the label's `unexpected` if that is more than it expects. [stripe held] */
 void tsi_post_escapes(TsiArena* a, TsiInc* inc, TsiTotals live);
 
 /* Calls the functions of the budgets in events->soft, and of those in the bits `hard` (TSI_BUDGET_*) as hard ones, the
@@ -112,7 +116,8 @@ void tsi_budget_notify(TsiArena* a, const TsiBudgetEvents* events, unsigned hard
 TSI_INLINE uint32_t tsi_pending_label(const TsiPending* pending) {
     return (uint32_t)tsi_load_relaxed(&pending->whose) - 1;
 }
-/* Assigns pending to `label`, after emptying it into its present label. [own thread, needs no lock] */
+/* Makes pending a record of `label`, with all its sums 0, after emptying it into the label that it had
+ * (tsi_pending_empty); its count of turns, the upper half of `whose`, rises by 1. [own thread, needs no lock] */
 void tsi_pending_turn(TsiBinding* b, TsiPending* pending, uint32_t label);
 /* Returns the thread's record of a label; a record that another label has is emptied and becomes this one's.
  * [own thread, needs no lock] */
@@ -136,10 +141,11 @@ TSI_INLINE void tsi_pending_count(TsiBinding* b, TsiPending* pending, _Atomic ui
     tsi_store_release(bucket, now); /* as in tsi_pending_sum */
     if (TSI_UNLIKELY(now > UINT32_MAX / 2)) tsi_pending_empty(b, pending);
 }
-/* Moves the committed bytes of a pending record to its label. [own thread, needs no lock] */
+/* Adds the committed bytes of a pending record, which may be negative, to its label, whose peak rises with them, and
+ * sets them to 0 there. Sums, histograms and grant stay. [own thread, needs no lock] */
 void tsi_pending_push(TsiArena* a, TsiPending* pending);
-/* Adds committed bytes, or takes them off, in pending; moves them to the label at 64 KiB.
- * [own thread, needs no lock] */
+/* Adds committed bytes, or takes them off if negative, in pending->bytes; moves all of them to the label as they reach
+ * TSI_PENDING_BYTES (64 KiB) either way, which may raise its peak. [own thread, needs no lock] */
 TSI_INLINE void tsi_pending_add(TsiArena* a, TsiPending* pending, int64_t bytes) {
     pending->bytes += bytes;
     if (TSI_UNLIKELY((uint64_t)(pending->bytes + TSI_PENDING_BYTES - 1) > 2 * TSI_PENDING_BYTES - 2))
@@ -150,7 +156,8 @@ TSI_INLINE bool tsi_label_has_budget(TsiLabel* label) {
     return (tsi_load_relaxed(&label->budget.soft) | tsi_load_relaxed(&label->budget.hard)) != 0;
 }
 
-/* Writes the limits of a budget, in bytes, and its function. [labels lock held, or for a phase's budget the stripe] */
+/* Sets the limits of a budget, in bytes (0: none), and its function with ctx. Grants, and what is committed, stay as
+ * they are: tsi_budget_change_locked does more. [labels lock held, or for a phase's budget the stripe] */
 TSI_INLINE void tsi_budget_write(TsiBudget* budget, uint64_t soft, uint64_t hard, SlabBudgetFn fn, void* ctx) {
     budget->fn = (void (*)(void))fn;
     budget->ctx = ctx;
@@ -180,7 +187,8 @@ TSI_INLINE bool tsi_budget_use(TsiPending* pending, uint32_t label, uint64_t byt
  * and the label is far from its limits, otherwise off label->committed. First pushes what pending had from before there
  * was a budget. pending: the thread's record for `label`. [own thread, needs no lock] */
 void tsi_budget_give(TsiArena* a, TsiPending* pending, uint32_t label, uint64_t bytes);
-/* Takes committed bytes off a label, by the thread's record of it, `pending`. [own thread, needs no lock] */
+/* Takes committed bytes off a label: off the thread's record of it, `pending`, or, if it has a budget, by
+ * tsi_budget_give. pending: of tsi_pending_of for `label`. [own thread, needs no lock] */
 TSI_INLINE void tsi_label_less(TsiBinding* b, TsiPending* pending, uint32_t label, uint64_t bytes) {
     if (TSI_LIKELY(!tsi_label_has_budget(tsi_label(&b->arena->phases.labels, label))))
         tsi_pending_add(b->arena, pending, -(int64_t)bytes);

@@ -12,8 +12,9 @@
 
 #include "mem/space.h"
 
-/* Takes the pool's lock, waiting for it, and counts under the class and `column`, a kind of caller, whether it was free
- * at once. Give it back by tsi_lock_give_probed. [any thread, no pool lock held] */
+/* Takes the pool's lock, waiting for it, and adds 1 to lock_fast or lock_contended, by whether it was free at once, of
+ * class cls and `column`, a kind of caller below TSI_COLUMNS. Give it back by tsi_lock_give_probed.
+ * [any thread, no pool lock held] */
 void tsi_space_lock_counted(TsiSpace* s, unsigned cls, unsigned column);
 
 /* Returns true if pages of the chunk are in the stock. [pool lock held] */
@@ -54,8 +55,9 @@ void tsi_chunks_prefer_node(TsiSpace* s, uint32_t first, uint32_t n, unsigned no
  * them used before; marks it as used and adds 1 to open_chunks. The chunk has no class yet: others see it when
  * tsi_chunk_set_class is called. [pool lock held] */
 void tsi_chunk_begin(TsiSpace* s, uint32_t chunk, unsigned cls, unsigned slabs);
-/* Publishes the class that the chunk serves, 0 for none, after filling the chunk's entries. Its bookkeeping is
- * committed. [pool lock held, or fork child] */
+/* Publishes the class that the chunk serves, 0 for none. Fills its entries first if the class has slots or regions; for
+ * 0, LARGE and CONT they stay as they are. Its bookkeeping is committed. Lists and `used` are the caller's.
+ * [pool lock held, or fork child] */
 void tsi_chunk_set_class(TsiSpace* s, uint32_t chunk, unsigned cls);
 /* Puts the chunk, which is in no list, at the head of the list of chunks of its class and node that have slabs in the
  * pool. [pool lock held, or fork child] */

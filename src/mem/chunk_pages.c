@@ -90,8 +90,8 @@ static bool purge(uint8_t* from, size_t bytes) {
 
 /* ---- slabs and lines ---- */
 
-/* Gives up the links to inboxes that links_claim has taken of the chunk's first n slabs: a freer may push these again.
- * pages: those of the chunk's bookkeeping that were written. [pool lock held, links claimed] */
+/* Sets the links to inboxes that links_claim has taken of the chunk's first n slabs to 0: a freer may push these again.
+ * pages: as links_claim was given. [pool lock held, links claimed] */
 static void links_release(TsiSpace* s, uint32_t chunk, uint32_t n, uint32_t pages) {
     for (uint32_t i = 0; i < n; i++)
         if (is_written(pages, i * sizeof(TsiSlab)))

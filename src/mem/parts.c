@@ -56,8 +56,8 @@ static bool claim_locked(TsiSpace* s, uint32_t slab_id) {
     return true;
 }
 
-/* Puts both halves of a claimed page, which has gone, or was kept if `kept`, into the pool, except retired ones.
- * [pool lock held, page claimed] */
+/* Puts both halves of a claimed page, except retired ones, into the pool: they are taken first if `kept`, as the page
+ * was; not kept: it has gone. Stock and committed_bytes are the caller's. [pool lock held, page claimed] */
 static void unclaim_locked(TsiSpace* s, uint32_t slab_id, bool kept) {
     TSI_HOLDS(&s->lock);
     if (!is_retired(s, slab_id ^ 1)) tsi_chunk_put_locked(s, slab_id ^ 1, kept);
@@ -136,8 +136,9 @@ void tsi_parts_retire(TsiSpace* s, uint32_t slab_id) {
     tsi_lock_give(&s->lock);
 }
 
-/* Puts the half into the pool if its tag says so, and clears *known if its bit disagrees. Returns true if it is in the
- * pool or retired. [fork child] */
+/* Puts the half into its chunk's pool if its tag is POOL; free_count was set to 0 before. Sets *known to false if its
+ * bit disagrees with the tag; never to true. Returns true if it is in the pool or retired, so that no object is in it.
+ * [fork child] */
 static bool put_by_tag(TsiSpace* s, uint32_t slab_id, bool* known) {
     TsiChunk* chunk = &s->chunks[tsi_slab_chunk(slab_id)];
     bool in = tsi_tag_state(tsi_load_relaxed(&tsi_slab(s, slab_id)->tag)) == TSI_SLAB_POOL;

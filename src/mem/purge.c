@@ -36,8 +36,8 @@ static void mark(TsiSpace* s, uint8_t* p, size_t bytes, bool zero) {
         if (tsi_load_relaxed(&s->chunks[from].dirty) != to) tsi_store_relaxed(&s->chunks[from].dirty, to);
 }
 
-/* Changes the chunk's `dirty` from one value to another, if it has that, by compare-exchange: a thread that could not
- * give pages back marks them without the lock. [any thread, needs no lock] */
+/* Sets the chunk's `dirty` to `to` if it is `from`, by compare-exchange: a thread that could not give pages back marks
+ * them without the lock. Otherwise it stays. [any thread, needs no lock] */
 static void change_dirty(TsiChunk* chunk, uint8_t from, uint8_t to) {
     if (tsi_load_relaxed(&chunk->dirty) == from)
         (void)atomic_compare_exchange_strong_explicit(&chunk->dirty, &from, to, memory_order_relaxed,

@@ -131,8 +131,9 @@ typedef struct TsiRegionSum {
     uint64_t issued, issued_bytes, live, live_bytes;
     uint32_t twice; /* objects that both the owner and another thread have freed */
 } TsiRegionSum;
-/* Ends the life: frees that have not left fail from here on. Returns what the region held at that instant. Issued
- * counts stay until it is opened again. [owner, or SEIZED] */
+/* Ends the life of the region's word: frees that have not left fail from here on. Returns what the region held at that
+ * instant, zeros if it was in no life. Gives a run's gap back first. Issued counts stay until it is opened again.
+ * [owner, or SEIZED] */
 TsiRegionSum tsi_region_end(TsiSpace* s, uint32_t slab_id);
 /* Sets the region's counts of issued and freed objects and its bytes used to 0. [owner, or SEIZED] */
 TSI_INLINE void tsi_region_count_nothing(TsiRegion* r) {
@@ -154,7 +155,8 @@ TSI_INLINE void tsi_region_start(TsiRegion* r, unsigned gen, uint32_t heap_at) {
     tsi_store_relaxed(&r->heap_at, heap_at);
 }
 /* Finishes tsi_region_turn where objects were freed, freers are inside, or generations are used up. gen, word: of the
- * life that has just ended. Sets *sum to what it held. Returns false like tsi_region_open. [owner, or SEIZED] */
+ * life that has just ended, as swapped out. Sets *sum to what it held. Returns true with the next life begun, heap_at
+ * 0; false, without one, if a freer of an earlier use is still inside. [owner, or SEIZED] */
 bool tsi_region_turn_slow(TsiRegion* r, unsigned gen, uint64_t word, TsiRegionSum* sum);
 /* Ends the life like tsi_region_end, with *sum as what that returns, and starts the next at once, with heap_at 0.
  * Returns true; false, with *sum set and no life begun, if a freer of an earlier use is still inside, as
@@ -193,7 +195,9 @@ bool tsi_region_is_empty(const TsiSpace* s, uint32_t slab_id);
  * that objects may fill, up to lim and at least a granule before the end; 0, with *from and all else unchanged, if that
  * is none or a run has claimed it. [owner, in bracket] */
 uint32_t tsi_region_claim(TsiRegion* r, uint32_t* from);
-/* Extends the last object, or the region's only one, from rel to byte `to`. [owner, in bracket] */
+/* Extends the last object, or the region's only one, from rel, where the region's used bytes end, to byte `to`, a
+ * multiple of 16 and at most lim: clears the map byte at rel (R1) and sets `rel` to `to`. No count changes.
+ * [owner, in bracket] */
 TSI_INLINE void tsi_region_grow(TsiRegion* r, uint32_t rel, uint32_t to) {
     tsi_store_relaxed(&tsi_load_relaxed(&r->map)[rel >> TSI_GRANULE_SHIFT], 0); /* R1 */
     tsi_store_release(&r->rel, to);                                             /* as in tsi_bump_take */
@@ -202,7 +206,8 @@ TSI_INLINE void tsi_region_grow(TsiRegion* r, uint32_t rel, uint32_t to) {
  * `at`. The gap leaves the counts, the objects are counted, and `rel` becomes `at`, so that the owner goes on there.
  * [owner, in bracket] */
 void tsi_region_unclaim(TsiRegion* r, uint32_t from, uint32_t at, uint32_t objects);
-/* Returns the usable bytes of the object, live or freed, that starts at a granule, which the caller knows.
+/* Returns the usable bytes of the object, live or freed, that starts at `granule` of the region's present life: up to
+ * the next start or the end of what is used, so a multiple of 16. The caller knows that one starts there.
  * [any thread, needs no lock] */
 size_t tsi_region_size_at(const TsiSpace* s, uint32_t slab_id, uint32_t granule);
 /* Returns the granules of the object or gap that starts at a granule in the life `gen`: up to the next start, or to
@@ -237,7 +242,8 @@ TSI_INLINE bool tsi_starts_none(const _Atomic uint8_t* from, unsigned n, uint8_t
     return true;
 #endif
 }
-/* Returns the live starts of the 64 granules from `granule` on, a bit each. [any thread, needs no lock] */
+/* Returns the live starts among the 64 granules from `granule` on, a bit each; 0 beyond what is used, or if the region
+ * is in no life. A hint beside the owner. [any thread, needs no lock] */
 uint64_t tsi_region_live64(const TsiSpace* s, uint32_t slab_id, uint32_t granule);
 /* Returns the equal parts of the slab, a bit each, that no live object touches and that have not gone back (`gone`);
  * sets *part_bytes to the bytes of one: a page, or a 64th of the slab if that is more. Clears nothing. cls: the slab's

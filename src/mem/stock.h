@@ -42,7 +42,8 @@ TSI_INLINE bool tsi_stock_learns(const TsiSpace* s) { return s->stock.limit > s-
  * its bits, lowers stock.bytes and gives the room back to the budget. Returns the bytes of it that were kept; the
  * system fills the rest, which counts as regret as far as as much went back within the last ticks. [pool lock held] */
 size_t tsi_stock_take_locked(TsiSpace* s, const uint8_t* p, size_t bytes, bool large);
-/* Adds a range to the stock, none of which is in it; its room was taken from `left`. [pool lock held] */
+/* Adds a range of whole pages, none of which is in it, to the stock: sets their bits and raises stock.bytes. Its room
+ * was taken from the budget before (tsi_stock_reserve, tsi_stock_room); committed_bytes stays. [pool lock held] */
 void tsi_stock_put_locked(TsiSpace* s, const uint8_t* p, size_t bytes);
 /* Returns the lowest free chunk with pages in the stock that the class may open for threads of the node; one with
  * region maps of another class only if no other is there. TSI_STOCK_NONE if there is none. Changes nothing.
@@ -66,7 +67,8 @@ unsigned tsi_stock_choose(TsiSpace* s, uint32_t* slab_ids, unsigned n, bool lear
  * evicts pages (make_room) and tries again. Returns the bytes of room that it got, which tsi_stock_unreserve gives
  * back; 0 if the allocator keeps no pages. [any thread, no pool lock held] */
 uint64_t tsi_stock_room(TsiSpace* s, uint64_t bytes, bool learn);
-/* Records that ends give `bytes` back for want of budget. [any thread, no pool lock held] */
+/* Records that the caller gives `bytes` back now for want of budget: taken again within the next ticks, they are
+ * regret. [any thread, no pool lock held] */
 void tsi_stock_note_gone(TsiSpace* s, uint64_t bytes);
 /* Halves the budget, but not below its start, for each whole second since it was last needed, and gives back pages that
  * are beyond it then. Returns at once if the budget is at its start or no second has passed. now_ns (ns): coarse clock.
@@ -89,7 +91,8 @@ TSI_INLINE void tsi_stock_grown(TsiSpace* s) {
 /* Takes back lent room, with pages of chunks where nothing has joined or left the stock since the last
  * tsi_stock_looked. O(chunks) [any thread, no pool lock held] */
 void tsi_stock_settle(TsiSpace* s);
-/* Records the time, for the next tsi_stock_settle. [any thread, no pool lock held] */
+/* Sets stock.looked_tick to now: the next tsi_stock_settle takes pages of chunks that have not changed since then.
+ * [any thread, no pool lock held] */
 void tsi_stock_looked(TsiSpace* s);
 /* Gives `bytes` of the stock, the coldest chunks' first, or all there is, back to the system, because the caller asked:
  * they do not count as gone for want of budget, so they are never regretted. Returns the bytes that went.

@@ -84,7 +84,8 @@ uint32_t tsi_units_find(const TsiSpace* s, uint32_t n, size_t align, bool anywhe
     return TSI_NOWHERE;
 }
 
-/* Starts the words of a unit that gets used above the chunk's floors. [pool lock held] */
+/* Raises the words of a unit that gets used to the chunk's floors (tsi_floors_apply), and sets its tag to INSIDE if
+ * `inside`; otherwise the tag stays POOL. [pool lock held] */
 static void unit_begin(TsiSpace* s, uint32_t slab_id, bool inside) {
     _Atomic uint64_t* tag = &tsi_slab(s, slab_id)->tag;
     tsi_floors_apply(s, TSI_CLASS_LARGE, slab_id);

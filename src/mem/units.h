@@ -63,8 +63,8 @@ uint64_t tsi_large_bytes(const TsiSpace* s, uint32_t chunk);
 uint32_t tsi_units_find(const TsiSpace* s, uint32_t n, size_t align, bool anywhere);
 /* Returns the number of free units in a row from `position` on, at most `most`. [pool lock held] */
 uint32_t tsi_units_free_from(const TsiSpace* s, uint32_t position, uint32_t most);
-/* Returns the number of units that an object of n gets as it grows: n where writable memory is charged.
- * [pool lock held] */
+/* Returns the number of units that an object of n gets as it grows: n * ROOM_FACTOR, but at most a ROOM_PARTth of the
+ * free chunks' units; n if that is less or writable memory is charged. Takes none. [pool lock held] */
 uint32_t tsi_units_room(const TsiSpace* s, uint32_t n);
 /* Returns the number of units that can be taken back from an object of n units at `from` which has `span` (V3).
  * [any thread, needs no lock] */

@@ -71,8 +71,8 @@ static bool is_worse(const TsiDrainRow* row, const TsiDrainRow* than) {
     return row->since_ns < than->since_ns;
 }
 
-/* Puts the row into the list, largest first, if it is among the TSI_DRAIN_WORST worst; the last row then falls out.
- * [no other user] */
+/* Puts the row into the list, which is sorted, the largest first (is_worse), if it is among the TSI_DRAIN_WORST worst;
+ * the last row then falls out. Otherwise the list stays. [no other user] */
 static void put_worst(TsiDrainRow worst[TSI_DRAIN_WORST], const TsiDrainRow* row) {
     unsigned at = TSI_DRAIN_WORST;
     while (at > 0 && is_worse(row, &worst[at - 1])) at--;
@@ -80,7 +80,8 @@ static void put_worst(TsiDrainRow worst[TSI_DRAIN_WORST], const TsiDrainRow* row
     if (at < TSI_DRAIN_WORST) worst[at] = *row;
 }
 
-/* Counts a phase in the sum as one that has held more than its label expects. age_ns: since its end. [no other user] */
+/* Counts a phase in the sum as one that has held more than its label expects: over_phases, over_held, and
+ * over_oldest_ns if it is older. age_ns: ns since its end. [no other user] */
 static void put_over(TsiDrainSum* sum, TsiHolding held, uint64_t age_ns) {
     sum->over_phases++;
     tsi_holding_add(&sum->over_held, held);

@@ -15,8 +15,8 @@
 struct TsiStripe tsi_stripes[TSI_STRIPES];
 const char tsi_no_label[TSI_LABEL_BYTES];
 
-/* Puts the count of openings aside before the record's page leaves. The bit above those of ids means that all of them
- * were used. Returns true: the page may go. [table lock held] */
+/* Keeps the record's count of openings, `reuse`, in the table's value aside before its page leaves; 0 is not written.
+ * The bit above those of ids means that all of them were used. Returns true: the page may go. [table lock held] */
 static bool put_reuse_aside(TsiTable* table, uint32_t index) {
     uint32_t reuse = tsi_load_relaxed(&((TsiInc*)tsi_table_at(table, index))->reuse);
     uint32_t kept = reuse <= TSI_REUSE_MASK ? reuse : (reuse & TSI_REUSE_MASK) | (TSI_REUSE_MASK + 1);

@@ -138,8 +138,8 @@ void tsi_label_copy(char out[TSI_LABEL_BYTES], const char* label);
 /* Returns the record of a name as tsi_label_copy made it, and makes it if it is new; TSI_LABEL_NONE for an empty name,
  * TSI_LABEL_OTHER if there is no room. [any thread, no labels lock held] */
 uint32_t tsi_label_find(TsiLabels* labels, const char name[TSI_LABEL_BYTES]);
-/* Returns the number of records that have their name, "(unlabeled)" and "(other)" included. Waits for one being made.
- * [any thread, no labels lock held] */
+/* Returns the number of records that have their name, "(unlabeled)" and "(other)" included; it never falls. Takes the
+ * labels lock, so that it waits for one being made. [any thread, no labels lock held] */
 uint32_t tsi_label_count(TsiLabels* labels);
 
 /* Returns the label with record index `at`, which was handed out. [any thread, needs no lock] */

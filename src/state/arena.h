@@ -418,8 +418,9 @@ struct TsiArena {
     TsiSamples samples;                     /* of threads that left; under the registry lock */
 };
 
-/* Tells readers of the segment that the latest publication is out of date, after a slow path's changes. Does nothing if
- * the allocator is not published. [any thread, needs no lock] */
+/* Sets the mark of the allocator's slot in the segment, which tells readers that its latest publication is out of date.
+ * Called at the end of a slow path, after its changes. Does nothing if the allocator is not published.
+ * [any thread, needs no lock] */
 TSI_INLINE void tsi_changed(TsiArena* a) {
     uint32_t at = tsi_load_relaxed(&a->seat.marked);
     if (TSI_LIKELY(at == 0)) return;

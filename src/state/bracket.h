@@ -38,30 +38,36 @@
 
 #include "state/arena.h"
 
-/* Settles the slab that a revoked heap's owner was busy with and gives the heap up; b->busy is 0 (B3). In trim.c.
- * [own thread, no lock held, no bracket open] */
+/* Hands over the thread's heaps of h's incarnation whose word is RETIRE or REVOKED: settles what sweeps have left to it
+ * of them, the slab that it was busy with, and gives them up, so that h may be free or another's afterwards. Takes the
+ * stripe, and fences the binding if a membarrier has failed. Does nothing more if h is in no incarnation; b->busy is 0
+ * (B3). In trim.c. [own thread, no lock held, no bracket open] */
 void tsi_handover(TsiBinding* b, TsiHeap* h);
-/* Like tsi_handover, but gives the heap's empty slabs back, too: the thread lets go of it for long. In trim.c.
- * [own thread, no lock held, no bracket open] */
+/* Does what tsi_handover does, but gives the heaps' empty slabs back, too: the thread lets go of them for long. In
+ * trim.c. [own thread, no lock held, no bracket open] */
 void tsi_handover_last(TsiBinding* b, TsiHeap* h);
 /* Returns the heap that owns the slab of the line or region in `busy`, by the slab's tag, or NULL if none does; sets
  * *slab_id to that slab. The line may be any of the arena: a stale pointer's, or one that a room still names though its
  * slab has gone elsewhere. Its owner and a sweeper may both ask, and get one answer for as long as that heap owns the
  * slab. In sweep.c. [any thread, needs no lock] */
 TsiHeap* tsi_busy_heap(TsiArena* a, uint64_t busy, uint32_t* slab_id);
-/* Leaves a bracket whose first check failed, if it is still open: hands over the heap that the named line belongs to
- * (B3). In sweep.c. [own thread, no lock held] */
+/* Leaves a bracket of a fast path whose first check failed: sets b->busy to 0, and hands over the heap that the line
+ * named there belongs to, if that is b's and was asked for (B3). Does nothing if b->busy is 0 already. In sweep.c.
+ * [own thread, no lock held] */
 void tsi_bracket_missed(TsiBinding* b);
 
 /* A membarrier has failed in this process. */
 extern _Atomic bool tsi_barrier_failed;
-/* Makes all brackets that other threads were inside of visible. Returns false if that holds for fenced owners only.
- * [any thread, needs no lock] */
+/* Makes all brackets that other threads were inside of visible, by a membarrier. Returns true if it was done; false if
+ * the system has none, or has refused, which sets tsi_barrier_failed: then what was seen of `busy` holds for fenced
+ * owners only. [any thread, needs no lock] */
 bool tsi_barrier(void);
-/* Turns the binding's brackets to the fenced form and hands over its heaps that were asked for.
+/* Turns the binding's brackets to the fenced form for good: sets live_word to TSI_FENCED and `fenced`, and takes its
+ * lanes' fast paths (tsi_tls.number 0). Then hands over its heaps that were asked for. Does nothing if it is fenced.
  * [own thread, no lock held, no bracket open] */
 TSI_COLD void tsi_binding_fence(TsiBinding* b);
-/* Fences the binding's brackets from here on if a membarrier has failed. [own thread, no lock held, no bracket open] */
+/* Calls tsi_binding_fence if tsi_barrier_failed is set: a membarrier has failed in this process. Called on slow paths.
+ * [own thread, no lock held, no bracket open] */
 TSI_INLINE void tsi_binding_apply_fence(TsiBinding* b) {
     if (TSI_UNLIKELY(tsi_load_relaxed(&tsi_barrier_failed))) tsi_binding_fence(b);
 }

@@ -62,8 +62,8 @@ TSI_INLINE bool tsi_place_is_live(TsiArena* a, const TsiPlace* at, uint64_t* tag
 /* Sets *ref to the incarnation that the place's slab belongs to, by its heap or as an orphan, whether the object lives
  * or not. Returns true; false if it belongs to none, and then *ref means nothing. [any thread, needs no lock] */
 bool tsi_slab_ref(TsiArena* a, const TsiPlace* at, TsiRef* ref);
-/* Sets *ref to the incarnation of a live object. Returns false if the place holds none; *ref is undefined then.
- * [any thread, needs no lock] */
+/* Sets *ref to the incarnation of the object at the place. Returns true; false if the place holds no live object, or
+ * its slab has just left: *ref means nothing then. [any thread, needs no lock] */
 bool tsi_place_ref(TsiArena* a, const TsiPlace* at, TsiRef* ref);
 
 /* Objects and bytes of a slab, issued and live. Words are read in the direction of invariant F. */
@@ -75,9 +75,9 @@ typedef struct TsiSlabSum {
 TSI_INLINE TsiSlabSum tsi_region_told(TsiRegionSum sum) {
     return (TsiSlabSum){{sum.issued, sum.issued_bytes}, {sum.live, sum.live_bytes}, sum.twice};
 }
-/* Returns the number of objects of a line that were ever handed out in its slab's incarnation. A snapshot asks before
- * it reads the free slots, so that it never takes a slot handed out in between for a freed one.
- * [any thread, needs no lock] */
+/* Returns the number of slots of a line that were handed out in its slab's incarnation, those freed since included:
+ * `issued` less those in `avail`. A snapshot asks before it reads the free slots, so that it never takes a slot handed
+ * out in between for a freed one. [any thread, needs no lock] */
 uint64_t tsi_line_handed_out(TsiLine* l);
 /* Adds a line's objects and bytes, issued and live, to *sum, and to sum->twice the slots that the owner and another
  * thread have freed; a large object with its own bytes. issued: slots, of tsi_line_handed_out, asked before;
@@ -92,12 +92,13 @@ TsiSlabSum tsi_slab_sum(const TsiSpace* s, unsigned cls, uint32_t slab_id);
  * line's class. [any thread, needs no lock] */
 uint64_t tsi_line_live(const TsiSpace* s, unsigned cls, uint32_t line_id);
 /* Returns true if no object of the slab is live; cls is its class. Final only if its owner can allocate no more and the
- * tag is read afterwards. [any thread, needs no lock] */
+ * caller reads the slab's tag afterwards and finds it unchanged. [any thread, needs no lock] */
 bool tsi_slab_is_empty(const TsiSpace* s, unsigned cls, uint32_t slab_id);
 /* Returns true if a line of the slab, of the size class cls, has enough free slots to be allocated from. A hint beside
  * the owner. [any thread, needs no lock] */
 bool tsi_slab_has_room(const TsiSpace* s, unsigned cls, uint32_t slab_id);
-/* Returns the usable bytes of the live object at the place. [any thread, needs no lock] */
+/* Returns the usable bytes of the object at the place, which the caller knows to live: the class's, of a large object
+ * or in a region its own. [any thread, needs no lock] */
 size_t tsi_place_bytes(const TsiSpace* s, const TsiPlace* at);
 
 #endif

@@ -48,8 +48,8 @@ static bool mark_own_line(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32
     return ours;
 }
 
-/* Returns true if a plain free that does not read the slab's flag may be under way. Frees of a slab without a heap see
- * it. [any thread, needs no lock] */
+/* Returns true if a plain free that does not read the slab's flag may be under way: a heap with an owner whose binding
+ * is not fenced has the place's slab. Frees of a slab without a heap see the flag. [any thread, needs no lock] */
 static bool has_unfenced_owner(TsiArena* a, const TsiPlace* at) {
     uint64_t tag = tsi_load_seq(&tsi_slab(&a->space, at->slab_id)->tag);
     if (tsi_tag_state(tag) != TSI_SLAB_OWNED) return false;

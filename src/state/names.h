@@ -53,8 +53,8 @@ bool tsi_handle_flag_slab(TsiSpace* s, uint32_t slab_id, uint32_t seq);
  * all stays after 0 too. b: the calling thread's binding in a, or NULL: then a membarrier is used if the mark is new.
  * [any thread, no lock held, no bracket open] */
 SlabHandle tsi_handle_of(TsiArena* a, TsiBinding* b, const TsiPlace* at);
-/* Sets *at to the place of the object that a handle names. Returns false if the object has ended or the handle was
- * never issued. [any thread, needs no lock] */
+/* Sets *at to the place of the live object that a handle names. Returns true; false if the object has ended or the
+ * handle was never issued: *at means nothing then. Tells and counts no misuse. [any thread, needs no lock] */
 bool tsi_handle_find(TsiArena* a, SlabHandle handle, TsiPlace* at);
 /* Decodes a handle. Returns TSI_FREE_OK if it names a live object; then *at is its place, *tag its slab's tag, and
  * *word its slot's count word, 0 in a region. Otherwise returns SLAB_MISUSE_STALE_HANDLE for what looks like an object

@@ -45,7 +45,8 @@ static void count_wait(TsiBinding* b, TsiBank* bank, unsigned cls, TsiRef target
     tsi_add_relaxed(&a->alloc_retries_by_label[cls][tsi_label_column(&a->phases.labels, label)], 1);
 }
 
-/* Tries a lock for `turns` turns without sleeping. Returns true if it was taken. [any thread, needs no lock] */
+/* Tries to take a lock for `turns` turns of LOOKS looks, without sleeping before it has yielded that often. Returns
+ * true if the caller holds it now; false if it was held at each look. [any thread, needs no lock] */
 static bool look_for(TsiLock* lock, unsigned turns) {
     for (unsigned turn = 0; turn < turns; tsi_os_yield(&turn))
         for (unsigned look = 0; look < LOOKS; look++)

@@ -39,15 +39,18 @@ TSI_INLINE TsiBank* tsi_bank_chosen(const TsiBinding* own) {
     uint32_t n = TSI_UNLIKELY(tsi_load_relaxed(&a->scan.spread) != 0) ? own->index : 0;
     return &a->bank[(n + own->bank) % TSI_SHARED_BANKS];
 }
-/* Makes the bank's binding the thread's, after the thread has taken its lock; its own must be at hand. [bank held] */
+/* Makes the bank's binding tsi_tls.binding, and keeps the thread's own, which is at hand, in tsi_tls.own; sets
+ * tsi_tls.bank. The thread has just taken the bank's lock, and holds no other bank; tsi_bank_leave undoes both.
+ * [bank held] */
 TSI_INLINE void tsi_bank_begin(TsiBank* bank) {
     TSI_ASSERT(tsi_tls.bank == NULL && tsi_tls.serial == tsi_tls.binding->arena->serial);
     tsi_tls.own = tsi_tls.binding;
     tsi_tls.binding = tsi_bank_binding(bank);
     tsi_tls.bank = bank;
 }
-/* Enters the thread's bank, *out, if it is free and was used before; never waits. Returns false if not, or if the
- * thread holds a bank already. [own thread, needs no lock] */
+/* Takes the lock of the bank that tsi_bank_chosen names, and enters it (tsi_bank_begin), if it is free and has a
+ * binding; never waits. Returns true; false, with nothing taken, if not, or if the thread holds a bank. *out is that
+ * bank either way. [own thread, needs no lock] */
 TSI_INLINE bool tsi_bank_try(const TsiBinding* own, TsiBank** out) {
     TsiBank* bank = *out = tsi_bank_chosen(own);
     if (tsi_tls.bank != NULL || tsi_load_relaxed(&bank->binding) == NULL || !tsi_lock_try(&bank->lock)) return false;
@@ -70,15 +73,18 @@ typedef struct TsiBankPause {
     TsiBank* bank;
     TsiBinding* own;
 } TsiBankPause;
-/* Leaves the bank that the thread holds, if any, so that a function of the program can run. Returns what
- * tsi_bank_resume needs afterwards. [own thread, needs no lock] */
+/* Leaves the bank that the thread holds, if any, as tsi_bank_leave does, so that a function of the program can run.
+ * Returns what tsi_bank_resume needs afterwards: the bank, or NULL, and the thread's own binding.
+ * [own thread, needs no lock] */
 TsiBankPause tsi_bank_pause(void);
-/* Ends a pause: waits for the bank that tsi_bank_pause has left, if it left one, and enters it again.
+/* Ends a pause, which tsi_bank_pause has returned: waits for the bank that it has left, without limit, puts the
+ * thread's own binding at hand again and enters the bank (tsi_bank_begin). Does nothing if it left none.
  * [own thread, no lock held] */
 void tsi_bank_resume(TsiBankPause p);
 
-/* Returns true if, since it last did, enough full lines of the bank were freed in that half of its `slabs` may be
- * empty. [bank held] */
+/* Returns true if more than half as many full lines as `slabs`, the slabs of the bank, were freed in since it last
+ * returned true, so that half of these may be empty; then starts to count anew (bank->opened). bank: the bank's
+ * binding. [bank held] */
 bool tsi_bank_is_emptied(TsiBinding* bank, uint32_t slabs);
 /* Returns the sum over the arena's banks of the counters `unparked`, full lines that were freed in, of all classes.
  * Rises only; a moment old. [any thread, needs no lock] */

@@ -382,8 +382,9 @@ static void counters_move(TsiTable* table, uint32_t index, bool back) {
     add_all(a->refused, b->refused, TSI_REFUSED_COUNT, back);
 }
 
-/* Prepares a free record for its page to go. Returns false if its store is locked. The lock is kept, so no flush is
- * inside, and the zeros that come are an unlocked store. [registry and table lock held] */
+/* Prepares a free record for its page to go: moves its counters to the arena (counters_move) and takes the lock of its
+ * store of warm slabs, which stays taken, so no flush is inside, and the zeros that come are an unlocked store. Returns
+ * true; false, with nothing moved, if another thread has that lock. [registry and table lock held] */
 static bool binding_leaves(TsiTable* table, uint32_t index) {
     TsiBinding* b = tsi_table_at(table, index);
     if (!tsi_warm_lock(&b->warm)) return false;
