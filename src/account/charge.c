@@ -14,7 +14,7 @@ static uint32_t label_in(uint64_t charge) { return (uint32_t)(charge >> TSI_CHAR
 /* Returns the committed bytes in a phase's word `charge`. [any thread, needs no lock] */
 static uint64_t bytes_in(uint64_t charge) { return charge & TSI_CHARGE_MASK; }
 
-/* Raises a peak to `to` if it is lower. [any thread, needs no lock] */
+/* Raises a peak to `to` if it is lower; otherwise it stays. [any thread, needs no lock] */
 static void rise(_Atomic uint64_t* peak, uint64_t to) {
     uint64_t seen = tsi_load_relaxed(peak);
     while (to > seen && !tsi_cas_seq(peak, &seen, to)) {} /* a maximum: it orders nothing */
@@ -22,8 +22,8 @@ static void rise(_Atomic uint64_t* peak, uint64_t to) {
 
 /* ---- labels ---- */
 
-/* Adds bytes, which may be negative, to a label, and raises its peak. Returns its committed bytes, without those that
- * threads have pending; 0 if that is negative. [any thread, needs no lock] */
+/* Adds bytes, which may be negative, to a label's committed ones, and raises its peak if they are positive. Returns the
+ * sum, without what threads have pending; 0 if that is negative. [any thread, needs no lock] */
 static uint64_t label_now(TsiLabel* label, int64_t bytes) {
     uint64_t now = tsi_add_relaxed(&label->committed, (uint64_t)bytes) + (uint64_t)bytes;
     if ((int64_t)now < 0) return 0; /* others' pending bytes are missing */
@@ -36,8 +36,8 @@ void tsi_pending_push(TsiArena* a, TsiPending* pending) {
     pending->bytes = 0;
 }
 
-/* Moves a sum from a thread's record to its label. release, both: pair with the acquires in report_labels.c. A reader
- * that sees either sees that a move was begun, and one that sees the second sees the first.
+/* Moves a sum from a thread's record, where it becomes 0, to its label. release, both: pair with the acquires in
+ * report_labels.c. A reader that sees either sees that a move was begun, and one that sees the second sees the first.
  * [own thread, needs no lock] */
 static void move_sum(_Atomic uint64_t* from, _Atomic uint64_t* to) {
     uint64_t n = tsi_load_relaxed(from);
@@ -46,7 +46,8 @@ static void move_sum(_Atomic uint64_t* from, _Atomic uint64_t* to) {
     tsi_add_release(to, n);
 }
 
-/* Moves the buckets of a histogram from a thread's record to its label. [own thread, needs no lock] */
+/* Moves the TSI_LABEL_BUCKETS buckets of a histogram from a thread's record, where they become 0, to its label.
+ * [own thread, needs no lock] */
 static void move_histogram(_Atomic uint32_t* from, _Atomic uint64_t* to) {
     for (unsigned n = 0; n < TSI_LABEL_BUCKETS; n++) {
         uint32_t count = tsi_load_relaxed(&from[n]);
@@ -213,7 +214,7 @@ static bool label_charge(TsiArena* a, TsiBinding* b, TsiCharge* charge) {
 }
 
 /* Takes committed bytes off the label with record index `at`: with b, the calling thread's binding, through its store
- * or grant; b may be NULL. [any thread, needs no lock] */
+ * or its grant (tsi_label_less); off the label at once if b is NULL. The peak stays. [any thread, needs no lock] */
 static void label_uncharge(TsiArena* a, TsiBinding* b, uint32_t at, uint64_t bytes) {
     if (b != NULL) tsi_label_less(b, tsi_pending_of(b, at), at, bytes);
     else (void)label_now(tsi_label(&a->phases.labels, at), -(int64_t)bytes);

@@ -119,7 +119,8 @@ TSI_INLINE uint32_t tsi_pending_label(const TsiPending* pending) {
 /* Makes pending a record of `label`, with all its sums 0, after emptying it into the label that it had
  * (tsi_pending_empty); its count of turns, the upper half of `whose`, rises by 1. [own thread, needs no lock] */
 void tsi_pending_turn(TsiBinding* b, TsiPending* pending, uint32_t label);
-/* Returns the thread's record of a label; a record that another label has is emptied and becomes this one's.
+/* Returns the thread's record of a label, one of TSI_PENDING_LABELS; a record that another label has is emptied into
+ * that one first and becomes this one's (tsi_pending_turn). Good until the thread asks for another label's.
  * [own thread, needs no lock] */
 TSI_INLINE TsiPending* tsi_pending_of(TsiBinding* b, uint32_t label) {
     TsiPending* pending = &b->pending[label % TSI_PENDING_LABELS];
@@ -129,13 +130,14 @@ TSI_INLINE TsiPending* tsi_pending_of(TsiBinding* b, uint32_t label) {
 /* Moves the committed bytes, sums and histograms of a pending record to its label, and gives its grant back to that;
  * does nothing if the record is for no label. [own thread, needs no lock] */
 void tsi_pending_empty(TsiBinding* b, TsiPending* pending);
-/* Adds n to a sum of a pending record. [own thread, needs no lock] */
+/* Adds n to *sum, one of a pending record, by a plain store; tsi_pending_empty moves it to the label later.
+ * [own thread, needs no lock] */
 TSI_INLINE void tsi_pending_sum(_Atomic uint64_t* sum, uint64_t n) {
     /* release: pairs with the acquire in tsi_labels_begin: a reader that sees it sees whose it is, too */
     tsi_store_release(sum, tsi_load_relaxed(sum) + n);
 }
-/* Adds 1 to a bucket of pending. 32 bits are enough: a record that comes near their end is emptied.
- * [own thread, needs no lock] */
+/* Adds 1 to *bucket, of a histogram of pending; empties the whole record into its label as that comes near the end of
+ * 32 bits. [own thread, needs no lock] */
 TSI_INLINE void tsi_pending_count(TsiBinding* b, TsiPending* pending, _Atomic uint32_t* bucket) {
     uint32_t now = tsi_load_relaxed(bucket) + 1;
     tsi_store_release(bucket, now); /* as in tsi_pending_sum */
@@ -222,7 +224,8 @@ TSI_INLINE void tsi_post_freed(TsiPending* pending, const TsiRegionSum* sum) {
     tsi_pending_sum(&pending->sums.objects_freed, objects);
     tsi_pending_sum(&pending->sums.bytes_freed, bytes);
 }
-/* Posts a phase's peak and, unless it is untimed, its age. [own thread, needs no lock] */
+/* Adds a phase's peak, in bytes, and, unless since_ns is TSI_UNTIMED, its age, now_ns less since_ns or 0, to the
+ * histograms of pending, the thread's record of its label. [own thread, needs no lock] */
 TSI_INLINE void tsi_post_shape(TsiBinding* b, TsiPending* pending, uint64_t peak, uint64_t since_ns, uint64_t now_ns) {
     tsi_pending_count(b, pending, &pending->peaks[tsi_label_bucket(peak)]);
     if (TSI_UNLIKELY(since_ns == TSI_UNTIMED)) return;

@@ -27,11 +27,11 @@ TSI_INLINE bool tsi_closes_are_watched(void) {
 TSI_INLINE bool tsi_closes_are_watched(void) { return false; }
 #endif
 
-/* Fires the probe of the end of a phase that never held anything. label: TSI_LABEL_BYTES.
- * [any thread, needs no lock] */
+/* Fires the probe epoch_close for the end of a phase that never held anything, as a release of 0 ns; no other probe.
+ * label: TSI_LABEL_BYTES, with zeros behind the text. [any thread, needs no lock] */
 void tsi_tell_empty_close(TsiArena* a, EpochId id, uint64_t era, const char* label);
-/* Fires the probes of an end. escaped: live objects, at the first close that drains; otherwise 0.
- * [any thread, needs no lock] */
+/* Fires the probes of an end, epoch_close first and then those of the receipt's figures; if escaped.objects is not 0,
+ * escape too. escaped: live objects, at the first close that drains; otherwise 0. [any thread, needs no lock] */
 void tsi_tell_close(TsiArena* a, EpochCloseMode mode, const EpochReceipt* receipt, TsiTotals escaped);
 
 #endif

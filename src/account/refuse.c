@@ -23,8 +23,8 @@ const char* tsi_misuse_name(SlabMisuse what) {
     return (unsigned)what < SLAB_MISUSE_COUNT ? names[what] : "unknown";
 }
 
-/* Counts a refusal for a cause, SlabMisuse or TSI_REFUSED_*, and fires its probe. where: the pointer, or NULL.
- * [any thread, needs no lock] */
+/* Adds 1 to the refusals for the cause `what`, SlabMisuse or TSI_REFUSED_*, of the binding at hand if that is the
+ * arena's, otherwise of the arena, and fires the probe. where: the pointer, or NULL. [any thread, needs no lock] */
 static void count(TsiArena* a, unsigned what, const void* where) {
     TsiBinding* b = tsi_tls.serial == a->serial ? tsi_tls.binding : NULL;
     tsi_sum_add(b, b != NULL ? &b->refused[what] : &a->refused[what], 1);
@@ -54,7 +54,7 @@ typedef struct Line {
     char text[256];
 } Line;
 
-/* Adds a character to the line, if there is room for it and the line's end. [no other user] */
+/* Adds a character to the line; leaves it out if only the place of the line's end is left. [no other user] */
 static void add_char(Line* line, char c) {
     if (line->used < sizeof line->text - 1) line->text[line->used++] = c;
 }

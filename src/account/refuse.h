@@ -26,8 +26,8 @@ TSI_INLINE void tsi_refuse(TsiArena* a, SlabMisuse what, const void* where) {
 }
 /* Returns the misuse's name in the statistics, a word; static storage. [any thread, needs no lock] */
 const char* tsi_misuse_name(SlabMisuse what);
-/* Counts a refusal that is not the caller's mistake: TSI_REFUSED_LATE, TSI_REFUSED_MEMORY, TSI_REFUSED_BUDGET.
- * [any thread, needs no lock] */
+/* Counts a refusal that is not the caller's mistake, and fires its probe: what is TSI_REFUSED_LATE, TSI_REFUSED_MEMORY
+ * or TSI_REFUSED_BUDGET. Sets no error and calls nothing of the program. [any thread, needs no lock] */
 void tsi_refuse_count(TsiArena* a, unsigned what);
 /* Sets errno to `error`, and the thread's error for slab_error: by ENOMEM NO_MEMORY, by EDQUOT BUDGET, by ESTALE ENDED,
  * by EBUSY BUSY, by any other ARGUMENT. Counts nothing. [any thread, needs no lock] */

@@ -13,8 +13,9 @@
 
 #include <string.h>
 
-/* Returns the first free chunk, or chunk_count. If there is none, first takes back addresses that large objects were
- * given to grow into. [pool lock held] */
+/* Returns the first free chunk (tsi_chunk_find); if there is none, first takes back addresses that large objects were
+ * given to grow into, which may free chunks. Returns chunk_count if there is none even so. Takes none.
+ * [pool lock held] */
 static uint32_t chunk_find(TsiSpace* s) {
     uint32_t chunk = tsi_chunk_find(s);
     return chunk == s->chunk_count && tsi_units_reclaim_locked(s) ? tsi_chunk_find(s) : chunk;

@@ -17,15 +17,15 @@ typedef enum TsiTaken { TSI_TAKEN_NOT, TSI_TAKEN_FRESH, TSI_TAKEN_KEPT } TsiTake
  * or if max_bytes does not, which makes it TSI_SPACE_OVER. Adds the bytes that were not in the stock to
  * committed_bytes. column: lock counters that the call goes to. [any thread, no pool lock held] */
 TsiTaken tsi_space_take(TsiSpace* s, unsigned cls, unsigned column, uint32_t* slab_id);
-/* Puts slabs into the pool: their tags become POOL. Their pages are with the system already.
- * [holder of the slabs, no pool lock held] */
+/* Puts n slabs, whose pages are with the system already, into the pool: their tags become POOL, and their bytes leave
+ * committed_bytes. Chunks all of whose slabs are there lose their class. [holder of the slabs, no pool lock held] */
 void tsi_space_give(TsiSpace* s, const uint32_t* slab_ids, unsigned n);
-/* Puts slabs that tsi_stock_choose has let stay into the pool, and their pages into the stock.
- * [holder of the slabs, no pool lock held] */
+/* Puts n slabs that tsi_stock_choose has let stay into the pool, with the tag POOL, and their pages into the stock; the
+ * first is taken first. committed_bytes stays. [holder of the slabs, no pool lock held] */
 void tsi_space_keep(TsiSpace* s, const uint32_t* slab_ids, unsigned n);
-/* Gives the pages of slabs back to the system, adjoining ones in one call, and puts the slabs into the pool. Sorts the
- * ids. Returns the bytes that went of pages that slabs shared; those of other slabs go whole.
- * [holder of the slabs, no pool lock held] */
+/* Gives the pages of n slabs back to the system, adjoining ones in one call, and puts the slabs into the pool. Sorts
+ * the ids. Returns the bytes that went of pages that slabs shared, which can be less or more than those slabs have;
+ * those of other slabs go whole, and are not in it. [holder of the slabs, no pool lock held] */
 size_t tsi_space_purge(TsiSpace* s, uint32_t* slab_ids, unsigned n);
 /* Gives back like tsi_space_purge slabs that tsi_stock_choose has not let stay, but may keep pages that they share;
  * `learn` as there. Sorts the ids. Returns the bytes that went of pages that slabs shared.

@@ -8,8 +8,8 @@
 
 /* Sorts n ids in ascending order, in place. [any thread, needs no lock] */
 void tsi_sort_ids(uint32_t* ids, unsigned n);
-/* Gives [p, p + bytes) of slabs that stay in use back to the system, under the purge policy.
- * [no other user of the bytes] */
+/* Gives [p, p + bytes), whole pages of slabs that stay in use and of one chunk's class, back to the system, under the
+ * purge policy; their commitment stays (tsi_space_purge_range). [no other user of the bytes] */
 void tsi_space_purge_pages(TsiSpace* s, void* p, size_t bytes);
 /* Gives a range of whole pages, which begins in slabs of class cls, back to the system under the purge policy, with its
  * commitment too if whole_slabs, which will be committed anew, and the system charges that. Marks wholly purged chunks
@@ -28,7 +28,8 @@ void tsi_space_zero_large(TsiSpace* s, void* p, size_t bytes);
 /* Zeroes `bytes` at p, which have just been given back, if a chunk of them is TSI_DIRTY, so that the system may not
  * have done so; not where the system charges writable memory, as they have no access then. [no other user] */
 void tsi_space_fill_gone(TsiSpace* s, void* p, size_t bytes);
-/* Stops the system from making the chunk of huge pages. [pool lock held, or holder of its only slab] */
+/* Makes the chunk one of small pages: clears its `huge` and withdraws the request for huge pages from the system,
+ * unless the allocator wants them everywhere. Its content stays. [pool lock held, or holder of its only slab] */
 void tsi_space_avoid_huge(TsiSpace* s, uint32_t chunk);
 
 #endif

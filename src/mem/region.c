@@ -157,7 +157,8 @@ static uint32_t used_granules(const TsiRegion* r) {
 
 /* ---- lives ---- */
 
-/* Adds the freers that were inside when a life ended with this word to those that sleep in it. [owner, or SEIZED] */
+/* Adds the freers that were inside when a life ended with this word, its count of `entered`, to r->late, the number
+ * that sleep in ended lives; each takes itself off as it leaves. [owner, or SEIZED] */
 static void note_inside(TsiRegion* r, uint64_t word) {
     if (tsi_region_entered(word) != 0) tsi_add_relaxed(&r->late, tsi_region_entered(word));
 }
@@ -173,8 +174,8 @@ static uint64_t take_word(TsiRegion* r) {
     return word;
 }
 
-/* Zeroes the map of a region of `bytes`. A thread that looks up a pointer may read a byte at that moment; either value
- * will do. [only holder, no freer asleep] */
+/* Zeroes the map bytes of a region of `bytes`, whose map is set. A thread that looks up a pointer may read a byte at
+ * that moment; either value will do. [only holder, no freer asleep] */
 static void clear_map(TsiRegion* r, uint32_t bytes) {
     _Atomic uint64_t* words = (_Atomic uint64_t*)(void*)tsi_load_relaxed(&r->map);
     for (uint32_t n = 0; n < (bytes >> TSI_GRANULE_SHIFT) / sizeof *words; n++) tsi_store_relaxed(&words[n], 0);

@@ -250,7 +250,8 @@ uint64_t tsi_region_live64(const TsiSpace* s, uint32_t slab_id, uint32_t granule
  * class. A hint beside the owner. [any thread, needs no lock] */
 uint64_t tsi_region_dead_parts(const TsiSpace* s, unsigned cls, uint32_t slab_id, size_t* part_bytes);
 enum { TSI_REGION_PAGES = (1 << TSI_CHUNK_SHIFT) / TSI_REGION_MIN };
-/* Sets the bits of the region's pages that a live object touches, and clears all others. [any thread, needs no lock] */
+/* Sets the bits of the region's pages that a live object of its present life touches, and clears all others, by pages
+ * of the system from the region's start on. A hint beside the owner. [any thread, needs no lock] */
 void tsi_region_live_pages(const TsiSpace* s, uint32_t slab_id, uint64_t live[TSI_REGION_PAGES / 64]);
 /* Clears the counts of freers inside and late, who have vanished. With `holds` (the slab's tag says that it holds
  * objects) also sets the counts of issued, freed, gaps and other threads' frees anew from the map, and clears a start

@@ -117,7 +117,8 @@ typedef struct TsiRegion {
 /* Returns true if the line has issued a handle in this incarnation; final for its owner alone.
  * [any thread, needs no lock] */
 TSI_INLINE bool tsi_line_is_handled(const TsiLine* l) { return tsi_load_relaxed(&l->handled) != 0; }
-/* Marks the line as one that has issued a handle, and ends its plain frees. [owner, in bracket] */
+/* Marks the line as one that has issued a handle, and sets its heap_at to 0, so that no free of its slots is a plain
+ * one any more, until its slab leaves the incarnation. [owner, in bracket] */
 TSI_INLINE void tsi_line_mark_handled(TsiLine* l) {
     tsi_store_relaxed(&l->handled, 1);
     tsi_store_relaxed(&l->heap_at, 0);
@@ -155,7 +156,8 @@ TSI_INLINE uint32_t tsi_tag_seq(uint64_t tag) { return (uint32_t)(tag >> 32); }
 TSI_INLINE uint32_t tsi_tag_index(uint64_t tag) { return (uint32_t)(tag >> 8) & 0xffffff; }
 /* Returns the state TSI_SLAB_* in a tag, without the flag of handles. [any thread, needs no lock] */
 TSI_INLINE unsigned tsi_tag_state(uint64_t tag) { return (unsigned)tag & TSI_SLAB_STATE; }
-/* Moves the slab to `state`, in no heap or incarnation, under the same seq. [only holder] */
+/* Moves the slab to `state`, TSI_SLAB_*, in no heap or incarnation, under the same seq and without the flag of handles.
+ * Lists, counts and pages are the caller's. [only holder] */
 TSI_INLINE void tsi_slab_turn(TsiSlab* slab, unsigned state) {
     /* release: pairs with tsi_handle_decode, which reads gen_base after the tag */
     tsi_store_release(&slab->tag, tsi_tag(tsi_tag_seq(tsi_load_relaxed(&slab->tag)), 0, state));

@@ -336,7 +336,8 @@ TSI_INLINE uint8_t* tsi_place_address(const TsiSpace* s, const TsiPlace* at) {
 
 /* ---- reservation ---- */
 
-/* Fills the table of sizes and the default classes. [once per process, before any other thread] */
+/* Fills the table of sizes (tsi_size_lut) and the default classes by the system's page. tsi_os_init has run.
+ * [once per process, before any other thread] */
 void tsi_space_process_init(void);
 /* Returns the classes of allocators with default slab sizes. [any thread, needs no lock] */
 const TsiClassTable* tsi_space_default_classes(void);
@@ -345,7 +346,8 @@ const TsiClassTable* tsi_space_default_classes(void);
  * WHOLE_BYTES and writable memory is not limited; sets the budgets of stock and quarantine from *config, which it
  * copies. Returns false, with nothing left reserved, if the system refuses. [no other user] */
 bool tsi_space_init(TsiSpace* s, const TsiSpaceConfig* config);
-/* Unmaps the address space. [no other user] */
+/* Unmaps the space's addresses, objects and tables alike, and sets s->mapping to NULL; does nothing if that is NULL.
+ * [no other user] */
 void tsi_space_destroy(TsiSpace* s);
 
 /* Returns the chunk that shares a huge page with this one. [any thread, needs no lock] */
@@ -381,8 +383,8 @@ TSI_INLINE bool tsi_space_is_over(const TsiSpace* s, size_t bytes) {
 TSI_INLINE void tsi_space_give_begin(TsiSpace* s) {
     tsi_add_seq(&s->giving, 1); /* before the memory leaves its place; pairs with tsi_space_giving */
 }
-/* Counts the caller off, and counts that memory has gone, after committed_bytes has fallen.
- * [any thread, after tsi_space_give_begin] */
+/* Ends tsi_space_give_begin: takes the caller off the threads that are giving memory back, and adds 1 to the count of
+ * times that memory has gone, after committed_bytes has fallen. [any thread, after tsi_space_give_begin] */
 TSI_INLINE void tsi_space_give_end(TsiSpace* s) {
     tsi_add_seq(&s->giving, (1ull << 32) - 1); /* after committed_bytes has fallen; as above */
 }

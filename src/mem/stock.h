@@ -54,7 +54,8 @@ uint32_t tsi_stock_chunk_locked(const TsiSpace* s, unsigned cls, unsigned node);
  * left in whole steps of `step` (not 0), or 0. tsi_stock_unreserve, or pages that leave the stock, give it back.
  * [any thread, needs no lock] */
 uint64_t tsi_stock_reserve(TsiSpace* s, uint64_t bytes, uint64_t step);
-/* Gives `bytes` of room back to the budget. [any thread, needs no lock] */
+/* Gives `bytes` of room, of tsi_stock_reserve or tsi_stock_room, back to the budget: raises stock.left. No page moves.
+ * [any thread, needs no lock] */
 TSI_INLINE void tsi_stock_unreserve(TsiSpace* s, uint64_t bytes) {
     (void)tsi_add_relaxed(&s->stock.left, (int64_t)bytes);
 }
@@ -82,8 +83,8 @@ void tsi_stock_lend(TsiSpace* s, uint64_t bytes);
  * if more than stock.high bytes went so within a tenth of a second, nor if no more than 64 KiB are kept. Lent room
  * falls by them. Then stock.high rises to what is committed. [any thread, no pool lock held] */
 void tsi_stock_grown_now(TsiSpace* s);
-/* Calls tsi_stock_grown_now if room was lent and more is committed than then. Called after pages were taken from the
- * system. [any thread, no pool lock held] */
+/* Calls tsi_stock_grown_now if room was lent, so that stock.high is not 0, and more is committed than that. Called
+ * after pages were taken from the system. [any thread, no pool lock held] */
 TSI_INLINE void tsi_stock_grown(TsiSpace* s) {
     uint64_t high = tsi_load_relaxed(&s->stock.high);
     if (TSI_UNLIKELY(high != 0) && tsi_load_relaxed(&s->committed_bytes) > high) tsi_stock_grown_now(s);

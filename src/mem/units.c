@@ -40,7 +40,8 @@ static uint32_t units_in(const TsiSpace* s, uint32_t chunk, uint32_t from, uint3
     return ((1u << n) - 1) << (low - (chunk << log2));
 }
 
-/* Returns the units of a chunk that a large object may take, a bit each. [pool lock held] */
+/* Returns the units of a chunk that a large object may take, a bit each: all if the chunk is free, those that no object
+ * has if it is open and not held; otherwise 0. [pool lock held] */
 static uint32_t free_units(const TsiSpace* s, uint32_t chunk) {
     if (!tsi_chunk_is_used(s, chunk)) return all_units(s);
     return tsi_chunk_is_open(s, chunk) && !s->chunks[chunk].held ? all_units(s) & ~s->chunks[chunk].units : 0;
@@ -92,7 +93,8 @@ static void unit_begin(TsiSpace* s, uint32_t slab_id, bool inside) {
     if (inside) tsi_store_relaxed(tag, tsi_tag(tsi_tag_seq(tsi_load_relaxed(tag)), 0, TSI_SLAB_INSIDE));
 }
 
-/* Sets which units of a chunk objects have, and whether it is open. [pool lock held] */
+/* Sets which units of a chunk objects have, a bit each, and whether it is open: some but not all of them. Class and
+ * tags are the caller's. [pool lock held] */
 static void set_units(TsiSpace* s, uint32_t chunk, uint32_t units) {
     s->chunks[chunk].units = (uint16_t)units;
     tsi_word_set(&s->bits[chunk / 64].open, chunk % 64, units != 0 && units != all_units(s));

@@ -39,14 +39,15 @@ typedef struct TsiDrainSum {
  * drains no more, and its record is cleared. Sets `over` if that is more than the label expects; `over` stays set while
  * label and since_ns do. [stripe held] */
 void tsi_draining_set_locked(TsiPhases* phases, TsiInc* inc, uint64_t since_ns, TsiHolding held);
-/* Sets what phases of the label may let escape. Judges phases that drain anew, by their current holding. O(records of
- * incarnations). [any thread, no stripe held, no labels lock held] */
+/* Sets what phases of the label may let escape, from here on, and sets or clears `over` anew of those that drain under
+ * it, by what they hold now. The label's `unexpected` stays. O(records of incarnations).
+ * [any thread, no stripe held, no labels lock held] */
 void tsi_draining_expect(TsiPhases* phases, uint32_t label_at, TsiExpected expected);
 /* Returns what phases of the label may let escape; 0 objects and bytes if nothing was set. Takes the label's
  * drain_lock, a leaf. [any thread, no drain_lock held] */
 TsiExpected tsi_draining_expected(TsiLabel* label);
-/* Adds 1 to the label's `unexpected` if `escaped`, of one phase, is more than the label expects.
- * [any thread, no drain_lock held] */
+/* Adds 1 to the label's `unexpected` if `escaped`, of one phase, is more objects or bytes than the label expects;
+ * otherwise changes nothing. [any thread, no drain_lock held] */
 void tsi_draining_judge(TsiLabel* label, TsiTotals escaped);
 /* Adds a draining phase to the sum of its label: its holding, its age in the histogram and as the oldest, its part in
  * the figures of phases over what is expected if row->over, and its row among the TSI_DRAIN_WORST worst. now_ns: when

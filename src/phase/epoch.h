@@ -155,8 +155,9 @@ TSI_INLINE TsiLock* tsi_inc_lock(const TsiInc* inc) {
 }
 /* Returns the record index of the incarnation's label. [any thread, needs no lock] */
 TSI_INLINE uint32_t tsi_inc_label(TsiInc* inc) { return (uint32_t)(tsi_load_relaxed(&inc->charge) >> TSI_CHARGE_BITS); }
-/* Returns the most committed bytes so far. Charge first: bytes leave it after `peak` has them, or while nobody else
- * reads. [any thread, needs no lock] */
+/* Returns the most bytes that the incarnation had committed at once so far, those of now included. Reads `charge`
+ * first: bytes leave it after `peak` has them, or while nobody else reads, so none is missed.
+ * [any thread, needs no lock] */
 TSI_INLINE uint64_t tsi_inc_peak(TsiInc* inc) {
     uint64_t now = tsi_load_acquire(&inc->charge) & TSI_CHARGE_MASK; /* pairs with tsi_uncharge */
     uint64_t peak = tsi_load_relaxed(&inc->peak);
@@ -206,7 +207,8 @@ size_t tsi_phases_room(uint32_t inc_capacity, uint32_t label_capacity);
 void tsi_phases_destroy(TsiPhases* phases);
 /* Zeroes all that a phase may have changed in the record, except what tsi_inc_open sets. [only holder] */
 void tsi_inc_reset(TsiInc* inc);
-/* Ends the record's tie to a thread. [only holder, or stripe held] */
+/* Sets the record's `owner` to 0 and `owned` to false: every thread may allocate in it and end it.
+ * [only holder, or stripe held] */
 TSI_INLINE void tsi_inc_disown(TsiInc* inc) {
     tsi_store_relaxed(&inc->owner, 0);
     inc->owned = false;

@@ -28,8 +28,8 @@ static uint32_t room_for(uint32_t records) {
     return size;
 }
 
-/* Returns how many places source_locked has for a rebuild: the table's slots, or all records if the table lacks some.
- * [eras lock held] */
+/* Returns how many places source_locked has for a rebuild, from 0 on: the table's slots, or all records ever taken if
+ * the table lacks some (`partial`). [eras lock held] */
 static uint32_t sources_locked(const TsiPhases* phases, const TsiEras* eras) {
     TSI_HOLDS(&eras->lock);
     return eras->partial ? tsi_table_used(&phases->incs) : eras->size;

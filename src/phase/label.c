@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Gives a record, which no other thread knows yet, its name. [only holder] */
+/* Copies `name` (tsi_label_copy) into a record, which no other thread knows yet; puts it into no slot. [only holder] */
 static void name_it(TsiLabel* label, const char* name) { tsi_label_copy(label->name, name); }
 
 bool tsi_labels_init(TsiLabels* labels, TsiGround* ground, uint32_t capacity) {

@@ -45,7 +45,7 @@ typedef struct TsiExpected {
 TSI_INLINE bool tsi_is_unexpected(const TsiExpected* expected, uint64_t objects, uint64_t bytes) {
     return objects > expected->objects || bytes > expected->bytes;
 }
-/* Adds `more` to *to. [no other user of *to] */
+/* Adds `more` to *to, objects and bytes. [no other user of *to] */
 TSI_INLINE void tsi_totals_add(TsiTotals* to, TsiTotals more) {
     to->objects += more.objects;
     to->bytes += more.bytes;

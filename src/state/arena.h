@@ -189,7 +189,7 @@ typedef struct TsiWarm {
 TSI_INLINE bool tsi_warm_lock(TsiWarm* warm) {
     return tsi_load_relaxed(&warm->busy) == 0 && tsi_swap_acquire(&warm->busy, 1) == 0; /* pairs with tsi_warm_unlock */
 }
-/* Gives the store's lock back. [its holder] */
+/* Gives the lock of the store, of tsi_warm_lock, back; no thread is woken, as none waits. [its holder] */
 TSI_INLINE void tsi_warm_unlock(TsiWarm* warm) { tsi_store_release(&warm->busy, 0); /* pairs with tsi_warm_lock */ }
 
 typedef struct TsiArena TsiArena;

@@ -54,8 +54,9 @@ static bool look_for(TsiLock* lock, unsigned turns) {
     return false;
 }
 
-/* Puts the thread's own binding at hand again: a function of the program may have used another allocator, and no
- * other's calls may find it. [own thread, needs no lock] */
+/* Puts the thread's own binding at hand again: sets tsi_tls.binding and .serial, and makes its `owner` none, as a
+ * function of the program may have used another allocator, and no other's calls may find it.
+ * [own thread, needs no lock] */
 static void take_up(TsiBinding* own) {
     tsi_tls_forget();
     tsi_tls.binding = own;

@@ -33,7 +33,8 @@
 /* Returns the bank's binding, NULL if it was never used. [bank held] */
 TSI_INLINE TsiBinding* tsi_bank_binding(const TsiBank* bank) { return tsi_load_relaxed(&bank->binding); }
 
-/* Returns the bank that the thread with this binding allocates in. [own thread, needs no lock] */
+/* Returns the bank that the thread with the binding `own` allocates in: by own->bank, the banks it has passed over,
+ * and, while scan.spread is set, its index too. Does not take it. [own thread, needs no lock] */
 TSI_INLINE TsiBank* tsi_bank_chosen(const TsiBinding* own) {
     TsiArena* a = own->arena;
     uint32_t n = TSI_UNLIKELY(tsi_load_relaxed(&a->scan.spread) != 0) ? own->index : 0;
@@ -62,7 +63,8 @@ TSI_INLINE bool tsi_bank_try(const TsiBinding* own, TsiBank** out) {
  * calling thread's. A wait counts for class `cls` and phase `target`. Returns the bank, which tsi_bank_leave gives
  * back; NULL, with no lock held, without memory. [own thread, no lock held] */
 TsiBank* tsi_bank_enter(TsiBinding* own, unsigned cls, TsiRef target);
-/* Puts the thread's own binding at hand again and gives the bank's lock back. [bank held] */
+/* Puts the thread's own binding, tsi_tls.own, at hand again, sets tsi_tls.bank to NULL, and gives the bank's lock back.
+ * bank: the one that tsi_bank_begin has entered. [bank held] */
 TSI_INLINE void tsi_bank_leave(TsiBank* bank) {
     tsi_tls.binding = tsi_tls.own;
     tsi_tls.bank = NULL;
@@ -110,9 +112,9 @@ TSI_INLINE void tsi_bank_count(TsiBinding* b, TsiBank* bank, unsigned cls) {
  * tsi_banks_give; 0 outside of shared mode or if the thread holds a bank. tsi_tls.binding stays.
  * [own thread, no stripe held, no bracket open] */
 unsigned tsi_banks_take(TsiArena* a);
-/* Gives the locks of the banks in `banks`, a bit each, back. [banks held] */
+/* Gives the locks of the banks in `banks`, a bit each, of tsi_banks_take, back; 0 does nothing. [banks held] */
 void tsi_banks_give(TsiArena* a, unsigned banks);
-/* Returns true if the binding is one of these banks'. [banks held] */
+/* Returns true if `binding`, an index, is that of one of the banks in `banks`, of tsi_banks_take. [banks held] */
 TSI_INLINE bool tsi_banks_have(const TsiArena* a, unsigned banks, uint32_t binding) {
     for (; TSI_UNLIKELY(banks != 0); banks &= banks - 1)
         if (tsi_bank_binding(&a->bank[tsi_ctz64(banks)])->index == binding) return true;

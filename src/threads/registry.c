@@ -392,7 +392,8 @@ static bool binding_leaves(TsiTable* table, uint32_t index) {
     return true;
 }
 
-/* Undoes binding_leaves: the record's page has not gone. [registry and table lock held] */
+/* Undoes binding_leaves for a record whose page has not gone: takes its counters off the arena's again, and gives the
+ * lock of its store of warm slabs back. [registry and table lock held] */
 static void binding_stays(TsiTable* table, uint32_t index) {
     TsiBinding* b = tsi_table_at(table, index);
     counters_move(table, index, true);

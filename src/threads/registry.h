@@ -75,7 +75,8 @@ typedef struct TsiTls {
  * calls without end. */
 enum { TSI_TELLS_BUDGET = 1, TSI_TELLS_MISUSE = 2 };
 
-/* Drops the thread's binding at hand: the next call searches for one. [own thread, needs no lock] */
+/* Makes fast paths find no binding: the thread's `owner` is none, and tsi_tls.serial that of no arena, so that the next
+ * call searches for one. tsi_tls.binding and the binding itself stay. [own thread, needs no lock] */
 void tsi_tls_forget(void);
 
 /* At a fixed distance from the thread's pointer, whatever the flags; a build with descriptors leaves it to them. */
@@ -104,7 +105,8 @@ uint32_t tsi_registry_count(void);
 /* Keeps the arena with this serial from being destroyed until tsi_registry_unhold, by adding 1 to its `exiting`.
  * Returns the arena, or NULL, with nothing held, if it has gone. [any thread, no registry lock held] */
 TsiArena* tsi_registry_hold(uint64_t serial);
-/* Ends a hold of the arena: it may be destroyed at once. [any thread, needs no lock] */
+/* Ends a hold of the arena, of tsi_registry_hold, _hold_after or _hold_domain, by taking 1 off its `exiting`: it may be
+ * destroyed at once, so the caller reads it no more. [any thread, needs no lock] */
 void tsi_registry_unhold(TsiArena* a);
 /* Keeps the living allocator with the lowest serial above `serial` from being destroyed until tsi_registry_unhold, by
  * adding 1 to its `exiting`. Returns its arena, or NULL, with nothing held, if there is none. O(allocators)
@@ -130,7 +132,8 @@ TsiBinding* tsi_binding_of_nobody(TsiArena* a);
 TSI_INLINE TsiBinding* tsi_binding_get(TsiArena* a, bool make) {
     return TSI_LIKELY(tsi_tls.serial == a->serial) ? tsi_tls.binding : tsi_binding_find(a, make);
 }
-/* Sets the function that is called with a thread's record as the thread exits. [once per process] */
+/* Sets the function that is called with a thread's record as the thread exits. Without a key of the system's threads it
+ * is never called; no error is told. [once per process] */
 void tsi_registry_at_exit(void (*fn)(void*));
 /* Gives back the record of the calling thread, which has left every arena, and unmaps its tables of bindings and
  * scopes; tsi_tls has no record, binding and allocator at hand afterwards. Pages of the table of threads may go to the
@@ -143,7 +146,9 @@ void tsi_registry_child(void);
  * bindings; otherwise of bindings alone, if more are free than are worth keeping. Counters of bindings whose pages go
  * move to the arena, so that sums stay. [any thread, no lock held] */
 void tsi_registry_tidy(TsiArena* a, bool all);
-/* Makes an arena's table of bindings in the ground, which has room for it. [no other user] */
+/* Makes an arena's table of at most `capacity` bindings in the ground, which has tsi_bindings_room for it, and sets the
+ * functions by which counters of bindings whose pages go move to the arena. *table is the arena's own.
+ * [no other user] */
 void tsi_bindings_init(TsiTable* table, TsiGround* ground, uint32_t capacity);
 /* Returns the bytes of a ground that an arena's table of bindings takes. [any thread, needs no lock] */
 size_t tsi_bindings_room(uint32_t capacity);
@@ -153,8 +158,8 @@ extern _Atomic uint64_t tsi_registry_removals;
  * until they reach the top. Sets seen_removals to `removals`, tsi_registry_removals as just read, unless such ones are
  * left. [own thread, no registry lock held] */
 void tsi_scopes_refresh_slow(TsiThread* thread, uint64_t removals);
-/* Drops scopes of destroyed allocators from the top of the stack, if an allocator was destroyed since the last call.
- * [own thread, no registry lock held] */
+/* Calls tsi_scopes_refresh_slow, which drops scopes of destroyed allocators from the top of the thread's stack, if an
+ * allocator was destroyed since that was last done with none left. [own thread, no registry lock held] */
 TSI_INLINE void tsi_scopes_refresh(TsiThread* thread) {
     uint64_t now = tsi_load_relaxed(&tsi_registry_removals);
     if (TSI_UNLIKELY(thread->seen_removals != now)) tsi_scopes_refresh_slow(thread, now);
