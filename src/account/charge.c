@@ -57,7 +57,8 @@ static void move_histogram(_Atomic uint32_t* from, _Atomic uint64_t* to) {
     }
 }
 
-/* Returns the bytes of a grant if it is from the label's budget, otherwise 0. [any thread, needs no lock] */
+/* Returns the bytes of a grant, a word of TsiPending, if it is from the budget of `label`, otherwise 0.
+ * [any thread, needs no lock] */
 static uint64_t granted(uint64_t grant, uint32_t label) {
     return grant >> TSI_BUDGET_SHIFT == label + 1 ? grant & TSI_BUDGET_BYTES : 0;
 }
@@ -103,8 +104,9 @@ static bool passes(uint64_t soft, uint64_t was, uint64_t now) {
     return soft != 0 && above && (int64_t)was <= (int64_t)soft;
 }
 
-/* Returns true if a grant may be given: the label, with `committed` bytes, is far below both limits, some threads'
- * grants included, and nobody charges it exactly. [any thread, needs no lock] */
+/* Returns true if a thread may be granted more: `committed`, the bytes of the label with all grants, is FAR_BYTES or
+ * more below the lower of its limits (0: none), and no thread charges it exactly (`exact` is 0).
+ * [any thread, needs no lock] */
 static bool is_far(TsiLabel* label, uint64_t committed) {
     uint64_t soft = tsi_load_relaxed(&label->budget.soft), hard = tsi_load_relaxed(&label->budget.hard);
     uint64_t most = soft != 0 && (hard == 0 || soft < hard) ? soft : hard;
@@ -122,7 +124,8 @@ static void grants_back_locked(TsiArena* a, TsiLabel* account, uint32_t label) {
     }
 }
 
-/* Returns the bytes granted to all threads from the label's budget. [labels lock held] */
+/* Returns the bytes that all threads have as grants from the budget of `label`; they count as committed there.
+ * [labels lock held] */
 static uint64_t granted_locked(TsiArena* a, uint32_t label) {
     TSI_HOLDS(&a->phases.labels.lock);
     uint64_t sum = 0;
@@ -329,8 +332,8 @@ static TsiLabelSums* books_of(TsiArena* a, TsiBinding* b, TsiInc* inc) {
     return b != NULL ? &tsi_pending_of(b, tsi_inc_label(inc))->sums : &tsi_label_of(a, inc)->shard[0].sums;
 }
 
-/* Adds to a sum `account` the part of `now` that *posted lacks, and sets *posted to `now`. b: as in tsi_sum_add.
- * [stripe held] */
+/* Adds to the sum *account the part of `now` that *posted lacks, and sets *posted to `now`; does nothing if *posted is
+ * ahead, by a relabelling. b: as in tsi_sum_add. [stripe held] */
 static void post(const TsiBinding* b, _Atomic uint64_t* account, uint64_t* posted, uint64_t now) {
     uint64_t more = now - *posted;
     if ((int64_t)more <= 0) return; /* negative: posted ahead, by a relabelling */
@@ -463,8 +466,9 @@ void tsi_post_escapes(TsiArena* a, TsiInc* inc, TsiTotals live) {
 
 /* ---- telling ---- */
 
-/* Reads the budget, of the phase or its label, that *events names: sets *ctx and *now, its committed bytes without
- * grants. Returns its function; NULL if there is none or the phase has gone. [any thread, no lock held] */
+/* Reads the budget of the phase, or of the label, that *events names; whose: TSI_BUDGET_PHASE or TSI_BUDGET_LABEL. Sets
+ * *ctx to its ctx and *now to its committed bytes, without grants, at least 0. Returns its function; NULL if there is
+ * none or the phase has gone, and then *ctx and *now are not to be used. [any thread, no lock held] */
 static SlabBudgetFn budget_read(TsiArena* a, const TsiBudgetEvents* events, unsigned whose, void** ctx, uint64_t* now) {
     TsiInc* inc = tsi_inc(&a->phases, tsi_ref_index(events->ref));
     TsiLabel* label = tsi_label(&a->phases.labels, events->label);

@@ -127,8 +127,9 @@ TSI_INLINE TsiPending* tsi_pending_of(TsiBinding* b, uint32_t label) {
     if (TSI_UNLIKELY((uint32_t)tsi_load_relaxed(&pending->whose) != label + 1)) tsi_pending_turn(b, pending, label);
     return pending;
 }
-/* Moves the committed bytes, sums and histograms of a pending record to its label, and gives its grant back to that;
- * does nothing if the record is for no label. [own thread, needs no lock] */
+/* Moves the committed bytes, sums and histograms of a pending record to its label, and gives its grant back to that:
+ * all of these are 0 afterwards, and the record stays the label's. Counts the move in moves_begun and moves_ended. Does
+ * nothing if the record is for no label. [own thread, needs no lock] */
 void tsi_pending_empty(TsiBinding* b, TsiPending* pending);
 /* Adds n to *sum, one of a pending record, by a plain store; tsi_pending_empty moves it to the label later.
  * [own thread, needs no lock] */

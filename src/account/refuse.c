@@ -33,8 +33,9 @@ static void count(TsiArena* a, unsigned what, const void* where) {
 
 void tsi_refuse_count(TsiArena* a, unsigned what) { count(a, what, NULL); }
 
-/* Returns the label that a misuse counts for: the phase's, or that of a slab which is still in one; NULL if there is
- * none. [any thread, needs no lock] */
+/* Returns the label that a misuse counts for: of misuse->ref's phase, if that is not 0, otherwise of the phase whose
+ * slab, or whose stand-in, misuse->where points into. NULL if that phase has gone, or if there is none.
+ * [any thread, needs no lock] */
 static TsiLabel* label_of(TsiArena* a, const TsiMisuse* misuse) {
     TsiPlace at;
     TsiRef ref = misuse->ref;

@@ -94,8 +94,9 @@ void tsi_floors_apply(TsiSpace* s, unsigned cls, uint32_t slab_id) {
     tsi_written_slab(s, cls, slab_id);
 }
 
-/* Fills the chunk's entries for the class, unless they have been filled for it before. They stay when the chunk loses
- * it: the words that they lead to are nobody's then. [pool lock held, or fork child] */
+/* Fills the chunk's entries for cls, a class with slots or regions, unless entries_class says that they are filled for
+ * it; those behind the last slab become 0. They stay when the chunk loses the class: the words that they lead to are
+ * nobody's then. [pool lock held, or fork child] */
 static void entries_set(TsiSpace* s, uint32_t chunk, unsigned cls) {
     if (tsi_load_relaxed(&s->chunks[chunk].entries_class) == cls) return;
     bool region = tsi_class_is_region(cls);

@@ -59,11 +59,11 @@ void tsi_chunk_begin(TsiSpace* s, uint32_t chunk, unsigned cls, unsigned slabs);
  * 0, LARGE and CONT they stay as they are. Its bookkeeping is committed. Lists and `used` are the caller's.
  * [pool lock held, or fork child] */
 void tsi_chunk_set_class(TsiSpace* s, uint32_t chunk, unsigned cls);
-/* Puts the chunk, which is in no list, at the head of the list of chunks of its class and node that have slabs in the
- * pool. [pool lock held, or fork child] */
+/* Puts the chunk, which is in no list and has its `node`, at the head of the list of chunks of the class and node that
+ * have slabs in the pool, and sets `listed`. [pool lock held, or fork child] */
 void tsi_chunk_link(TsiSpace* s, uint32_t chunk, unsigned cls);
-/* Takes the chunk out of the list of chunks of its class and node that have slabs in the pool.
- * [pool lock held, or fork child] */
+/* Takes the chunk, which is in it, out of the list of chunks of the class and node that have slabs in the pool, and
+ * clears `listed`. Its slabs stay in the chunk's own list. [pool lock held, or fork child] */
 void tsi_chunk_unlink(TsiSpace* s, uint32_t chunk, unsigned cls);
 /* Raises the chunk's seq_floor and gen_floor to the highest seq and gen_base that its first `slabs` slabs have, as far
  * as they are higher. Lowers neither. [pool lock held, or fork child] */

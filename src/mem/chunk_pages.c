@@ -99,8 +99,10 @@ static void links_release(TsiSpace* s, uint32_t chunk, uint32_t n, uint32_t page
                           0); /* pairs with the next pusher's compare-exchange */
 }
 
-/* Claims the links to inboxes of all slabs of the chunk (G1). pages: those of its bookkeeping that were written.
- * Returns false, and holds none, if a slab is in an inbox. [pool lock held, all slabs of the chunk in the pool] */
+/* Claims the links to inboxes of all slabs of the chunk whose words were written (G1): sets them from 0 to 1, so that
+ * no freer can push these. pages: those of its bookkeeping that were written. Returns true if it has all: links_release
+ * gives them up; false, and holds none, if a slab is in an inbox.
+ * [pool lock held, all slabs of the chunk in the pool] */
 static bool links_claim(TsiSpace* s, uint32_t chunk, uint32_t pages) {
     for (uint32_t i = 0; i < TSI_CHUNK_SLABS; i++) {
         if (!is_written(pages, i * sizeof(TsiSlab))) continue;
@@ -113,8 +115,9 @@ static bool links_claim(TsiSpace* s, uint32_t chunk, uint32_t pages) {
     return true;
 }
 
-/* Gives back the pages of the chunk's words of slabs and lines; of lines alone if a slab is in an inbox. Pages that do
- * not go stay marked in meta_pages. [pool lock held, all slabs of the chunk in the pool] */
+/* Gives back the pages of the chunk's words of slabs and lines, and claims its links to inboxes, which read as 0 then;
+ * of lines alone if a slab is in an inbox. Pages that do not go stay marked in meta_pages; where pages of the system
+ * are larger than a chunk's words, none goes. [pool lock held, all slabs of the chunk in the pool] */
 static void leave_meta(TsiSpace* s, uint32_t chunk) {
     TsiChunk* record = &s->chunks[chunk];
     uint32_t pages = tsi_load_relaxed(&record->meta_pages);

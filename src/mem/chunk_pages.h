@@ -13,11 +13,14 @@
 
 #include "mem/space.h"
 
-/* Records that the words of a slab and its lines are about to be written. [pool lock held] */
+/* Marks the pages of the bookkeeping of a slab of class cls, and of its lines or its region, in the chunk's meta_pages
+ * and region_pages as written, before they are. Clears no mark. [pool lock held] */
 void tsi_written_slab(TsiSpace* s, unsigned cls, uint32_t slab_id);
-/* Records that the slab issues handles, so that its counts are about to be written. [any thread, needs no lock] */
+/* Marks the pages of the counts of the slab's lines in the chunk's counts_pages as written, before handles of it are
+ * issued. Clears no mark. The slab's chunk has its class. [any thread, needs no lock] */
 void tsi_written_counts(TsiSpace* s, uint32_t slab_id);
-/* Returns the bytes of the chunk's filled pages, without those of its entries. [any thread, needs no lock] */
+/* Returns the bytes of the filled pages of the chunk's bookkeeping, of words, regions and counts, by their marks,
+ * without those of its entries. A moment old without the pool's lock. [any thread, needs no lock] */
 size_t tsi_written_bytes(const TsiSpace* s, uint32_t chunk);
 /* Returns the bytes of the filled pages of the first `chunks` chunks' entries; a page above 4 KiB has those of several
  * chunks. [any thread, needs no lock] */

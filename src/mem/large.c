@@ -11,8 +11,8 @@ enum { LARGE_LEFT = 64 /* objects given back between two looks at the bookkeepin
 
 /* ---- huge pages ---- */
 
-/* Returns the first of two free chunks that a huge page would fill, without pages in the stock; chunk_count if there is
- * none. anywhere: also on the side of small pages (chunk.h). [pool lock held] */
+/* Returns the first of two free chunks that a huge page would fill, so an even one, neither with pages in the stock;
+ * chunk_count if there is none. anywhere: also on the side of small pages (chunk.h). Takes none. [pool lock held] */
 static uint32_t pair_find(const TsiSpace* s, bool anywhere) {
     const uint64_t firsts = 0x5555555555555555u;
     for (uint32_t word = s->used_hint / 64; word < (s->chunk_count + 63) / 64; word++) {
@@ -76,8 +76,8 @@ bool tsi_space_take_huge(TsiSpace* s, unsigned column, uint32_t slab_ids[2]) {
 
 /* ---- large objects ---- */
 
-/* Makes the words of units [from, end) usable, and their payload; where payload is charged, `bytes` at p alone. Returns
- * false if the system refuses. [pool lock held] */
+/* Makes the words of the chunks where units [from, end) begin and end usable, and the payload; where the system charges
+ * payload, `bytes` at p alone. Returns false if the system refuses; some of it may be usable then. [pool lock held] */
 static bool commit(TsiSpace* s, uint32_t from, uint32_t end, uint8_t* p, size_t bytes) {
     unsigned log2 = tsi_units_log2(s);
     uint32_t first = from >> log2, last = (end - 1) >> log2;
@@ -103,7 +103,8 @@ static uint32_t find_room(TsiSpace* s, uint32_t n, uint32_t* room, size_t align)
     return at;
 }
 
-/* Asks for the node's memory for the free chunks that units [from, end) touch, in runs. [pool lock held] */
+/* Asks for the node's memory for the free chunks that units [from, end) touch, in runs (tsi_chunks_prefer_node); used
+ * ones keep their node. Does nothing unless the allocator tells nodes apart. [pool lock held] */
 static void prefer_node(TsiSpace* s, uint32_t from, uint32_t end, unsigned node) {
     unsigned log2 = tsi_units_log2(s);
     uint32_t first = from >> log2, last = (end - 1) >> log2;
@@ -145,7 +146,8 @@ bool tsi_space_take_large(TsiSpace* s, size_t bytes, size_t align, bool grows, u
     return ok;
 }
 
-/* Returns true if kept pages of [p, p + bytes) may be on their way to the system (stock.h, K3). [pool lock held] */
+/* Returns true if a chunk that [p, p + bytes) touches is held, so that kept pages of it may be on their way to the
+ * system (stock.h, K3). bytes is not 0. [pool lock held] */
 static bool is_held(const TsiSpace* s, const uint8_t* p, size_t bytes) {
     uint32_t chunk = (uint32_t)((size_t)(p - s->base) >> TSI_CHUNK_SHIFT);
     uint32_t last = (uint32_t)((size_t)(p + bytes - 1 - s->base) >> TSI_CHUNK_SHIFT);

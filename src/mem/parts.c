@@ -64,8 +64,8 @@ static void unclaim_locked(TsiSpace* s, uint32_t slab_id, bool kept) {
     if (!is_retired(s, slab_id)) tsi_chunk_put_locked(s, slab_id, kept);
 }
 
-/* Gives the pages of n slabs, in ascending order, back to the system, adjoining pages in one call.
- * [pages claimed, no pool lock held] */
+/* Gives the pages of n slabs, in ascending order and of different pages, back to the system, adjoining pages in one
+ * call. Bits, stock and committed_bytes are the caller's. [pages claimed, no pool lock held] */
 static void purge_pages(TsiSpace* s, const uint32_t* slab_ids, unsigned n) {
     for (unsigned i = 0, j; i < n; i = j) {
         uint8_t *from = page_of(s, slab_ids[i]), *to = from + tsi_os.page_bytes;

@@ -34,8 +34,8 @@ TSI_INLINE bool tsi_parts_allowed(const TsiSpace* s) {
 }
 
 /* ---- taking ---- */
-/* Returns the number, in its chunk, of the slab to take next: one whose page is in use already, if there is any. At
- * least one slab of the chunk is in the pool. [pool lock held] */
+/* Returns the number, in its chunk, of the slab to take next: the lowest in the pool whose page's other half is not;
+ * otherwise the lowest in the pool, where at least one is. Takes none (tsi_parts_take_locked). [pool lock held] */
 unsigned tsi_parts_next(const TsiChunk* chunk);
 /* Clears the bit of the slab in its chunk's parts, so that it is out of the pool; free_count is the caller's. If the
  * page's other half is still there, takes the page out of the stock too. Returns the bytes of the page that were kept

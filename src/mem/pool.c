@@ -153,7 +153,8 @@ static void give(TsiSpace* s, const uint32_t* slab_ids, unsigned n, bool keep) {
 void tsi_space_give(TsiSpace* s, const uint32_t* slab_ids, unsigned n) { give(s, slab_ids, n, false); }
 void tsi_space_keep(TsiSpace* s, const uint32_t* slab_ids, unsigned n) { give(s, slab_ids, n, true); }
 
-/* Gives the pages of n slabs that share none, in ascending order, back to the system, and puts the slabs into the pool.
+/* Gives the pages of n slabs that share none, in ascending order, back to the system, those of adjoining slabs in one
+ * call, and puts the slabs into the pool with the tag POOL; their bytes leave committed_bytes.
  * [holder of the slabs, no pool lock held] */
 static void purge_whole(TsiSpace* s, const uint32_t* slab_ids, unsigned n) {
     for (unsigned i = 0, j; i < n; i = j) {
@@ -189,8 +190,9 @@ size_t tsi_space_release(TsiSpace* s, uint32_t* slab_ids, unsigned n, bool learn
     return leave(s, slab_ids, n, learn ? TSI_PARTS_LEARN : TSI_PARTS_KEEP);
 }
 
-/* Returns the bytes of the chunk's slabs outside of the pool. Sets *lost if slabs tagged POOL may be in no list, or if
- * the chunk is held; never clears it. [fork child] */
+/* Returns the bytes of the chunk's slabs that are neither in the pool nor retired. Sets *lost to true if slabs tagged
+ * POOL may be in no list (their number is not free_count's), if slabs share pages, or if the chunk is held; never to
+ * false. [fork child] */
 static uint64_t chunk_look(TsiSpace* s, uint32_t chunk, unsigned cls, bool* lost) {
     const TsiChunk* record = &s->chunks[chunk];
     uint32_t pooled = 0, used = 0;

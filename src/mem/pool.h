@@ -27,9 +27,9 @@ void tsi_space_keep(TsiSpace* s, const uint32_t* slab_ids, unsigned n);
  * the ids. Returns the bytes that went of pages that slabs shared, which can be less or more than those slabs have;
  * those of other slabs go whole, and are not in it. [holder of the slabs, no pool lock held] */
 size_t tsi_space_purge(TsiSpace* s, uint32_t* slab_ids, unsigned n);
-/* Gives back like tsi_space_purge slabs that tsi_stock_choose has not let stay, but may keep pages that they share;
- * `learn` as there. Sorts the ids. Returns the bytes that went of pages that slabs shared.
- * [holder of the slabs, no pool lock held] */
+/* Gives slabs that tsi_stock_choose has not let stay back as tsi_space_purge does, but keeps pages that they share as
+ * far as the budget has room; `learn` as there. Sorts the ids. Returns the bytes that went to the system of pages that
+ * slabs shared. [holder of the slabs, no pool lock held] */
 size_t tsi_space_release(TsiSpace* s, uint32_t* slab_ids, unsigned n, bool learn);
 /* Sets committed_bytes and the stock's room anew from tags and stock; empties quarantine and list of resting regions,
  * and clears `giving`, as all of these hold nothing of the child's. Makes the pool's lists anew if a vanished thread

@@ -273,7 +273,9 @@ void tsi_region_unclaim(TsiRegion* r, uint32_t from, uint32_t at, uint32_t objec
     tsi_store_release(&r->claimed, false); /* after `rel`: tsi_region_recount */
 }
 
-/* Gives back a run's gap in the life `gen` by the map alone, after its thread has vanished. [owner, or SEIZED] */
+/* Ends the claim of a run whose thread has vanished (tsi_region_unclaim), in the life `gen`, by the map alone: of the
+ * starts from the claim's own on, all but the last count as the run's objects, and `rel` becomes the last one.
+ * [owner, or SEIZED] */
 static TSI_COLD void unclaim_by_map(TsiRegion* r, unsigned gen) {
     uint32_t end = tsi_region_room(r) >> TSI_GRANULE_SHIFT, counted = tsi_load_relaxed(&r->issued) - 1;
     uint32_t starts = 0, first = 0, last = 0; /* first: behind the starts that are counted */
@@ -433,9 +435,10 @@ void tsi_region_live_pages(const TsiSpace* s, uint32_t slab_id, uint64_t live[TS
     find_live(tsi_region(s, slab_id), (uint32_t)(tsi_os.page_bytes >> TSI_GRANULE_SHIFT), live);
 }
 
-/* Corrects the gaps. A vanished owner may have counted a gap before `rel` had it, or have stopped within a claim or its
- * end, which write `rel` last and first: then nothing says which gaps were the run's, and those of alignments count as
- * objects that were freed. freed: by the owner, below granule `end`. [fork child] */
+/* Lowers the counts `gaps` and gap_granules to what the map can explain, and ends a claim whose end is not `rel`. A
+ * vanished owner may have counted a gap before `rel` had it, or have stopped within a claim or its end, which write
+ * `rel` last and first: then nothing says which gaps were the run's, and those of alignments count as objects that were
+ * freed. freed: objects and gaps that the owner has freed, below granule `end`. [fork child] */
 static void recount_gaps(TsiRegion* r, unsigned gen, uint32_t end, uint32_t freed) {
     uint32_t gaps = tsi_load_relaxed(&r->gaps), granules = tsi_load_relaxed(&r->gap_granules);
     bool claimed = tsi_load_relaxed(&r->claimed);
@@ -472,7 +475,8 @@ void tsi_region_recount(TsiSpace* s, uint32_t slab_id, bool holds) {
 
 /* ---- chunks ---- */
 
-/* Returns true if a freer sleeps in an ended life of one of the chunk's regions. [pool lock held] */
+/* Returns true if a freer sleeps in an ended life of one of the chunk's regions: `late` of a record is not 0. The
+ * records are usable. [pool lock held] */
 static bool freer_sleeps(const TsiSpace* s, uint32_t chunk) {
     for (uint32_t i = 0; i < TSI_CHUNK_SLABS; i++)
         if (tsi_load_acquire(&tsi_region(s, tsi_slab_id(chunk, i))->late) != 0) return true; /* as in tsi_region_open */

@@ -135,7 +135,8 @@ typedef struct TsiRegionSum {
  * instant, zeros if it was in no life. Gives a run's gap back first. Issued counts stay until it is opened again.
  * [owner, or SEIZED] */
 TsiRegionSum tsi_region_end(TsiSpace* s, uint32_t slab_id);
-/* Sets the region's counts of issued and freed objects and its bytes used to 0. [owner, or SEIZED] */
+/* Sets the region's counts of issued and freed objects and of gaps, the gaps' granules and its bytes used (`rel`) to 0.
+ * The map and the word stay. [owner, or SEIZED] */
 TSI_INLINE void tsi_region_count_nothing(TsiRegion* r) {
     tsi_store_release(&r->issued, 0); /* first: a reader of it sees an empty region */
     tsi_store_relaxed(&r->freed, 0);

@@ -30,7 +30,8 @@ void tsi_rest(TsiSpace* s, uint32_t slab_id);
  * system; half of a huge page makes its chunk one of small pages. The others rest on.
  * [any thread, no pool lock held] */
 void tsi_rest_look_slow(TsiSpace* s);
-/* Gives resting regions that can be used now to the pool, if any region rests. [any thread, no pool lock held] */
+/* Calls tsi_rest_look_slow, which gives regions whose freers have left to the pool, if any region rests; otherwise one
+ * load. [any thread, no pool lock held] */
 TSI_INLINE void tsi_rest_poll(TsiSpace* s) {
     if (TSI_UNLIKELY(tsi_load_relaxed(&s->resting) != 0)) tsi_rest_look_slow(s);
 }

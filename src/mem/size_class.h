@@ -76,7 +76,8 @@ TSI_INLINE unsigned tsi_class_row(unsigned cls) { return cls > TSI_CLASS_CONT ? 
 
 extern uint8_t tsi_size_lut[TSI_LUT_MAX / 16 + 1];
 
-/* Fills tsi_size_lut. [once per process] */
+/* Fills tsi_size_lut: at i, the class of the smallest slots of at least 16 * i bytes, up to TSI_LUT_MAX; 0 at 0.
+ * [once per process] */
 void tsi_size_lut_init(void);
 /* Fills a table for a page size and a least slab size in bytes, both powers of two; slab_min_bytes 0: the default.
  * [no other user] */

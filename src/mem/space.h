@@ -309,7 +309,8 @@ TSI_INLINE uint8_t* tsi_slab_payload(const TsiSpace* s, const TsiClass* shape, u
 TSI_INLINE _Atomic uint64_t* tsi_counts(const TsiSpace* s, uint32_t line_id) {
     return (_Atomic uint64_t*)(void*)s->counts + ((size_t)line_id << 6);
 }
-/* Returns the payload bytes of a slab of class cls that is in use. [any thread, needs no lock] */
+/* Returns the payload bytes of a slab of class cls that is in use: the class's, or of a large object its own, whole
+ * pages. [any thread, needs no lock] */
 TSI_INLINE size_t tsi_slab_bytes(const TsiSpace* s, unsigned cls, uint32_t slab_id) {
     return cls == TSI_CLASS_LARGE ? (size_t)tsi_load_relaxed(&tsi_slab(s, slab_id)->extra) << 10
                                   : s->classes->c[cls].slab_bytes;
@@ -356,9 +357,10 @@ TSI_INLINE uint32_t tsi_space_other_half(uint32_t chunk) { return chunk ^ 1; }
  * their payload. Returns true if they are; false, with nothing changed, without memory.
  * [pool lock held, or space not shared yet] */
 bool tsi_space_cover(TsiSpace* s, uint32_t end);
-/* Makes the pieces of n chunks from `first` on usable. Where the system does not charge writable memory, all pieces
- * before them and some behind become usable too, so that a strip is one mapping and takes few calls. Returns false when
- * the system refuses, and leaves the strip unchanged. [pool lock held] */
+/* Makes the pieces, in the strip, of n chunks from `first` on usable. Where the system does not charge writable memory,
+ * all pieces before them and some behind become usable too, so that a strip is one mapping and takes few calls:
+ * usable[strip] is raised to their end. Returns true, at once if they are usable; false, with the strip unchanged, when
+ * the system refuses. [pool lock held] */
 bool tsi_space_extend(TsiSpace* s, TsiStrip strip, uint32_t first, uint32_t n);
 /* Makes the handle counts of a chunk usable, once: sets counts_committed. Returns true if they are; false without
  * memory. Takes the pool lock only if they are not. [any thread, no pool lock held] */

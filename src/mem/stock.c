@@ -15,7 +15,7 @@ enum {
     LOOK = 64                  /* chunks that are compared for the coldest */
 };
 
-/* Marks the chunk as one with pages in the stock or without, by its bits. [pool lock held] */
+/* Sets or clears the chunk's bit among those with pages in the stock, by its own bits of pages. [pool lock held] */
 static void mark(TsiSpace* s, uint32_t chunk) {
     tsi_word_set(&s->bits[chunk / 64].stocked, chunk % 64, tsi_chunk_has_stock(&s->chunks[chunk]));
 }
@@ -76,7 +76,8 @@ static void age_locked(TsiSpace* s, uint32_t tick) {
     stock->gone_tick = tick;
 }
 
-/* Records that `bytes` went back at `ns` for want of budget. [pool lock held] */
+/* Records that `bytes` went back at `ns`, on the coarse clock, for want of budget: adds them to stock.gone of that tick
+ * and to gone_sum, after age_locked. Taken again within TSI_STOCK_SLOTS ticks, they are regret. [pool lock held] */
 static void note_gone_locked(TsiSpace* s, uint64_t bytes, uint64_t ns) {
     TSI_HOLDS(&s->lock);
     TsiStock* stock = &s->stock;
@@ -209,7 +210,8 @@ static uint32_t coldest_locked(TsiSpace* s, bool cold, uint32_t tick) {
     return found;
 }
 
-/* Gives the pages of a chunk whose bits are set back to the system, counted for class cls.
+/* Gives the pages of a chunk whose bits are set, a bit for each TSI_STOCK_SHIFT's bytes, back to the system, adjoining
+ * ones in one call, counted for class cls. The stock's own bits and sums are the caller's.
  * [chunk held, no pool lock held] */
 static void purge_bits(TsiSpace* s, unsigned cls, uint32_t chunk, const uint64_t* bits) {
     uint8_t* base = tsi_chunk_base(s, chunk);
@@ -262,8 +264,9 @@ static uint64_t evict_locked(TsiSpace* s, uint32_t chunk, uint64_t most) {
     return bytes;
 }
 
-/* Gives pages of the coldest chunks back, of the last one only as many as needed, until `most` bytes have gone or there
- * are no more. Returns the bytes that went. Drops the lock meanwhile. [pool lock held] */
+/* Gives pages of the stock back to the system, chunk after chunk, the coldest of those compared first (coldest_locked),
+ * of the last one only as many as needed, until `most` bytes have gone or there are no more. Returns the bytes that
+ * went. Drops the pool lock meanwhile. Counts nothing as gone for want of budget. [pool lock held] */
 static uint64_t evict_coldest_locked(TsiSpace* s, uint64_t most) {
     TSI_HOLDS(&s->lock);
     uint64_t freed = 0;

@@ -89,8 +89,9 @@ TSI_INLINE void tsi_stock_grown(TsiSpace* s) {
     uint64_t high = tsi_load_relaxed(&s->stock.high);
     if (TSI_UNLIKELY(high != 0) && tsi_load_relaxed(&s->committed_bytes) > high) tsi_stock_grown_now(s);
 }
-/* Takes back lent room, with pages of chunks where nothing has joined or left the stock since the last
- * tsi_stock_looked. O(chunks) [any thread, no pool lock held] */
+/* Takes back lent room that has no page, and for the rest gives pages of chunks back to the system where nothing has
+ * joined or left the stock since the last tsi_stock_looked, as many as room was lent. Drops the pool lock meanwhile.
+ * O(chunks) [any thread, no pool lock held] */
 void tsi_stock_settle(TsiSpace* s);
 /* Sets stock.looked_tick to now: the next tsi_stock_settle takes pages of chunks that have not changed since then.
  * [any thread, no pool lock held] */

@@ -38,7 +38,8 @@ unsigned tsi_units_log2(const TsiSpace* s);
 uint32_t tsi_unit_position(const TsiSpace* s, uint32_t slab_id);
 /* Returns the slab id of the unit at a position. [any thread, needs no lock] */
 uint32_t tsi_unit_slab(const TsiSpace* s, uint32_t position);
-/* Returns the number of units that `bytes` need. [any thread, needs no lock] */
+/* Returns the number of units that `bytes` need, rounded up, without room to grow; 0 for 0.
+ * [any thread, needs no lock] */
 uint32_t tsi_large_units(const TsiSpace* s, size_t bytes);
 /* Returns the number of units that an object has, those to grow into included. [any thread, needs no lock] */
 TSI_INLINE uint32_t tsi_large_span(const TsiSpace* s, uint32_t slab_id) {
@@ -55,13 +56,15 @@ TSI_INLINE TsiPlace tsi_large_place(uint32_t slab_id) {
 TSI_INLINE bool tsi_large_is_used(const TsiSpace* s, uint32_t slab_id) {
     return s->chunks[tsi_slab_chunk(slab_id)].units >> tsi_slab_number(slab_id) & 1;
 }
-/* Returns the payload bytes of the objects that begin in a LARGE chunk. [pool lock held, or fork child] */
+/* Returns the payload bytes, whole pages, of the objects that begin in a LARGE chunk, those that reach into others
+ * included. [pool lock held, or fork child] */
 uint64_t tsi_large_bytes(const TsiSpace* s, uint32_t chunk);
 /* Finds the first n free units in a row whose address is aligned to `align`; `anywhere`: also on the side of huge
  * pages. Returns their position, or TSI_NOWHERE. O(chunks / 64), and O(units) of the open chunks. n is not 0, align a
  * power of two. Takes none. [pool lock held] */
 uint32_t tsi_units_find(const TsiSpace* s, uint32_t n, size_t align, bool anywhere);
-/* Returns the number of free units in a row from `position` on, at most `most`. [pool lock held] */
+/* Returns the number of free units in a row from `position` on, over chunks, at most `most`; 0 if the first is taken or
+ * lies behind the last chunk. Takes none. [pool lock held] */
 uint32_t tsi_units_free_from(const TsiSpace* s, uint32_t position, uint32_t most);
 /* Returns the number of units that an object of n gets as it grows: n * ROOM_FACTOR, but at most a ROOM_PARTth of the
  * free chunks' units; n if that is less or writable memory is charged. Takes none. [pool lock held] */

@@ -123,8 +123,9 @@ bool tsi_lock_slow_within(TsiLock* lock, uint64_t ns);
  * sampled lock is held: counts its wait in *tsi_lock_stats, which is not NULL, and notes the lock there as held.
  * Returns true if it was free at once; the lock is held either way. [any thread that does not hold it] */
 bool tsi_lock_probed(TsiLock* lock);
-/* Ends the sample of a lock that is about to be given: adds the ns for which it was held to *tsi_lock_stats, which is
- * not NULL. Does nothing if the lock is not the sampled one. Does not give it. [its holder] */
+/* Ends the sample of a lock that is about to be given: adds the ns for which it was held to the sum, histogram and
+ * maximum of *tsi_lock_stats, which is not NULL, and sets `held` there to NULL. Does nothing if the lock is not the
+ * sampled one. Does not give it. [its holder] */
 void tsi_lock_probe_end(TsiLock* lock);
 /* Adds the counts and sums of *from, which is read only, to those of *to, and raises the maxima of *to to those of
  * *from. Period and held lock of *to stay. Another thread may be writing *from: its figures may be a moment old.
@@ -157,7 +158,8 @@ TSI_INLINE bool tsi_lock_take_within(TsiLock* lock, uint64_t ns) {
     return TSI_LIKELY(tsi_lock_try(lock)) || tsi_lock_slow_within(lock, ns);
 }
 
-/* Gives the lock back, and wakes a thread that sleeps for it, if there is one. [its holder] */
+/* Gives the lock back, and wakes a thread that sleeps for it, if there is one. Its sample, if it has one, goes on
+ * (tsi_lock_give_probed ends it). [its holder] */
 TSI_INLINE void tsi_lock_give(TsiLock* lock) {
     tsi_lock_disown(lock);
     /* release: publishes what the lock guards to the next holder */

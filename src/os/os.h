@@ -107,8 +107,8 @@ void tsi_os_init(void);
 /* Returns true if the process has no other thread than the caller, by libc's word; false if it may have one, or if libc
  * does not tell. [any thread, needs no lock] */
 bool tsi_os_is_alone(void);
-/* Registers the process anew for membarriers, and ends the drawing of a tick line by a vanished thread. Sets
- * tsi_os.has_membarrier: true if the system accepts. [fork child, or tsi_os_init] */
+/* Registers the process anew for membarriers, and lets the quick clock be drawn again if a vanished thread was at it.
+ * Sets tsi_os.has_membarrier: true if the system accepts, otherwise false. [fork child, or tsi_os_init] */
 void tsi_os_after_fork(void);
 /* Lets other threads run while the caller waits. *turn counts the caller's turns: 0 before the first, 1 more after
  * each, up to 64. Then it stays, and each call sleeps for 50 us, so that a thread of lower priority gets the processor

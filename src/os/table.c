@@ -98,8 +98,9 @@ static void lay(TsiTable* table, uint8_t* base, bool whole) {
     table->bits_committed = table->bits_reserved;
 }
 
-/* Makes `bytes` from `base` on writable at once, if that costs nothing and they are at most `most`: the system counts
- * mappings. Returns true if it has; false otherwise, and steps are committed as needed. [before the range is shared] */
+/* Makes `bytes` from `base` on writable at once, if writable memory costs nothing (tsi_os_counts_writable) and they are
+ * at most `most`: the system counts mappings. Returns true if it has; false otherwise, and steps are committed as
+ * needed. [before the range is shared] */
 static bool commit_whole(uint8_t* base, size_t bytes, size_t most) {
     return bytes <= most && !tsi_os_counts_writable() && tsi_os.commit(base, bytes) == 0;
 }

@@ -12,8 +12,8 @@ TsiExpected tsi_draining_expected(TsiLabel* label) {
     return expected;
 }
 
-/* Returns true if a phase of the label that holds `held` has more than the label expects to escape.
- * [any thread, no drain_lock held] */
+/* Returns true if *held, of one phase of the label, is more objects or live bytes than the label expects to escape
+ * (tsi_draining_expect). Takes the label's drain_lock. [any thread, no drain_lock held] */
 static bool holds_more(TsiLabel* label, const TsiHolding* held) {
     TsiExpected expected = tsi_draining_expected(label);
     return tsi_is_unexpected(&expected, held->objects, held->live_bytes);

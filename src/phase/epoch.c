@@ -24,7 +24,8 @@ static bool put_reuse_aside(TsiTable* table, uint32_t index) {
     return true;
 }
 
-/* Puts the count of openings back into a record that reads as 0 and is just being taken. [table lock held] */
+/* Sets the record's `reuse`, which reads as 0 as its page had gone, to the value aside that put_reuse_aside has left;
+ * the record is just being taken. [table lock held] */
 static void take_reuse_back(TsiTable* table, uint32_t index) {
     tsi_store_relaxed(&((TsiInc*)tsi_table_at(table, index))->reuse, tsi_load_relaxed(tsi_table_aside(table, index)));
 }

@@ -180,7 +180,8 @@ TSI_INLINE bool tsi_phase_lock(TsiInc* inc) {
 }
 /* Returns the record's state, TSI_INC_*; stays as it is only under the stripe. [any thread, needs no lock] */
 TSI_INLINE unsigned tsi_inc_state(TsiInc* inc) { return (unsigned)tsi_load_seq(&inc->word) & TSI_INC_STATE; }
-/* Returns true if the reference still names this record and it accepts allocations. [any thread, needs no lock] */
+/* Returns true if the reference, which is not 0, still names this record's incarnation and that accepts allocations
+ * (ACTIVE). A moment old without the stripe. [any thread, needs no lock] */
 TSI_INLINE bool tsi_ref_is_active(const TsiPhases* phases, TsiRef ref) {
     /* acquire: pairs with the release in tsi_inc_open: the record's fields are set */
     return tsi_load_acquire(&tsi_inc(phases, tsi_ref_index(ref))->word) == (tsi_ref_era(ref) << 2 | TSI_INC_ACTIVE);
@@ -203,9 +204,13 @@ bool tsi_phases_init(TsiPhases* phases, TsiGround* ground, uint32_t ring_size, u
                      uint32_t label_capacity);
 /* Returns the bytes of a ground that tsi_phases_init takes for these capacities. [any thread, needs no lock] */
 size_t tsi_phases_room(uint32_t inc_capacity, uint32_t label_capacity);
-/* Unmaps the table of eras, and the tables that are in no ground. [no other user] */
+/* Unmaps the table of eras, and those of incarnations, ends and labels that are in no ground; due after a
+ * tsi_phases_init that has failed, too. Locks need no more. [no other user] */
 void tsi_phases_destroy(TsiPhases* phases);
-/* Zeroes all that a phase may have changed in the record, except what tsi_inc_open sets. [only holder] */
+/* Zeroes the fields of the record that a phase may have changed, so that the next incarnation begins with none of it:
+ * lists, counts, sums, times, owner, peak and the limits of its budget. Leaves those that tsi_inc_open sets (index, id,
+ * reuse, label, pins, lock counts, word), `draining`, and fn and ctx of the budget, which has no limits then.
+ * [only holder] */
 void tsi_inc_reset(TsiInc* inc);
 /* Sets the record's `owner` to 0 and `owned` to false: every thread may allocate in it and end it.
  * [only holder, or stripe held] */
@@ -251,9 +256,12 @@ TSI_INLINE EpochId tsi_domain_id(const TsiPhases* phases, uint32_t index) {
  * whose epoch has ended. The incarnation may have ended by the time of the return: its era tells. Pins nothing.
  * [any thread, needs no lock] */
 TsiRef tsi_phases_resolve(const TsiPhases* phases, EpochId id);
-/* Returns true for an id that a domain has had: its epoch has ended. [any thread, needs no lock] */
+/* Returns true for an id that an own epoch of a domain has had, as far as the record's count of openings tells: where
+ * tsi_phases_resolve returns 0, its epoch has ended. False for ids of the ring and ids that never were.
+ * [any thread, needs no lock] */
 bool tsi_phases_was_domain(const TsiPhases* phases, EpochId id);
-/* Returns the reference of the ring's current epoch. [any thread, needs no lock] */
+/* Returns the reference of the ring's current epoch, by its id now; pins nothing. Another thread may have advanced the
+ * ring, and ended that epoch, by the return. [any thread, needs no lock] */
 TSI_INLINE TsiRef tsi_phases_current(const TsiPhases* phases) {
     /* acquire: pairs with the release in tsi_phases_step_locked */
     return tsi_load_acquire(&phases->ring[tsi_load_acquire(&phases->current)]);

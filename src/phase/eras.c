@@ -8,8 +8,9 @@ static uint32_t first_slot(uint64_t era, uint32_t size) {
     return (uint32_t)(era * 0x9e3779b97f4a7c15u >> 32) & (size - 1);
 }
 
-/* Puts record `index`, which has the era, into the slots, of which one at least is free. Returns true if it fills an
- * empty slot; false if it was there, or took the place of a record that no incarnation has. [eras lock held] */
+/* Puts record `index`, which has the era, into the slots, `size` of them, a power of two, of which one at least is 0.
+ * Returns true if it fills an empty slot; false if it was there, or took the place of a record that no incarnation has.
+ * [eras lock held] */
 static bool put(const TsiPhases* phases, uint32_t* slots, uint32_t size, uint32_t index, uint64_t era) {
     for (uint32_t at = first_slot(era, size);; at = (at + 1) & (size - 1)) {
         uint32_t there = slots[at];
@@ -35,7 +36,8 @@ static uint32_t sources_locked(const TsiPhases* phases, const TsiEras* eras) {
     return eras->partial ? tsi_table_used(&phases->incs) : eras->size;
 }
 
-/* Returns the record in place `at` of sources_locked, or 0 if there is none. [eras lock held] */
+/* Returns the index of the record in place `at`, below sources_locked, of the slots, or of all records if the table
+ * lacks some; 0 if there is none. [eras lock held] */
 static uint32_t source_locked(const TsiEras* eras, uint32_t at) {
     TSI_HOLDS(&eras->lock);
     return eras->partial ? at : eras->slots[at];
@@ -53,8 +55,9 @@ static uint32_t count_used_locked(const TsiPhases* phases, const TsiEras* eras) 
     return used;
 }
 
-/* Moves the entries whose record is in use to a new table of `size` slots, which then lacks none. Returns false, and
- * changes nothing, without memory. [eras lock held] */
+/* Moves the entries whose record is in use, or all records in use if the table lacks some, to a new table of `size`
+ * slots, a power of two, and unmaps the old one; clears `partial`. Returns true; false, and changes nothing, without
+ * memory. [eras lock held] */
 static bool rebuild_locked(const TsiPhases* phases, TsiEras* eras, uint32_t size) {
     TSI_HOLDS(&eras->lock);
     uint32_t* slots = tsi_os_map(size * sizeof *slots);
@@ -86,7 +89,8 @@ void tsi_eras_add(TsiPhases* phases, uint32_t index) {
     tsi_lock_give(&eras->lock);
 }
 
-/* Returns the record in the table that has the era, or 0. [eras lock held] */
+/* Returns the index of the record in the table that has the era now; 0 if none has it, or there is no table.
+ * [eras lock held] */
 static uint32_t find_locked(const TsiPhases* phases, const TsiEras* eras, uint64_t era) {
     TSI_HOLDS(&eras->lock);
     if (eras->size == 0) return 0;

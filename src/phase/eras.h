@@ -28,9 +28,9 @@ uint32_t tsi_eras_find(TsiPhases* phases, uint64_t era);
 /* Rebuilds the table for the records in use if that makes it smaller, and drops it if there are none. Without memory it
  * stays as it is. [any thread, no eras lock held] */
 void tsi_eras_tidy(TsiPhases* phases);
-/* Finds an open or draining incarnation by its era in the ring and in the table. Returns 0 if it is in neither.
- * Incarnations that threads have just begun are in their own notes (tsi_era_find in heap/records.h).
- * [any thread, no eras lock held] */
+/* Returns the reference of the incarnation, open or draining, that has the era, by the ring and the table; 0 if it is
+ * in neither, and for era 0. Incarnations that threads have just begun may be only in their own notes (tsi_era_find in
+ * heap/records.h). Pins nothing. [any thread, no eras lock held] */
 TsiRef tsi_phases_find_era(TsiPhases* phases, uint64_t era);
 
 #endif

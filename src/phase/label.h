@@ -135,8 +135,9 @@ void tsi_labels_destroy(TsiLabels* labels);
 /* Copies a label, at most 31 bytes, cut at a UTF-8 boundary, with zeros behind; all zeros for NULL.
  * [any thread, needs no lock] */
 void tsi_label_copy(char out[TSI_LABEL_BYTES], const char* label);
-/* Returns the record of a name as tsi_label_copy made it, and makes it if it is new; TSI_LABEL_NONE for an empty name,
- * TSI_LABEL_OTHER if there is no room. [any thread, no labels lock held] */
+/* Returns the record index of a name, which has all TSI_LABEL_BYTES as tsi_label_copy makes them; makes a record with
+ * that name if it is new. Returns TSI_LABEL_NONE for an empty name and for "(unlabeled)", TSI_LABEL_OTHER for "(other)"
+ * and if there is no room for a new one. Takes the labels lock only for a new one. [any thread, no labels lock held] */
 uint32_t tsi_label_find(TsiLabels* labels, const char name[TSI_LABEL_BYTES]);
 /* Returns the number of records that have their name, "(unlabeled)" and "(other)" included; it never falls. Takes the
  * labels lock, so that it waits for one being made. [any thread, no labels lock held] */

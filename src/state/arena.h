@@ -500,8 +500,8 @@ TSI_INLINE bool tsi_ownerless_is_due(const TsiHeap* h, uint64_t emptied) {
 }
 /* Adds 1 to a counter of one writer: a load and a store are enough. */
 #define tsi_count(p) tsi_store_relaxed((p), tsi_load_relaxed(p) + 1)
-/* Adds n to a sum: with b, the binding of the calling thread, to one of b's own, by a plain store; if b is NULL to one
- * that threads share. [any thread, and with b its own thread] */
+/* Adds n to *sum: with b, the binding of the calling thread, to one of b's own, which that thread alone writes, by a
+ * plain store; if b is NULL to one that threads share, atomically. [any thread, and with b its own thread] */
 TSI_INLINE void tsi_sum_add(const TsiBinding* b, _Atomic uint64_t* sum, uint64_t n) {
     /* release: pairs with the acquire in tsi_labels_begin: a reader that sees a label's sum sees whose it is, too */
     if (b != NULL) tsi_store_release(sum, tsi_load_relaxed(sum) + n);

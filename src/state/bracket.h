@@ -95,7 +95,7 @@ TSI_INLINE void tsi_bracket_clear(TsiBinding* b) {
     tsi_compiler_fence();           /* pairs with the sweeper's membarrier */
 }
 
-/* Returns true if the heap is LIVE and b's. [any thread, needs no lock] */
+/* Returns true if the heap's word is LIVE with b as its owner. [any thread, needs no lock] */
 TSI_INLINE bool tsi_heap_is_live(TsiBinding* b, TsiHeap* h) {
     /* seq_cst: with the fenced form, pairs with the sweeper's compare-exchange */
     return tsi_load_seq(&h->word) == tsi_heap_word(b->index, TSI_HEAP_LIVE);

@@ -43,7 +43,8 @@ typedef struct TsiCloseTally {
 /* Copies the rows that the log has, at most TSI_CLOSELOG_ROWS, oldest first, to the beginning of `out`; the rest of it
  * stays. Returns their number. Takes the log's lock; the log stays. [any thread, needs no lock] */
 uint32_t tsi_closelog_copy(TsiCloseLog* log, EpochReclamation out[TSI_CLOSELOG_ROWS]);
-/* Adds a whole end, in place of the oldest. [any thread, needs no lock] */
+/* Copies *row into the log as its newest end, in place of the oldest if it has TSI_CLOSES. Takes the log's lock.
+ * [any thread, needs no lock] */
 void tsi_closelog_end(TsiCloseLog* log, const TsiCloseRow* row);
 /* Copies the ends that the log has, at most TSI_CLOSES, newest first, to the beginning of `out`; the rest of it stays.
  * Returns their number. Takes the log's lock; the log stays. [any thread, needs no lock] */

@@ -36,7 +36,8 @@ TSI_INLINE int tsi_byte_check(const TsiRegion* r, unsigned gen, uint32_t granule
     return tsi_byte_refused(r, gen, byte, granule);
 }
 /* Returns TSI_FREE_OK if a live object starts at the granule that `at` names, in the region's present life, otherwise a
- * SlabMisuse. The place's class is one of regions. [any thread, needs no lock] */
+ * SlabMisuse: of tsi_byte_refused, or STALE_FREE if it is in no life. at->cls is one of regions. Tells nothing.
+ * [any thread, needs no lock] */
 int tsi_granule_check(const TsiSpace* s, const TsiPlace* at);
 /* Returns TSI_FREE_OK if the place, of a class with slots, of LARGE or of regions, is a live object of the slab
  * incarnation `seq`, otherwise a SlabMisuse. Sets *remote to the slot's remote word, 0 in a region, whose present life
@@ -51,8 +52,9 @@ TSI_INLINE bool tsi_state_holds_objects(uint64_t tag) {
     unsigned state = tsi_tag_state(tag);
     return state == TSI_SLAB_OWNED || state == TSI_SLAB_ORPHAN || state == TSI_SLAB_PARTIAL;
 }
-/* Returns TSI_FREE_OK if the place holds a live object now, otherwise the SlabMisuse of a free of it. Sets *tag to its
- * slab's tag, as read before. [any thread, needs no lock] */
+/* Returns TSI_FREE_OK if the place, of tsi_space_locate with TSI_PLACE_OK, holds a live object now, otherwise the
+ * SlabMisuse that a free of it would be; STALE_FREE if its slab holds none or the chunk has another class. Sets *tag to
+ * its slab's tag, as read before, either way. Tells nothing. [any thread, needs no lock] */
 int tsi_place_check(TsiArena* a, const TsiPlace* at, uint64_t* tag);
 /* Returns true if the place holds a live object now. Sets *tag to its slab's tag, as read before.
  * [any thread, needs no lock] */
@@ -85,17 +87,20 @@ uint64_t tsi_line_handed_out(TsiLine* l);
  * [any thread, needs no lock] */
 void tsi_line_sum(const TsiSpace* s, unsigned cls, uint32_t line_id, uint64_t issued, uint64_t remote_bits,
                   TsiSlabSum* sum);
-/* Returns the sum of a slab's lines or of a region's objects; exact while its owner and freers are idle. cls: the
- * slab's class. [any thread, needs no lock] */
+/* Returns what a slab holds and has issued, objects and bytes, and the frees that came twice: the sum of its lines, or
+ * its region's (tsi_region_sum). Exact while its owner and freers are idle. cls: the slab's class.
+ * [any thread, needs no lock] */
 TsiSlabSum tsi_slab_sum(const TsiSpace* s, unsigned cls, uint32_t slab_id);
-/* Returns the live slots of a line, or the granules of a region's KiB where live objects start: a bit each. cls: the
- * line's class. [any thread, needs no lock] */
+/* Returns the live slots of a line of class cls, a bit each; if cls is one of regions, the granules of the region's KiB
+ * `line_id` where live objects start. A hint beside the owner, and if the slab's tag has changed since.
+ * [any thread, needs no lock] */
 uint64_t tsi_line_live(const TsiSpace* s, unsigned cls, uint32_t line_id);
 /* Returns true if no object of the slab is live; cls is its class. Final only if its owner can allocate no more and the
  * caller reads the slab's tag afterwards and finds it unchanged. [any thread, needs no lock] */
 bool tsi_slab_is_empty(const TsiSpace* s, unsigned cls, uint32_t slab_id);
-/* Returns true if a line of the slab, of the size class cls, has enough free slots to be allocated from. A hint beside
- * the owner. [any thread, needs no lock] */
+/* Returns true if one line of the slab, of cls, a class with slots, has at least its class's `threshold` of free slots,
+ * those that other threads have freed included, so that it is worth allocating from. A hint beside the owner.
+ * [any thread, needs no lock] */
 bool tsi_slab_has_room(const TsiSpace* s, unsigned cls, uint32_t slab_id);
 /* Returns the usable bytes of the object at the place, which the caller knows to live: the class's, of a large object
  * or in a region its own. [any thread, needs no lock] */

@@ -99,8 +99,8 @@ static int classify(uint64_t key, uint32_t scrambled, uint64_t issued) {
     return generation < issued || (issued != 0 && generation < OLD) ? SLAB_MISUSE_STALE_HANDLE : SLAB_MISUSE_BAD_HANDLE;
 }
 
-/* Returns a limit of the generations that the chunk's slabs may have issued, for a place that no slab of its class has;
- * 0 for a chunk that was never used. [any thread, needs no lock] */
+/* Returns a limit of the generations that the chunk's slabs may have issued, for a place that no slab of its class has:
+ * its floor, but at least OLD; 0 for a chunk that was never used. [any thread, needs no lock] */
 static uint64_t chunk_issued(const TsiSpace* s, uint32_t chunk) {
     if (chunk >= tsi_load_relaxed(&s->chunk_high)) return 0;
     uint64_t floor = tsi_load_relaxed(&s->chunks[chunk].gen_floor);
@@ -112,8 +112,8 @@ static uint64_t tag_before(uint64_t tag) {
     return tsi_tag(tsi_seq_before(tsi_tag_seq(tag)), tsi_tag_index(tag), TSI_SLAB_OWNED) | (tag & TSI_SLAB_HANDLED);
 }
 
-/* Returns the limit below which generations of the slab's earlier incarnations lie; of any slab of its chunk, where the
- * slab was not taken since the chunk got its class. [any thread, needs no lock] */
+/* Returns a generation above all that the slab's earlier incarnations have issued: its gen_base, or the chunk's floor
+ * if that is higher, as where the slab was not taken since the chunk got its class. [any thread, needs no lock] */
 static uint64_t issued_before(const TsiSpace* s, uint32_t slab_id) {
     /* acquire, and then the floor: where the page of gen_base has gone, the floor was raised before (chunk.h) */
     uint64_t base = tsi_load_acquire(&tsi_slab(s, slab_id)->gen_base);

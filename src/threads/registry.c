@@ -34,7 +34,8 @@ typedef struct TsiArenaSlot {
 
 enum { THREAD_STRIDE = (sizeof(TsiThread) + 63) & ~(size_t)63 };
 
-/* Returns the arena with this serial, or NULL if it has gone. [registry lock held] */
+/* Returns the arena with this serial, by its slot, or NULL if it has gone or never was. Good while the lock is held.
+ * [registry lock held] */
 static TsiArena* arena_by_serial_locked(uint64_t serial) {
     TSI_HOLDS(&tsi_registry_lock);
     uint32_t slot = (uint32_t)serial % ARENAS_MAX;
@@ -363,8 +364,8 @@ TsiBinding* tsi_binding_find(TsiArena* a, bool make) {
     return b;
 }
 
-/* Adds `words` counters to those at `to`, or with `less` takes them off; words that are 0 are not written.
- * [registry lock held] */
+/* Adds `words` counters at `from` to those at `to`, or with `less` takes them off there; words of `from` that are 0
+ * cause no write. `from` stays as it is. [registry lock held] */
 static void add_all(_Atomic uint64_t* to, _Atomic uint64_t* from, size_t words, bool less) {
     for (size_t n = 0; n < words; n++) {
         uint64_t count = tsi_load_relaxed(&from[n]);
@@ -421,8 +422,8 @@ void tsi_registry_tidy(TsiArena* a, bool all) {
     tsi_lock_give(&tsi_registry_lock);
 }
 
-/* Gives back the record of a thread that has gone or is about to. Arrays outside of it are the caller's to unmap.
- * [registry lock held, or fork child] */
+/* Clears the record of a thread that has gone or is about to (bindings, scopes, held) and gives it back to the table.
+ * Arrays outside of it are the caller's to unmap before. [registry lock held, or fork child] */
 static void thread_drop(TsiThread* thread) {
     memset(thread->first_refs, 0, sizeof thread->first_refs);
     thread->refs = NULL;

@@ -90,8 +90,10 @@ extern TsiThread tsi_no_thread;
 extern _Thread_local TsiTls tsi_tls TSI_TLS_MODEL;
 extern TsiLock tsi_registry_lock;
 
-/* Reserves the process's tables, before anything of an arena, unless an earlier call has. Returns false if the system
- * refuses. [any thread, no registry lock held] */
+/* Reserves the process's tables of arenas and threads, before anything of an arena, unless an earlier call has: for
+ * THREADS_MAX threads, or by halves for fewer, THREADS_LEAST at least, so that a small allocator has room beside.
+ * Returns true if they are there; false, with none reserved, if the system refuses, and a later call tries again.
+ * [any thread, no registry lock held] */
 bool tsi_registry_open(void);
 /* Enters an arena in the registry, and sets a->serial, never used before, and a->slot. Returns true; false, with the
  * arena unchanged, without a free slot or memory. [any thread, no registry lock held] */
@@ -167,9 +169,9 @@ TSI_INLINE void tsi_scopes_refresh(TsiThread* thread) {
 /* Doubles the room for the thread's scopes, which keep their order but move: pointers into thread->scopes are stale.
  * Returns false, with the old room left, without memory. [own thread, needs no lock] */
 bool tsi_scopes_grow(TsiThread* thread);
-/* Returns the owner of objects that the thread makes outside of its phases: the label of its innermost scope of this
- * arena, record + 1. Returns 0 if there is no scope, if the scope's phase has ended, or if the scope borrows the ring's
- * current epoch, outside of which nothing is made. [own thread, needs no lock] */
+/* Returns who counts as the maker of objects that the thread makes outside of its phases: the label of its innermost
+ * scope of b's arena, record index + 1. Returns 0 if there is no scope, if the scope's phase has ended, or if the scope
+ * borrows the ring's current epoch, outside of which nothing is made. [own thread, needs no lock] */
 uint32_t tsi_scope_maker(const TsiBinding* b);
 
 /* Returns the scopes inside of a domain's own incarnation; set by the domain layer. */
