@@ -91,8 +91,8 @@ typedef struct TsiHeld {
  * [stripe held, no labels lock held] */
 bool tsi_relabel_locked(TsiArena* a, TsiBinding* b, TsiInc* inc, const char name[TSI_LABEL_BYTES], const TsiHeld* held);
 /* Adds to the label's account what the phase's sums, of settled slabs and its stripe, have grown by since they were
- * last posted, and sets inc->posted to them: all but frees, which tsi_relabel_locked and closes post. b: the calling
- * thread's binding, whose store is used, or NULL: the label's. [stripe held] */
+ * last posted, and sets inc->posted to them: all but the objects freed one by one, which tsi_post_settled_locked posts.
+ * b: the calling thread's binding, whose store is used, or NULL: the label's. [stripe held] */
 void tsi_post_locked(TsiArena* a, TsiBinding* b, TsiInc* inc);
 /* Posts like tsi_post_locked, and the objects freed one by one too: those issued that were neither released nor are in
  * inc->holding. No heap holds slabs of the phase, or it is over, has no orphans either, and its record is about to be
@@ -154,7 +154,8 @@ TSI_INLINE void tsi_pending_add(TsiArena* a, TsiPending* pending, int64_t bytes)
     if (TSI_UNLIKELY((uint64_t)(pending->bytes + TSI_PENDING_BYTES - 1) > 2 * TSI_PENDING_BYTES - 2))
         tsi_pending_push(a, pending);
 }
-/* Returns true if the label has a budget. [any thread, needs no lock] */
+/* Returns true if the label has a soft or a hard limit now, one that is not 0. A hint without the labels lock.
+ * [any thread, needs no lock] */
 TSI_INLINE bool tsi_label_has_budget(TsiLabel* label) {
     return (tsi_load_relaxed(&label->budget.soft) | tsi_load_relaxed(&label->budget.hard)) != 0;
 }

@@ -19,8 +19,8 @@ typedef struct TsiMisuse {
  * sets the thread's error (slab_error); with the option misuse_fatal prints a line and aborts instead of returning.
  * Preserves errno. [any thread, no lock held, no bracket open] */
 void tsi_refuse_as(TsiArena* a, const TsiMisuse* misuse);
-/* Refuses like tsi_refuse_as a misuse with a pointer, or NULL, and nothing else known of it.
- * [any thread, no lock held, no bracket open] */
+/* Refuses, as tsi_refuse_as does, a misuse `what` of which the pointer `where`, or NULL, is all that is known: its
+ * label is that of the slab which the pointer is in, if any. [any thread, no lock held, no bracket open] */
 TSI_INLINE void tsi_refuse(TsiArena* a, SlabMisuse what, const void* where) {
     tsi_refuse_as(a, &(TsiMisuse){.what = what, .where = where});
 }

@@ -82,8 +82,8 @@ uint64_t tsi_written_entries(const TsiSpace* s, uint32_t chunks) {
  * [any thread, needs no lock] */
 static bool is_written(uint32_t pages, size_t offset) { return pages >> (offset / tsi_os.page_bytes) & 1; }
 
-/* Gives whole pages from `from` on back to the system, at least `bytes`; they read as 0 then. Returns false if the
- * system refuses. [pool lock held, pages claimed] */
+/* Gives whole pages from `from`, at a page, on back to the system, `bytes` rounded up to pages; they read as 0 then.
+ * Returns false, with the pages as they were, if the system refuses. Counts nothing. [pool lock held, pages claimed] */
 static bool purge(uint8_t* from, size_t bytes) {
     return tsi_os.purge(from, tsi_align_up(bytes, tsi_os.page_bytes), TSI_PURGE_DONTNEED) == 0;
 }

@@ -69,7 +69,8 @@ TSI_INLINE uint32_t tsi_handle_stamp(uint64_t secret, uint32_t place, uint32_t g
 }
 /* Returns the upper 30 bits of a handle, the scrambled generation. [any thread, needs no lock] */
 TSI_INLINE uint32_t tsi_handle_stamp_of(uint64_t h) { return (uint32_t)(h >> 34); }
-/* Returns the handle of a place's generation. [any thread, needs no lock] */
+/* Returns the handle of a place's generation, which is below TSI_GEN_LIMIT, under the allocator's secret. Never 0.
+ * [any thread, needs no lock] */
 TSI_INLINE uint64_t tsi_handle_make(uint64_t secret, uint32_t place, uint32_t generation) {
     return (uint64_t)tsi_handle_stamp(secret, place, generation) << 34 | (uint64_t)place << 2 | TSI_HANDLE_VERSION;
 }

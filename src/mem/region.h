@@ -178,10 +178,12 @@ TSI_INLINE bool tsi_region_turn(TsiRegion* r, TsiRegionSum* sum) {
 }
 /* Ends the life of a region that its owner has just seen empty, by counts and map, and starts the next for the heap at
  * heap_at (0: none), with no object. Sets *ended to what had been issued, with frees that came twice and nothing live;
- * to zeros if it had no life. Returns true; false, with no life begun but the old one ended and *ended set, if
- * tsi_region_open would. [owner, in bracket] */
+ * to zeros if it had no life. Returns true; false, with the old life ended, *ended set and no life begun, if
+ * generations are used up and a freer sleeps in the region. [owner, in bracket] */
 bool tsi_region_renew(TsiSpace* s, uint32_t slab_id, uint32_t heap_at, TsiRegionSum* ended);
-/* Returns the issued counts alone, as the owner has written them. [any thread, needs no lock] */
+/* Returns the objects and bytes that the region's life has issued, without gaps, by the counts of its record as the
+ * owner has written them; the other fields are 0. After an end those of that life, until the next is begun.
+ * [any thread, needs no lock] */
 TsiRegionSum tsi_region_issued(const TsiSpace* s, uint32_t slab_id);
 /* Returns the objects and bytes that the region's life has issued and those of them that live, without gaps of runs;
  * all 0 if it is in no life or has issued nothing; `twice` is always 0. Exact while its owner and freers are idle.
@@ -197,7 +199,7 @@ bool tsi_region_is_empty(const TsiSpace* s, uint32_t slab_id);
  * is none or a run has claimed it. [owner, in bracket] */
 uint32_t tsi_region_claim(TsiRegion* r, uint32_t* from);
 /* Extends the last object, or the region's only one, from rel, where the region's used bytes end, to byte `to`, a
- * multiple of 16 and at most lim: clears the map byte at rel (R1) and sets `rel` to `to`. No count changes.
+ * multiple of 16 and within tsi_region_room: clears the map byte at rel (R1) and sets `rel` to `to`. No count changes.
  * [owner, in bracket] */
 TSI_INLINE void tsi_region_grow(TsiRegion* r, uint32_t rel, uint32_t to) {
     tsi_store_relaxed(&tsi_load_relaxed(&r->map)[rel >> TSI_GRANULE_SHIFT], 0); /* R1 */
@@ -211,8 +213,9 @@ void tsi_region_unclaim(TsiRegion* r, uint32_t from, uint32_t at, uint32_t objec
  * the next start or the end of what is used, so a multiple of 16. The caller knows that one starts there.
  * [any thread, needs no lock] */
 size_t tsi_region_size_at(const TsiSpace* s, uint32_t slab_id, uint32_t granule);
-/* Returns the granules of the object or gap that starts at a granule in the life `gen`: up to the next start, or to
- * `end`, where the used granules end; 0 if that lies before. [any thread, needs no lock] */
+/* Returns the granules of the object or gap that starts at `granule` in the life `gen`: up to the next start, or to
+ * `end`, where the used granules end; 0 if that is not behind it. Looks at the map 64 granules at a time.
+ * [any thread, needs no lock] */
 uint32_t tsi_region_granules_far(const TsiRegion* r, uint32_t granule, uint32_t end, unsigned gen);
 /* Returns the granules of the object or gap that starts at `granule` in the life `gen`: up to the next start, or to
  * `end` if none comes before it. Looks at the next 16 granules, where the next start normally is, and then asks

@@ -30,8 +30,8 @@ bool tsi_space_cover(TsiSpace* s, uint32_t end) {
     return true;
 }
 
-/* Makes whole pages around [p, p + bytes) usable: large pages hold pieces of several chunks. Returns false if the
- * system refuses. [pool lock held, or space not shared yet] */
+/* Makes the whole pages that [p, p + bytes) touches usable: large pages hold pieces of several chunks. Returns false if
+ * the system refuses. `usable` of the strip is the caller's to raise. [pool lock held, or space not shared yet] */
 static bool commit(uint8_t* p, size_t bytes) {
     uintptr_t page = tsi_os.page_bytes, from = (uintptr_t)p & ~(page - 1);
     return tsi_os.commit((void*)from, tsi_align_up((uintptr_t)p + bytes, page) - from) == 0;

@@ -184,8 +184,8 @@ typedef struct TsiWarm {
     _Atomic bool used;     /* something was taken or put since the last look */
 } TsiWarm;
 
-/* Takes the store's lock if it is free; never waits. Returns true if the caller holds it now, false if another thread
- * has it. [any thread, needs no lock] */
+/* Takes the lock of a thread's store of warm slabs if it is free; never waits. Returns true if the caller holds it now,
+ * and tsi_warm_unlock is due; false if another thread has it. [any thread, needs no lock] */
 TSI_INLINE bool tsi_warm_lock(TsiWarm* warm) {
     return tsi_load_relaxed(&warm->busy) == 0 && tsi_swap_acquire(&warm->busy, 1) == 0; /* pairs with tsi_warm_unlock */
 }
@@ -493,8 +493,9 @@ TSI_INLINE TsiHeap* tsi_line_heap(const TsiBinding* b, const TsiLine* l) {
 }
 /* Returns a slab's class as a bit of `roomy`; 0 for regions, LARGE and CONT. [any thread, needs no lock] */
 TSI_INLINE uint64_t tsi_class_bit(unsigned cls) { return cls <= TSI_SMALL_CLASSES ? 1ull << cls : 0; }
-/* Returns true if `emptied`, the bytes of slabs that frees have emptied in a heap without an owner, are worth a walk
- * over it: then O(1) slabs are visited for each that goes (ownerless.h). [any thread, needs no lock] */
+/* Returns true if `emptied`, the bytes of slabs that frees have emptied in a heap without an owner, are not 0 and at
+ * least an eighth of the heap's slab bytes: then a walk over it visits O(1) slabs for each that goes (ownerless.h).
+ * [any thread, needs no lock] */
 TSI_INLINE bool tsi_ownerless_is_due(const TsiHeap* h, uint64_t emptied) {
     return emptied != 0 && emptied >= tsi_load_relaxed(&h->slab_bytes) / 8;
 }

@@ -107,7 +107,8 @@ static uint64_t chunk_issued(const TsiSpace* s, uint32_t chunk) {
     return floor > OLD ? floor : OLD;
 }
 
-/* Returns the tag that a PURGING slab had in the incarnation that it leaves. [any thread, needs no lock] */
+/* Returns the tag that a PURGING slab, whose tag is `tag`, had in the incarnation that it leaves: OWNED, with the seq
+ * before, the same index and flag of handles. [any thread, needs no lock] */
 static uint64_t tag_before(uint64_t tag) {
     return tsi_tag(tsi_seq_before(tsi_tag_seq(tag)), tsi_tag_index(tag), TSI_SLAB_OWNED) | (tag & TSI_SLAB_HANDLED);
 }
