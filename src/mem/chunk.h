@@ -79,8 +79,8 @@ void tsi_chunk_add(TsiSpace* s, uint32_t chunk, unsigned cls, unsigned slab);
  * committed_bytes are the caller's to change. [pool lock held] */
 void tsi_chunk_put_locked(TsiSpace* s, uint32_t slab_id, bool first);
 /* Lists the chunk if some of its slabs are in the pool, takes it out of the list if none is, and closes it if all are:
- * raises its floors, takes its class, gives back its bookkeeping and marks it as free. Does nothing while it is held.
- * [pool lock held, or fork child] */
+ * raises its floors, takes its class, gives back its bookkeeping (tsi_chunk_give_words) and marks it as free. Does
+ * nothing while it is held. [pool lock held, or fork child] */
 void tsi_chunk_settle(TsiSpace* s, uint32_t chunk, unsigned cls);
 /* Sets `held`, so that nobody takes the chunk or slabs of it while its pages are on their way to the system (stock.h,
  * K3): a chunk without a class counts as used, another one leaves its list. tsi_chunk_unhold_locked ends it.

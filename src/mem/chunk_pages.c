@@ -19,7 +19,8 @@
 
 /* ---- what is written ---- */
 
-/* Returns the pages that hold bytes [from, to) of a chunk's bookkeeping, a bit each. [any thread, needs no lock] */
+/* Returns the pages of the system that hold bytes [from, to) of a chunk's bookkeeping, from < to, a bit each, counted
+ * from the bookkeeping's start. [any thread, needs no lock] */
 static uint32_t meta_bits(size_t from, size_t to) {
     unsigned shift = tsi_log2(tsi_os.page_bytes);
     return (uint32_t)((2ull << ((to - 1) >> shift)) - (1ull << (from >> shift)));
@@ -132,8 +133,9 @@ static void leave_meta(TsiSpace* s, uint32_t chunk) {
 
 /* ---- regions ---- */
 
-/* Moves every region of the chunk to generation 0 (G2). pages: of records, those that were written. Returns false,
- * having moved some perhaps, if a freer is inside or late. [pool lock held, all slabs of the chunk in the pool] */
+/* Moves every region of the chunk whose record was written to generation 0 (G2), by its word. pages: of records, those
+ * that were written. Returns true if all are; false, having moved some perhaps, if a freer is inside (its word) or
+ * late. [pool lock held, all slabs of the chunk in the pool] */
 static bool regions_shut(TsiSpace* s, uint32_t chunk, uint32_t pages) {
     for (uint32_t i = 0; i < TSI_CHUNK_SLABS; i++) {
         if (!is_written(pages, TSI_REGIONS_MAP + i * sizeof(TsiRegion))) continue;

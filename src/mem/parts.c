@@ -56,8 +56,9 @@ static bool claim_locked(TsiSpace* s, uint32_t slab_id) {
     return true;
 }
 
-/* Puts both halves of a claimed page, except retired ones, into the pool: they are taken first if `kept`, as the page
- * was; not kept: it has gone. Stock and committed_bytes are the caller's. [pool lock held, page claimed] */
+/* Puts both halves of a claimed page, except retired ones, into the pool, their chunk to the head of its list if
+ * `kept`: the page is in the stock; otherwise it has gone. Stock and committed_bytes are the caller's.
+ * [pool lock held, page claimed] */
 static void unclaim_locked(TsiSpace* s, uint32_t slab_id, bool kept) {
     TSI_HOLDS(&s->lock);
     if (!is_retired(s, slab_id ^ 1)) tsi_chunk_put_locked(s, slab_id ^ 1, kept);

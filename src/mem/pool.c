@@ -21,9 +21,9 @@ static uint32_t chunk_find(TsiSpace* s) {
     return chunk == s->chunk_count && tsi_units_reclaim_locked(s) ? tsi_chunk_find(s) : chunk;
 }
 
-/* Finds the first free chunk whose regions can serve the class, and prepares it. Passes over chunks where a freer
- * sleeps in a region of another size: they count as used until the search is over. Returns chunk_count if there is
- * none, or no memory. [pool lock held] */
+/* Returns the first free chunk whose regions can serve the class, after tsi_regions_prepare; chunk_count if there is
+ * none, or no memory. Passes over chunks where a freer sleeps in a region of another class: they count as used until
+ * the search is over. Takes none. [pool lock held] */
 static uint32_t region_chunk_find(TsiSpace* s, unsigned cls) {
     uint32_t chunk, passed = 0; /* passed chunks + 1, linked by `next`, which only chunks with a class need */
     for (;;) {

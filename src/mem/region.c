@@ -92,9 +92,10 @@ static bool stays_open(uint64_t starts, uint64_t from, bool open) {
     return starts == 0 ? open : (from >> tsi_log2(starts) & 1) != 0;
 }
 
-/* Returns the number of objects and gaps of the life `gen` below granule `end`, of those that live, and of those that
- * another thread has freed, with the granules of the last two. Each reaches to the next start, or to the end. Costs
- * time by granules, 64 at a time, however many objects there are. [any thread, needs no lock] */
+/* Returns the number of objects and gaps of the life `gen` that start below granule `end`, of those that live, and of
+ * those that another thread has freed, with the granules of the last two; each reaches to the next start, or to `end`.
+ * Costs time by granules, 64 at a time, however many objects there are. A moment old beside owner and freers.
+ * [any thread, needs no lock] */
 static Count count_map(const TsiRegion* r, unsigned gen, uint32_t end) {
     const uint8_t* map = map_of(r);
     Count count = {0, 0, 0, 0, 0};

@@ -109,7 +109,8 @@ TSI_INLINE uint32_t tsi_region_room(const TsiRegion* r) {
     uint32_t bytes = 1u << r->size_log2;
     return bytes < 1u << TSI_CHUNK_SHIFT ? bytes : bytes - TSI_GRANULE;
 }
-/* Returns the granule, counted from its region's start, that a place of a region names. [any thread, needs no lock] */
+/* Returns the granule, counted from its region's start, that the place *at names: line ids there count the region's
+ * KiB, and slots the granules in one. at->cls is one of regions. [any thread, needs no lock] */
 TSI_INLINE uint32_t tsi_region_granule(const TsiSpace* s, const TsiPlace* at) {
     uint32_t first = tsi_first_line(&s->classes->c[at->cls], at->slab_id);
     return (at->line_id - first) << 6 | at->slot;

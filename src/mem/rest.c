@@ -16,8 +16,9 @@ void tsi_rest(TsiSpace* s, uint32_t slab_id) {
     tsi_lock_give(&s->lock);
 }
 
-/* Takes regions whose `late` is 0, so that no freer is left inside, off the list at s->resting: at most BATCH, into
- * ids. The rest stays there, in the opposite order. Returns the number of ids. [pool lock held] */
+/* Takes regions whose `late` is 0, so that no freer is left inside, off the list at s->resting, and sets ids to their
+ * slab ids: at most BATCH. The others stay there, in the opposite order. Returns the number of ids, 0 to BATCH.
+ * [pool lock held] */
 static unsigned wake_locked(TsiSpace* s, uint32_t ids[BATCH]) {
     TSI_HOLDS(&s->lock);
     unsigned n = 0;

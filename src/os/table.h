@@ -106,8 +106,9 @@ void tsi_table_destroy(TsiTable* table);
  * lock, if it has had no page. Returns false, takes none and leaves *index alone if no more than `keep` records are
  * free, or without memory. Takes the table's lock. [any thread that does not hold it] */
 bool tsi_table_take(TsiTable* table, uint32_t* index, uint32_t keep);
-/* Gives the record `index`, which was taken, back; its content stays until its page goes. Sets `surplus` if pages
- * should go. Takes the table's lock. [holder of the record, table lock not held] */
+/* Gives the record `index`, which was taken, back; its content stays until its page goes. Sets `surplus` if more
+ * records are idle than are worth keeping: tsi_table_tidy then gives pages back. Takes the table's lock.
+ * [holder of the record, table lock not held] */
 void tsi_table_give(TsiTable* table, uint32_t index);
 /* Gives pages of free records back: with `all` true every page of units without a taken record, and forgets what was
  * learned; with false those beyond `taken` + half of `keep` + `learned` idle records. Clears `surplus`. Takes the
@@ -119,9 +120,9 @@ void tsi_table_tidy_slow(TsiTable* table, bool all);
 TSI_INLINE void tsi_table_tidy(TsiTable* table) {
     if (TSI_UNLIKELY(tsi_load_relaxed(&table->surplus))) tsi_table_tidy_slow(table, false);
 }
-/* Lets the learned number fall, by half for each second since it was last needed, and sets `surplus` if tidying is due
- * then. now_ns: the coarse clock. Takes the table's lock; returns without it if nothing was learned.
- * [any thread that does not hold it] */
+/* Halves table->learned, idle records that may keep their pages, for each whole second since more than half of them was
+ * last needed, and sets `surplus` if tidying is due then. now_ns: the coarse clock. Takes the table's lock; returns
+ * without it if `learned` is 0. [any thread that does not hold it] */
 void tsi_table_poll(TsiTable* table, uint64_t now_ns);
 
 /* Returns how many records are taken now, those included that threads keep in stores of theirs for later. Takes the

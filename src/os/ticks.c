@@ -54,10 +54,10 @@ static void draw(TsiTicks* ticks, uint64_t count, uint64_t base_ns, uint64_t rat
     tsi_store_release(&ticks->lines, n);
 }
 
-/* Draws the next line, and sets seen_count and seen_ns to `count` and system_ns; not if the first reading was less than
- * FIRST_NS ago, nor if another thread has just drawn one. Turns the counter off (`off`) if it cannot be trusted.
- * Returns the clock at `count`, in ns, never less than a reader was told. system_ns: the system's clock at `count`.
- * [thread that draws: holds `taken`] */
+/* Draws the next line, and sets seen_count and seen_ns to `count` and system_ns; the very first reading is only noted
+ * there. Does neither if that was less than FIRST_NS ago, or if another thread has just drawn a line. Turns the counter
+ * off (`off`) if it cannot be trusted. Returns the clock at `count`, in ns, never less than a reader was told.
+ * system_ns: the system's clock at `count`. [thread that draws: holds `taken`] */
 static uint64_t draw_taken(TsiTicks* ticks, uint64_t count, uint64_t system_ns) {
     TsiTickLine* line = &ticks->line[tsi_load_relaxed(&ticks->lines) & 1];
     uint64_t told = ticks->rate != 0 ? line_ns(line, count) : 0;

@@ -43,8 +43,8 @@ void tsi_draining_set_locked(TsiPhases* phases, TsiInc* inc, uint64_t since_ns, 
  * it, by what they hold now. The label's `unexpected` stays. O(records of incarnations).
  * [any thread, no stripe held, no labels lock held] */
 void tsi_draining_expect(TsiPhases* phases, uint32_t label_at, TsiExpected expected);
-/* Returns what phases of the label may let escape; 0 objects and bytes if nothing was set. Takes the label's
- * drain_lock, a leaf. [any thread, no drain_lock held] */
+/* Returns what phases of the label may let escape, of the last tsi_draining_expect; 0 objects and bytes if nothing was
+ * set. Takes the label's drain_lock, under which no other is taken. [any thread, no drain_lock held] */
 TsiExpected tsi_draining_expected(TsiLabel* label);
 /* Adds 1 to the label's `unexpected` if `escaped`, of one phase, is more objects or bytes than the label expects;
  * otherwise changes nothing. [any thread, no drain_lock held] */

@@ -40,8 +40,9 @@ TSI_INLINE int tsi_byte_check(const TsiRegion* r, unsigned gen, uint32_t granule
  * [any thread, needs no lock] */
 int tsi_granule_check(const TsiSpace* s, const TsiPlace* at);
 /* Returns TSI_FREE_OK if the place, of a class with slots, of LARGE or of regions, is a live object of the slab
- * incarnation `seq`, otherwise a SlabMisuse. Sets *remote to the slot's remote word, 0 in a region, whose present life
- * is judged instead of `seq`. [any thread, needs no lock] */
+ * incarnation `seq`, otherwise the SlabMisuse of tsi_line_check or tsi_granule_check. Sets *remote to the slot's remote
+ * word, as read first, either way; to 0 in a region, whose present life is judged instead of `seq`.
+ * [any thread, needs no lock] */
 TSI_INLINE int tsi_slot_check(const TsiSpace* s, const TsiPlace* at, uint32_t seq, uint64_t* remote) {
     *remote = 0;
     if (tsi_class_is_region(at->cls)) return tsi_granule_check(s, at);

@@ -41,8 +41,9 @@ TSI_INLINE bool tsi_count_move(_Atomic uint64_t* at, uint32_t seq, uint64_t word
  * below their limit, where no generation matches. [owner, in bracket] */
 void tsi_counts_even(TsiSpace* s, TsiLine* l, uint32_t line_id, uint32_t seq, uint64_t slots);
 
-/* Reads a place's present generation into *generation and its count word, 0 in a region, into *word, for the slab's tag
- * `tag`. Returns false, and sets neither, if the slab has issued no handle. [any thread, needs no lock] */
+/* Sets *generation to the generation that the place has now, of a free slot the next one, which was not issued yet, and
+ * *word to its count word, 0 in a region; by `tag`, its slab's. Returns true; false, and sets neither, if the tag lacks
+ * TSI_SLAB_HANDLED: the slab has issued no handle. [any thread, needs no lock] */
 bool tsi_generation_of(TsiArena* a, const TsiPlace* at, uint64_t tag, uint64_t* generation, uint64_t* word);
 /* Sets TSI_SLAB_HANDLED in the slab's tag, before a handle is made; in a slab with lines also s->counted, and marks the
  * counts' pages as written. Returns true if the flag is set; false, with the tag unchanged, if it holds no objects or
