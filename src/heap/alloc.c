@@ -102,9 +102,9 @@ static void count_closed(TsiBinding* b, unsigned cls) {
     tsi_probe_slow_path(b->arena->owner, cls - 1, b->classes->c[cls].size, TSI_SLOW_CLOSED);
 }
 
-/* Refills a used-up line from its owner's frees alone, the common case: hands out its free slots, n of them. Returns
- * false, changing nothing, if others have freed here, n is above the line's batch, or there is a profile: call
- * tsi_line_refill then. [owner, in bracket] */
+/* Refills a used-up line from its owner's frees alone, the common case: makes all its n freed slots ready. Returns
+ * false, changing nothing, if none is freed, others have freed here, n is above the line's batch (tsi_line_batch), or
+ * there is a profile: call tsi_line_refill then. [owner, in bracket] */
 TSI_INLINE bool refill_plain(TsiBinding* b, TsiLine* l, const TsiClass* shape, unsigned n) {
     TsiSpace* s = &b->arena->space;
     uint64_t out = tsi_load_relaxed(&l->freed) & shape->full;
@@ -122,8 +122,11 @@ TSI_INLINE bool hands_out(TsiBinding* b, TsiLine* l, const TsiClass* shape, unsi
     return refill_plain(b, l, shape, n) || tsi_line_refill(b, l, shape, 1) != 0;
 }
 
-/* Makes a line of the heap's queue current that has `least` free slots, or half as many late in the search of a large
- * heap. Returns false if the next few lines have fewer. [owner, in bracket] */
+/* Makes a line of h's queue current (h->room->cur[cls]) that has a slot ready or at least `least` free slots, which are
+ * handed out; in a heap of LARGE_HEAP bytes or more, half as many do in the second half of the looks. A line of the
+ * queue that is no more h's or its room's is counted and mended, and the next one tried. Returns true, with
+ * h->room->served[cls] one higher; false if the queue has no more or the first TSI_ROOM_LOOKS lines have fewer: these
+ * go to the back. [owner, in bracket] */
 TSI_INLINE bool next_listed(TsiBinding* b, TsiHeap* h, unsigned cls, unsigned least) {
     const TsiClass* shape = &b->classes->c[cls];
     bool large = tsi_load_relaxed(&h->slab_bytes) >= LARGE_HEAP;
@@ -141,8 +144,9 @@ TSI_INLINE bool next_listed(TsiBinding* b, TsiHeap* h, unsigned cls, unsigned le
     }
 }
 
-/* Takes a slab for the heap, which has a room, makes its first line current and files its others. Returns false without
- * memory or against a budget. [owner, in bracket] */
+/* Takes a slab for the heap, whose room is there, makes its first line current and puts its others at the front of the
+ * class's queue. First gives back pages of a region that the classes have taken over from (tsi_bump_thin). Returns
+ * false, with nothing taken, without memory or against a budget, which b->budget.hard names. [owner, in bracket] */
 static bool next_slab(TsiBinding* b, TsiHeap* h, unsigned cls) {
     TsiSpace* s = &b->arena->space;
     uint32_t slab_id;
@@ -156,9 +160,12 @@ static bool next_slab(TsiBinding* b, TsiHeap* h, unsigned cls) {
     return true;
 }
 
-/* Finds or makes a line with a free slot and pops it, with its handle where `issue` asks for one. Returns NULL,
- * uncounted, without memory or a handle. cause: TSI_SLOW_* that it counts as, unless a slab is looked for; `looked`:
- * the queue was already searched without success. [owner, in bracket] */
+/* Finds or makes a line with a free slot, makes it h's current one of the class, and pops its lowest slot; *issue,
+ * unless NULL, gets its handle. The search tries the current line, refilled or else filed or parked; the queue, unless
+ * `looked`, which says that the queue has just been searched; ownerless heaps of the incarnation; a new slab. h->room
+ * is there. Returns the address, counted as a slow path under `cause`, a TSI_SLOW_*, or under TSI_SLOW_MISS once the
+ * first three had nothing. Returns NULL, uncounted, without memory or against a budget (b->budget.hard), or without a
+ * handle (*issue says why). [owner, in bracket of the whole heap] */
 static TSI_NOINLINE void* class_search(TsiBinding* b, TsiHeap* h, unsigned cls, unsigned cause, bool looked,
                                        TsiIssue* issue) {
     const TsiClass* shape = &b->classes->c[cls];
@@ -184,8 +191,10 @@ static TSI_NOINLINE void* class_search(TsiBinding* b, TsiHeap* h, unsigned cls, 
     }
 }
 
-/* Allocates a slot of the class in the heap, in a line or a new slab, with its handle where `issue` asks for one.
- * Returns its address, or NULL without memory, against a budget or without a handle. [owner, in bracket] */
+/* Allocates a slot of the class in the heap, which gets a room if it has none, in a line or a new slab; *issue, unless
+ * NULL, gets its handle. Counts a slow path, except where the profile had cut the current line's refill. Returns the
+ * address, or NULL without memory, against a budget (b->budget.hard says which) or without a handle (*issue says why).
+ * [owner, in bracket of the whole heap] */
 static TSI_NOINLINE void* class_alloc(TsiBinding* b, TsiHeap* h, unsigned cls, TsiIssue* issue) {
     if (!tsi_heap_ensure_room(b, h)) return NULL;
     TsiLine* l = h->room->cur[cls];
@@ -194,9 +203,9 @@ static TSI_NOINLINE void* class_alloc(TsiBinding* b, TsiHeap* h, unsigned cls, T
     return class_search(b, h, cls, l == tsi_no_cur[0] ? TSI_SLOW_NULL : TSI_SLOW_FULL, false, issue);
 }
 
-/* Allocates like class_alloc in the common case: parks the current line l, which has nothing free and whose token is
- * out, and pops from the queue's next. Returns the slot's address, or NULL without memory. The heap does not bump, and
- * nothing is cut. [owner, in bracket] */
+/* Allocates like class_alloc where suits_next has returned true for l, the current line: parks l, makes the queue's
+ * next line current or goes on by class_search, and pops a slot, counted as TSI_SLOW_FULL or as class_search does.
+ * Returns the slot's address, or NULL without memory or against a budget. [owner, in bracket of the whole heap] */
 static TSI_NOINLINE void* class_next(TsiBinding* b, TsiHeap* h, unsigned cls, TsiLine* l) {
     tsi_line_park(b, cls, l);
     h->room->cur[cls] = tsi_no_cur[0];
@@ -220,9 +229,10 @@ static TsiRef target_of(TsiBinding* b, TsiRef ref) {
     return ref != 0 ? ref : tsi_ambient_ref(b);
 }
 
-/* Allocates in the line that busy names, if it is used up and its owner has freed enough slots there: the commonest
- * miss. With *handle unless NULL. Returns the object, with the bracket closed; otherwise NULL, and the bracket stays
- * open. [own thread, in the open bracket] */
+/* Allocates in the line that b->busy names, one of h's room, if that is used up, its owner has freed `threshold` slots
+ * or more there, and no inbox or sweep waits: the commonest miss. Refills the line and counts TSI_SLOW_FULL. Returns
+ * the object, with the bracket closed and *handle set unless NULL; otherwise NULL, and the bracket stays open. *handle
+ * may be 0 then, and the line refilled. [own thread, in the open bracket] */
 TSI_INLINE void* alloc_again(TsiBinding* b, TsiHeap* h, unsigned cls, SlabHandle* handle) {
     TsiLine* l = (TsiLine*)(uintptr_t)tsi_load_relaxed(&b->busy);
     const TsiClass* shape = &b->classes->c[cls];
@@ -244,8 +254,10 @@ TSI_INLINE void* alloc_again(TsiBinding* b, TsiHeap* h, unsigned cls, SlabHandle
     return TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word) ? p : tsi_alloc_left(b, h, p);
 }
 
-/* Allocates an object of the size class in a region or a line. Returns its address, or NULL without memory, against a
- * budget (b->budget.hard says which), or without the handle that `issue` asks for. [owner, in bracket] */
+/* Allocates an object of `size` bytes, whose class is cls, in a region if the heap bumps, otherwise in a line; *issue,
+ * unless NULL, gets its handle. Returns its address, or NULL without memory, against a budget or without a handle.
+ * b->budget.hard then names the budget in the way of the smallest region, if there is one, otherwise of the slab;
+ * *issue says why there is no handle. [owner, in bracket of the whole heap] */
 static void* slab_alloc(TsiBinding* b, TsiHeap* h, size_t size, unsigned cls, size_t align, TsiIssue* issue) {
     void* p = tsi_bump_alloc(b, h, size, align, issue != NULL);
     if (p != NULL && issue != NULL) {
@@ -262,8 +274,10 @@ static void* slab_alloc(TsiBinding* b, TsiHeap* h, size_t size, unsigned cls, si
     return p;
 }
 
-/* Returns true if the heap of `slabs` slabs has grown by a part and full lines as large were freed in: an empty slab
- * has no full line. After a look that found little, the next waits for twice as much growth. [owner, in bracket] */
+/* Returns true if h, of `slabs` slabs, has grown by 1/EMPTIED_PART of them, doubled for each step of b->patience, and
+ * lines with as large a part of its bytes have been freed in for the first time since they were full: an empty slab has
+ * no full line. Then notes these bytes in b->opened_bytes and raises b->patience, up to PATIENCE_MOST. Tests on each
+ * EMPTIED_LOOKS-th take only. [owner, in bracket] */
 static bool is_emptied(TsiBinding* b, const TsiHeap* h, uint32_t slabs) {
     uint32_t takes = tsi_load_relaxed(&h->takes);
     if (takes % EMPTIED_LOOKS != 0 || takes >> b->patience <= slabs / EMPTIED_PART) return false;
@@ -277,7 +291,9 @@ static bool is_emptied(TsiBinding* b, const TsiHeap* h, uint32_t slabs) {
 }
 
 /* Returns true if a look for empty slabs is due: slabs of one class that stay empty while another grows must go back,
- * and those that the thread has emptied in adopted heaps. O(1) per slab taken or emptied. [owner, in bracket] */
+ * and those that the thread has emptied in adopted heaps. A look is due once h->takes is half of the heap's slabs, or
+ * by is_emptied or tsi_bank_is_emptied; then h->takes begins again at 0, and the result is false all the same up to
+ * SCAVENGE_LEAST slabs. O(1) per slab taken or emptied. [owner, in bracket] */
 static TSI_NOINLINE bool scavenges(TsiBinding* b, TsiHeap* h) {
     uint32_t slabs = tsi_load_relaxed(&h->slab_count) + h->adopted;
     bool large = slabs > SCAVENGE_LEAST && tsi_load_relaxed(&h->slab_bytes) >= LARGE_HEAP;
@@ -289,14 +305,17 @@ static TSI_NOINLINE bool scavenges(TsiBinding* b, TsiHeap* h) {
     return many && slabs > SCAVENGE_LEAST;
 }
 
-/* Gives the heap's empty slabs back; notes whether it pays. [own thread, no lock held, no bracket open] */
+/* Gives the empty slabs back that the thread has in h's incarnation (tsi_heap_scavenge). Where h has lost a 64th of its
+ * slab bytes or more by that, sets b->patience to 0, so that is_emptied asks again soon.
+ * [own thread, no lock held, no bracket open] */
 static TSI_NOINLINE void look_for_empty(TsiBinding* b, TsiHeap* h) {
     uint64_t before = tsi_load_relaxed(&h->slab_bytes);
     tsi_heap_scavenge(b, h);
     if (before - tsi_load_relaxed(&h->slab_bytes) >= before / (2 * EMPTIED_PART)) b->patience = 0; /* a hint */
 }
 
-/* Ends a bracket of the whole heap in which something was allocated, and gives empty slabs back if a look is due.
+/* Closes the bracket of the whole of h in which something was allocated, with a handover if h was asked for, then gives
+ * empty slabs back if more than 64 slabs were taken or emptied and `scavenges` says so. h may be gone afterwards.
  * [owner, in bracket] */
 static void leave(TsiBinding* b, TsiHeap* h) {
     bool scavenge = TSI_UNLIKELY(tsi_load_relaxed(&h->takes) > 64) && scavenges(b, h);
@@ -358,9 +377,11 @@ TSI_INLINE bool suits_next(TsiBinding* b, const TsiHeap* h, unsigned cls, const 
     return tsi_load_relaxed(&l->avail) == 0 && tsi_line_ready(l, &b->classes->c[cls]) == 0;
 }
 
-/* Allocates in other lines of the heap, a region or a slab: the next most common misses. Binding and heap are right for
- * the call: the bracket goes over from the line to all of the heap. Returns NULL if it could not; the bracket may then
- * be open. [own thread, in the open bracket] */
+/* Allocates in other lines of h, a region or a slab: the next most common misses. b and h are those that the missed
+ * fast path used; its line is still in b->busy. Closes that bracket, with a handover if the line's heap was asked for,
+ * and opens one of the whole heap. Calls the functions of soft budgets that are passed. Returns the object, with the
+ * bracket closed; or NULL if a heap was asked for, an inbox, a sweep or a sample waits, memory is short, or a budget's
+ * function has released the phase: the bracket of the line may still be open then. [own thread, in the open bracket] */
 static void* alloc_more(TsiBinding* b, TsiHeap* h, size_t size, unsigned cls) {
     TsiLine* l = (TsiLine*)(uintptr_t)tsi_load_relaxed(&b->busy);
     TsiHeap* of = l == tsi_no_cur[0] ? h : tsi_line_heap(b, l);
@@ -397,9 +418,10 @@ void* tsi_alloc_nearby(TsiBinding* b, TsiHeap* h, size_t size, SlabHandle* handl
 
 /* ---- one try ---- */
 
-/* Allocates in the binding's heap of the phase `target`, made if it has none; `ambient`: the thread's next allocations
- * go there. Returns the outcome like alloc_in_heap; TSI_STALE if the phase accepts no more.
- * [own thread, no bracket open] */
+/* Allocates in the binding's heap of the phase `target`, which is found, adopted or made; a domain's phase may get a
+ * heap that waits. `ambient`: that becomes b's ambient heap, and the domain of the innermost scope leads to it. Returns
+ * the outcome like alloc_in_heap; TSI_STALE if the phase accepts no more.
+ * [own thread, no lock held, no bracket open] */
 TSI_INLINE TsiOutcome alloc_owned(TsiBinding* b, TsiRef target, bool ambient, const TsiRequest* request,
                                   TsiAllocResult* got) {
     TsiHeap* h;
@@ -415,8 +437,10 @@ TSI_INLINE TsiOutcome alloc_owned(TsiBinding* b, TsiRef target, bool ambient, co
 
 /* ---- shared mode ---- */
 
-/* Allocates `bytes` of the heap's region, or a slot of the class, with *handle unless NULL, if that is ready. Returns
- * the object, or NULL; no bracket is open then. [own thread, no lock held, no bracket open] */
+/* Allocates `bytes` of h's region, if they fit and, for a handle, the region has issued handles; otherwise a slot of
+ * the class that is ready in its current line. Returns the object, with *handle set unless NULL; or NULL, with nothing
+ * taken, if that was not ready. h is handed over if it was asked for; no bracket is open afterwards.
+ * [own thread, no lock held, no bracket open] */
 TSI_INLINE void* take_ready(TsiBinding* b, TsiHeap* h, uint32_t bytes, unsigned cls, SlabHandle* handle) {
     TsiRegion* r = tsi_load_relaxed(&h->region);
     uint32_t rel;
@@ -452,8 +476,10 @@ void* tsi_alloc_ready(TsiBinding* own, size_t size, TsiRef ref, SlabHandle* hand
     return p;
 }
 
-/* Allocates in a bank, which it waits for, as the thread whose bank it is. Returns the outcome like alloc_owned. own:
- * the thread's own binding. [own thread, no lock held, no bracket open] */
+/* Allocates in a bank, whose lock it waits for and gives back, as the thread whose bank it is; takes in the bank's
+ * inbox and sweeps a piece first. Counts the object for the bank, and for own's profile. own: the calling thread's own
+ * binding. Returns the outcome like alloc_owned; TSI_NO_MEMORY also if there is no bank.
+ * [own thread, no lock held, no bracket open] */
 static TsiOutcome alloc_in_bank(TsiBinding* own, TsiRef target, const TsiRequest* request, TsiAllocResult* got) {
     TsiArena* a = own->arena;
     TsiBank* bank = tsi_bank_enter(own, tsi_class_row(counted_as(request)), target);
@@ -592,8 +618,8 @@ static TSI_NOINLINE void* alloc_watched(TsiBinding* b, TsiRequest* request) {
     return p;
 }
 
-/* Notes the callers of an allocation, from the frame `from` on, with the sheet that the stand-in `block` lies on.
- * [own thread, needs no lock] */
+/* Notes at most TSI_SHEET_FRAMES callers of an allocation, from the frame `from` on, with the sheet of `sheets` that
+ * the stand-in `block` lies on. [own thread, needs no lock] */
 static TSI_COLD void note_callers(TsiBinding* b, struct TsiSheets* sheets, const void* block, TsiCaller from) {
     uintptr_t frames[TSI_SHEET_FRAMES];
     tsi_sheet_note(sheets, block, frames, tsi_profile_frames(b, from, frames, TSI_SHEET_FRAMES));

@@ -18,19 +18,24 @@ typedef struct TsiRequest {
     SlabHandle* handle; /* receives the object's handle; NULL: none is asked for */
 } TsiRequest;
 
-/* Allocates by the whole slow path: gets binding, heap and in that a region, a line or a slab, after what waits for the
- * thread; removes what is in the way. Returns the object, with its incarnation in request->ref and its handle in
- * *request->handle; or NULL with errno, refused and counted. Changes *request.
- * [any thread, no lock held, no bracket open] */
+/* Allocates by the whole slow path: takes in the thread's inbox and sweeps a piece of what waits; gets binding, heap
+ * and in that a region, a line or a slab; between two tries gives memory back and calls functions of budgets
+ * (search.h), and cleanups may run. Returns the object, with its incarnation in request->ref and its handle in
+ * *request->handle, unless that pointer is NULL. Otherwise returns NULL, counted as refused, with errno: ENOMEM;
+ * EDQUOT, a budget; ESTALE, the phase accepts no more; EBUSY, it is another thread's alone. Then request->ref is 0
+ * where `prefer` was given up. [any thread, no lock held, no bracket open] */
 void* tsi_alloc_slow(TsiArena* a, TsiRequest* request);
 
-/* Allocates what is ready in the thread's bank, in shared mode. Returns NULL if nothing is, or the bank is not free.
- * size <= TSI_LUT_MAX; ref and handle as in TsiRequest. [own thread, no lock held, no bracket open] */
+/* Allocates, in shared mode, what is ready in the bank of `own`, the calling thread's own binding: in the heap's region
+ * or current line or, where the phase has no heap there, in the region of a heap that waits. Tries the bank's lock
+ * once. Returns the object, counted for the bank, with *handle unless NULL; or NULL, with *handle as it was, if nothing
+ * is ready, the bank is not free, the phase is another thread's alone, or a slow path has other work to do first. size
+ * <= TSI_LUT_MAX; ref as in TsiRequest. [own thread, no lock held, no bracket open] */
 void* tsi_alloc_ready(TsiBinding* own, size_t size, TsiRef ref, SlabHandle* handle);
 
-/* Takes a ready slot of the class's line in cur, the heap's current lines, into *out. Returns DONE; HANDOVER: done,
- * too, and the caller hands the heap over; MISSED: nothing done and the bracket open, since no slot is ready or the
- * heap was asked for. [owner, opens the bracket] */
+/* Takes the lowest ready slot of cur[cls], where cur is tsi_cur_of(h), into *out. Returns DONE; HANDOVER: done, too,
+ * and the caller hands h over (tsi_alloc_left); MISSED: nothing done, *out as it was, and the bracket open with the
+ * line in `busy`, since no slot is ready or h's word is not b->live_word. Counts nothing. [owner, opens the bracket] */
 TSI_INLINE TsiFast tsi_alloc_fast(TsiBinding* b, TsiHeap* h, TsiLine* const* cur, unsigned cls, void** out) {
     uint64_t live = b->live_word;
     TsiLine* l = cur[cls];
@@ -44,16 +49,19 @@ TSI_INLINE TsiFast tsi_alloc_fast(TsiBinding* b, TsiHeap* h, TsiLine* const* cur
     return TSI_LIKELY(tsi_word_is(&h->word, live)) ? TSI_FAST_DONE : TSI_FAST_HANDOVER;
 }
 
-/* Returns the heap's current lines, by class. [owner] */
+/* Returns the heap's current lines, by class: those of its room, or without one tsi_no_cur, whose lines have no slot
+ * ready. [owner] */
 TSI_INLINE TsiLine* const* tsi_cur_of(const TsiHeap* h) { return h->room != NULL ? h->room->cur : tsi_no_cur; }
 
 /* Returns the phase of the thread's plain allocations: its innermost scope's in this arena, or the current epoch; 0:
  * none. [own thread, needs no lock] */
 TsiRef tsi_ambient_ref(const TsiBinding* b);
 
-/* Allocates by the short slow path after tsi_alloc_fast has missed: in that line, another, a region or a slab of the
- * heap, with *handle unless NULL. size <= TSI_SMALL_MAX. Returns NULL if it could not; the bracket may then be open:
- * the caller must call tsi_fast_leave. [owner, in the open bracket] */
+/* Allocates by the short slow path after tsi_alloc_fast or tsi_obj_fast has missed in h, with the line still in
+ * b->busy: in that line; without a handle also in another line, a region or a new slab of the heap, with calls to
+ * functions of soft budgets that it passes. size <= TSI_SMALL_MAX. Returns the object, with the bracket closed, one
+ * step counted for decay.h, and *handle set unless NULL; or NULL if it could not: the bracket may then be open, and the
+ * caller must call tsi_fast_leave. [owner, in the open bracket] */
 void* tsi_alloc_nearby(TsiBinding* b, TsiHeap* h, size_t size, SlabHandle* handle);
 
 #endif

@@ -40,9 +40,11 @@ static bool is_spent(const TsiSpace* s, const TsiRegion* r) {
     return tsi_load_relaxed(&tsi_region_slab(s, r)->gen_base) >= TSI_GEN_LIMIT;
 }
 
-/* Begins the next life of an empty region; the incarnation's totals get the sums of the last. Takes the stripe. Returns
- * false if the region is not empty, its generations of handles are used up, or a freer sleeps in it: then the heap
- * bumps there no more. [owner, in bracket] */
+/* Begins the next life of an empty region, whatever h bumps in: raises the slab's generation of handles where some were
+ * issued or there is a profile, and adds what was issued in the last life to the incarnation's totals. Takes the
+ * stripe. Returns false if the region is not empty or its generations are used up: the life goes on. Returns false,
+ * too, if a freer sleeps in it or its lives are used up: the life has ended, and if the region was h's current one, h
+ * has none. [owner, in bracket] */
 static bool begin_again(TsiBinding* b, TsiHeap* h, uint32_t slab_id) {
     TsiArena* a = b->arena;
     TsiSpace* s = &a->space;
@@ -96,9 +98,10 @@ static bool use_empty_region(TsiBinding* b, TsiHeap* h) {
     return false;
 }
 
-/* Makes a region current that others have emptied, among those that follow where the last look ended. Takes the stripe.
- * Returns false if there is none, with *stop: so large a part of the objects is free that bumping does not pay.
- * [owner, in bracket] */
+/* Makes a region current that others have emptied, among the LOOK regions, or STEPS slabs of any kind, that follow
+ * where the last look ended (h->looked); the next look goes on from there. Takes the stripe. Returns true, with *stop
+ * as it was; false if none of them could be used again, with *stop: h has bumped SETTLED_BYTES or more, and more than a
+ * quarter of the objects of these regions are free, so bumping does not pay. [owner, in bracket] */
 static bool use_emptied(TsiBinding* b, TsiHeap* h, bool* stop) {
     TsiSpace* s = &b->arena->space;
     uint64_t issued = 0, freed = 0;
@@ -184,9 +187,10 @@ void tsi_bump_outlived(TsiBinding* b, uint32_t label) {
     learned->rank = (uint8_t)(small_rank(b) + 1);
 }
 
-/* Returns the rank for a phase that takes its first region now, and notes that it has begun. Where no phase of its
- * label has ended, the one that began before it tells by its needs so far: a thread may have many open before it ends
- * one. [owner, in bracket] */
+/* Returns the rank for h, which takes its phase's first region now. That is what the label has taught this thread, if a
+ * phase of it has ended. Otherwise enters h in b->learned as the label's last beginner, and returns TSI_RANK_PART where
+ * the beginner before it still is open with one region and at most TSI_PART_BYTES bumped, otherwise TSI_RANK_PAGE: a
+ * thread may have many open before it ends one. [owner, in bracket] */
 static unsigned first_rank(TsiBinding* b, TsiHeap* h) {
     uint32_t label = tsi_inc_label(tsi_heap_inc(b->arena, h));
     TsiLearned* learned = &b->learned[label % TSI_LEARNED];
@@ -204,9 +208,10 @@ static unsigned first_rank(TsiBinding* b, TsiHeap* h) {
     return open && tsi_load_relaxed(&r->rel) <= TSI_PART_BYTES ? TSI_RANK_PART : TSI_RANK_PAGE;
 }
 
-/* Takes two regions that fill a huge page, if the phase is known to need them: it has bumped much, or the last one of
- * its label has. The first becomes current; the second is an empty region until that is used up. Both go back together.
- * Returns false if it took none. [owner, in bracket] */
+/* Takes two regions that fill a huge page, if the phase is known to need them: it has bumped TSI_BIG_BYTES, or
+ * HUGE_AFTER and the last one of its label was big. The first becomes current; the second waits in h->empty_regions
+ * until that is used up. Both go back together. Returns false if it took none: no huge pages, no memory, or a budget;
+ * b->budget stays as it was. [owner, in bracket] */
 static bool take_huge(TsiBinding* b, TsiHeap* h) {
     TsiSpace* s = &b->arena->space;
     uint32_t ids[2];
@@ -235,9 +240,10 @@ static unsigned next_rank(TsiBinding* b, TsiHeap* h, size_t bytes) {
     return h->bumped < SMALL_PAGES || !h->ranked ? TSI_RANK_PAGE : h->rank;
 }
 
-/* Takes a region where `bytes` fit and makes it current. The next one is larger, unless memory or a budget allows only
- * a smaller one, or survivors of the phase should hold little. Returns false without memory or against a budget.
- * [owner, in bracket] */
+/* Takes a region where `bytes` fit, of next_rank's rank or, where memory or a budget has no room for that, of the
+ * largest smaller one, and makes it current, empty; or a huge page (take_huge). Raises h->regions and sets h->rank, so
+ * that the next one is a rank larger, but not for a huge page. Returns false, with the current region as it was,
+ * without memory or against a budget, which b->budget.hard names. [owner, in bracket] */
 static bool take_region(TsiBinding* b, TsiHeap* h, size_t bytes) {
     TsiSpace* s = &b->arena->space;
     unsigned rank = next_rank(b, h, bytes);
@@ -260,9 +266,10 @@ static bool take_region(TsiBinding* b, TsiHeap* h, size_t bytes) {
     return true;
 }
 
-/* Uses an empty region again: the current one, one kept empty, or one that others have emptied. A phase that allocates
- * and frees in a small region takes a new one instead: changing regions would be most of the cost. Returns false if
- * there is none; *stop: as in use_emptied. [owner, in bracket] */
+/* Makes an empty region current again: the current one, one kept in h->empty_regions, or one that others have emptied;
+ * whether `bytes` fit there the caller tests. Where the current one is empty and h->rank is at most FIRST_RANK_MAX,
+ * takes a new region for `bytes` instead, if it can: changing regions would be most of the cost. Returns false if there
+ * is none; then *stop may be true, as in use_emptied, otherwise it is false. [owner, in bracket] */
 static bool use_again(TsiBinding* b, TsiHeap* h, size_t bytes, bool* stop) {
     TsiSpace* s = &b->arena->space;
     TsiRegion* r = tsi_load_relaxed(&h->region);
@@ -287,8 +294,10 @@ static bool suits_classes(const TsiHeap* h, const TsiRegion* r) {
     return tsi_load_relaxed(&r->heap_at) != 0 && tsi_load_relaxed(&h->last) == NULL;
 }
 
-/* Makes another region current, where `bytes` fit. Returns false if the classes take over, or without memory: then
- * smaller objects go on in the region that was current. [owner, in bracket] */
+/* Makes another region current, where `bytes` fit; adds what was bumped in the last one to h->bumped, and counts a slow
+ * path. Returns false in two cases. The classes take over: h->bumps is false, and h has no region. Or there is no
+ * memory or a budget is in the way (b->budget.hard): then the region that was current stays, for smaller objects,
+ * unless it had to go. [owner, in bracket] */
 static bool next_region(TsiBinding* b, TsiHeap* h, size_t bytes) {
     TsiRegion* r = tsi_load_relaxed(&h->region);
     uint32_t rel = tsi_load_relaxed(&r->rel);
@@ -346,8 +355,9 @@ void tsi_bump_thin(TsiBinding* b, TsiHeap* h) {
 
 /* ---- objects ---- */
 
-/* Takes the region's next `bytes` at an alignment; a gap before them is a start that is freed at once. Returns their
- * address, or NULL if they do not fit. [owner, in bracket] */
+/* Takes the region's next `bytes`, a multiple of TSI_GRANULE, at `align`, a power of two and at least TSI_GRANULE; a
+ * gap before them is a start that is freed at once, and counts in r->gaps. r may be tsi_no_region. Returns their
+ * address, or NULL, changing nothing, if they do not fit. [owner, in bracket] */
 static void* take_aligned(TsiRegion* r, uint32_t bytes, size_t align) {
     uint32_t rel = tsi_load_relaxed(&r->rel), start = (uint32_t)tsi_align_up(rel, align);
     if (r == &tsi_no_region || start + bytes > tsi_region_room(r)) return NULL;
@@ -372,8 +382,9 @@ static TSI_COLD void* take_marked(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint3
     return p;
 }
 
-/* Begins an empty region of at least `bytes` again, and takes it off the heap's list. Returns it, or NULL if the first
- * LOOK have none. [owner, in bracket] */
+/* Begins an empty region of at least `bytes` again, among the first LOOK of h->empty_regions, and takes it off that
+ * list, with those before it that are large enough and cannot be used. The region does not become current. Takes the
+ * stripe. Returns it, or NULL if there is none. [owner, in bracket] */
 static TsiRegion* empty_region_of(TsiBinding* b, TsiHeap* h, size_t bytes) {
     TsiSpace* s = &b->arena->space;
     uint32_t* at = &h->empty_regions;
@@ -391,9 +402,11 @@ static TsiRegion* empty_region_of(TsiBinding* b, TsiHeap* h, size_t bytes) {
     return NULL;
 }
 
-/* Gives a large object that grows a region alone, which does not become current. So it stays the last object there,
- * whatever else is bumped, even where the heap allocates by size class by now. Returns the object, or NULL if the heap
- * gives none or has enough of such regions, or without memory. [owner, in bracket] */
+/* Gives a large object of `size` bytes that grows a region alone, with a quarter more room if there is memory, which
+ * does not become current: an empty one of h's or a new one. So it stays the last object there, whatever else is
+ * bumped, even where the heap allocates by size class by now. Raises h->solo and h->bumped and counts a slow path.
+ * Returns the object; NULL for heaps of the ring, in shared mode and with TSI_BUMP_OFF, for size > TSI_SOLO_MAX, where
+ * h->solo is ALONE, or without memory or against a budget. [owner, in bracket] */
 static void* alloc_solo(TsiBinding* b, TsiHeap* h, size_t size) {
     TsiSpace* s = &b->arena->space;
     size_t want = size + size / 4;

@@ -41,15 +41,16 @@
 
 /* ---- the region in which a heap bumps ---- */
 
-/* Makes the heap bump in r; tsi_no_region: in none. b: the owner, or NULL if that is not the caller.
- * [owner, or heap seized] */
+/* Makes the heap bump in r; tsi_no_region: in none. No object is the one that has grown last then, and b->region
+ * follows where h is b's ambient heap. b: the owner, or NULL if that is not the caller. [owner, or heap seized] */
 TSI_INLINE void tsi_heap_set_region(TsiBinding* b, TsiHeap* h, TsiRegion* r) {
     tsi_store_relaxed(&h->region, r);
     tsi_store_relaxed(&h->last, NULL);
     if (b != NULL && b->heap == h) b->region = r != &tsi_no_region ? r : NULL;
 }
-/* Makes the heap bump in no region, until it takes one, and forgets its empty regions. b: the owner, or NULL if that is
- * not the caller. [owner, or heap seized] */
+/* Makes the heap bump in no region, until it takes one: adds what was bumped in the current one to h->bumped, and sets
+ * the list of its empty regions, the place of its next look and the number of its solo regions to 0. The regions stay
+ * in the heap's chain. b: the owner, or NULL if that is not the caller. [owner, or heap seized] */
 void tsi_bump_drop(TsiBinding* b, TsiHeap* h);
 
 enum {
@@ -73,8 +74,8 @@ TSI_INLINE bool tsi_bump_fits(const TsiRegion* r, uint32_t bytes, uint32_t* rel)
     *rel = tsi_load_relaxed(&r->rel);
     return tsi_half_reaches(&r->lim, *rel + bytes);
 }
-/* Takes the region's next `bytes`, which begin at `rel` and fit: marks their start, and counts them. Returns their
- * address. [owner, in bracket] */
+/* Takes the region's next `bytes`, which begin at `rel`, both of tsi_bump_fits, and fit: marks their start in the map,
+ * raises r->rel by `bytes` and r->issued by one. Returns their address. [owner, in bracket] */
 TSI_INLINE void* tsi_bump_take(TsiRegion* r, uint32_t rel, uint32_t bytes) {
     tsi_store_relaxed(&tsi_load_relaxed(&r->map)[rel >> TSI_GRANULE_SHIFT], r->gen);
     tsi_store_release(&r->rel, rel + bytes); /* pairs with used_granules in region.c */
@@ -82,8 +83,9 @@ TSI_INLINE void* tsi_bump_take(TsiRegion* r, uint32_t rel, uint32_t bytes) {
     return tsi_load_relaxed(&r->base) + rel;
 }
 
-/* Allocates `bytes`, which fit at `rel` in r, h's current region, in *out. Returns DONE; HANDOVER: done, too, and the
- * caller hands h over; MISSED: nothing done, and the bracket open, since h was asked for. [owner, opens the bracket] */
+/* Allocates `bytes` (tsi_bump_bytes), which fit at `rel` by tsi_bump_fits in r, h's current region, in *out. Returns
+ * DONE; HANDOVER: done, too, and the caller hands h over; MISSED: nothing done, *out as it was, and the bracket open
+ * with r in `busy`, since h's word is not b->live_word. [owner, opens the bracket] */
 TSI_INLINE TsiFast tsi_bump_fast(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32_t rel, uint32_t bytes, void** out) {
     uint64_t live = b->live_word;
     tsi_bracket_name(b, tsi_busy_region(r));
@@ -100,8 +102,8 @@ TSI_INLINE bool tsi_bump_holds(const TsiRegion* r, const _Atomic uint8_t* byte, 
     return at + size <= tsi_load_relaxed(&r->rel) &&
            tsi_starts_none(byte + 1, (unsigned)(size - 1) >> TSI_GRANULE_SHIFT, gen);
 }
-/* Returns true if the object at byte `at` of its region has at least `size` bytes, whatever the size. gen: the region's
- * life. [owner, in bracket] */
+/* Returns true if the object at byte `at` of its region, a multiple of TSI_GRANULE where a live object starts, has at
+ * least `size` bytes, whatever the size. gen: r->gen. [owner, in bracket] */
 bool tsi_bump_holds_any(const TsiRegion* r, uint64_t at, size_t size, uint8_t gen);
 /* Frees an object in a region; `entry` is the one that tsi_free_fast has read, and heap_at is read as there. Returns
  * MISSED if nothing was done, with the bracket open; with `sized` also if the object has fewer than `least` bytes or
@@ -134,8 +136,10 @@ TSI_INLINE TsiFast tsi_bump_free(TsiBinding* b, const void* p, uint32_t entry, b
     return TSI_UNLIKELY(empty) && r != tsi_load_relaxed(&h->region) ? TSI_FAST_REGION_EMPTY : TSI_FAST_DONE;
 }
 
-/* Makes the last object of region r, from `start` to `rel`, `size` bytes long, up to *end. Returns false, changing
- * nothing, if it does not live, there is no room, or it would shrink to less than half. [owner, in bracket] */
+/* Makes the last object of region r, which starts at byte `start` and ends at `rel` (r->rel), `size` bytes long,
+ * rounded up to granules; 1 <= size <= TSI_SMALL_MAX. An object that has that already, and uses half of it at least,
+ * stays as it is. Returns true with r's new end in *end; false, changing nothing in r, if the object does not live,
+ * there is no room, or it would shrink to less than half. [owner, in bracket] */
 TSI_INLINE bool tsi_bump_extend(TsiRegion* r, uint32_t start, uint32_t rel, size_t size, uint32_t* end) {
     const _Atomic uint8_t* byte = &tsi_load_relaxed(&r->map)[start >> TSI_GRANULE_SHIFT];
     if (TSI_UNLIKELY(tsi_load_relaxed(byte) != r->gen)) return false;
@@ -146,9 +150,9 @@ TSI_INLINE bool tsi_bump_extend(TsiRegion* r, uint32_t start, uint32_t rel, size
     tsi_region_grow(r, rel, *end = to);
     return true;
 }
-/* Grows, in place, the object p, if it has grown last in the ambient heap h, to `size` bytes. 1 <= size <=
- * TSI_SMALL_MAX. Returns DONE; HANDOVER: done, and the caller hands over; MISSED: nothing done, the bracket is open.
- * [own thread, opens the bracket] */
+/* Grows p, in place, to `size` bytes, if it is the object that has grown last (h->last) in h, the ambient heap, and
+ * still ends its region; shrinks nothing. 1 <= size <= TSI_SMALL_MAX. Returns DONE; HANDOVER: done, and the caller
+ * hands h over; MISSED: nothing done, the bracket is open with h's region in `busy`. [own thread, opens the bracket] */
 TSI_INLINE TsiFast tsi_bump_grow_last(TsiBinding* b, TsiHeap* h, const void* p, size_t size) {
     uint64_t live = b->live_word;
     TsiRegion* r = tsi_load_relaxed(&h->region);
@@ -162,8 +166,10 @@ TSI_INLINE TsiFast tsi_bump_grow_last(TsiBinding* b, TsiHeap* h, const void* p, 
     tsi_bracket_clear(b);
     return TSI_LIKELY(tsi_word_is(&h->word, live)) ? TSI_FAST_DONE : TSI_FAST_HANDOVER;
 }
-/* Grows like tsi_bump_grow_last, but in any heap *out of the thread's, and also an object that has a region alone.
- * Returns like that; NOT_FOUND if no bracket was entered. [own thread, opens the bracket] */
+/* Grows p, in place, to `size` bytes, like tsi_bump_grow_last, but in any heap of the thread's, which *out is
+ * afterwards, and also an object that has a region alone. Returns like that; MISSED, with the bracket open and *out as
+ * it was; NOT_FOUND, with no bracket entered, if p is in no region or size is 0 or above TSI_SMALL_MAX.
+ * [own thread, opens the bracket] */
 TSI_INLINE TsiFast tsi_bump_grow_fast(TsiBinding* b, const void* p, size_t size, TsiHeap** out) {
     uint64_t off = (uint64_t)((uintptr_t)p - (uintptr_t)b->base), live = b->live_word;
     if (TSI_UNLIKELY(off >= b->covered || size - 1 >= TSI_SMALL_MAX)) return TSI_FAST_NOT_FOUND;
@@ -260,16 +266,21 @@ TSI_INLINE TsiFast tsi_bump_handle_free(TsiBinding* b, SlabHandle handle, TsiHea
     return TSI_LIKELY(tsi_word_is(&h->word, live)) ? TSI_FAST_DONE : TSI_FAST_HANDOVER;
 }
 
-/* Allocates in the current region, or another where that is used up. Returns the object, or NULL if the heap does not
- * bump, the object is too large or there is no memory. `align` may be TSI_ALIGN_GROWS. `named`: the region must have
- * generations of handles left. [owner, in bracket of the whole heap] */
+/* Allocates `size` bytes at `align`, a power of two or TSI_ALIGN_GROWS, in the current region, or in another, new or
+ * empty, that becomes current. An object beyond TSI_BUMP_MAX that grows gets a region alone. `named`: the region must
+ * have generations of handles left. Returns the object. Returns NULL if the heap does not bump or stops here (h->bumps
+ * becomes false), the object is larger, align > TSI_BUMP_ALIGN_MAX, there is no memory, or a budget is in the way
+ * (b->budget.hard). [owner, in bracket of the whole heap] */
 void* tsi_bump_alloc(TsiBinding* b, TsiHeap* h, size_t size, size_t align, bool named);
 /* Gives back, as a class takes a slab, pages without an object of the next region with few objects that the classes
- * have taken over from. Looks at O(1) regions; at all again once the heap has grown by a quarter.
+ * have taken over from: of one at most, among 64 slabs from h->looked on. After the last slab looks again only once
+ * h->slab_bytes has grown by a quarter. Does nothing while h bumps, in a heap of the ring, and without regions.
  * [owner, in bracket] */
 void tsi_bump_thin(TsiBinding* b, TsiHeap* h);
-/* Keeps an empty region that tsi_bump_free has reported (TSI_FAST_REGION_EMPTY) for the heap to use again. Returns
- * true. [own thread, no lock held, no bracket open] */
+/* Puts an empty region that tsi_bump_free has reported (TSI_FAST_REGION_EMPTY) into h->empty_regions, for the heap to
+ * use again. Where the heap does not bump or is not its thread's primary, only counts in h's or the primary's `takes`,
+ * and the region stays empty until a scavenge; where h is no longer the thread's, does nothing. Returns true.
+ * [own thread, no lock held, no bracket open] */
 bool tsi_bump_keep_empty(TsiBinding* b, TsiHeap* h, TsiRegion* r);
 /* Returns the rank of the region that a phase of this label begins with on this thread; a page's where it knows
  * nothing. [own thread, needs no lock] */
@@ -277,8 +288,10 @@ TSI_INLINE unsigned tsi_bump_first_rank(const TsiBinding* b, uint32_t label) {
     const TsiLearned* learned = &b->learned[label % TSI_LEARNED];
     return learned->label == label && learned->rank != 0 ? learned->rank - 1u : TSI_RANK_PAGE;
 }
-/* Sets what the thread knows of the label, from what heap h has needed: the rank of the next phase's first region, and
- * whether its work is general. h: the thread's, or SEIZED by it. [own thread, needs no lock] */
+/* Sets b->learned for the label, from what heap h has needed: the rank of the next phase's first region, whether its
+ * work is general, whether it is worth huge pages, and whether many such phases are open at a time (b->apart, too,
+ * where h is b's). An entry of another label at the same place is lost. Changes nothing where the entry says part of a
+ * page and h has needed no more. h: the thread's, or SEIZED by it. [own thread, needs no lock] */
 void tsi_bump_learn(TsiBinding* b, const TsiHeap* h, uint32_t label);
 /* Returns true if the phase has needed more so far than the thread knows of its label: a thread that begins phases and
  * hands them on learns while it has them. A phase that ends on the thread teaches in any case. [owner, in bracket] */
@@ -288,20 +301,27 @@ TSI_INLINE bool tsi_bump_teaches(const TsiBinding* b, const TsiHeap* h, uint32_t
     if (!h->ranked) return false;
     return !known || (h->bumped != 0 && h->rank > learned->rank);
 }
-/* Notes, after tsi_bump_learn, that objects outlive phases of the label: the next ones take small regions.
+/* Notes, after tsi_bump_learn, that objects outlive phases of the label: its next 8 phases on the thread begin with
+ * part of a page, or a page where parts are not allowed. Does nothing if another label has the entry by now.
  * [own thread, needs no lock] */
 void tsi_bump_outlived(TsiBinding* b, uint32_t label);
-/* Grows an object that tsi_bump_grow_fast has missed, normally because it has not grown before or is large enough.
- * Returns DONE, HANDOVER or MISSED like that. [own thread, in the open bracket] */
+/* Grows p to `size` bytes where it is, after tsi_bump_grow_fast has returned MISSED for it, normally because it has not
+ * grown before or is large enough; its region is in b->busy. Returns DONE or HANDOVER, with the heap in *out and the
+ * bracket closed: p had the room, and half of it is used at least, or it is the last object of its heap's current
+ * region, is longer now, and is the heap's object that has grown last. Returns MISSED, with the bracket open and *out
+ * as it was, otherwise. [own thread, in the open bracket] */
 TsiFast tsi_bump_grow_missed(TsiBinding* b, const void* p, size_t size, TsiHeap** out);
-/* Makes the last object of one of the thread's regions larger where it is. Returns false, changing nothing, if it is
- * not the last, the region is not the thread's, or there is no room. Sets b->profile_hit if the growth must be
+/* Makes the object at *at, which tsi_space_locate has found in a region, longer where it is, to `size` bytes, rounded
+ * up to granules; where its region is current it is the heap's object that has grown last. Returns false, changing
+ * nothing, if the region is not the thread's, the object does not live or is not the last of the current region or of
+ * one that it has alone, `size` is not more than it has, or there is no room. Sets b->profile_hit if the growth must be
  * recorded. [own thread, no lock held, no bracket open] */
 bool tsi_bump_grow(TsiBinding* b, const TsiPlace* at, size_t size);
 
 /* ---- frees of others ---- */
 
-/* Enters the region's present life as a freer; *gen is its generation. Returns false if the life has ended.
+/* Enters the region's present life as a freer, which keeps its place and map until tsi_bump_leave; *gen is its
+ * generation, for that call. Returns false, with nothing to leave and *gen 0, if the life has ended.
  * [any thread, needs no lock] */
 TSI_INLINE bool tsi_bump_enter(TsiRegion* r, unsigned* gen) {
     uint64_t word = tsi_load_acquire(&r->word); /* pairs with tsi_region_open */
@@ -313,8 +333,9 @@ TSI_INLINE bool tsi_bump_enter(TsiRegion* r, unsigned* gen) {
     return true;
 }
 
-/* Leaves the life entered and adds `counted` to its word. Returns false, uncounted, if the life has ended.
- * [any thread, needs no lock] */
+/* Leaves the life that tsi_bump_enter has entered with `gen`, and adds `counted` to the region's word:
+ * TSI_REGION_OBJECT and the granules of an object freed, or 0. Returns false, uncounted, if the life has ended
+ * meanwhile: r->late is one less then. [any thread, needs no lock] */
 TSI_INLINE bool tsi_bump_leave(TsiRegion* r, unsigned gen, uint64_t counted) {
     uint64_t word = tsi_load_relaxed(&r->word);
     do {
@@ -328,10 +349,11 @@ TSI_INLINE bool tsi_bump_leave(TsiRegion* r, unsigned gen, uint64_t counted) {
     return true;
 }
 
-/* Frees an object of a region by compare-exchange, like tsi_bump_free_shared, at address p of the slab whose tag was
- * `was` before. Returns TSI_FREE_OK, or the SlabMisuse as which it is refused. *tag: the slab's tag afterwards.
- * fill: zeroes the object before it is counted as freed; the caller holds its phase's stripe (scrub.h, X2). While a
- * freer is inside, the region's place and map stay (R2), so they are read there. [any thread, needs no lock] */
+/* Frees the object of r, slab's region, that starts at p, by compare-exchange, like tsi_bump_free_shared. `was`: the
+ * slab's tag before, whose seq the slab must have still. Returns TSI_FREE_OK, with *tag: the slab's tag afterwards; or
+ * the SlabMisuse as which it is refused, and *tag means nothing. fill: zeroes the object before it is counted as freed;
+ * the caller holds its phase's stripe (scrub.h, X2). While a freer is inside, the region's place and map stay (R2), so
+ * they are read there. [any thread, needs no lock] */
 TSI_INLINE int tsi_bump_free_in_life(TsiSlab* slab, TsiRegion* r, const void* p, uint64_t was, uint32_t generation,
                                      bool fill, uint64_t* tag) {
     unsigned gen;
@@ -363,10 +385,10 @@ TSI_INLINE int tsi_bump_free_in_life(TsiSlab* slab, TsiRegion* r, const void* p,
     return result;
 }
 
-/* Frees the object at *at in a region by compare-exchange, as any thread may. `seq` is that of the region's slab;
- * `generation` is the one its handles must have, or UINT32_MAX for a pointer. Returns TSI_FREE_OK or the SlabMisuse as
- * which it is refused. *tag: the slab's tag afterwards; fill: as in tsi_bump_free_in_life.
- * [any thread, needs no lock] */
+/* Frees the object at *at in a region by compare-exchange, as any thread may. `seq` is the one that the region's slab
+ * must have; `generation` is the one that its handles must have, or UINT32_MAX for a pointer. Returns TSI_FREE_OK, with
+ * *tag: the slab's tag afterwards, by which the caller does what is left (after_free); or the SlabMisuse as which it is
+ * refused, uncounted, and *tag means nothing. fill: as in tsi_bump_free_in_life. [any thread, needs no lock] */
 int tsi_bump_free_shared(TsiArena* a, const TsiPlace* at, uint32_t seq, uint32_t generation, bool fill, uint64_t* tag);
 
 #endif
