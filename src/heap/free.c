@@ -28,9 +28,9 @@
 
 /* ---- the owner ---- */
 
-/* Frees an object, whose slab's tag was `tag`, in the thread's own heap. Returns true with *result, TSI_FREE_OK or a
- * SlabMisuse; false if the heap is not (any longer) the thread's: free remotely.
- * [own thread, no lock held, no bracket open] */
+/* Frees an object, whose slab's tag was `tag`, in the thread's own heap, in a bracket of all of it; zeroes it first
+ * where the allocator fills. Returns true with *result, TSI_FREE_OK or a SlabMisuse, uncounted; false, with *result as
+ * it was, if the heap is not (any longer) the thread's: free remotely. [own thread, no lock held, no bracket open] */
 static bool free_as_owner(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint64_t tag, int* result) {
     TsiSpace* s = &a->space;
     TsiHeap* h = tsi_heap(a, tsi_tag_index(tag));
@@ -51,8 +51,8 @@ static bool free_as_owner(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint64
     return ours;
 }
 
-/* Leaves the open bracket, which names the line, and frees from the pointer. Returns true if p is freed, false if
- * refused. [own thread, in the open bracket] */
+/* Leaves the open bracket (tsi_bracket_missed) and frees from the pointer, like tsi_free_pointer with any size. Returns
+ * true if p is freed, false if refused, which is counted and told. [own thread, in the open bracket] */
 static TSI_NOINLINE bool free_missed(TsiBinding* b, void* p) {
     TsiArena* a = b->arena;
     tsi_bracket_missed(b);
@@ -72,8 +72,10 @@ static TSI_NOINLINE bool count_moves(TsiBinding* b, TsiLine* l, unsigned slot) {
     return tsi_count_move(at, tsi_remote_seq(0, tsi_load_relaxed(&l->remote[0])), tsi_load_relaxed(at));
 }
 
-/* Frees p in the line l in `busy`, which is in h, the thread's. Returns true if it is freed, false if refused. Closes
- * the bracket. [owner, in the open bracket] */
+/* Frees p in the line l, which b->busy names and which is in h, a LIVE heap of the thread's: a parked line is filed,
+ * and in a line with handles the slot's count becomes odd. Closes the bracket, hands h over if it was asked for, or
+ * else counts a step for decay.h. Returns true if it is freed, false if refused, which is counted and told.
+ * [owner, in the open bracket] */
 static TSI_NOINLINE bool free_own(TsiBinding* b, TsiHeap* h, TsiLine* l, void* p) {
     uint64_t slot = tsi_rotate_right((uint64_t)((uintptr_t)p - (uintptr_t)l->base), l->shift);
     if (slot >= TSI_LINE_SLOTS) return free_missed(b, p);
@@ -89,8 +91,10 @@ static TSI_NOINLINE bool free_own(TsiBinding* b, TsiHeap* h, TsiLine* l, void* p
 
 /* ---- other threads ---- */
 
-/* Completes a free in a slab of no heap, with `tag`: returns the slab if nothing lives there; otherwise marks it, and
- * gives back pages of the phase if enough of them are dead. [any thread, no lock held, no bracket open] */
+/* Completes a free in a slab of no heap, with `tag`, read after the free: returns an ORPHAN if nothing lives there;
+ * otherwise marks the slab for tsi_late_count, and once late frees have left TSI_LATE_PAGES_BYTES of dead pages in the
+ * phase, gives pages of its next TSI_LATE_LOOK_BYTES of orphans back. b may be NULL.
+ * [any thread, no lock held, no bracket open] */
 static TSI_NOINLINE void after_orphans_free(TsiArena* a, TsiBinding* b, TsiPlace at, uint64_t tag) {
     /* if claimed instead: the claimer looks at the words afterwards */
     bool orphan = tsi_tag_state(tag) == TSI_SLAB_ORPHAN;
@@ -153,8 +157,9 @@ TSI_INLINE bool owner_waits(TsiSlab* slab, TsiLine* l, const TsiClass* shape) {
     return tsi_popcount((others | tsi_load_acquire(&l->freed)) & shape->full) >= shape->threshold;
 }
 
-/* Completes a free by bit under `seq`: tells an owner that waits for free slots, then does what after_free does.
- * [any thread, no lock held, no bracket open] */
+/* Completes a free whose bit was set under `seq` in l, a line of `slab`: tells an owner that waits for free slots, then
+ * does what after_free does. Does nothing if the slab has left that incarnation: the thread that took it does the rest.
+ * b may be NULL. [any thread, no lock held, no bracket open] */
 TSI_INLINE void after_remote_free(TsiArena* a, TsiBinding* b, const TsiPlace* at, TsiSlab* slab, TsiLine* l,
                                   uint32_t seq) {
     /* seq_cst, after the bit: pairs with tsi_settle_drain, which changes the tag, then reads the bits */
@@ -203,8 +208,9 @@ typedef struct Spot {
     unsigned slot;
 } Spot;
 
-/* Finds the place of the payload's byte `off`, in *out, by the bookkeeping at `meta`. Returns false if the chunk serves
- * no class with lines, or no slot begins there. [any thread, needs no lock] */
+/* Finds the place of the payload's byte `off`, in *out, by the bookkeeping at `meta` (TsiSpace's). Returns false, with
+ * *out undefined, if the chunk serves no class with lines, or no slot begins there. The chunk may change class
+ * afterwards: spot_is_live asks again. [any thread, needs no lock] */
 TSI_INLINE bool spot_find(uint8_t* meta, const TsiChunkKey* keys, const TsiClassTable* classes, uint64_t off,
                           Spot* out) {
     out->key_at = &keys[off >> TSI_CHUNK_SHIFT];
@@ -221,8 +227,9 @@ TSI_INLINE bool spot_find(uint8_t* meta, const TsiChunkKey* keys, const TsiClass
     return slot < TSI_LINE_SLOTS;
 }
 
-/* Returns true if the slot holds an object of the slab with this tag that a bit alone frees; sets *word to its remote
- * word. Reads the class again after the tag, as tsi_free_place does. [any thread, needs no lock] */
+/* Returns true if the slot, which spot_find has found, holds an object of the slab with this tag, read after that, that
+ * a bit alone frees; then sets *word to its remote word, for set_bit. *word means nothing after false. Reads the class
+ * again after the tag, as tsi_free_place does. [any thread, needs no lock] */
 TSI_INLINE bool spot_is_live(const Spot* spot, uint64_t tag, uint64_t* word) {
     TsiLine* l = spot->line;
     if (TSI_UNLIKELY(!frees_by_bit(tag) || tsi_load_acquire(spot->key_at) != spot->key)) return false;
@@ -240,8 +247,8 @@ static TsiPlace place_of(const TsiSpace* s, const TsiLine* l, uint32_t key, unsi
     return (TsiPlace){line_id, tsi_slab_at(tsi_key_class(s->classes, key), line_id), key / sizeof(TsiClass), slot};
 }
 
-/* Frees a slot remotely by its bit, if its remote word still is *word. Returns false if that has changed, with the new
- * one in *word. [any thread, needs no lock] */
+/* Frees a slot remotely by setting its bit, if its remote word still is *word. Returns false if that has changed, with
+ * the present one in *word: no bit is set. Counts the try if b is not NULL. [any thread, needs no lock] */
 TSI_INLINE bool set_bit(TsiBinding* b, TsiLine* l, unsigned cls, unsigned slot, uint64_t* word) {
     if (b != NULL) tsi_count_word(&b->counters[cls].free_tries);
     /* seq_cst: publishes the caller's use of the object to the next owner (merge: acquire), and
@@ -249,8 +256,9 @@ TSI_INLINE bool set_bit(TsiBinding* b, TsiLine* l, unsigned cls, unsigned slot, 
     return tsi_cas_seq(&l->remote[slot >> 5], word, *word | tsi_remote_bit(slot));
 }
 
-/* Frees from the slot, line l in a chunk with the key, after set_bit has failed there. Returns true if it is freed,
- * false if refused. a: for a thread without a binding. [any thread, no lock held, no bracket open] */
+/* Counts a retry and frees from the slot, in line l in a chunk with `key`, after set_bit has failed there. Returns true
+ * if it is freed, false if refused, which is counted and told. a: the arena where b is NULL, otherwise not read.
+ * [any thread, no lock held, no bracket open] */
 static TSI_NOINLINE bool free_again(TsiArena* a, TsiBinding* b, TsiLine* l, uint32_t key, unsigned slot) {
     if (b != NULL) a = b->arena;
     TsiPlace at = place_of(&a->space, l, key, slot);
@@ -267,8 +275,10 @@ static TSI_NOINLINE bool freed(TsiArena* a, TsiBinding* b, TsiLine* l, uint32_t 
     return true;
 }
 
-/* Completes a free in heap h, which nobody owns: notes room, or an empty slab. Returns false, and does nothing, if its
- * phase does not go on. [any thread, no lock held, no bracket open] */
+/* Completes a free in heap h, which nobody owns, of a slot of l in a chunk with `key`: notes in h and its phase that
+ * the class has room, or that a slab is empty, and takes h's empty slabs out if they are enough (ownerless.h). Returns
+ * true; false, and does nothing, if its phase does not go on. a is not NULL; b may be.
+ * [any thread, no lock held, no bracket open] */
 static TSI_NOINLINE bool freed_ownerless(TsiArena* a, TsiBinding* b, TsiHeap* h, TsiLine* l, uint32_t key,
                                          unsigned slot) {
     TsiRef ref = tsi_load_relaxed(&h->ref);
@@ -363,9 +373,9 @@ bool tsi_free_missed(TsiBinding* b, void* p) {
     return free_spot(NULL, b, &spot, tag, word);
 }
 
-/* Zeroes the object at *at and frees it by its bit, under the stripe of its phase (scrub.h, X2), if it lives in the
- * slab incarnation `seq`. Returns TSI_FREE_OK or a SlabMisuse. b may be NULL.
- * [any thread, no lock held, no bracket open] */
+/* Zeroes the object at *at, unless it is large, and frees it by its bit, under the stripe of its phase (scrub.h, X2),
+ * if it lives in the slab incarnation `seq`; then does what follows (after_remote_free). Returns TSI_FREE_OK or a
+ * SlabMisuse, uncounted. b may be NULL. [any thread, no lock held, no bracket open] */
 static TSI_COLD int free_filled(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_t seq) {
     TsiLine* l = tsi_line(&a->space, at->line_id);
     TsiInc* held = tsi_scrub_hold(a, at->slab_id, seq);

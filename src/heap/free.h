@@ -7,19 +7,25 @@
 #include "heap/fast.h"
 #include "state/liveness.h"
 
-/* Frees the object at *at. `seq` is the slab incarnation it must belong to, 0 for the present one. `handled`: the
- * caller has won the slot's count. Returns TSI_FREE_OK or the SlabMisuse as which it is refused, which the caller
- * reports. b may be NULL. [any thread, no lock held, no bracket open] */
+/* Frees the object at *at, a place that tsi_space_locate or a handle has given. `seq` is the slab incarnation it must
+ * belong to, 0 for the present one. `handled`: the caller has made the slot's count odd (tsi_count_move returned true).
+ * Does all that follows: tells an owner that waits for slots, gives back an empty slab that nobody owns. Returns
+ * TSI_FREE_OK or the SlabMisuse as which it is refused, which the caller reports. b: the calling thread's binding, or
+ * NULL. [any thread, no lock held, no bracket open] */
 int tsi_free_place(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_t seq, bool handled);
-/* Frees the object at *at in a region, by another thread's way: `seq` is the slab incarnation it must belong to,
- * `generation` the handle's, or UINT32_MAX for a pointer. Returns TSI_FREE_OK or the SlabMisuse as which it is refused.
- * b may be NULL. [any thread, no lock held, no bracket open] */
+/* Frees the object at *at in a region, by another thread's way, and returns what empties by that: `seq`, not 0, is the
+ * slab incarnation it must belong to, `generation` the handle's, or UINT32_MAX for a pointer. Zeroes it first where the
+ * allocator fills. Returns TSI_FREE_OK or the SlabMisuse as which it is refused, which the caller reports. b: the
+ * calling thread's binding, which counts the free, or NULL. [any thread, no lock held, no bracket open] */
 int tsi_free_in_region(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_t seq, uint32_t generation);
-/* Frees a pointer into a region that tsi_bump_free missed. Returns true if it is freed, false if refused, which is
- * counted and told. [own thread, in the open bracket] */
+/* Frees a pointer into a region that tsi_bump_free missed, with the region still in b->busy; the allocator does not
+ * fill. Closes the bracket, with a handover if the region's heap is the thread's and was asked for. Returns true if p
+ * is freed, false if refused, which is counted and told. [own thread, in the open bracket] */
 bool tsi_free_bumped(TsiBinding* b, void* p);
-/* Frees a pointer whose object must have `least` usable bytes; 0: any. Returns true if it is freed, false if refused,
- * which is counted and told. [any thread, no lock held, no bracket open] */
+/* Frees p, of this allocator, whose object must have at least `least` usable bytes; 0: any. Where programs have
+ * stand-ins p is one, and goes with its slot. Returns true if it is freed; false if refused, also for NULL, an interior
+ * or foreign pointer or a smaller object (SLAB_MISUSE_SIZE_MISMATCH), which is counted and told (tsi_refuse).
+ * [any thread, no lock held, no bracket open] */
 bool tsi_free_pointer(TsiArena* a, void* p, size_t least);
 /* Returns the misuse as which a free is refused whose object tsi_space_locate did not find: `r` is its answer, *at the
  * place. [any thread, needs no lock] */
@@ -59,8 +65,9 @@ TSI_INLINE TsiFast tsi_free_fast(TsiBinding* b, const void* p, TsiHeap** out, un
     return TSI_LIKELY(tsi_word_is(&h->word, live)) ? TSI_FAST_DONE : TSI_FAST_HANDOVER;
 }
 
-/* Frees a pointer that tsi_free_fast missed: the line is the thread's, and this is its first free since it was parked,
- * or it has issued handles; or the slab is another thread's, or nobody's. Returns true if it is freed, false if
+/* Frees a pointer that tsi_free_fast missed, with the line still in b->busy: the line is the thread's, and this is its
+ * first free since it was parked, or it has issued handles; or the slab is another thread's, or nobody's. Closes the
+ * bracket, with a handover if the line's heap is the thread's and was asked for. Returns true if it is freed, false if
  * refused, which is counted and told. [own thread, in the open bracket] */
 bool tsi_free_missed(TsiBinding* b, void* p);
 /* Hands over h after a free in it that ended with HANDOVER. Returns true.

@@ -78,8 +78,9 @@ static void heap_join_locked(TsiArena* a, TsiInc* inc, TsiHeap* h) {
     tsi_store_relaxed(&inc->heap_count, tsi_load_relaxed(&inc->heap_count) + 1);
 }
 
-/* Adopts an ownerless heap of the incarnation that has room for the class; with cls 0 any heap, also a lent one, which
- * has room for none. Returns it, LIVE for b, or NULL if there is none. [own thread, stripe held] */
+/* Adopts the first ownerless (DETACHED) heap of the incarnation that has room for the class; with cls 0 any heap, also
+ * a lent one, since a lent heap has room for none. Lowers the incarnation's `detached`. Returns it, LIVE for b but in
+ * no chain yet, or NULL if there is none. [own thread, stripe held] */
 static TsiHeap* adopt_locked(TsiBinding* b, TsiInc* inc, unsigned cls) {
     TSI_HOLDS(tsi_inc_lock(inc));
     for (uint32_t at = inc->heaps; at != 0 && (cls == 0 || tsi_load_relaxed(&inc->detached) != 0);) {

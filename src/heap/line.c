@@ -61,8 +61,8 @@ void tsi_line_counts_even(TsiSpace* s, TsiLine* l, const TsiClass* shape, uint64
     if ((tag & TSI_SLAB_HANDLED) != 0) tsi_counts_even(s, l, id, tsi_tag_seq(tag), slots);
 }
 
-/* Moves slots that others have freed, by the remote words r, into the line's freed word. Returns that.
- * [owner, in bracket] */
+/* Moves slots that others have freed, by the remote words r (l->remote), into the line's freed word; those that were
+ * freed there already are counted as refused (TSI_REFUSED_LATE), each. Returns the freed word. [owner, in bracket] */
 static uint64_t take_remote(TsiBinding* b, TsiLine* l, _Atomic uint64_t* r) {
     uint64_t freed = tsi_load_relaxed(&l->freed);
     for (unsigned half = 0; half < 2; half++) {
@@ -167,8 +167,9 @@ static uint32_t lines_of(const TsiSpace* s, uint32_t slab_id, unsigned* cls, uin
     return 1u << s->classes->c[*cls].lines_log2;
 }
 
-/* Delivers the line's token to the owner if `threshold` slots are free, in the slab incarnation `seq`. Returns true if
- * the slab's link was claimed for nothing meanwhile: then the slab's other lines must be looked at.
+/* Takes the line's token out of its word if `threshold` slots are free, in the slab incarnation `seq`, and links the
+ * slab into the inbox of the heap's owner; where nobody owns the heap, or the slab is in an inbox, puts the token back.
+ * Returns true if the slab's link was claimed for nothing meanwhile: then the slab's other lines must be looked at.
  * [any thread, no bracket open] */
 static bool line_deliver(TsiArena* a, uint32_t line_id, uint32_t slab_id, uint32_t seq) {
     TsiSpace* s = &a->space;

@@ -8,32 +8,40 @@
 
 /* ---- lines ---- */
 
-/* Hands out the n free slots `out`, a bit each, of a used-up line; `rest` stays freed. All refills end here.
- * [owner, in bracket] */
+/* Hands out the n free slots `out`, a bit each, of a line whose avail is empty: they are its avail, `rest` its freed
+ * word, and its issued count rises by n. All refills end here. [owner, in bracket] */
 TSI_INLINE void tsi_line_hand_out(TsiLine* l, uint64_t out, uint64_t rest, unsigned n) {
     tsi_store_release(&l->avail, out);  /* invariant F: before the bits leave freed */
     tsi_store_release(&l->freed, rest); /* pairs with the acquires of tests whether a slot is free */
     tsi_store_release(&l->issued, tsi_load_relaxed(&l->issued) + n); /* last: pairs with tsi_line_handed_out */
 }
-/* Moves slots that the owner or others have freed to avail if there are at least `least`. Returns the number that avail
- * has then, or 0. The line is used up. [owner, in bracket] */
+/* Refills a line whose avail is empty, if its owner and others have freed at least `least` slots there: moves the
+ * lowest of them, at most tsi_line_batch, and with a profile no more than up to its next mark, to avail, with their
+ * counts of handles made even; the rest stays freed. Slots that others had freed, too, are counted as refused. Returns
+ * the number that avail has then, or 0, changing nothing. [owner, in bracket] */
 unsigned tsi_line_refill(TsiBinding* b, TsiLine* l, const TsiClass* shape, unsigned least);
-/* Puts a used-up line, which is in no queue, where its free slots will be found: at the back of the room's queue if it
- * has a few, otherwise it is parked. Returns false, and does neither, if it has enough for a refill.
+/* Puts a line whose avail is empty, and which is in no queue, where its free slots will be found: at the back of the
+ * queue in its primary's room if it has fewer than the class's threshold; parked, with its token in the word, if it has
+ * none. Returns false, and does neither, if it has enough for a refill; the token may be in the word then.
  * [owner, in bracket] */
 bool tsi_line_leave(TsiBinding* b, unsigned cls, TsiLine* l);
-/* Makes the counts of `slots` even, as they are handed out, if a handle may have been issued in their slab.
- * [owner, in bracket] */
+/* Makes the counts of `slots`, a bit each, even, as they are handed out, if a handle may have been issued in their slab
+ * (its tag has TSI_SLAB_HANDLED); the line is marked as handled then. [owner, in bracket] */
 void tsi_line_counts_even(TsiSpace* s, TsiLine* l, const TsiClass* shape, uint64_t slots);
-/* Frees a slot, which the caller has checked: sets its bit, and files a parked line in its room. [owner, in bracket] */
+/* Frees a slot, which the caller has checked, in l, a line of one of b's heaps: sets its bit in `freed`, and puts a
+ * parked line at the back of its queue in the primary's room, if that has a room. [owner, in bracket] */
 void tsi_line_freed(TsiBinding* b, TsiLine* l, unsigned slot);
-/* Tells the owner of a parked line that slots were freed there, if it waits for that; `seq` is the slab's when they
- * were. [any thread, no lock held] */
+/* Tells the owner of an armed line, by its inbox, that slots were freed there, if `threshold` are free and its slab is
+ * in no inbox yet; `seq` is the slab's when they were freed. Where nobody owns the heap the token goes back into the
+ * word. The owner looks in its next slow path. [any thread, no lock held] */
 void tsi_line_notify(TsiArena* a, uint32_t line_id, uint32_t slab_id, uint32_t seq);
-/* Takes back the token of a line of h, the owner's, if it has come home, and files the line if it has room. `seq` is
- * the slab's. [owner, in bracket, or fork child] */
+/* Takes back the token of a line of h, the owner's, if it has come home or `threshold` slots are free, and files a
+ * parked line that has free slots in the room of h's primary, if there is one, counted as unparked. `seq` is the
+ * slab's. [owner, in bracket, or fork child] */
 void tsi_line_take_in(TsiBinding* b, const TsiHeap* h, unsigned cls, uint32_t line_id, uint32_t seq);
-/* Takes in the slabs that others have told the owner of. [own thread, no lock held, no bracket open] */
+/* Empties b's inbox: takes in the tokens of each slab that others have told the owner of, hands over a heap of b's that
+ * was asked for, and sends the tokens of slabs that are no more b's on to their owners. Cleanups may run.
+ * [own thread, no lock held, no bracket open] */
 void tsi_inbox_drain(TsiBinding* b);
 /* Takes in the inbox and closes it: nothing is pushed there from now on. [own thread, no lock held, no bracket open] */
 void tsi_inbox_close(TsiBinding* b);

@@ -90,8 +90,10 @@ TSI_INLINE bool is_anothers_locked(TsiInc* inc) {
     return TSI_UNLIKELY(inc->owned) && owner_is_another(inc);
 }
 
-/* Takes a waiting heap into the phase, which has had none. Returns it, LIVE, or NULL if none waits, the heap was
- * flushed, or the phase was touched, closed or cannot be charged. [own thread, no lock held, no bracket open] */
+/* Takes the last waiting heap of the rank that the phase's label begins with (instead of a part, a page where no part
+ * waits) into the phase, which has had none, and charges its region to it. Returns it, LIVE and off the list; or NULL
+ * if none waits, the heap was flushed (its record is freed then), or the phase is no domain's, was touched, closed, is
+ * another thread's alone or cannot be charged. [own thread, no lock held, no bracket open] */
 TSI_INLINE TsiHeap* take(TsiBinding* b, TsiRef ref) {
     TsiInc* inc = tsi_inc(&b->arena->phases, tsi_ref_index(ref));
     unsigned rank = tsi_bump_first_rank(b, tsi_inc_label(inc));
@@ -151,15 +153,17 @@ void* tsi_ready_first(TsiBinding* b, TsiRef ref, uint32_t bytes) {
 
 /* ---- a phase ends ---- */
 
-/* Returns true if the binding may keep `bytes` more with heaps that wait; borrows from its share if it must.
- * [own thread, needs no lock] */
+/* Returns true if the binding may keep `bytes` more with heaps that wait: b->ready_bytes and `bytes` are within
+ * b->warm.lent, which rises by a block from the warm store if it must and can. [own thread, needs no lock] */
 static bool has_budget(TsiBinding* b, size_t bytes) {
     if (TSI_LIKELY(b->ready_bytes + bytes <= tsi_load_relaxed(&b->warm.lent))) return true;
     return tsi_warm_lend(b, bytes) && b->ready_bytes + bytes <= tsi_load_relaxed(&b->warm.lent);
 }
 
-/* Ends the life of the region, which is slab's, with *sum, and begins the next: the tag is WARM under the next seq.
- * Returns false if none can begin now. [owner, stripe held] */
+/* Ends the life of r, the region of `slab`, with *sum: what it held; counts frees that met as refused, and ends the
+ * generation of handles where some were issued. Returns true if the next life has begun: the tag is WARM under the next
+ * seq. Returns false if none can begin now, since generations or lives are used up or a freer is inside: the tag is as
+ * it was, and all objects have ended. [owner, stripe held] */
 TSI_INLINE bool renew_region(TsiArena* a, TsiRegion* r, TsiSlab* slab, TsiRegionSum* sum) {
     bool turned = tsi_region_turn(r, sum);
     for (; TSI_UNLIKELY(sum->twice != 0); sum->twice--) tsi_refuse_count(a, TSI_REFUSED_LATE);
@@ -173,8 +177,9 @@ TSI_INLINE bool renew_region(TsiArena* a, TsiRegion* r, TsiSlab* slab, TsiRegion
     return true;
 }
 
-/* Lets the heap wait, with its region, whose next life has begun, as number `count` of the list of `rank`. bytes: the
- * region's. [own thread, stripe held] */
+/* Lets the heap wait (STANDBY), with its region, whose next life has begun, as entry `count` (b->ready_count[rank]) of
+ * the list of `rank`; raises b->ready_count and b->ready_bytes. b has no ambient heap then, if it was this one. bytes:
+ * the region's. [own thread, stripe held] */
 TSI_INLINE void put(TsiBinding* b, TsiHeap* h, unsigned rank, uint32_t count, size_t bytes) {
     tsi_store_relaxed(&h->ref, 0);
     if (b->heap == h) tsi_binding_set_ambient(b, &tsi_no_heap);
@@ -255,7 +260,8 @@ TSI_INLINE void learn(TsiBinding* b, const TsiHeap* h, const TsiRegion* r, uint3
 }
 
 /* Returns the rank of the heap's region if the heap may wait: the region is all that it has taken, it still bumps
- * there, and there is room for one more. Otherwise returns TSI_READY_RANKS. [own thread, stripe held] */
+ * there, that rank's list has room, there is no profile, and the region's bytes fit in what the warm store has lent or
+ * now lends (has_budget). Otherwise returns TSI_READY_RANKS. [own thread, stripe held] */
 TSI_INLINE unsigned waits_at(TsiBinding* b, const TsiHeap* h) {
     unsigned rank = h->rank - 1u;
     if (tsi_load_relaxed(&h->slab_count) != 1 || h->room != NULL) return TSI_READY_RANKS;

@@ -29,18 +29,21 @@
 
 #include "heap/heap.h"
 
-/* Finds, adopts or makes the binding's heap in an incarnation, in *out. With `bumps`, for an object of a region, a
- * domain's phase without a heap gets a waiting one, with a region of the size that the phase's label needed last.
- * Returns like tsi_heap_make. [own thread, no lock held, no bracket open] */
-TsiBirth tsi_ready_heap(TsiBinding* b, TsiRef ref, bool bumps, TsiHeap** out);
-/* Allocates the first object of a phase, `bytes` of a waiting heap's region, by the shortest way. Returns the object,
- * or NULL if no heap waits or anything else must be done first: the slow path does all of it then.
+/* Finds, adopts or makes the binding's heap in an incarnation, in *out, LIVE, and frees heaps that others have swept.
+ * With `bumps`, for an object of a region, a domain's phase without a heap gets a waiting one, if there is one, with a
+ * region of the size that the phase's label needed last. Returns TSI_BIRTH_OK, or like tsi_heap_make, with *out NULL.
  * [own thread, no lock held, no bracket open] */
+TsiBirth tsi_ready_heap(TsiBinding* b, TsiRef ref, bool bumps, TsiHeap** out);
+/* Allocates the first object of a phase, the first `bytes` of a waiting heap's region, by the shortest way. bytes: of
+ * tsi_bump_bytes, for a size up to TSI_LUT_MAX. Returns the object; the heap is LIVE in the phase then. Returns NULL if
+ * no heap waits, the phase has had one, or anything else must be done first: the slow path does all of it then; a heap
+ * that has just entered the phase stays there. [own thread, no lock held, no bracket open] */
 void* tsi_ready_first(TsiBinding* b, TsiRef ref, uint32_t bytes);
-/* Ends a phase straight, if its one heap is the caller's and nobody else has touched it: frees the record, posts the
- * account, and keeps the heap waiting, if one region is all that it has and there is room; otherwise its slabs go as
- * from a sweep. Returns false if it is not so: nothing was done, or the objects have ended and are counted, and the
- * common way must follow. `out` may be NULL. [own thread, no lock held, no bracket open] */
+/* Ends a phase straight, if its one heap is the caller's and nobody else has touched it: ends all objects, posts the
+ * account, fills *out, unless NULL, frees the record, and keeps the heap waiting, if one region is all that it has and
+ * there is room; otherwise its slabs go as from a sweep. Returns true if the phase has ended. Returns false, with *out
+ * as it was, if it is not so: nothing was done, or the objects have ended and are counted, and in both cases the common
+ * way must follow. [own thread, no lock held, no bracket open] */
 bool tsi_ready_end(TsiBinding* b, TsiRef ref, EpochReceipt* out);
 /* Takes the region from a waiting heap, since regions are found by their tags: STANDBY_EMPTY if `own`, the heap's
  * thread has forked; otherwise its record stays unused. [fork child] */

@@ -34,9 +34,9 @@ static void line_init(TsiSpace* s, const TsiClass* shape, uint32_t line_id, uint
     tsi_store_relaxed(&tsi_remote(s, line_id)[1], tsi_remote_fresh(1, seq));
 }
 
-/* Opens a slab: makes its words, and its new tag, `state` in heap or incarnation `index`. ready: its lines come with a
- * first refill. Returns false for a region that cannot be used yet (region.h, R2): the caller lets it rest.
- * [only holder] */
+/* Opens a slab: makes its words, and then its new tag, `state` in heap or incarnation `index`, under the seq that the
+ * tag has, 1 if it is 0. ready: its lines come with a first refill, of the batch's lowest slots. Returns false, with
+ * the tag as it was, for a region that cannot be used yet (region.h, R2): the caller lets it rest. [only holder] */
 static bool slab_open(TsiSpace* s, unsigned cls, uint32_t slab_id, uint32_t index, unsigned state, bool ready) {
     const TsiClass* shape = &s->classes->c[cls];
     uint32_t heap_at = state == TSI_SLAB_OWNED ? index * (uint32_t)sizeof(TsiHeap) : 0;
@@ -59,7 +59,8 @@ static void note_over(TsiBinding* b, uint32_t why) {
     if (why == TSI_SPACE_OVER) b->budget.hard = TSI_BUDGET_SPACE;
 }
 
-/* Adds an open slab to the heap, at the head of its chain. [owner, in bracket] */
+/* Adds an open slab to the heap, at the head of its chain: raises h's slab_count, slab_bytes and takes, counts it for
+ * the class, and reads b->covered anew, so that the thread's frees find the slab. [owner, in bracket] */
 static void join(TsiBinding* b, TsiHeap* h, unsigned cls, uint32_t slab_id) {
     TsiSpace* s = &b->arena->space;
     tsi_count(&b->counters[tsi_class_row(cls)].new_slab);
