@@ -81,7 +81,8 @@ static void end_plain_frees(TsiSpace* s, unsigned cls, uint32_t slab_id) {
 }
 
 /* Gives a claimed slab's remote words the new seq, or ends its region's life, and raises its generations if it has
- * issued handles. old: its tag before. Returns the sum of what it held at that instant. [slab claimed] */
+ * issued handles. Zeroes what lives there where the allocator fills, and counts frees that met as refused. old: its tag
+ * before. Returns the sum of what it held at that instant, with `twice` 0. [slab claimed] */
 static TsiSlabSum renew_words(TsiSweep* sweep, unsigned cls, uint32_t slab_id, uint64_t old) {
     TsiSpace* s = &sweep->arena->space;
     const TsiClass* shape = &s->classes->c[cls];
@@ -104,8 +105,8 @@ static TsiSlabSum renew_words(TsiSweep* sweep, unsigned cls, uint32_t slab_id, u
     return sum;
 }
 
-/* Puts a claimed slab into the hands of the sweep, which counts it and gives it back in tsi_sweep_finish.
- * [stripe held, slab claimed] */
+/* Puts a claimed slab into the hands of the sweep, sweep->out or sweep->large, and counts it there: `slabs`, `regions`,
+ * `bytes` and `uncharged`, and for an end its class. tsi_sweep_finish gives it back. [stripe held, slab claimed] */
 static void take_out(TsiSweep* sweep, unsigned cls, uint32_t slab_id) {
     if (!sweep->gives) tsi_space_give_begin(&sweep->arena->space);
     sweep->gives = true;
@@ -147,8 +148,9 @@ bool tsi_settle_if_empty(TsiSweep* sweep, uint32_t slab_id) {
 
 /* ---- orphans ---- */
 
-/* Makes an OWNED slab an ORPHAN of the incarnation, which is on no list yet; *sum is what it holds after that. Returns
- * its tag before. [stripe held, or fork child] */
+/* Makes an OWNED slab an ORPHAN of the incarnation, which is on no list yet, with frees of its owner by the tag from
+ * now on; adds what was issued to inc->allocated. *sum is what it holds after that. Returns its tag before.
+ * [stripe held, or fork child] */
 static uint64_t make_orphan(TsiArena* a, TsiInc* inc, unsigned cls, uint32_t slab_id, TsiSlabSum* sum) {
     TsiSpace* s = &a->space;
     _Atomic uint64_t* tag = &tsi_slab(s, slab_id)->tag;
@@ -201,8 +203,8 @@ static bool look_at_large(TsiSweep* sweep, unsigned cls, uint32_t slab_id) {
     return true;
 }
 
-/* Returns true if the orphans have fewer than TSI_PUT_OFF_PHASE_BYTES of pages without an object, and notes these in
- * sweep->put_off. [stripe held] */
+/* Returns true if the pages of the orphans without an object are fewer than TSI_PUT_OFF_PHASE_BYTES, and sets
+ * sweep->put_off to their bytes; false, with put_off as it was, otherwise. [stripe held] */
 static bool puts_off(TsiSweep* sweep) {
     TsiSpace* s = &sweep->arena->space;
     size_t bytes = 0;

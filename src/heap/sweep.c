@@ -63,8 +63,9 @@ static bool has_owner(uint64_t word) {
     return state == TSI_HEAP_LIVE || state == TSI_HEAP_RETIRE || state == TSI_HEAP_REVOKED;
 }
 
-/* Does the first hold: makes heaps of others REVOKED, with this sweep's ticket, and lent ones DETACHED. Sets
- * sweep->others if a membarrier must follow. only: NULL, or the binding whose heaps alone are meant. [stripe held] */
+/* Does the first hold: makes LIVE and RETIRE heaps of other threads REVOKED, with this sweep's ticket, and lent ones
+ * DETACHED; leaves alone heaps of threads that are not idle, for a sweep with `idle`. Sets sweep->others if a
+ * membarrier must follow. only: NULL, or the binding whose heaps alone are meant. [stripe held] */
 static void revoke_locked(TsiSweep* sweep, TsiBinding* only) {
     TSI_HOLDS(tsi_inc_lock(sweep->inc));
     TsiArena* a = sweep->arena;
@@ -88,7 +89,8 @@ static void revoke_locked(TsiSweep* sweep, TsiBinding* only) {
     }
 }
 
-/* Takes the heap out of its incarnation's list, which gets its count of slow paths. [stripe held] */
+/* Takes the heap out of its incarnation's list; inc->heap_count is one less, and h's count of slow paths is added to
+ * inc->slow. [stripe held] */
 static void heap_leave_inc_locked(TsiArena* a, TsiInc* inc, TsiHeap* h) {
     TSI_HOLDS(tsi_inc_lock(inc));
     if (h->inc_prev != 0) tsi_heap(a, h->inc_prev - 1)->inc_next = h->inc_next;
@@ -99,7 +101,9 @@ static void heap_leave_inc_locked(TsiArena* a, TsiInc* inc, TsiHeap* h) {
 }
 
 /* Settles every slab but `skip` (id + 1; 0: none) of a SEIZED heap, or of one that the caller is letting go of, as
- * `state` asks; TSI_INC_ACTIVE: only the empty ones go. Leaves the heap the others. [stripe held] */
+ * `state` asks: RELEASED, all go; ACTIVE, only the empty ones; otherwise the empty ones, and the others become orphans.
+ * An end stops after sweep->most bytes, with sweep->more. Leaves the heap the slabs that stay, with its counts of
+ * these, its `roomy` for an ACTIVE phase, and its current region only if that stays. [stripe held] */
 static void walk_locked(TsiSweep* sweep, TsiHeap* h, unsigned state, uint32_t skip) {
     TSI_HOLDS(tsi_inc_lock(sweep->inc));
     TsiSpace* s = &sweep->arena->space;
@@ -260,8 +264,8 @@ void tsi_bracket_missed(TsiBinding* b) {
     if (h != NULL && tsi_heap_binding(word) == b->index && tsi_heap_state(word) != TSI_HEAP_LIVE) tsi_handover(b, h);
 }
 
-/* Returns 0 if the owner of a heap with our ticket is inside nothing of it, id + 1 if inside a slab of it, or
- * UINT32_MAX if inside all of it. [stripe held, after a membarrier] */
+/* Returns 0 if `owner`, the binding that has h, a heap with our ticket, is inside nothing of it; id + 1 if inside a
+ * slab of it; UINT32_MAX if inside all of the incarnation's heaps. [stripe held, after a membarrier] */
 static uint32_t busy_in(TsiArena* a, TsiHeap* h, TsiBinding* owner) {
     /* acquire: pairs with the releases in bracket.h; after our membarrier it names what the owner is in.
      * seq_cst for the fenced form. */
@@ -275,8 +279,9 @@ static uint32_t busy_in(TsiArena* a, TsiHeap* h, TsiBinding* owner) {
     return tsi_busy_heap(a, busy, &slab_id) == h ? slab_id + 1 : 0;
 }
 
-/* Does the second hold: seizes the heaps that are this sweep's to take, and counts as deferred what it leaves to
- * others. [stripe held] */
+/* Does the second hold: seizes the heaps that are this sweep's to take (S3), and counts in sweep->deferred and
+ * deferred_bytes the slabs of revoked ones that it leaves to their owners or to other sweeps. Once it has looked at
+ * sweep->most bytes, leaves the rest, with sweep->more. [stripe held] */
 static void seize_all_locked(TsiSweep* sweep) {
     TSI_HOLDS(tsi_inc_lock(sweep->inc));
     TsiArena* a = sweep->arena;

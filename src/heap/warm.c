@@ -18,7 +18,8 @@ enum {
     LOOK = 4 * FLUSH_BATCH
 };
 
-/* Takes `need` more bytes of the budget, or a block, for the store. Returns false if there is no room.
+/* Takes at least `need` more bytes of the budget for the store, 64 KiB if there are as many: warm->quota rises. Returns
+ * false, changing nothing, if the thread would have more than half of the first budget, or the budget has no room.
  * [store lock held] */
 static bool grant(TsiArena* a, TsiWarm* warm, size_t need) {
     /* At most half of the initial budget to one thread, so that the next one finds some; what the budget has learned on
@@ -33,8 +34,9 @@ static bool grant(TsiArena* a, TsiWarm* warm, size_t need) {
     return true;
 }
 
-/* Keeps the slabs of a chain that fit in the store. Returns the others, chained, and in *rest_bytes the bytes that
- * lacked room. [store lock held] */
+/* Keeps the slabs of a chain that fit in the store, with more of the budget where that has room: they are WARM and the
+ * first of their class there. Returns the others, chained; *rest_bytes: the bytes of those that lacked room, without
+ * huge ones. [store lock held] */
 static uint32_t keep(TsiArena* a, TsiWarm* warm, uint32_t chain, size_t* rest_bytes) {
     TsiSpace* s = &a->space;
     uint32_t rest = 0;
@@ -64,9 +66,9 @@ static uint32_t keep(TsiArena* a, TsiWarm* warm, uint32_t chain, size_t* rest_by
     return rest;
 }
 
-/* Takes up to `max` slabs from the far half of a class's list, where the oldest are, into `ids`. Returns their number.
- * Only the list's first LOOK slabs count: a large store must not be walked through for each phase that ends.
- * [store lock held] */
+/* Takes up to `max` slabs, and up to half, from the far end of the first LOOK of a class's list, where the oldest are,
+ * into `ids`; none from a list of one. Returns their number. A large store must not be walked through for each phase
+ * that ends. [store lock held] */
 static unsigned cut(TsiSpace* s, TsiWarm* warm, unsigned cls, uint32_t* ids, unsigned max) {
     unsigned length = 0, n = 0;
     for (uint32_t at = warm->head[cls]; at != 0 && length < LOOK; at = tsi_slab(s, at - 1)->next) length++;
@@ -80,8 +82,8 @@ static unsigned cut(TsiSpace* s, TsiWarm* warm, unsigned cls, uint32_t* ids, uns
     return n;
 }
 
-/* Moves slabs of a store to the system, or with `keep` to the stock if there is room. learn: as in TsiSweep.
- * [holder of the slabs, no pool lock held] */
+/* Moves n slabs of a store, whose order in `ids` changes, to the system, or with `keep` to the stock as far as there is
+ * room; those that lack room count in a->overflowed. learn: as in TsiSweep. [holder of the slabs, no pool lock held] */
 static void move_out(TsiArena* a, uint32_t* ids, unsigned n, bool keep, bool learn) {
     TsiSpace* s = &a->space;
     if (!keep) {
@@ -98,7 +100,8 @@ static void move_out(TsiArena* a, uint32_t* ids, unsigned n, bool keep, bool lea
     if (kept != 0) tsi_space_keep(s, ids, kept);
 }
 
-/* Moves some of the store's oldest slabs out, EVICT_BYTES of them. Returns false if there are none.
+/* Moves some of the store's oldest slabs out, EVICT_BYTES of them or somewhat more, FLUSH_BATCH slabs at most, to the
+ * stock or the system; their bytes stay in warm->quota. Returns false if there are none. learn: as in TsiSweep.
  * [store lock held, no pool lock held] */
 static bool evict(TsiArena* a, TsiWarm* warm, bool learn) {
     uint32_t ids[FLUSH_BATCH];
@@ -215,9 +218,10 @@ void tsi_ready_flush(TsiArena* a, TsiBinding* b) {
 
 /* ---- giving back ---- */
 
-/* Empties a store, into the stock with `keep`, and gives back regions that wait. Returns false if it is busy. The
- * binding's thread may have gone meanwhile, and its record's page: then all of it reads as 0. While the store is locked
- * the page stays (registry.c). [any thread, no lock held but the segment's] */
+/* Empties a store, to the system, or into the stock with `keep` as far as there is room, and gives its share of the
+ * budget back; before that, the regions that wait with the binding's heaps. Returns false if the store is busy: only
+ * those regions have gone. The binding's thread may have gone meanwhile, and its record's page: then all of it reads as
+ * 0. While the store is locked the page stays (registry.c). [any thread, no lock held but the segment's] */
 static bool empty_store(TsiArena* a, TsiBinding* b, bool keep) {
     TsiWarm* warm = &b->warm;
     uint32_t ids[FLUSH_BATCH];

@@ -18,26 +18,31 @@ enum { TSI_STANDBY_SLAB_SHIFT = 40 }; /* of a STANDBY word: its region's slab, w
 _Static_assert((uint64_t)TSI_BINDINGS_MAX << 8 <= 1ull << TSI_STANDBY_SLAB_SHIFT, "the binding lies below the slab");
 _Static_assert((uint64_t)TSI_CHUNKS_MAX* TSI_CHUNK_SLABS <= 1ull << (64 - TSI_STANDBY_SLAB_SHIFT), "every slab fits");
 
-/* Puts a chain of returned slabs (by `next`) into the binding's store, in shared mode into the first bank's. Returns
- * the chain of those it did not keep; all of them if b is NULL or the store is busy. learn: as in TsiSweep.
- * [holder of the slabs, no pool lock held] */
+/* Puts a chain of returned slabs (by `next`, the first's id + 1; 0: none) into the binding's store, in shared mode into
+ * the first bank's, as WARM; where a little does not fit, first moves some of the oldest out. Returns the chain of
+ * those that it did not keep: huge ones, those without generations, and all beyond its share; all of them if b is NULL
+ * or the store is busy. learn: as in TsiSweep. [holder of the slabs, no pool lock held] */
 uint32_t tsi_warm_put(TsiArena* a, TsiBinding* b, uint32_t chain, bool learn);
 /* Takes a slab of the class, with its pages, from the binding's store: *slab_id. Returns false, and leaves that alone,
  * if the store has none or is busy. [own thread, needs no lock] */
 bool tsi_warm_take(TsiBinding* b, unsigned cls, uint32_t* slab_id);
-/* Gives the pages back that a binding keeps in its store and with heaps that wait, and its share of the budget. Returns
- * false if the store is busy. [any thread, no lock held but the segment's] */
+/* Gives the pages back to the system that a binding keeps in its store and with heaps that wait, and its share of the
+ * budget. Returns false if the store is busy: then only the regions of heaps that wait have gone.
+ * [any thread, no lock held but the segment's] */
 bool tsi_warm_flush(TsiArena* a, TsiBinding* b);
-/* Gives back what all threads keep, the quarantine, and the stock. Returns false if a store was busy.
- * [any thread, no lock held] */
+/* Gives back to the system what all threads keep in stores and with heaps that wait, the quarantine, and the stock.
+ * Returns false if a store was busy: that one is left. [any thread, no lock held] */
 bool tsi_warm_give_up(TsiArena* a);
-/* Lends at least `bytes` of the binding's share for what it keeps elsewhere (ready.h): b->warm.lent rises. Returns
- * false if the share is too small or the store is busy. [own thread, no pool lock held] */
+/* Lends `bytes`, or 64 KiB if that is more, of the binding's share for what it keeps elsewhere (ready.h): b->warm.lent
+ * rises by that; where the share is used up some of the store's oldest slabs go. Returns false, with `lent` as it was,
+ * if it would pass a quarter of the first budget, the share is too small or the store is busy.
+ * [own thread, no pool lock held] */
 bool tsi_warm_lend(TsiBinding* b, size_t bytes);
 /* Empties the store as its thread exits, into the stock as far as there is room; waits for a thread that is at it.
  * [own thread, no lock held] */
 void tsi_warm_leave(TsiBinding* b);
-/* Does tsi_warm_poll without asking whether that is due.
+/* Does tsi_warm_poll's look whether or not the budget has risen or tables have learned; still once a second at most,
+ * but for the budget's fall and where more is kept than the budget.
  * [any thread, no lock held but the segment's, no bracket open] */
 void tsi_warm_look_now(TsiArena* a);
 /* Looks once a second, where the budget has risen or tables of records have learned: either falls by half for each
@@ -58,11 +63,13 @@ uint64_t tsi_warm_bytes(TsiArena* a);
 /* Returns the bytes of the regions that wait with heaps of a binding, by its index: a hint for others.
  * [any thread, needs no lock] */
 uint64_t tsi_ready_bytes(const TsiArena* a, uint32_t binding);
-/* Gives back the regions that wait with heaps of the binding, and what is lent for them.
+/* Gives back to the system the regions that wait with heaps of the binding, which are STANDBY_EMPTY then and stay in
+ * its lists, and to the budget what is lent for them (b->warm.lent is 0).
  * [any thread, no lock held but the segment's] */
 void tsi_ready_flush(TsiArena* a, TsiBinding* b);
-/* Takes the region of a heap that waits, which is STANDBY_EMPTY then. Returns its slab id + 1, or 0 if the heap had
- * none. [any thread, needs no lock] */
+/* Takes the region of h, a heap that waits in b's lists: h is STANDBY_EMPTY then, and the slab the caller's, still
+ * WARM. Returns its slab id + 1, or 0, changing nothing, if the heap had none or another thread was first.
+ * [any thread, needs no lock] */
 uint32_t tsi_ready_seize(TsiBinding* b, TsiHeap* h);
 /* Gives all that the binding's share has lent back to the budget. [any thread, needs no lock] */
 void tsi_warm_call_in(TsiArena* a, TsiBinding* b);
