@@ -28,7 +28,8 @@
 
 /* ---- ends ---- */
 
-/* Adds what lives in the incarnation's orphans to *live. [stripe held] */
+/* Adds the objects and bytes that live in the incarnation's orphans to *live, passing over those that another thread
+ * has claimed as empty. O(slots of the orphans). [stripe held] */
 static void sum_orphans_locked(TsiArena* a, TsiInc* inc, TsiTotals* live) {
     TSI_HOLDS(tsi_inc_lock(inc));
     for (uint32_t at = inc->orphans; at != 0; at = tsi_slab(&a->space, at - 1)->next) {
@@ -48,8 +49,10 @@ static void post_escapes_locked(TsiSweep* sweep, TsiTotals live) {
         tsi_profile_escaped(sweep->arena, tsi_ref(tsi_inc_era(sweep->inc), sweep->inc->index));
 }
 
-/* Sets `state`, sweeps and fills the receipt, and gives back what the sweep has taken. now_ns: 0 where no clock was
- * read. Gives the stripe and the sweep's banks. [stripe held, and given] */
+/* Sets `state`, unless the incarnation's is as strong already, sweeps, posts its figures to its label, fills *out (not
+ * NULL), but for what was returned and the time, and gives back what the sweep has taken. The first drain of a phase
+ * that was not released posts what lives as escaped, also in sweep->escaped. now_ns: the time of the end; 0 where no
+ * clock was read. Gives the stripe and the sweep's banks. [stripe held, and given] */
 static void end_swept(TsiSweep* sweep, unsigned state, EpochReceipt* out, uint64_t now_ns) {
     TsiInc* inc = sweep->inc;
     unsigned was = tsi_inc_state(inc);
@@ -88,7 +91,8 @@ static void count_close(TsiSweep* sweep, const TsiCloseTally* tally, uint64_t ns
     }
 }
 
-/* Logs an end, but not an ordinary one of a domain: those come too often. [own thread, no lock held] */
+/* Adds an end to the close log, by the receipt, which is complete; does nothing for an ordinary one of a domain, that
+ * is where no resident bytes were measured and nothing has escaped: those come too often. [own thread, no lock held] */
 static void log_end(TsiSweep* sweep, const EpochReceipt* receipt) {
     if (receipt->rss_before == 0 && sweep->escaped.objects == 0) return;
     TsiCloseRow row = {tsi_os.now_ns(),          receipt->epoch_id,
@@ -104,8 +108,9 @@ static void log_end(TsiSweep* sweep, const EpochReceipt* receipt) {
     tsi_closelog_end(&sweep->arena->closed_log, &row);
 }
 
-/* Logs what a measured end, begun at start_ns, has given back, and sets the resident bytes in the receipt and the
- * incarnation. [own thread, no lock held] */
+/* Logs what a measured end (sweep->tally is not NULL), begun at start_ns, has given back: reads the resident bytes
+ * again, sets rss_before and rss_after in the receipt and the incarnation, adds a row to the close log, and counts the
+ * time for the classes. Takes the stripe. [own thread, no lock held] */
 static void log_measured(TsiSweep* sweep, EpochReceipt* receipt, uint64_t rss_before, uint64_t start_ns) {
     TsiInc* inc = sweep->inc;
     uint64_t rss_after = tsi_os.rss_bytes();
@@ -259,8 +264,8 @@ static void ask_locked(TsiArena* a, TsiInc* inc) {
     }
 }
 
-/* Moves an incarnation that the ring has passed to `state`, counts its end, and asks its owners to let go.
- * [stripe held] */
+/* Moves an incarnation that the ring has passed to `state`, unless it is there or beyond; counts its end if it was
+ * ACTIVE, asks its owners to let go (ask_locked), and tells the label what it holds. [stripe held] */
 static void retire_locked(TsiArena* a, TsiInc* inc, unsigned state) {
     TSI_HOLDS(tsi_inc_lock(inc));
     uint64_t now_ns = tsi_inc_peak(inc) != 0 ? tsi_os.now_ns() : 0;

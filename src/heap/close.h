@@ -13,19 +13,23 @@
 typedef enum TsiEnding { TSI_END_SCOPE, TSI_END_OWN, TSI_END_ASKED } TsiEnding;
 
 /* Ends an incarnation: by EPOCH_RELEASE with every object in it, by EPOCH_DRAIN leaving those that live until they are
- * freed. Gives its memory back as far as it can go now, runs its cleanups if nothing is left, and fills *out, unless
- * NULL. how: on whose behalf; TSI_END_OWN takes the caller's pin. Returns false, and does nothing, if the reference is
- * stale. [any thread, no lock held, no bracket open] */
+ * freed. Gives its memory back as far as it can go now, logs the end and tells its probes, runs its cleanups if nothing
+ * is left, and fills *out, unless NULL. how: on whose behalf; TSI_END_OWN takes the caller's pin. Returns false, and
+ * does nothing, with *out and the pin as they were, if the reference is stale.
+ * [any thread, no lock held, no bracket open] */
 bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, TsiEnding how, EpochReceipt* out);
 /* Ends an incarnation like tsi_epoch_end, but one that may be the ring's current: moves the ring on first, so that
- * calls without an epoch find the next. Returns like that. [any thread, no lock held, no bracket open] */
+ * calls without an epoch find the next, and afterwards sweeps all that waits for it, whose membarriers out->interrupts
+ * counts, too. Returns like that. [any thread, no lock held, no bracket open] */
 bool tsi_epoch_close(TsiArena* a, TsiRef ref, EpochCloseMode mode, TsiEnding how, EpochReceipt* out);
 /* Ends an incarnation that never held anything, has no cleanups and is pinned by the caller alone, and frees its
- * record. Returns false, and does nothing, if it is not so. Sets *id and label to what it had, for a receipt. b may be
- * NULL. [any thread, no lock held, no bracket open] */
+ * record, with that pin. Sets *id and label to what it had, for a receipt. Returns false, and does nothing, with both
+ * as they were, if it is not so. b: the calling thread's binding, or NULL.
+ * [any thread, no lock held, no bracket open] */
 bool tsi_inc_end_empty(TsiArena* a, TsiBinding* b, TsiRef ref, EpochId* id, char label[TSI_LABEL_BYTES]);
-/* Ends an incarnation like tsi_inc_end_own, which has tried the straight end already where the phase is the thread's
- * own and nobody watches. Returns like that. [any thread, no lock held, no bracket open] */
+/* Ends an incarnation like tsi_inc_end_own, which has tried the straight end already where b is not NULL, mode is
+ * EPOCH_RELEASE, a->none_at_hand is false and no probe watches closes. Returns like that, with *out filled likewise.
+ * [any thread, no lock held, no bracket open] */
 bool tsi_inc_end_common(TsiArena* a, TsiBinding* b, TsiRef ref, EpochCloseMode mode, EpochReceipt* out);
 /* Ends a domain's own incarnation, whose pin goes with it, by the shortest way: straight (heap/ready.h); without a
  * sweep, where it has never held anything; or like tsi_epoch_end. b: NULL where the thread has none. Fills *out, unless

@@ -41,8 +41,9 @@ static void count_gone(TsiSweep* sweep, uint32_t slab_id) {
     count_bytes(sweep, cls, s->classes->c[cls].slab_bytes);
 }
 
-/* Gives the n slabs to the stock as far as the budget allows, the others to the system. Changes the order of the ids.
- * [holder of the slabs, no lock held] */
+/* Gives the n slabs to the stock as far as the budget allows, with at_once none, the others to the system; counts these
+ * in a->overflowed and sweep->purged, and for sweep->lends lends the stock their bytes first. Changes the order of the
+ * ids. [holder of the slabs, no lock held] */
 static void give_slabs(TsiSweep* sweep, uint32_t* ids, unsigned n) {
     TsiSpace* s = &sweep->arena->space;
     if (sweep->lends) {
@@ -68,8 +69,9 @@ static bool is_beside(const uint32_t* ids, unsigned n, unsigned i, uint32_t chun
     return i + 1 < n && tsi_slab_chunk(ids[i + 1]) == chunk;
 }
 
-/* Gives n halves of huge pages back to the system; they are never kept. A half that goes without the other breaks its
- * page, and the system must not join it again. Sorts the ids. [holder of the slabs, no lock held] */
+/* Gives n halves of huge pages back to the system, counted as gone; they are never kept. A half that goes without the
+ * other breaks its page, and the system must not join it again (tsi_space_avoid_huge). Sorts the ids.
+ * [holder of the slabs, no lock held] */
 static void give_huge(TsiSweep* sweep, uint32_t* ids, unsigned n) {
     TsiSpace* s = &sweep->arena->space;
     tsi_sort_ids(ids, n);
@@ -90,8 +92,9 @@ static void give_all(TsiSweep* sweep, uint32_t* ids, unsigned n, unsigned halves
 
 /* ---- pages that drains have left: put_off.h ---- */
 
-/* Gives back the pages of the phase that the thread remembers longest, and forgets it. The phase may have ended since,
- * and its record be another's: then nothing goes. [own thread, no lock held, no bracket open] */
+/* Gives back the pages of the phase that the thread has remembered longest, and forgets it; b->put_off_count is not 0.
+ * The phase may have ended since, and its record be another's: then nothing goes.
+ * [own thread, no lock held, no bracket open] */
 static void thin_oldest(TsiBinding* b) {
     TsiPutOff put_off = b->put_off[b->put_off_first];
     b->put_off_first = (uint8_t)((b->put_off_first + 1) % TSI_PUT_OFF_PHASES);
@@ -100,8 +103,9 @@ static void thin_oldest(TsiBinding* b) {
     tsi_inc_thin(b->arena, b, tsi_inc(&b->arena->phases, put_off.index), put_off.era, 0);
 }
 
-/* Remembers the phase of a sweep that has put pages off; gives back those of older ones beyond the bounds.
- * [own thread, no lock held, no bracket open] */
+/* Remembers the phase of a sweep that has put sweep->put_off bytes of pages off, and sets that to 0; before that gives
+ * back pages of the oldest ones while TSI_PUT_OFF_PHASES are remembered or the bytes would pass TSI_PUT_OFF_BYTES.
+ * sweep->b is not NULL. [own thread, no lock held, no bracket open] */
 static void remember(TsiSweep* sweep) {
     TsiBinding* b = sweep->b;
     uint32_t bytes = sweep->put_off;

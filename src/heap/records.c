@@ -68,9 +68,10 @@ void tsi_binding_flush_records(TsiBinding* b) {
     while (b->room_count != 0) tsi_table_give(&a->rooms, b->room_cache[--b->room_count]);
 }
 
-/* Notes that a table got a phase's record: more phases were open at once than threads keep records for. After many
- * phases, gives kept memory back each time that the open ones have become a quarter: it may lie anywhere.
- * [any thread, no lock held] */
+/* Does what is due once a table has got a phase's record, so that more phases were open at once than threads keep
+ * records for: sets a->records_learned if a table has learned, does tsi_warm_poll, and keeps the most phases open.
+ * After MANY_PHASES, each time that the open ones have become a quarter, gives the thread's kept records back, and
+ * where memory is sparse all warm memory: it may lie anywhere. [any thread, no lock held] */
 static void phase_given(TsiArena* a) {
     uint32_t learned = tsi_load_relaxed(&a->phases.incs.learned) | tsi_load_relaxed(&a->heaps.learned) |
                        tsi_load_relaxed(&a->domains.learned);
@@ -171,8 +172,8 @@ static uint32_t take_ends_if_drained_locked(TsiInc* inc) {
     return ends;
 }
 
-/* Runs the cleanups of a chain, from record `at` on (index + 1; 0: none), which are the program's: no bank is held
- * meanwhile, and the binding may have been anywhere when this returns, as after allocations.
+/* Runs the cleanups of a chain, from record `at` on (index + 1; 0: none), and frees their records. They are the
+ * program's: no bank is held meanwhile, and the binding may have been anywhere when this returns, as after allocations.
  * [any thread, no lock held but a bank's, no bracket open] */
 static void run_ends(TsiArena* a, uint32_t at) {
     TsiBankPause pause = tsi_bank_pause();

@@ -24,8 +24,8 @@ TSI_INLINE void tsi_records_tidy(TsiArena* a) {
  * [any thread, no lock held] */
 void tsi_records_trim(TsiArena* a, TsiBinding* b);
 
-/* Frees the thread's heaps that wait; their regions go to the warm store, or to the system.
- * [own thread, no lock held] */
+/* Frees the records of the thread's heaps that wait, and empties their lists; their regions go to the warm store, or to
+ * the system, and what is lent for them to the budget. [own thread, no lock held] */
 void tsi_ready_close(TsiBinding* b);
 /* Frees the thread's heaps that wait, like tsi_ready_close, and gives all records that it keeps to their tables.
  * [own thread, no lock held] */
@@ -33,11 +33,13 @@ void tsi_binding_flush_records(TsiBinding* b);
 
 /* ---- domain and incarnation records, through the thread's own small stores ---- */
 
-/* Takes a record of an incarnation from the table, as long as that has enough for the ring, or else from the thread's
- * store: *index. Returns false if there is none. [own thread, no lock held but a domain's] */
+/* Takes a record of an incarnation from the table, as long as that leaves ring_size + 1 for the ring, or else from the
+ * thread's store, into *index. Returns false, with *index undefined, if there is none in either.
+ * [own thread, no lock held but a domain's] */
 bool tsi_record_take_inc_slow(TsiArena* a, TsiBinding* b, uint32_t* index);
-/* Gives a record, of an incarnation or a domain, to its table, and pages of free records back if there are too many.
- * [any thread, no lock held] */
+/* Gives a record, of an incarnation or a domain, to `table`, its own, and pages of free records back if there are too
+ * many. For an incarnation also notes how many phases are open and, when these have become a quarter of many, gives
+ * back the thread's kept records and perhaps all warm memory. [any thread, no lock held] */
 void tsi_record_give_slow(TsiArena* a, TsiTable* table, uint32_t index);
 /* Takes a record of an incarnation from the thread's store, which has one: first in, first out, so that a domain's id
  * comes back late. Returns its index. [own thread, needs no lock] */
@@ -47,8 +49,8 @@ TSI_INLINE uint32_t tsi_record_pop_inc(TsiBinding* b) {
     b->inc_count--;
     return index;
 }
-/* Takes a record of an incarnation: *index. Returns false if there is none.
- * [own thread, no lock held but a domain's] */
+/* Takes a record of an incarnation into *index: from the thread's store if that is half full, otherwise from the table
+ * first. Returns false, with *index undefined, if there is none. [own thread, no lock held but a domain's] */
 TSI_INLINE bool tsi_record_take_inc(TsiArena* a, TsiBinding* b, uint32_t* index) {
     if (TSI_UNLIKELY(b->inc_count < TSI_RECORD_CACHE / 2)) return tsi_record_take_inc_slow(a, b, index);
     *index = tsi_record_pop_inc(b);
@@ -67,13 +69,13 @@ TSI_INLINE void tsi_record_give_domain(TsiArena* a, TsiBinding* b, uint32_t inde
     else tsi_record_give_slow(a, &a->domains, index);
 }
 
-/* Puts the thread's phases of its block of eras that are still in use into the table; the block is used up.
- * [own thread, no lock held but a domain's] */
+/* Puts those of the thread's phases that have eras of its present block and are still in use into the table of eras,
+ * and gives the block up: the next tsi_era_next takes another. [own thread, no lock held but a domain's] */
 void tsi_eras_leave(TsiBinding* b);
 /* Does tsi_eras_leave and takes the next block of eras. [own thread, no lock held but a domain's] */
 void tsi_eras_block(TsiBinding* b);
-/* Returns the next era, for a phase that is about to open in record `index`, and notes that record.
- * [own thread, no lock held but a domain's] */
+/* Returns the next era of the thread's block, or of a new one where that is used up, for a phase that is about to open
+ * in record `index`, and notes that record for tsi_era_find. [own thread, no lock held but a domain's] */
 TSI_INLINE uint64_t tsi_era_next(TsiBinding* b, uint32_t index) {
     if (TSI_UNLIKELY(b->era == b->era_end)) tsi_eras_block(b);
     /* release: pairs with the acquire in tsi_era_find; what was there before is in the table (E1) */
@@ -83,11 +85,14 @@ TSI_INLINE uint64_t tsi_era_next(TsiBinding* b, uint32_t index) {
 /* Returns the open or draining incarnation that has the era, or 0. [any thread, no lock held] */
 TsiRef tsi_era_find(TsiArena* a, uint64_t era);
 
-/* Takes one pin off a record. If the incarnation has drained, runs its cleanups, which are the program's; frees the
- * record if nothing pins it any more. b: the thread's binding, or NULL. [any thread, no lock held, no bracket open] */
+/* Takes one pin of the caller's off a record. If the incarnation is closed and holds nothing, and nobody has begun it
+ * yet, runs its cleanups, which are the program's, with no lock held; then frees the record if nothing pins it any
+ * more, and the reference is stale. b: the thread's binding, whose store may get the record, or NULL.
+ * [any thread, no lock held, no bracket open] */
 void tsi_inc_unpin(TsiArena* a, TsiBinding* b, TsiInc* inc);
-/* Registers a cleanup, fn(arg), for when the incarnation has drained. Returns false if it is closed or memory is short.
- * [any thread, no lock held] */
+/* Registers a cleanup, fn(arg), which runs once, in whatever thread finds the incarnation drained, with no lock held;
+ * the last one registered runs first. Returns false, registering nothing, if `ref` is stale, closed or released, or
+ * memory is short. [any thread, no lock held] */
 bool tsi_inc_on_end(TsiArena* a, TsiRef ref, void (*fn)(void*), void* arg);
 
 #endif

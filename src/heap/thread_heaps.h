@@ -40,8 +40,9 @@ TSI_INLINE TsiHeap* tsi_binding_led(const TsiBinding* b, TsiInc* inc) {
 TSI_INLINE bool tsi_heap_is_at(const TsiBinding* b, TsiHeap* h, TsiRef ref) {
     return TSI_LIKELY(tsi_word_is(&h->key, ref) && tsi_word_is(&h->word, b->live_word));
 }
-/* Returns the binding's LIVE primary in an incarnation, whether its brackets are fenced or not; NULL if nothing leads
- * to it. [own thread, needs no lock] */
+/* Returns the binding's LIVE primary in the incarnation `ref`, not 0, to which the incarnation or b's table leads,
+ * whether its brackets are fenced or not; NULL if neither leads to it, though there may be one (tsi_heap_make finds
+ * it). Changes nothing. [own thread, needs no lock] */
 TSI_INLINE TsiHeap* tsi_heap_cached(const TsiBinding* b, TsiRef ref) {
     uint64_t live = tsi_heap_word(b->index, TSI_HEAP_LIVE);
     uint32_t at = tsi_load_relaxed(&tsi_binding_inc(b, ref)->heap_at);
@@ -51,10 +52,11 @@ TSI_INLINE TsiHeap* tsi_heap_cached(const TsiBinding* b, TsiRef ref) {
     h = b->by_inc[tsi_ref_index(ref) % TSI_HEAP_CACHE];
     return tsi_word_is(&h->key, ref) && tsi_word_is(&h->word, live) ? h : NULL;
 }
-/* Makes the incarnation, or else the binding's table, lead to the binding's primary h. [own thread, needs no lock] */
+/* Makes the incarnation `ref` lead to h, the binding's primary there, or where it leads to another LIVE primary, b's
+ * table (by_inc), whose entry may have been another incarnation's. [own thread, needs no lock] */
 void tsi_heap_found(TsiBinding* b, TsiHeap* h, TsiRef ref);
-/* Makes the domain lead to h in the incarnation, unless a heap that it leads to is in use there.
- * [own thread, needs no lock] */
+/* Makes the domain whose words these are lead to h in the incarnation `ref`, unless a LIVE primary of that incarnation
+ * is where it leads. [own thread, needs no lock] */
 void tsi_phase_leads_on(TsiPhaseWords* words, TsiHeap* h, TsiRef ref);
 /* Makes the domain lead to h in the incarnation, like tsi_phase_leads_on, if it does not already.
  * [own thread, needs no lock] */
@@ -66,8 +68,9 @@ void tsi_own_link(TsiBinding* b, TsiHeap* h);
 /* Takes a heap out of its owner's chain; the owner's ambient heap is none then, if it was this one.
  * [own thread, needs no lock] */
 void tsi_own_unlink(TsiBinding* b, TsiHeap* h);
-/* Takes the heap back if the binding has lent it and it is in the incarnation: LIVE, in the owner's chain. Returns true
- * if it did. [own thread, no bracket open] */
+/* Takes the heap back if the binding has lent it and its key is `ref`: LIVE, at the head of b's chain. Returns true if
+ * it did; false, changing nothing, if it is not lent by b, or a thread with the stripe was first.
+ * [own thread, no bracket open] */
 TSI_INLINE bool tsi_heap_take_back(TsiBinding* b, TsiHeap* h, TsiRef ref) {
     uint64_t lent = tsi_lent_word(b->index);
     if (!tsi_word_is(&h->key, ref) || !tsi_word_is(&h->word, lent)) return false; /* H1 holds of its own LENT, too */
@@ -76,38 +79,45 @@ TSI_INLINE bool tsi_heap_take_back(TsiBinding* b, TsiHeap* h, TsiRef ref) {
     tsi_own_link(b, h);
     return true;
 }
-/* Makes a lent heap DETACHED. Returns true if it was lent. [stripe held] */
+/* Makes a lent heap DETACHED, and raises its incarnation's `detached`, whose stripe is the one held. Returns true if it
+ * was lent; false, changing nothing, otherwise. [stripe held] */
 bool tsi_heap_recall_locked(TsiArena* a, TsiHeap* h);
 /* Returns the binding's primary, found by the incarnation, and makes the domain lead to it; NULL if nothing leads to
  * one. [own thread, needs no lock] */
 TsiHeap* tsi_phase_heap_slow(TsiBinding* b, TsiPhaseWords* words, TsiRef ref);
-/* Returns the binding's primary, found by the domain, and taken back if lent, or by the incarnation; NULL if nothing
- * leads to one. [own thread, no bracket open] */
+/* Returns the binding's primary in the incarnation `ref`, not 0: the one that `words`, its domain's, lead to, taken
+ * back if b has lent it; or the one that the incarnation or b's table leads to, and then the domain may lead there,
+ * too. Returns NULL if nothing leads to one. [own thread, no bracket open] */
 TSI_INLINE TsiHeap* tsi_phase_heap(TsiBinding* b, TsiPhaseWords* words, TsiRef ref) {
     TsiHeap* h = tsi_load_relaxed(&words->heap);
     if (tsi_heap_is_at(b, h, ref) || tsi_heap_take_back(b, h, ref)) return h;
     return tsi_phase_heap_slow(b, words, ref);
 }
 
-/* Takes a record, from the thread's small store first: *index. Returns false if there is none.
+/* Takes a record into *index: from the thread's small store, `cache` with *count entries, whose last one goes, or where
+ * that is empty from the table. Returns false, with *index undefined, if there is none.
  * [own thread, no table lock held] */
 TSI_INLINE bool tsi_record_take(TsiTable* table, uint32_t* cache, uint32_t* count, uint32_t* index) {
     if (TSI_UNLIKELY(*count == 0)) return tsi_table_take(table, index, 0);
     *index = cache[--*count];
     return true;
 }
-/* Frees a record, to the thread's small store if that has room. [own thread, no table lock held] */
+/* Frees a record: to the thread's small store, `cache` with *count entries, as long as that is below TSI_RECORD_CACHE,
+ * otherwise to the table. [own thread, no table lock held] */
 void tsi_record_give(TsiTable* table, uint32_t* cache, uint32_t* count, uint32_t index);
 /* Frees the heap's room, if it has one. b: the calling thread's binding, or NULL. [holder of the heap] */
 void tsi_room_give(TsiArena* a, TsiBinding* b, TsiHeap* h);
 /* Unlinks the heap from its owner's chain and frees its record and room. [own thread, needs no lock] */
 void tsi_heap_drop_own(TsiBinding* b, TsiHeap* h);
-/* Frees the record and room of a heap that is in nobody's chain. b: the calling thread's binding, or NULL.
+/* Frees the record and room of a heap that is in nobody's chain and in no incarnation's list: its word is FREE, and h
+ * is another's at once. b: the calling thread's binding, whose stores get them, or NULL: the tables.
  * [holder of the heap] */
 void tsi_heap_free(TsiArena* a, TsiBinding* b, TsiHeap* h);
-/* Frees the records of the thread's heaps that others have swept. [own thread, no bracket open] */
+/* Frees the records of the heaps in b's chain that are DEAD, since others have swept them; does nothing if
+ * b->dead_heaps is 0. [own thread, no bracket open] */
 void tsi_heaps_prune(TsiBinding* b);
-/* Makes h, which may be tsi_no_heap, the heap of the binding's ambient allocations. [own thread, needs no lock] */
+/* Makes h, which may be tsi_no_heap, the heap of the binding's ambient allocations: sets b->heap, and b->cur and
+ * b->region to its current lines and region. [own thread, needs no lock] */
 void tsi_binding_set_ambient(TsiBinding* b, TsiHeap* h);
 
 #endif
