@@ -31,16 +31,18 @@ TSI_INLINE bool tsi_decay_is_on(const TsiArena* a) {
 /* Makes the first look due decay_ms from now; in a fork child, too, where a look may have been under way.
  * [any thread, needs no lock] */
 void tsi_decay_begin(TsiArena* a);
-/* Reads the clock, as the thread has counted down to 0, does tsi_decay_poll if that is due, and sets the count anew.
- * [own thread, no lock held, no bracket open] */
+/* Counts a look of the thread (b->looks), as it has counted down to 0; where there are looks, reads the clock, sets the
+ * count anew, to 32 if the last countdown took less than 10 ms, else to 2, and does tsi_decay_poll if that is due, but
+ * not as the thread exits. [own thread, no lock held, no bracket open] */
 void tsi_decay_now(TsiBinding* b);
 /* Counts a call down, or some of the thread's slow paths, and at 0 does tsi_decay_now.
  * [own thread, no lock held, no bracket open] */
 TSI_INLINE void tsi_decay_step(TsiBinding* b) {
     if (TSI_UNLIKELY(tsi_count_down(&b->look_in))) tsi_decay_now(b);
 }
-/* Trims phases that go on and gives back pages by time, if that is due and no other thread does so. b: the calling
- * thread's binding, or NULL. [any thread, no lock held, no bracket open] */
+/* Trims phases that go on (tsi_trim_idle) and gives back pages by time, if that is due and no other thread does so;
+ * then sets when the next look is due. Leaves errno as it was; cleanups may run. Does nothing if there are no looks. b:
+ * the calling thread's binding, or NULL. [any thread, no lock held, no bracket open] */
 void tsi_decay_poll(TsiArena* a, TsiBinding* b);
 
 #endif

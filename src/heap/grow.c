@@ -29,8 +29,9 @@ static bool large_claim_locked(TsiArena* a, TsiInc* inc, const TsiPlace* at) {
                        (tag & ~(uint64_t)TSI_SLAB_STATE) | TSI_SLAB_PARTIAL);
 }
 
-/* Grows a claimed object to `bytes`, whole pages, and charges that. Returns false, changing nothing, if there is no
- * room or a budget forbids it. [own thread, stripe held] */
+/* Grows a claimed object (large_claim_locked) to `bytes`, whole pages and more than it has, charges that, and adds it
+ * to the incarnation's allocated bytes. Returns false, changing nothing but b->budget, if there is no room or a budget
+ * forbids it. [own thread, stripe held] */
 static bool large_grow_locked(TsiBinding* b, TsiInc* inc, uint32_t slab_id, size_t bytes) {
     TSI_HOLDS(tsi_inc_lock(inc));
     TsiArena* a = b->arena;
@@ -52,8 +53,8 @@ static bool large_grow_locked(TsiBinding* b, TsiInc* inc, uint32_t slab_id, size
     return true;
 }
 
-/* Lets go of a claimed object; returns it if it was freed meanwhile.
- * [own thread, stripe held, and given before that] */
+/* Makes a claimed object an ORPHAN again and gives the stripe; returns the object's slab if it was freed meanwhile:
+ * then cleanups may run. [own thread, stripe held, and given before that] */
 static void large_let_go(TsiBinding* b, TsiInc* inc, uint32_t slab_id) {
     TsiArena* a = b->arena;
     /* before the stripe is given: a sweep that met the claim would pass the object by */

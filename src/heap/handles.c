@@ -6,8 +6,9 @@
 #include "threads/registry.h"
 #include "observe/stand_in.h"
 
-/* Frees the object that the handle names if it lives in a region, the commonest case of other threads. Returns false,
- * and does nothing, if there is none. b may be NULL. [any thread, no lock held, no bracket open] */
+/* Frees the object that the handle names if it lives in a region, the commonest case of other threads. Returns true if
+ * it is freed; false, with nothing freed, if it names none in a region or that is refused, which is not counted. b: the
+ * calling thread's binding, or NULL. [any thread, no lock held, no bracket open] */
 static bool free_bumped(TsiArena* a, TsiBinding* b, SlabHandle handle) {
     TsiSpace* s = &a->space;
     uint32_t place = tsi_handle_place_of(handle);

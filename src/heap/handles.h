@@ -39,7 +39,8 @@ TSI_INLINE SlabHandle tsi_handle_here(const TsiBinding* b, const TsiClass* shape
 }
 
 /* Allocates like tsi_alloc_fast, with *handle, which stays as it is unless the result is DONE or HANDOVER. Returns like
- * that; MISSED also for a line that has not issued handles yet. [owner, opens the bracket] */
+ * that; MISSED also for a line that has not issued handles yet, or whose next slot has no generations left.
+ * [owner, opens the bracket] */
 TSI_INLINE TsiFast tsi_obj_fast(TsiBinding* b, TsiHeap* h, TsiLine* const* cur, unsigned cls, void** out,
                                 SlabHandle* handle) {
     TsiLine* l = cur[cls];
@@ -58,9 +59,10 @@ TSI_INLINE TsiFast tsi_obj_fast(TsiBinding* b, TsiHeap* h, TsiLine* const* cur, 
     return TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word) ? TSI_FAST_DONE : TSI_FAST_HANDOVER;
 }
 
-/* Frees by handle in the owner's line, like tsi_free_fast: looks at the same places in the same order. Returns DONE;
- * HANDOVER, with the heap in *out: done, and the caller hands it over; MISSED: nothing done, the bracket is open;
- * NOT_FOUND: no bracket was entered. [own thread, opens the bracket] */
+/* Frees the object that a handle names in a line of the thread's that has issued handles and is not parked, like
+ * tsi_free_fast: looks at the same places in the same order; the slot's count becomes odd. Returns DONE; HANDOVER:
+ * done, and the caller hands it over; in both *out is the heap. Returns MISSED: nothing done, the bracket is open;
+ * NOT_FOUND: no bracket was entered, since the handle names no line's slot. [own thread, opens the bracket] */
 TSI_INLINE TsiFast tsi_free_handle_fast(TsiBinding* b, SlabHandle handle, TsiHeap** out) {
     uint32_t place = tsi_handle_place_of(handle), id = tsi_place_line(place);
     uint32_t chunk = tsi_line_chunk(id), line = tsi_line_number(id);

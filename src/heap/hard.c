@@ -14,8 +14,8 @@ static TsiHeap* heap_of(TsiBinding* b, TsiRef ref) {
     return h != &tsi_no_heap ? h : NULL;
 }
 
-/* Takes any ready slot of the current line into *out. Returns DONE or HANDOVER; MISSED with the bracket open, as
- * tsi_alloc_fast does. [owner, opens the bracket] */
+/* Takes a ready slot of cur[cls], drawn by b->order_dice, which is not 0, into *out. Returns DONE or HANDOVER; MISSED
+ * with *out as it was and the bracket open, as tsi_alloc_fast does. [owner, opens the bracket] */
 static TsiFast take_any(TsiBinding* b, TsiHeap* h, TsiLine* const* cur, unsigned cls, void** out) {
     uint64_t live = b->live_word;
     TsiLine* l = cur[cls];

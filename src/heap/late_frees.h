@@ -31,13 +31,16 @@ TSI_INLINE void tsi_late_mark_in(TsiArena* a, uint32_t chunk, uint32_t number) {
 TSI_INLINE void tsi_late_mark(TsiArena* a, uint32_t slab_id) {
     tsi_late_mark_in(a, tsi_slab_chunk(slab_id), tsi_slab_number(slab_id));
 }
-/* Counts anew what lives in orphans where something was freed late since the last count. O(chunks), and O(slabs) of
- * those marked. [any thread, no lock held but the segment's] */
+/* Counts anew what lives in orphans where something was freed late since the last count, tells their labels, and takes
+ * the marks away. Takes their stripes, one after the other. O(chunks), and O(slabs) of those marked.
+ * [any thread, no lock held but the segment's] */
 void tsi_late_count(TsiArena* a);
 
-/* Adds a slab to the figures of its incarnation's orphans with what lives in it. [stripe held] */
+/* Adds a slab, `live` of which lives, to the figures of its incarnation's orphans (inc->holding), and notes these
+ * counts in the slab, in its first line's link or its region's `lim`, for tsi_late_leave_locked. [stripe held] */
 void tsi_late_join_locked(TsiArena* a, TsiInc* inc, uint32_t slab_id, TsiTotals live);
-/* Takes a slab away from the figures of its incarnation's orphans, with what it was counted with. [stripe held] */
+/* Takes a slab away from the figures of its incarnation's orphans (inc->holding), with what tsi_late_join_locked
+ * counted it with; the counts in the slab stay. [stripe held] */
 void tsi_late_leave_locked(TsiArena* a, TsiInc* inc, uint32_t slab_id);
 /* Sets what the label reports of the incarnation as draining, once its state, label or orphans have changed, and posts
  * its freed objects where no heap holds slabs of it. [stripe held] */

@@ -8,7 +8,8 @@
 
 /* Does tsi_thread_late_leave for a thread past its destructor. [own thread, no lock held, no bracket open] */
 void tsi_thread_late_leave_slow(void);
-/* Begins a call that a thread may make past its destructor. [own thread, needs no lock] */
+/* Begins a call that a thread may make past its destructor: counts it in tsi_tls.late then, and otherwise does nothing.
+ * tsi_thread_late_leave must follow. [own thread, needs no lock] */
 TSI_INLINE void tsi_thread_late_enter(void) {
     if (TSI_UNLIKELY(tsi_tls.exiting)) tsi_tls.late++;
 }

@@ -27,13 +27,14 @@
 
 #include "state/arena.h"
 
-/* Completes a free in a slab of heap h, which was not LIVE, in an ACTIVE incarnation that `ref` names: notes that the
- * slab's class has room, and takes the heap's empty slabs if they are enough. b may be NULL.
- * [any thread, no lock held, no bracket open] */
+/* Completes a free in a slab of heap h, which was not LIVE, in an ACTIVE incarnation that `ref` names: notes in h and
+ * the incarnation (`roomy`) that the slab's class has room, adds an empty slab to h->emptied, and, where nobody owns h
+ * and these are an eighth of its bytes, takes its empty slabs out, after which h may be gone. b: the calling thread's
+ * binding, or NULL. [any thread, no lock held, no bracket open] */
 void tsi_ownerless_freed(TsiArena* a, TsiBinding* b, const TsiPlace* at, TsiHeap* h, TsiRef ref);
-/* Counts a free in a heap that nobody owns, in the phase `ref`, and after some adopts such a heap: if the phase is of
- * the ring, the thread has no heap there any more, since a look or a trim has taken it, and looks give back what it
- * empties (decay_ms). [own thread, no lock held, no bracket open] */
+/* Counts a free in a heap that nobody owns, in the phase `ref`, and at each 64th adopts or makes a heap there, if the
+ * phase is of the ring and the thread has none: a look or a trim has taken it. Does no more than count in shared mode,
+ * without looks (decay_ms), or as the thread exits. [own thread, no lock held, no bracket open] */
 void tsi_ownerless_again(TsiBinding* b, TsiRef ref);
 
 #endif

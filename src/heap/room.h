@@ -13,8 +13,8 @@
 enum { TSI_ROOM_LOOKS = 8, TSI_ROOM_SETTLED = 4096 };
 enum { TSI_LINE_YOUNG = 64 /* slots handed out */ };
 
-/* Returns the slots, a bit each, that a refill could hand out, as far as the owner sees: freed by itself or by others.
- * [owner, in bracket] */
+/* Returns the slots, a bit each, that a refill could hand out, as far as the owner sees: those freed by itself or by
+ * others, without the ones in avail. [owner, in bracket] */
 TSI_INLINE uint64_t tsi_line_ready(const TsiLine* l, const TsiClass* shape) {
     return (tsi_load_relaxed(&l->freed) | tsi_remote_seen(l)) & shape->full;
 }
@@ -25,9 +25,9 @@ TSI_INLINE unsigned tsi_line_batch(const TsiLine* l, const TsiClass* shape) {
     return tsi_load_relaxed(&l->issued) < TSI_LINE_YOUNG ? shape->batch : TSI_LINE_SLOTS;
 }
 
-/* Files a line that has room, and is in no queue, in the room's queue of its class: as the next one if `front`,
- * otherwise at the back. Frees without further tests may end there again, unless it has issued handles.
- * [owner, in bracket] */
+/* Files a line that has free slots, and is in no queue, in the room's queue of its class: as the next one if `front`,
+ * otherwise at the back. The line is LISTED and not parked then, and unless it has issued handles its heap_at is its
+ * home, so that the owner's fast frees find it again. [owner, in bracket] */
 TSI_INLINE void tsi_room_push(TsiArena* a, TsiRoom* room, unsigned cls, TsiLine* l, bool front) {
     uint32_t* stack = front ? &room->head[cls] : &room->back[cls];
     tsi_store_relaxed(&l->flags, (uint8_t)((tsi_load_relaxed(&l->flags) & ~TSI_LINE_PARKED) | TSI_LINE_LISTED));
@@ -36,8 +36,9 @@ TSI_INLINE void tsi_room_push(TsiArena* a, TsiRoom* room, unsigned cls, TsiLine*
     *stack = tsi_line_id(&a->space, l) + 1;
 }
 
-/* Frees a slot, which the caller has checked, in a line of h: sets its bit in `freed`. Files a parked line in the room
- * of the heap's primary. [owner, in bracket] */
+/* Frees a slot, which the caller has checked, in a line of h: sets its bit in `freed`. Puts a parked line, unless it is
+ * retired, at the back of its queue in the room of the heap's primary, if that has a room, and counts it as unparked;
+ * where h is not its own primary, also counts in the primary's `takes`. [owner, in bracket] */
 TSI_INLINE void tsi_line_freed_in(TsiBinding* b, const TsiHeap* h, TsiLine* l, unsigned slot) {
     /* release: pairs with the acquire in tsi_slot_check */
     tsi_store_release(&l->freed, tsi_load_relaxed(&l->freed) | 1ull << slot);
@@ -56,21 +57,23 @@ TSI_INLINE void tsi_line_freed_in(TsiBinding* b, const TsiHeap* h, TsiLine* l, u
     tsi_changed(a);
 }
 
-/* Parks a used-up line without a free slot, whose token is not with the owner. From here on a freer sees the token, or
- * a heap_at of 0. [owner, in bracket] */
+/* Parks a used-up line without a free slot, whose token is not with the owner (TSI_LINE_ARMED), and counts it. From
+ * here on a freer sees the token, or a heap_at of 0. The caller takes it out of the room's current lines.
+ * [owner, in bracket] */
 TSI_INLINE void tsi_line_park(TsiBinding* b, unsigned cls, TsiLine* l) {
     tsi_store_relaxed(&l->flags, tsi_load_relaxed(&l->flags) | TSI_LINE_PARKED);
     tsi_store_relaxed(&l->heap_at, 0);
     tsi_count(&b->counters[cls].parked);
 }
 
-/* Moves the back of the class's queue to its front, which is empty, in the order in which its lines came.
- * [owner, in bracket] */
+/* Moves the back of the class's queue to its front, which is empty, in the order in which its lines came; the back is
+ * empty then. [owner, in bracket] */
 void tsi_room_turn(const TsiSpace* s, TsiRoom* room, unsigned cls);
 
-/* Takes out the line of the class's queue that has waited longest of those with slots ready, or with `least` free,
- * later `lower`. Looks at TSI_ROOM_LOOKS at most; those with less go on waiting. Returns NULL if none has enough. Sets
- * *n to the number of free slots of the last line looked at. [owner, in bracket] */
+/* Takes out the line of the class's queue that has waited longest of those with slots ready, or with `least` free, or
+ * in the second half of the looks `lower`; a line without any comes out, too: it is in the queue wrongly. Looks at
+ * TSI_ROOM_LOOKS at most; those with less go to the back. Returns the line, not LISTED any more, or NULL if none has
+ * enough. Sets *n to the number of free slots of the last line looked at, if there was one. [owner, in bracket] */
 TSI_INLINE TsiLine* tsi_room_pop(const TsiSpace* s, TsiRoom* room, const TsiClass* shape, unsigned cls, unsigned least,
                                  unsigned lower, unsigned* n) {
     for (unsigned looks = 0; looks < TSI_ROOM_LOOKS; looks++) {

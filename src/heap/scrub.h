@@ -39,8 +39,8 @@ TsiInc* tsi_scrub_hold(TsiArena* a, uint32_t slab_id, uint32_t seq);
 void tsi_scrub_let_go(TsiInc* held);
 /* Zeroes the live objects of a slab that has been claimed; of a region before its life ends. [stripe held, or X2] */
 void tsi_scrub_live(TsiSpace* s, unsigned cls, uint32_t slab_id);
-/* Looks whether the memory of a new object is zero; if not, counts and tells the misuse and zeroes the object.
- * [no lock, no bracket] */
+/* Looks whether the memory of the new object at p, all of its usable size, is zero; if not, zeroes it and counts and
+ * tells the misuse. Does nothing for a large object, or one that has ended meanwhile. [no lock, no bracket] */
 void tsi_scrub_given(TsiArena* a, void* p);
 /* Returns true if n bytes are zero; p and n are multiples of 16. [any thread] */
 bool tsi_scrub_is_zero(const void* p, size_t n);

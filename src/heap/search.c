@@ -8,9 +8,9 @@
 
 enum { WAITS = 20000 /* yields, most of them naps: a second and more */, LOOKS = 64 };
 
-/* Gives back what can go for a request with outcome `outcome`: everything; where max_bytes is in the way, what makes
- * room; else the empty slabs of the epoch. Returns true if others were inside of some.
- * [own thread, no lock held, no bracket open] */
+/* Gives back what can go for a request with outcome `outcome`: everything (tsi_trim_all) without memory; where
+ * max_bytes is in the way, what makes room (tsi_trim_for_room); else the empty slabs of the epoch events->ref. Returns
+ * true if others were inside of some. [own thread, no lock held, no bracket open] */
 static bool give_back(TsiBinding* b, TsiOutcome outcome, const TsiBudgetEvents* events) {
     TsiArena* a = b->arena;
     if (outcome == TSI_NO_MEMORY) return tsi_trim_all(a, b);
@@ -18,9 +18,10 @@ static bool give_back(TsiBinding* b, TsiOutcome outcome, const TsiBudgetEvents* 
     return tsi_trim_inc(a, b, tsi_inc(&a->phases, tsi_ref_index(events->ref)));
 }
 
-/* Waits until as many threads have given memory back as were at it after the look, or, for threads inside of a slab,
- * longer after each look. Returns false if the request has waited enough: a thread may be stopped there. A giver is not
- * waited for again before some memory goes. [any thread, no lock held, no bracket open] */
+/* Waits by yields: until as many threads have given memory back as were at it after the look (search->givers), or,
+ * where there were none, search->looks times. Returns true if another look is due; false if the request has waited
+ * enough, WAITS yields or LOOKS looks, or nothing has gone since another request gave up on the same givers: a thread
+ * may be stopped there. [any thread, no lock held, no bracket open] */
 static bool wait_for_others(TsiArena* a, TsiSearch* search) {
     uint64_t giving = tsi_space_giving(&a->space);
     bool gives = search->givers != 0, stood = gives && giving == tsi_load_relaxed(&a->stood);
@@ -37,8 +38,9 @@ static bool wait_for_others(TsiArena* a, TsiSearch* search) {
     return true;
 }
 
-/* Looks for room, once more while others may have some, and notes in *search what they have. Returns true if the
- * request must be tried again. [own thread, no lock held, no bracket open] */
+/* Looks for room: once, and again, after a wait, while the last look found that others may have some; notes in *search
+ * what they have. Returns true if it looked, so that the request must be tried again; false, giving nothing back,
+ * otherwise. [own thread, no lock held, no bracket open] */
 static bool find_room(TsiBinding* b, TsiOutcome outcome, const TsiBudgetEvents* events, TsiSearch* search) {
     TsiArena* a = b->arena;
     if (search->looked && !search->left && search->givers == 0) return false;

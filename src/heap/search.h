@@ -29,8 +29,11 @@ typedef struct TsiSearch {
     unsigned told; /* hard budgets whose functions were called */
 } TsiSearch;
 
-/* Looks for room after outcome `outcome`: no memory, or over the budgets in events->hard. Calls the functions of the
- * budgets in `events`, of a hard one once in a search. Returns true if the request should be tried again.
+/* Looks for room after outcome `outcome` of a try: no memory, or over the budgets in events->hard; any other looks for
+ * none. Waits, for a second and more at most in one search, for threads that give memory back. Calls the functions of
+ * the budgets in `events`: of the soft ones each time, of a hard one once in a search. *search: zeros before the first
+ * try, and kept for the next ones. Returns true if the request should be tried again; false if it must be refused,
+ * counted for the label where a budget is in the way, or if `outcome` is another.
  * [own thread, no lock held, no bracket open] */
 bool tsi_search(TsiBinding* b, TsiOutcome outcome, const TsiBudgetEvents* events, TsiSearch* search);
 

@@ -46,20 +46,24 @@ TSI_INLINE bool tsi_sweep_is_through(const TsiSweep* sweep) { return sweep->most
 
 /* Adds n for the class in the field of TsiClassCounters at byte offset `field`. [own thread, needs no lock] */
 void tsi_sweep_count(TsiSweep* sweep, size_t field, unsigned cls, uint64_t n);
-/* Notes bytes that the system is given back, for the class in the close log, if the sweep is logged.
- * [own thread, needs no lock] */
+/* Adds `bytes` that the system is given back to the class's row of sweep->tally, for the close log; does nothing
+ * without a tally, or where pages are kept by policy. [own thread, needs no lock] */
 void tsi_sweep_purged(TsiSweep* sweep, unsigned cls, size_t bytes);
-/* Counts a slab of the class that an end has looked at. [stripe held] */
+/* Counts a slab of the class that an end has looked at: in the class's counters, in sweep->tally, unless NULL, and in
+ * inc->closed_slabs. [stripe held] */
 void tsi_sweep_poll(TsiSweep* sweep, unsigned cls);
-/* Takes the slabs in the sweep's hands off the charges; under the stripe in the hold in which they left the
- * incarnation, or a thread that looks for room under a budget would find neither the slabs nor their room.
- * [own thread, needs no lock] */
+/* Takes the bytes of slabs in the sweep's hands (sweep->uncharged, which is 0 then) off the charges of the incarnation
+ * and its label; under the stripe in the hold in which they left the incarnation, or a thread that looks for room under
+ * a budget would find neither the slabs nor their room. [own thread, needs no lock] */
 void tsi_sweep_uncharge(TsiSweep* sweep);
-/* Fills in what the phase was, as it ends; `live`: what escapes. [stripe held] */
+/* Fills in what the phase was, as it ends: version, id, era, label, and objects and bytes allocated, freed, released,
+ * and escaped, which are `live`. All other fields stay. [stripe held] */
 void tsi_receipt_fill_locked(TsiInc* inc, TsiTotals live, EpochReceipt* receipt);
-/* Fills in the receipt of an end that has met nothing: names and zeros. [any thread, needs no lock] */
+/* Sets the whole receipt of an end that has met nothing: version, id, era and label as given, and zeros.
+ * [any thread, needs no lock] */
 void tsi_receipt_blank(EpochReceipt* receipt, EpochId id, uint64_t era, const char label[TSI_LABEL_BYTES]);
-/* Fills in what the sweep has returned and left. [own thread, needs no lock] */
+/* Fills in what the sweep has returned and left: slabs, regions and bytes returned, slabs and bytes deferred, and
+ * membarriers. All other fields stay. [own thread, needs no lock] */
 void tsi_receipt_returned(const TsiSweep* sweep, EpochReceipt* receipt);
 
 #endif

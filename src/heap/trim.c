@@ -13,8 +13,10 @@ enum { BANKS_LEAST = 16 /* lines that were freed in: fewer are not worth a trim 
 
 /* ---- handover ---- */
 
-/* Hands over the thread's heaps of h's incarnation that were asked for; `leaves`: it lets go of them for long, with
- * their empty slabs. Does nothing if h is in none. [own thread, no lock held, no bracket open] */
+/* Hands over the thread's heaps of h's incarnation that were asked for (tsi_sweep_handed_locked), settles slabs that
+ * sweeps have left to it there, and fences the thread's brackets first if that is due. `leaves`: it lets go of them for
+ * long, with their empty slabs. Cleanups may run, and h may be gone afterwards. Does nothing more if h is in no
+ * incarnation. [own thread, no lock held, no bracket open] */
 static void hand_over(TsiBinding* b, TsiHeap* h, bool leaves) {
     TsiArena* a = b->arena;
     TsiRef ref = tsi_load_relaxed(&h->ref);
