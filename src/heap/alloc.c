@@ -83,8 +83,9 @@ static TSI_COLD bool cut_refill(TsiBinding* b, TsiLine* l, unsigned cls) {
     return cut && tsi_line_refill(b, l, &b->classes->c[cls], 1) != 0;
 }
 
-/* Counts a line that should not be in the room's queue and mends the queue: leaves the line where adoption or the next
- * free finds it. Reached by fault injection only. [owner, in bracket] */
+/* Counts a line l, just taken out of the room's queue, that should not have been in it, as a repair, and leaves it
+ * where adoption or the next free finds it: a line of h's, or of a heap whose primary h is, is filed or parked again.
+ * Reached by fault injection only. [owner, in bracket] */
 static TSI_COLD void line_mend(TsiBinding* b, const TsiHeap* h, TsiLine* l, unsigned cls) {
     bool ours = tsi_line_heap(b, l)->primary == h->index;
     TsiStopwatch watch = b->period != 0 ? tsi_sample_start() : (TsiStopwatch){0, 0, 0};
@@ -95,7 +96,8 @@ static TSI_COLD void line_mend(TsiBinding* b, const TsiHeap* h, TsiLine* l, unsi
 /* Returns the class that a request counts under: its own, or LARGE. [any thread, needs no lock] */
 static unsigned counted_as(const TsiRequest* request) { return request->cls != 0 ? request->cls : TSI_CLASS_LARGE; }
 
-/* Counts a refused allocation of the class, which no heap has, as a slow path. [own thread, needs no lock] */
+/* Counts an allocation of the class that was refused since its phase accepts no more, which no heap counts, as a slow
+ * path of the binding's, and fires the probe. [own thread, needs no lock] */
 static void count_closed(TsiBinding* b, unsigned cls) {
     tsi_count(&b->counters[cls].slow);
     tsi_count(&b->counters[cls].slow_by[TSI_SLOW_CLOSED]);
@@ -516,8 +518,8 @@ static bool stale_goes_on(TsiBinding* b, TsiRequest* request, TsiRef target) {
     return false;
 }
 
-/* Refuses an allocation for want of memory (error: ENOMEM) or because of a budget (EDQUOT): counts it and sets errno.
- * Returns NULL. [any thread, needs no lock] */
+/* Refuses an allocation for want of memory (error: ENOMEM) or because of a budget (EDQUOT): counts it for the arena and
+ * sets errno to that. Returns NULL. [any thread, needs no lock] */
 static void* refused(TsiArena* a, int error) {
     tsi_refuse_count(a, error == EDQUOT ? TSI_REFUSED_BUDGET : TSI_REFUSED_MEMORY);
     tsi_error_set(error);
@@ -532,7 +534,8 @@ static TSI_COLD void* refused_to_others(TsiArena* a) {
     return NULL;
 }
 
-/* Allocates: each turn tries once, and removes what is in the way between two. Returns like tsi_alloc_slow.
+/* Allocates: each turn tries once, in a bank in shared mode, and removes what is in the way between two. An object
+ * whose phase a budget's function has released is lost, and the request tried again. Returns like tsi_alloc_slow.
  * [any thread, no lock held, no bracket open] */
 static void* alloc_untimed(TsiArena* a, TsiRequest* request) {
     TsiSearch search = {.looked = false};

@@ -106,10 +106,11 @@ TSI_INLINE bool tsi_bump_holds(const TsiRegion* r, const _Atomic uint8_t* byte, 
  * least `size` bytes, whatever the size. gen: r->gen. [owner, in bracket] */
 bool tsi_bump_holds_any(const TsiRegion* r, uint64_t at, size_t size, uint8_t gen);
 /* Frees an object in a region; `entry` is the one that tsi_free_fast has read, and heap_at is read as there. Returns
- * MISSED if nothing was done, with the bracket open; with `sized` also if the object has fewer than `least` bytes or
- * least > TSI_SIZED_MAX. Otherwise the object is freed and the bracket closed, with the heap in *out and its region in
- * *of: DONE; HANDOVER, where the caller hands the heap over; REGION_EMPTY, if the region, which is not the current one,
- * looks empty. [own thread, opens the bracket] */
+ * MISSED if nothing was done, with the bracket open, and *out and *of as they were; with `sized` also if the object has
+ * fewer than `least` bytes, or least is 0 or above TSI_SIZED_MAX. Otherwise the object is freed and the bracket closed,
+ * with the heap in *out and its region in *of: DONE; HANDOVER, where the caller hands the heap over; REGION_EMPTY, if
+ * the region, which is not the current one, looks empty: tsi_bump_keep_empty follows.
+ * [own thread, opens the bracket] */
 TSI_INLINE TsiFast tsi_bump_free(TsiBinding* b, const void* p, uint32_t entry, bool sized, size_t least, TsiHeap** out,
                                  TsiRegion** of) {
     uint64_t live = b->live_word;
@@ -193,8 +194,8 @@ TSI_INLINE TsiFast tsi_bump_grow_fast(TsiBinding* b, const void* p, size_t size,
     return TSI_LIKELY(tsi_word_is(&h->word, live)) ? TSI_FAST_DONE : TSI_FAST_HANDOVER;
 }
 
-/* Allocates like tsi_bump_fast, with *handle. Returns like that; MISSED also if the region has issued no handle in this
- * life, or can issue no more. [owner, opens the bracket] */
+/* Allocates like tsi_bump_fast, with *handle. Returns like that, with *handle as it was after MISSED; MISSED also if
+ * the region has issued no handle in this life, or can issue no more. [owner, opens the bracket] */
 TSI_INLINE TsiFast tsi_bump_handle_fast(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32_t rel, uint32_t bytes,
                                         void** out, SlabHandle* handle) {
     uint64_t live = b->live_word;

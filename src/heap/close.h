@@ -41,10 +41,10 @@ TSI_INLINE bool tsi_inc_end_own(TsiArena* a, TsiBinding* b, TsiRef ref, EpochClo
     bool own = released && !a->none_at_hand && !tsi_closes_are_watched();
     return (TSI_LIKELY(own) && tsi_ready_end(b, ref, out)) || tsi_inc_end_common(a, b, ref, mode, out);
 }
-/* Makes the ring's next id current, with a new incarnation. The one that was current accepts no more; the one that had
- * the id is closed and waits for a sweep; owners of heaps in both are asked to let go. If `from` is not 0, only while
- * that is current. Returns the current id afterwards; the same as before if no record is left.
- * [any thread, no lock held, no bracket open] */
+/* Makes the ring's next id current, with a new incarnation, and fires probes. The one that was current accepts no more;
+ * the one that had the id is closed, and waits for a sweep (finish.h) if it has heaps; owners of heaps in both are
+ * asked to let go (RETIRE). If `from` is not 0, does so only while that is current. Returns the current id afterwards;
+ * the same as before if no record is left. [any thread, no lock held, no bracket open] */
 EpochId tsi_epoch_advance(TsiArena* a, TsiRef from);
 
 #endif

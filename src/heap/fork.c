@@ -74,8 +74,8 @@ static void inner_locks(TsiArena* a, void (*op)(TsiLock*)) {
 
 static bool alone; /* the process that forks has one thread; written under all locks */
 
-/* Takes every lock of the process, in lock order, and notes whether the process has one thread.
- * [thread that forks, no lock held] */
+/* Takes every lock of the process, in lock order, which in_parent and in_child give back, and sets `alone` to whether
+ * the process has one thread. [thread that forks, no lock held] */
 static void prepare(void) {
     TsiArena* a;
     tsi_lock_all(true);
@@ -107,9 +107,10 @@ static void forget_slabs(TsiHeap* h) {
     tsi_store_relaxed(&h->slab_bytes, 0);
 }
 
-/* Makes heaps of vanished threads DETACHED, without a room and without slabs until child_slabs finds these; heaps of
- * the forking thread that were asked for become RETIRE. A sweep that vanished between its two holds is void.
- * [fork child] */
+/* Makes heaps of vanished threads, and lent ones, DETACHED, without a room and without slabs until child_slabs finds
+ * these; DEAD ones lose these, too, and their records stay unused. Heaps of the forking thread that were asked for
+ * become RETIRE; heaps that wait lose their regions (tsi_ready_child). A sweep that vanished between its two holds is
+ * void. [fork child] */
 static void child_heaps(TsiArena* a) {
     for (uint32_t n = 0; n < tsi_table_used(&a->heaps); n++) {
         TsiHeap* h = tsi_heap(a, n);
@@ -143,8 +144,8 @@ static void child_heaps(TsiArena* a) {
     }
 }
 
-/* Empties stores and inboxes, and closes the inboxes of vanished threads, whose brackets and chains of heaps are
- * dropped. [fork child] */
+/* Empties the stores and inboxes of all bindings in use, and closes the inboxes of vanished threads, whose brackets and
+ * chains of heaps are dropped. The slabs of stores are found by their tags afterwards (child_slabs). [fork child] */
 static void child_bindings(TsiArena* a) {
     for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
         TsiBinding* b = tsi_table_at(&a->bindings, n);
@@ -165,8 +166,10 @@ static bool is_kept(const TsiArena* a, TsiHeap* h) {
     return tsi_heap_state(word) == TSI_HEAP_LIVE && tsi_binding_at(a, word)->thread == tsi_tls.thread;
 }
 
-/* Repairs the lines of an OWNED slab, of the class cls, in heap h: between two stores of a refill slots are in both
- * words, before they are counted; a token that was on its way is with the owner again (F2). [fork child] */
+/* Repairs the lines of the OWNED slab `id`, of the class cls, in heap h: between two stores of a refill slots are in
+ * avail and freed, before they are counted: they stay freed alone. A token that was on its way is with the owner again,
+ * and the line filed if it has room; without an owner the line is not armed any more (F2). Writes only what changes.
+ * [fork child] */
 static void child_lines(TsiArena* a, TsiHeap* h, uint32_t id, unsigned cls) {
     TsiSpace* s = &a->space;
     const TsiClass* shape = &s->classes->c[cls];
@@ -183,8 +186,9 @@ static void child_lines(TsiArena* a, TsiHeap* h, uint32_t id, unsigned cls) {
     }
 }
 
-/* Puts an OWNED slab, with `tag`, of a heap without its thread back into the heap's chain, or, if a sweep had left it
- * to the thread (the heap is DEAD), among the orphans of its incarnation. [fork child] */
+/* Puts an OWNED slab `id`, with `tag`, of a DETACHED heap back into the heap's chain and its counts; of a vanished
+ * thread's DEAD heap, since a sweep had left it to that thread, among the orphans of its incarnation. A slab of any
+ * other heap stays as it is. [fork child] */
 static void child_owned(TsiArena* a, uint32_t id, unsigned cls, uint64_t tag) {
     TsiSpace* s = &a->space;
     TsiHeap* h = tsi_heap(a, tsi_tag_index(tag));
@@ -201,8 +205,9 @@ static void child_owned(TsiArena* a, uint32_t id, unsigned cls, uint64_t tag) {
     }
 }
 
-/* Repairs all slabs by their tags: those claimed for return, in a vanished thread's hands or in its chains.
- * [fork child] */
+/* Repairs all slabs by their tags: PARTIAL ones are orphans again, PURGING ones go to the pool, WARM ones, and units
+ * that a vanished thread had taken for a large object, to the system, those of heaps without a thread into their chains
+ * again. Then makes the pool's lists anew where that is needed (F3). [fork child] */
 static void child_slabs(TsiArena* a) {
     TsiSpace* s = &a->space;
     for (uint32_t n = 1; n < tsi_table_used(&a->phases.incs); n++) tsi_unlink_claimed(a, tsi_inc(&a->phases, n));
@@ -233,7 +238,8 @@ static void child_slabs(TsiArena* a) {
     tsi_space_rebuild(s);
 }
 
-/* Charges phases and labels anew, by the tags. [fork child] */
+/* Sets all charges of phases and labels to 0, and charges each OWNED slab and orphan again, by the tags.
+ * [fork child] */
 static void child_charges(TsiArena* a) {
     TsiSpace* s = &a->space;
     tsi_charges_forget(a);
@@ -270,7 +276,9 @@ static void child_sweep(TsiArena* a) {
     }
 }
 
-/* Repairs all that other threads had, or were in the middle of, in every allocator. [fork child, locks free again] */
+/* Repairs, in every allocator, all that other threads had, or were in the middle of: threads that were leaving, scopes,
+ * heaps, bindings, banks, slabs, charges and figures of orphans; then sweeps ends that were under way, which runs
+ * cleanups of the program. [fork child, locks free again] */
 static void child_repair(void) {
     TsiArena* a;
     for (uint32_t at = 0; (a = tsi_registry_next(&at)) != NULL;) {
@@ -293,7 +301,8 @@ static void child_repair(void) {
     for (uint32_t at = 0; (a = tsi_registry_next(&at)) != NULL;) child_sweep(a);
 }
 
-/* Frees all locks and repairs what vanished threads left, unless there were none. [fork child] */
+/* Frees all locks, makes the segment the parent's alone, and repairs what vanished threads left, unless the process had
+ * one thread; then makes the first look due. [fork child] */
 static void in_child(void) {
     TsiArena* a;
     release_all(tsi_lock_reset);

@@ -17,8 +17,9 @@
 
 void (*tsi_thread_end_scopes)(TsiThread*);
 
-/* Ends the thread's part in an arena: heaps detached, inbox closed, records and warm slabs returned. The binding is
- * nobody's then. [own thread, no lock held, no bracket open] */
+/* Ends the thread's part in an arena: heaps detached with their empty slabs, inbox closed, records, eras, warm slabs,
+ * pages put off and charges returned, samples added to the arena's. Cleanups may run. The binding is nobody's then.
+ * [own thread, no lock held, no bracket open] */
 static void binding_release(TsiBinding* b) {
     TsiArena* a = b->arena;
     tsi_ready_close(b); /* before the heaps that phases have */
@@ -43,8 +44,9 @@ static void binding_release(TsiBinding* b) {
     tsi_records_tidy(a);
 }
 
-/* Leaves, in one pass, the arenas that the thread has used. Returns false if there was none.
- * [own thread, no lock held, no bracket open] */
+/* Leaves, in one pass, the living arenas that the thread has used, and forgets the others; stops early once a cleanup
+ * has opened a scope or a phase of its own. Returns true if there was one to leave or forget, so that the caller must
+ * look again; false if there was none. [own thread, no lock held, no bracket open] */
 static bool leave_arenas(TsiThread* thread) {
     bool any = false;
     for (uint32_t i = 0; i < thread->ref_capacity; i++) {
@@ -66,8 +68,9 @@ static bool leave_arenas(TsiThread* thread) {
     return any;
 }
 
-/* Leaves every living arena the thread has used, until there is none, and gives its record back: cleanups may use this
- * or other arenas meanwhile. [own thread, no lock held, no bracket open] */
+/* Leaves every living arena the thread has used, after ending its scopes, until there is none, and gives its record
+ * back: `thread` is gone then. Cleanups may use this or other arenas meanwhile.
+ * [own thread, no lock held, no bracket open] */
 static void thread_leave(TsiThread* thread) {
     tsi_tls.late++; /* calls of cleanups below are not the outermost */
     do {

@@ -25,14 +25,16 @@ static uint64_t ready_word(const TsiBinding* b, uint32_t slab_id) {
 
 /* ---- a phase begins ---- */
 
-/* Frees a heap that has lost its region, and was in the list of `rank`. [own thread, needs no lock] */
+/* Frees a heap that has lost its region, and was in the list of `rank`: takes it out of b's chain and its bytes off
+ * b->ready_bytes. [own thread, needs no lock] */
 static void drop_bare(TsiBinding* b, TsiHeap* h, unsigned rank) {
     tsi_heap_drop_own(b, h);
     b->ready_bytes -= b->ready_size[rank];
 }
 
-/* Enters h, the thread's, into an incarnation without a heap, which `ref` names: both have each other, and the region's
- * slab is OWNED. [own thread, stripe held] */
+/* Enters h, a heap of the thread's that waited and has an empty region, into an incarnation without a heap, which `ref`
+ * names: inc's list and heap_at have h, h's key and ref name inc, and the region's slab is OWNED. The caller has made h
+ * LIVE, and charges. [own thread, stripe held] */
 TSI_INLINE void enter_locked(TsiBinding* b, TsiInc* inc, TsiHeap* h, TsiRef ref) {
     TSI_HOLDS(tsi_inc_lock(inc));
     TsiRegion* r = tsi_load_relaxed(&h->region);
@@ -67,8 +69,9 @@ TSI_INLINE void count_begun(TsiBinding* b) {
     tsi_probe_slow_path(b->arena->owner, TSI_CLASS_REGION - 1, b->classes->c[TSI_CLASS_REGION].size, TSI_SLOW_MISS);
 }
 
-/* Undoes a take, as the heap could not be had: `seen` is its word, `rank` its list; `charged`: the phase has been.
- * Frees a heap that has lost its region, and gives the stripe. Returns NULL. [own thread, stripe held, and given] */
+/* Undoes a take, as the heap could not be had: `seen` is the word that it had instead, `rank` its list; `charged`: the
+ * phase has been, and is no more. Gives the stripe. A heap whose region was flushed (STANDBY_EMPTY) goes off the list,
+ * and is freed. Returns NULL. [own thread, stripe held, and given] */
 static TSI_NOINLINE TsiHeap* not_taken(TsiBinding* b, TsiInc* inc, TsiHeap* h, unsigned rank, uint64_t seen,
                                        bool charged) {
     if (charged) tsi_uncharge_all_locked(b->arena, b, inc);
@@ -209,8 +212,8 @@ TSI_INLINE bool is_untouched_locked(TsiBinding* b, TsiInc* inc, TsiRef ref, cons
     return true;
 }
 
-/* Resets the record of a phase that has ended straight to the state that tsi_inc_open leaves, but for its label and
- * times. [stripe held] */
+/* Resets the record of a phase that has ended straight to the state that tsi_inc_open leaves (inc->clean), but for its
+ * label and times: no heap, no charge, no only owner. [stripe held] */
 TSI_INLINE void clean_locked(TsiInc* inc, uint32_t label) {
     TSI_HOLDS(tsi_inc_lock(inc));
     inc->heaps = 0;
@@ -248,7 +251,8 @@ TSI_INLINE void post_locked(TsiBinding* b, TsiInc* inc, const TsiEnded* ended) {
 /* Returns true if `bytes` need a page, and no more than one. [any thread, needs no lock] */
 TSI_INLINE bool is_of_a_page(uint32_t bytes) { return bytes > TSI_PART_BYTES && bytes <= TSI_REGION_MIN; }
 
-/* Learns like tsi_bump_learn, from a phase that has had one region, r. [own thread, stripe held] */
+/* Learns like tsi_bump_learn, from a phase that has had one region, r; changes nothing where b->learned says for the
+ * label that part of a page, or a page, is enough, and it was. [own thread, stripe held] */
 TSI_INLINE void learn(TsiBinding* b, const TsiHeap* h, const TsiRegion* r, uint32_t label) {
     TsiLearned* learned = &b->learned[label % TSI_LEARNED];
     uint32_t rel = tsi_load_relaxed(&r->rel);

@@ -32,12 +32,13 @@
 
 /* Zeroes n bytes of an object that is about to end (X2). [owner, in bracket, or stripe held] */
 TSI_INLINE void tsi_scrub(void* p, size_t n) { memset(p, 0, n); }
-/* Takes the stripe of the phase that the slab is in. Returns the phase's record, or NULL, and takes nothing, if the
- * slab has left its incarnation `seq`. [no lock, no bracket] */
+/* Takes the stripe of the phase whose heap or orphan the slab is, as its tag says. Returns the phase's record, for
+ * tsi_scrub_let_go, or NULL, and takes nothing, if the slab has left its incarnation `seq`. [no lock, no bracket] */
 TsiInc* tsi_scrub_hold(TsiArena* a, uint32_t slab_id, uint32_t seq);
-/* Gives the stripe back. [stripe held] */
+/* Gives the stripe back that tsi_scrub_hold has taken; held: what that returned, not NULL. [stripe held] */
 void tsi_scrub_let_go(TsiInc* held);
-/* Zeroes the live objects of a slab that has been claimed; of a region before its life ends. [stripe held, or X2] */
+/* Zeroes the live objects of a slab that has been claimed, each to its usable size; of a region before its life ends.
+ * Does nothing for a large object. [stripe held, or X2] */
 void tsi_scrub_live(TsiSpace* s, unsigned cls, uint32_t slab_id);
 /* Looks whether the memory of the new object at p, all of its usable size, is zero; if not, zeroes it and counts and
  * tells the misuse. Does nothing for a large object, or one that has ended meanwhile. [no lock, no bracket] */

@@ -21,9 +21,11 @@ typedef struct TsiIssue {
     bool tried; /* the object was there, or about to be: only its handle was lacking */
 } TsiIssue;
 
-/* Takes a slab of the class for the heap, opens it, charges it to the incarnation and puts it at the head of the heap's
- * chain: *slab_id. Returns false, charging nothing, if there is no memory or a budget forbids it; b->budget names the
- * budget, TSI_BUDGET_SPACE for max_bytes. *slab_id is undefined then. [owner, in bracket] */
+/* Takes a slab of the class for the heap, warm, pooled or fresh, opens it, charges it to the incarnation and puts it at
+ * the head of the heap's chain: *slab_id. Its lines of a size class come with a first refill, unless there is a
+ * profile. Returns false, charging nothing and with *slab_id undefined, if there is no memory or a budget forbids it;
+ * b->budget.hard names the budget, TSI_BUDGET_SPACE for max_bytes. b->budget.soft: soft budgets that the take passed.
+ * [owner, in bracket] */
 bool tsi_slab_take(TsiBinding* b, TsiHeap* h, unsigned cls, uint32_t* slab_id);
 /* Takes two regions that are the halves of a huge page, like tsi_slab_take: their ids in slab_ids; one id twice, and
  * half of the bytes charged, if the other half cannot be used yet. Returns false, charging nothing and with b->budget

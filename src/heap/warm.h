@@ -23,8 +23,8 @@ _Static_assert((uint64_t)TSI_CHUNKS_MAX* TSI_CHUNK_SLABS <= 1ull << (64 - TSI_ST
  * those that it did not keep: huge ones, those without generations, and all beyond its share; all of them if b is NULL
  * or the store is busy. learn: as in TsiSweep. [holder of the slabs, no pool lock held] */
 uint32_t tsi_warm_put(TsiArena* a, TsiBinding* b, uint32_t chain, bool learn);
-/* Takes a slab of the class, with its pages, from the binding's store: *slab_id. Returns false, and leaves that alone,
- * if the store has none or is busy. [own thread, needs no lock] */
+/* Takes a slab of the class, with its pages, from the binding's store, the one put last: *slab_id, still WARM. Returns
+ * false, with *slab_id as it was, if the store has none or is busy. [own thread, needs no lock] */
 bool tsi_warm_take(TsiBinding* b, unsigned cls, uint32_t* slab_id);
 /* Gives the pages back to the system that a binding keeps in its store and with heaps that wait, and its share of the
  * budget. Returns false if the store is busy: then only the regions of heaps that wait have gone.
@@ -38,7 +38,8 @@ bool tsi_warm_give_up(TsiArena* a);
  * if it would pass a quarter of the first budget, the share is too small or the store is busy.
  * [own thread, no pool lock held] */
 bool tsi_warm_lend(TsiBinding* b, size_t bytes);
-/* Empties the store as its thread exits, into the stock as far as there is room; waits for a thread that is at it.
+/* Empties the store as its thread exits, and gives its share and the regions that wait back: into the stock as far as
+ * there is room, where the budget learns, otherwise to the system. Waits for a thread that is at it.
  * [own thread, no lock held] */
 void tsi_warm_leave(TsiBinding* b);
 /* Does tsi_warm_poll's look whether or not the budget has risen or tables have learned; still once a second at most,
@@ -71,9 +72,11 @@ void tsi_ready_flush(TsiArena* a, TsiBinding* b);
  * WARM. Returns its slab id + 1, or 0, changing nothing, if the heap had none or another thread was first.
  * [any thread, needs no lock] */
 uint32_t tsi_ready_seize(TsiBinding* b, TsiHeap* h);
-/* Gives all that the binding's share has lent back to the budget. [any thread, needs no lock] */
+/* Gives all that the binding's share has lent (b->warm.lent, which is 0 then) back to the budget; heaps that wait keep
+ * their regions. [any thread, needs no lock] */
 void tsi_warm_call_in(TsiArena* a, TsiBinding* b);
-/* Empties a vanished thread's store; its slabs are found by their tags. [fork child] */
+/* Empties a store, of the forking thread or a vanished one, without giving anything back, and frees its lock; its slabs
+ * are found by their tags. [fork child] */
 void tsi_warm_forget(TsiBinding* b);
 
 #endif
