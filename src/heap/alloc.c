@@ -65,8 +65,9 @@ static void* line_pop(TsiBinding* b, TsiLine* l, unsigned cls) {
     return l->base + tsi_class_offset(&b->classes->c[cls], slot);
 }
 
-/* Issues the handle of the line's next slot, which is ready, into *issue. Returns false if there is none: the slot
- * stays ready, and a line without generations is set aside. [owner, in bracket] */
+/* Issues the handle of the line's lowest ready slot, which stays ready, into *issue. Returns false if there is none
+ * (*issue says why): a line without generations is set aside (tsi_line_retire) and no longer h's current one.
+ * [owner, in bracket] */
 static bool issue_next(TsiBinding* b, TsiHeap* h, TsiLine* l, unsigned cls, TsiIssue* issue) {
     TsiPlace at = {.line_id = tsi_line_id(&b->arena->space, l), .cls = cls};
     at.slab_id = tsi_slab_at(&b->classes->c[cls], at.line_id);
@@ -503,8 +504,9 @@ static TsiOutcome alloc_in_bank(TsiBinding* own, TsiRef target, const TsiRequest
 /* ---- any mode ---- */
 
 /* Decides what becomes of a request whose phase `target` accepts no more. Returns true if it goes elsewhere: with the
- * ring, or from a phase that was only preferred, by a change of request->ref. Otherwise refuses it, with errno, and
- * returns false. [own thread, no lock held, no bracket open] */
+ * ring, whose current epoch is another by now, or from a phase that was only preferred, by request->ref = 0. Otherwise
+ * counts a slow path and a misuse, told as SLAB_MISUSE_CLOSED_EPOCH, sets errno to ESTALE and returns false.
+ * [own thread, no lock held, no bracket open] */
 static bool stale_goes_on(TsiBinding* b, TsiRequest* request, TsiRef target) {
     bool follows = request->ref == TSI_REF_CURRENT || (request->ref == 0 && b->scope == 0);
     if (follows && target_of(b, request->ref) != target) return true;
@@ -526,8 +528,8 @@ static void* refused(TsiArena* a, int error) {
     return NULL;
 }
 
-/* Refuses an allocation, since the phase is another thread's alone: reports the misuse and sets errno. Returns NULL.
- * [any thread, no lock held, no bracket open] */
+/* Refuses an allocation, since the phase is another thread's alone: counts and tells SLAB_MISUSE_DOMAIN_ORDER and sets
+ * errno to EBUSY. Returns NULL. [any thread, no lock held, no bracket open] */
 static TSI_COLD void* refused_to_others(TsiArena* a) {
     tsi_refuse(a, SLAB_MISUSE_DOMAIN_ORDER, NULL);
     tsi_error_set(EBUSY);
@@ -603,8 +605,9 @@ static TSI_NOINLINE void* alloc_sampled(TsiBinding* b, TsiRequest* request) {
     return p;
 }
 
-/* Allocates like alloc_whole, with samples, and records the object in the profile if that is its turn. Returns like
- * tsi_alloc_slow. [own thread, no lock held, no bracket open] */
+/* Allocates like alloc_whole, with samples if b->period is not 0, and records the object, with the callers from
+ * tsi_tls.caller on, in the profile if that is its turn (b->profile_hit). Returns like tsi_alloc_slow.
+ * [own thread, no lock held, no bracket open] */
 static TSI_NOINLINE void* alloc_watched(TsiBinding* b, TsiRequest* request) {
     TsiRef ref = request->ref;       /* as in alloc_sampled */
     TsiCaller from = tsi_tls.caller; /* a cleanup may allocate inside, as in alloc_sampled */

@@ -262,8 +262,8 @@ void tsi_sweep_later(TsiArena* a, TsiBinding* b, TsiInc* inc) {
     if (!put) tsi_inc_unpin(a, b, inc);
 }
 
-/* Takes an incarnation off the list, with its pin. Returns it, or NULL if there is none.
- * [any thread, no ring lock held] */
+/* Takes the incarnation that was put last off the list, with its pin, which the caller must drop. Returns it, or NULL
+ * if there is none; takes no lock then, as far as has_unswept tells. [any thread, no ring lock held] */
 static TsiInc* unswept_take(TsiArena* a) {
     if (TSI_LIKELY(!tsi_load_relaxed(&a->has_unswept))) return NULL;
     tsi_lock_take(&a->phases.ring_lock);

@@ -100,7 +100,8 @@ static void release_all(void (*op)(TsiLock*)) {
     op(&tsi_segment_lock);
 }
 
-/* Empties the heap's chain: child_slabs finds its slabs by their tags. [fork child] */
+/* Empties the heap's chain and sets its counts of slabs and bytes to 0: child_slabs finds its slabs by their tags.
+ * [fork child] */
 static void forget_slabs(TsiHeap* h) {
     tsi_store_relaxed(&h->slabs, 0);
     tsi_store_relaxed(&h->slab_count, 0);
@@ -256,8 +257,9 @@ static void child_charges(TsiArena* a) {
     }
 }
 
-/* Sweeps incarnations that are closed or released, whose end may have been under way, and ends those whose domain no
- * thread has any more. Runs cleanups of the program. [fork child, locks free again] */
+/* Sweeps incarnations that are closed or released, whose end may have been under way, and ends, with their objects,
+ * those whose domain no thread has any more. Runs cleanups of the program. Takes the stripes.
+ * [fork child, locks free again] */
 static void child_sweep(TsiArena* a) {
     TsiBinding* b = tsi_binding_get(a, false);
     for (uint32_t n = 1; n < tsi_table_used(&a->phases.incs); n++) {

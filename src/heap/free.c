@@ -129,7 +129,8 @@ static TSI_NOINLINE void after_late_free(TsiArena* a, TsiBinding* b, TsiPlace at
 }
 
 /* Completes a free in a slab with `tag`, read after the free: if the object was its last, or of its page, returns what
- * can go. b may be NULL. [any thread, no lock held, no bracket open] */
+ * can go; in a slab of no heap marks it for tsi_late_count, in a heap that nobody owns notes its room. Cleanups may
+ * run. b: the calling thread's binding, or NULL. [any thread, no lock held, no bracket open] */
 TSI_INLINE void after_free(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint64_t tag) {
     if (TSI_UNLIKELY(tsi_tag_state(tag) != TSI_SLAB_OWNED)) {
         bool neighbour = at->cls <= TSI_SMALL_CLASSES &&
@@ -181,8 +182,9 @@ int tsi_free_in_region(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_t 
     return result;
 }
 
-/* Counts a retry, for the class and the phase's label: another thread changed the word between our look and our
- * exchange. [any thread, needs no lock] */
+/* Counts a retry, for the class of *at and its phase's label, or the one of no label if the phase has gone: another
+ * thread changed the word between our look and our exchange. b: the thread's binding, or NULL.
+ * [any thread, needs no lock] */
 static TSI_NOINLINE void count_retry(TsiArena* a, TsiBinding* b, TsiPlace at) {
     tsi_sum_add(b, &tsi_counters(a, b, at.cls)->free_retries, 1);
     TsiRef ref;
@@ -395,8 +397,10 @@ static TSI_COLD int free_filled(TsiArena* a, TsiBinding* b, const TsiPlace* at, 
     return bad;
 }
 
-/* Frees the object at *at by its bit, as any thread but the owner, if it lives in the slab incarnation `seq`. Returns
- * TSI_FREE_OK or a SlabMisuse. b may be NULL. [any thread, no lock held, no bracket open] */
+/* Frees the object at *at by its bit, as any thread but the owner, if it lives in the slab incarnation `seq`, tried
+ * again while other threads change the word; counts tries and retries, and does what follows (after_remote_free).
+ * Returns TSI_FREE_OK or a SlabMisuse, uncounted. b: the calling thread's binding, or NULL.
+ * [any thread, no lock held, no bracket open] */
 static int free_as_other(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_t seq) {
     if (TSI_UNLIKELY(a->fill)) return free_filled(a, b, at, seq);
     TsiLine* l = tsi_line(&a->space, at->line_id);

@@ -19,11 +19,12 @@
 #include "heap/fast.h"
 #include "state/names.h"
 
-/* Frees an object by its handle. Returns true if it is freed, false if refused, which is counted and told.
- * [any thread, no lock held, no bracket open] */
+/* Frees an object by its handle, any value, with its stand-in where programs have these. Returns true if it is freed,
+ * false if refused, which is counted and told (tsi_refuse_as). [any thread, no lock held, no bracket open] */
 bool tsi_free_handle(TsiArena* a, SlabHandle handle);
 
-/* Returns the handle that a slot of the owner's line has now; 0 if the line has issued none yet, or can issue no more.
+/* Returns the handle that `slot` of l, a line of b's of the class `shape`, has now or will have once it is taken; 0 if
+ * the line has issued none yet, the slot was freed since its last refill, or it can issue no more.
  * [owner, in bracket] */
 TSI_INLINE SlabHandle tsi_handle_here(const TsiBinding* b, const TsiClass* shape, const TsiLine* l, unsigned slot) {
     if (TSI_UNLIKELY(!tsi_line_is_handled(l))) return 0;

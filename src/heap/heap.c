@@ -132,8 +132,9 @@ TsiHeap* tsi_heap_birth_locked(TsiArena* a, TsiInc* inc, TsiRef ref, uint32_t in
     return h;
 }
 
-/* Returns the binding's own heap that nothing has led to, LIVE or just taken back, or NULL; then sets *asked to a heap
- * of its own that it was asked for, or NULL. [own thread, stripe held] */
+/* Returns the binding's primary in the incarnation, LIVE, or the heap there that it has lent, taken back into its
+ * chain; or NULL: then *asked is a heap of its own there that is not LIVE, since it was asked for, or NULL. After a
+ * heap *asked means nothing. [own thread, stripe held] */
 static TsiHeap* find_own_locked(TsiBinding* b, TsiInc* inc, TsiHeap** asked) {
     TSI_HOLDS(tsi_inc_lock(inc));
     *asked = NULL;

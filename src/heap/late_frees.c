@@ -18,7 +18,8 @@ static uint32_t* link_of(TsiArena* a, unsigned cls, uint32_t slab_id) {
     return &tsi_line(&a->space, tsi_first_line(&a->space.classes->c[cls], slab_id))->link;
 }
 
-/* Adds an orphan's counts to its incarnation's (sign 1), or takes them away (-1). [stripe held] */
+/* Adds the counts that stand in an orphan, and its bytes, to its incarnation's (inc->holding; sign 1), or takes them
+ * away (-1). [stripe held] */
 TSI_INLINE void holding_add_locked(TsiArena* a, TsiInc* inc, uint32_t slab_id, int sign) {
     TSI_HOLDS(tsi_inc_lock(inc));
     unsigned cls = tsi_class_of_slab(&a->space, slab_id);
@@ -58,8 +59,8 @@ void tsi_late_post_locked(TsiArena* a, TsiInc* inc) {
     tsi_draining_set_locked(&a->phases, inc, tsi_inc_since(a, inc), drains ? inc->holding : (TsiHolding){0, 0, 0});
 }
 
-/* Returns true if the slab is an orphan, with its incarnation in *inc. Final only under that one's stripe.
- * [any thread, needs no lock] */
+/* Returns true if the slab is an ORPHAN or PARTIAL, with its incarnation in *inc, which stays as it was otherwise.
+ * Final only under that one's stripe. [any thread, needs no lock] */
 static bool is_orphan(TsiArena* a, uint32_t slab_id, TsiInc** inc) {
     uint64_t tag = tsi_load_seq(&tsi_slab(&a->space, slab_id)->tag);
     unsigned state = tsi_tag_state(tag);
@@ -68,7 +69,8 @@ static bool is_orphan(TsiArena* a, uint32_t slab_id, TsiInc** inc) {
     return true;
 }
 
-/* Counts anew what lives in the slab, if it is an orphan of class cls. [any thread, no stripe held] */
+/* Counts anew what lives in the slab, if it is an orphan of class cls, in its incarnation's figures, and tells the
+ * label. Takes that one's stripe. [any thread, no stripe held] */
 static void count_slab(TsiArena* a, uint32_t slab_id, unsigned cls) {
     TsiInc *inc, *now;
     if (!is_orphan(a, slab_id, &inc)) return;

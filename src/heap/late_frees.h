@@ -58,7 +58,8 @@ TSI_INLINE uint64_t tsi_inc_since(const TsiArena* a, TsiInc* inc) {
     return since < a->born_ns ? a->born_ns : since;
 }
 
-/* Counts every orphan anew, and frees the locks of labels. [fork child] */
+/* Counts every orphan of open incarnations anew (inc->holding), tells the labels, and frees the labels' drain locks.
+ * [fork child] */
 void tsi_late_child(TsiArena* a);
 
 #endif

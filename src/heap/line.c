@@ -133,8 +133,9 @@ bool tsi_line_leave(TsiBinding* b, unsigned cls, TsiLine* l) {
 
 typedef enum Push { PUSHED, PUSH_CLOSED, PUSH_LINKED } Push;
 
-/* Links a slab into b's inbox. Returns PUSHED; PUSH_LINKED: it is in an inbox already, or about to be; PUSH_CLOSED: the
- * thread has left. [any thread, needs no lock] */
+/* Links a slab into b's inbox, by its own link. Returns PUSHED; PUSH_LINKED: its link is in use, since it is in an
+ * inbox already, or about to be; PUSH_CLOSED: the thread has left, and the link is 0 again.
+ * [any thread, needs no lock] */
 static Push inbox_push(TsiSpace* s, TsiBinding* b, uint32_t slab_id) {
     TsiSlab* slab = tsi_slab(s, slab_id);
     uint32_t none = 0;
@@ -158,8 +159,8 @@ static bool nobody_to_tell(TsiArena* a, uint64_t word) {
     return !owned || tsi_load_seq(&tsi_binding_at(a, word)->inbox) == TSI_INBOX_CLOSED;
 }
 
-/* Returns the number of lines of a slab of a size class, with its class in *cls and its first line in *first; 0 if the
- * slab is none any more. [any thread, needs no lock] */
+/* Returns the number of lines of a slab of a size class, with its class in *cls and its first line in *first; 0, with
+ * *first as it was, if the slab is none any more. [any thread, needs no lock] */
 static uint32_t lines_of(const TsiSpace* s, uint32_t slab_id, unsigned* cls, uint32_t* first) {
     *cls = tsi_class_of_slab(s, slab_id);
     if (*cls == 0 || *cls > TSI_SMALL_CLASSES || tsi_slab_number(slab_id) >= tsi_chunk_slab_count(s, *cls)) return 0;
@@ -229,8 +230,10 @@ void tsi_line_take_in(TsiBinding* b, const TsiHeap* h, unsigned cls, uint32_t li
     tsi_count(&b->counters[cls].unparked);
 }
 
-/* Takes in the tokens of a slab that was in the inbox, or sends them on if it is not the thread's any more.
- * [own thread, no lock held, no bracket open] */
+/* Takes in the tokens of a slab that was in the inbox, with its link 0 again: files its lines that have room, if its
+ * heap is LIVE and the thread's. A heap of the thread's that was asked for is handed over first. Otherwise puts a token
+ * into each line's word and passes it on as a freer would (tsi_line_notify). Does nothing for a slab that is OWNED no
+ * more. [own thread, no lock held, no bracket open] */
 static void inbox_take_in(TsiBinding* b, uint32_t slab_id) {
     TsiArena* a = b->arena;
     TsiSpace* s = &a->space;

@@ -43,7 +43,8 @@ void tsi_line_take_in(TsiBinding* b, const TsiHeap* h, unsigned cls, uint32_t li
  * was asked for, and sends the tokens of slabs that are no more b's on to their owners. Cleanups may run.
  * [own thread, no lock held, no bracket open] */
 void tsi_inbox_drain(TsiBinding* b);
-/* Takes in the inbox and closes it: nothing is pushed there from now on. [own thread, no lock held, no bracket open] */
+/* Takes in b's inbox like tsi_inbox_drain and closes it (TSI_INBOX_CLOSED): pushes fail from now on, until the binding
+ * is made again. [own thread, no lock held, no bracket open] */
 void tsi_inbox_close(TsiBinding* b);
 
 /* ---- the token of a parked line (T1-T4 in line.c): the thread that takes it out tells the owner of room ---- */
@@ -66,8 +67,9 @@ TSI_INLINE bool tsi_line_arm(TsiSpace* s, uint32_t line_id, uint32_t seq) {
     }
     return false; /* the slab has left its incarnation: the token is void */
 }
-/* Takes the token out of the line's remote word if `threshold` slots are free, in the slab incarnation `seq`. Returns
- * true if the caller has it. [any thread, needs no lock] */
+/* Takes the token out of the line's remote word, if it is there and `threshold` slots or more are free, in the slab
+ * incarnation `seq`. Returns true if the caller has the token, and must deliver it or put it back (T2); false, changing
+ * nothing, otherwise. [any thread, needs no lock] */
 TSI_INLINE bool tsi_line_disarm(TsiSpace* s, uint32_t line_id, uint32_t seq, unsigned threshold) {
     _Atomic uint64_t* r = tsi_remote(s, line_id);
     uint64_t w = tsi_load_seq(&r[0]); /* T4 */

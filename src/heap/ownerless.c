@@ -12,7 +12,8 @@
 
 enum { TAKES = 64 /* frees in heaps that are nobody's, for each attempt to adopt one */ };
 
-/* Takes the empty slabs of a heap that nobody owns, if its incarnation is still that of `ref`. b may be NULL.
+/* Takes the empty slabs of h, a heap that nobody owns or that is lent, and gives them back, if the incarnation of `ref`
+ * is ACTIVE and h still in it; h is freed if it has no others. b: the calling thread's binding, or NULL.
  * [any thread, no lock held, no bracket open] */
 static void take_empty(TsiArena* a, TsiBinding* b, TsiHeap* h, TsiRef ref) {
     TsiInc* inc = tsi_inc(&a->phases, tsi_ref_index(ref));

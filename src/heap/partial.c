@@ -10,8 +10,9 @@
 #include "mem/purge.h"
 #include "mem/region.h"
 
-/* Returns a bit for each page of a slab that no live slot touches and that could go back to the system; of a region,
- * for each part of *page_bytes, which may be more than a page. Returns 0 where pages never go alone.
+/* Returns a bit for each page of a slab that no live slot touches and that has not gone back to the system; of a
+ * region, for each part of *page_bytes, a page or more. Sets *page_bytes in any case. Returns 0 where pages never go
+ * alone: in slabs of one page or more than 32 that are no regions, large objects, and where pages stay by policy.
  * [any thread, needs no lock] */
 static uint64_t dead_pages(const TsiSpace* s, unsigned cls, uint32_t slab_id, size_t* page_bytes) {
     const TsiClass* shape = &s->classes->c[cls];
@@ -76,8 +77,8 @@ static void run_end(TsiSpace* s, const Run* run) {
     if (run->to != run->from) tsi_space_purge_pages(s, run->from, (size_t)(run->to - run->from));
 }
 
-/* Adds `bytes` at p to the run; if they do not adjoin it, first gives its pages back and begins another.
- * [no other user of the pages] */
+/* Adds `bytes` at p, whole pages, to the run; if they do not follow it at once, first gives its pages back to the
+ * system and begins another there. [no other user of the pages] */
 static void run_add(TsiSpace* s, Run* run, uint8_t* p, size_t bytes) {
     if (p != run->to) {
         run_end(s, run);
@@ -86,8 +87,8 @@ static void run_add(TsiSpace* s, Run* run, uint8_t* p, size_t bytes) {
     run->to = p + bytes;
 }
 
-/* Gives back the pages of a slab that no object touches; the last of them stay in the run for the next slab's. Returns
- * their bytes. [slab claimed] */
+/* Gives back the pages of a slab that no object touches, and notes them as gone; the last of them stay in the run for
+ * the next slab's, and go with run_end. Returns their bytes. [slab claimed] */
 static size_t give_dead(TsiSpace* s, unsigned cls, uint32_t slab_id, Run* run) {
     size_t page, bytes = 0;
     uint8_t* payload = tsi_slab_payload(s, &s->classes->c[cls], slab_id);
@@ -146,8 +147,8 @@ uint64_t tsi_partial_let_go(TsiSpace* s, uint32_t slab_id) {
     return now;
 }
 
-/* Returns true if no live object may be in the page of one that was freed, of `bytes`, also where only dead_pages can
- * tell. Each late free asks this; the answer is normally no. [any thread, needs no lock] */
+/* Returns true if no live object may be in a page that the freed one at *at, of `bytes`, reaches into, also where only
+ * dead_pages can tell. Each late free asks this; the answer is normally no. [any thread, needs no lock] */
 static bool page_may_be_dead(const TsiSpace* s, const TsiPlace* at, size_t bytes) {
     const TsiClass* shape = &s->classes->c[at->cls];
     uint32_t page = (uint32_t)tsi_os.page_bytes;

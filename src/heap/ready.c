@@ -230,7 +230,9 @@ typedef struct TsiEnded {
     uint64_t slow, slabs, now_ns;
 } TsiEnded;
 
-/* Posts a phase that ends straight to its label's account, and takes its bytes off. [own thread, stripe held] */
+/* Posts a phase that ends straight to its label's account, through the binding's store of the label: objects and bytes,
+ * slow paths, slabs, size and age. Takes the phase's bytes off the label, not off inc->charge.
+ * [own thread, stripe held] */
 TSI_INLINE void post_locked(TsiBinding* b, TsiInc* inc, const TsiEnded* ended) {
     TSI_HOLDS(tsi_inc_lock(inc));
     uint64_t charge = tsi_load_relaxed(&inc->charge), since = tsi_load_relaxed(&inc->open_since_ns);
@@ -275,7 +277,8 @@ TSI_INLINE unsigned waits_at(TsiBinding* b, const TsiHeap* h) {
     return TSI_UNLIKELY(b->profile_mean != 0) || !has_budget(b, b->ready_size[rank]) ? TSI_READY_RANKS : rank;
 }
 
-/* Fills in the receipt of a phase that held *sum, except the time and the memory that has gone back. [stripe held] */
+/* Sets the whole receipt of a phase that held *sum, with zeros for the time and the memory that has gone back.
+ * [stripe held] */
 TSI_INLINE void fill_locked(TsiInc* inc, const TsiRegionSum* sum, EpochReceipt* out) {
     TSI_HOLDS(tsi_inc_lock(inc));
     *out = (EpochReceipt){.version = TSI_RECEIPT_VERSION,
@@ -303,9 +306,10 @@ TSI_INLINE uint64_t end_ns(TsiInc* inc, const EpochReceipt* out) {
     return TSI_LIKELY(asked) ? tsi_os.quick_ns() : 0;
 }
 
-/* Ends a phase straight whose heap does not wait: its slabs go, as from a sweep. Fills *out, unless NULL. Gives the
- * stripe. Returns false, and ends nothing, if the phase never held a slab: an allocation that found no room was charged
- * to nobody, and the account has neither its size nor its age. [own thread, stripe held, and given] */
+/* Ends a phase straight whose heap does not wait: its slabs go, as from a sweep, and the heap is freed; the record is
+ * the caller's to free. Fills *out, unless NULL. Gives the stripe. Returns true; false, and ends nothing, with *out as
+ * it was, if the phase never held a slab: an allocation that found no room was charged to nobody, and the account has
+ * neither its size nor its age. [own thread, stripe held, and given] */
 static TSI_NOINLINE bool end_without_heap(TsiBinding* b, TsiInc* inc, TsiHeap* h, EpochReceipt* out) {
     TSI_HOLDS(tsi_inc_lock(inc));
     if (tsi_load_relaxed(&h->slab_count) == 0) { /* and none has gone: peak is 0 (is_untouched_locked) */

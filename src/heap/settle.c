@@ -27,8 +27,9 @@
 
 /* ---- claims ---- */
 
-/* Raises the slab's base of generations above every count used under old_seq, so that handles of that incarnation never
- * match again. [slab claimed] */
+/* Raises the slab's base of generations (gen_base) above every count used under old_seq, a region's by one, so that
+ * handles of that incarnation never match again; at most to TSI_GEN_LIMIT, from where the slab issues no more.
+ * [slab claimed] */
 static void raise_generations(TsiArena* a, unsigned cls, uint32_t slab_id, uint32_t old_seq) {
     TsiSpace* s = &a->space;
     const TsiClass* shape = &s->classes->c[cls];
@@ -68,8 +69,8 @@ static bool claim(TsiSpace* s, uint32_t slab_id, unsigned state, uint64_t* old) 
     return false;
 }
 
-/* Takes the slab from its heap: from now on the owner's frees look at the tag. The heap is SEIZED, or DEAD and the slab
- * skipped. [stripe held, or fork child] */
+/* Takes the slab from its heap: sets heap_at, and of lines also home, to 0, so that from now on the owner's frees look
+ * at the tag. The heap is SEIZED, or DEAD and the slab skipped. [stripe held, or fork child] */
 static void end_plain_frees(TsiSpace* s, unsigned cls, uint32_t slab_id) {
     const TsiClass* shape = &s->classes->c[cls];
     bool region = tsi_class_is_region(cls);

@@ -14,8 +14,8 @@
 /* ---- slabs ---- */
 
 /* Makes the words of a line of a slab that is being opened: of incarnation `seq`, in the heap at heap_at (0: none),
- * with the slots `ready` handed out. In an owned slab of a class it comes with its first refill, unless there is a
- * profile. [only holder] */
+ * with the slots `ready`, a bit each, handed out and counted as issued, and all others freed; no flags, no handles, no
+ * token. In an owned slab of a class it comes with its first refill, unless there is a profile. [only holder] */
 static void line_init(TsiSpace* s, const TsiClass* shape, uint32_t line_id, uint32_t seq, uint32_t heap_at,
                       uint64_t ready) {
     TsiLine* l = tsi_line(s, line_id);

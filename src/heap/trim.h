@@ -26,9 +26,9 @@ void tsi_trim_banks(TsiArena* a, TsiBinding* b);
 /* Gives empty slabs of every incarnation back, at once, and the warm stores of all threads. Returns like tsi_trim_inc;
  * true also if a store was busy. [any thread, no lock held, no bracket open] */
 bool tsi_trim_all(TsiArena* a, TsiBinding* b);
-/* Gives back what tsi_trim_all does, where max_bytes is in the way, but passes over incarnations that only drain: their
- * slabs go back as they empty, and single pages count as committed until then. Returns like that. O(heaps)
- * [any thread, no lock held, no bracket open] */
+/* Gives back what tsi_trim_all does, where max_bytes is in the way, but trims only incarnations that have heaps: those
+ * that only drain are passed over, since their slabs go back as they empty, and single pages count as committed until
+ * then. Returns like that. O(heaps) [any thread, no lock held, no bracket open] */
 bool tsi_trim_for_room(TsiArena* a, TsiBinding* b);
 /* Gives the empty slabs back that this thread has in the incarnation of h, one of its heaps: to stores or the stock,
  * lent to that with decay_ms. All heaps of the thread there are DETACHED afterwards, or freed, and found again by the

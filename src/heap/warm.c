@@ -263,8 +263,9 @@ void tsi_warm_leave(TsiBinding* b) {
     while (!empty_store(a, b, tsi_stock_learns(&a->space))) tsi_os_yield(&turn);
 }
 
-/* Empties all stores; or those not used since the last look, and all of them while more is kept than the budget allows.
- * Returns false if one was busy. [any thread, no lock held but the segment's] */
+/* Gives all stores back to the system, with regions that wait; or those not used since the last call, and all of them
+ * while more is kept than the budget allows. Every store counts as unused afterwards. Returns false if one was busy.
+ * [any thread, no lock held but the segment's] */
 static bool flush_stores(TsiArena* a, bool all) {
     bool whole = true;
     for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
@@ -302,8 +303,8 @@ bool tsi_warm_give_up(TsiArena* a) {
     return whole;
 }
 
-/* Lowers what tables of records have learned, and gives pages back that are no longer worth keeping. ns: coarse clock.
- * [any thread, no lock held but the segment's] */
+/* Lowers what tables of records have learned, and gives pages back that are no longer worth keeping; once they have
+ * learned nothing a->records_learned is false. ns: tsi_os.coarse_ns. [any thread, no lock held but the segment's] */
 static void look_at_records(TsiArena* a, uint64_t ns) {
     TsiTable* const tables[] = {&a->phases.incs, &a->heaps, &a->domains};
     bool learned = false;
@@ -315,8 +316,9 @@ static void look_at_records(TsiArena* a, uint64_t ns) {
     if (!learned) tsi_store_relaxed(&a->records_learned, false); /* the next record given sets it again */
 }
 
-/* Lets the budget fall and, once a second, what tables have learned; gives back stores that nobody has used if the
- * budget has risen, or with `stores`. [any thread, no lock held but the segment's, no bracket open] */
+/* Lets the budget fall if it has risen. Then, once a second, or while more is kept than the budget allows, for one of
+ * the threads that come: lowers what tables have learned, and, if the budget has risen, or with `stores`, gives back
+ * stores that nobody has used since the last time. [any thread, no lock held but the segment's, no bracket open] */
 static void look_now(TsiArena* a, bool stores) {
     TsiStock* stock = &a->space.stock;
     bool risen = tsi_load_relaxed(&stock->budget) > stock->start;

@@ -61,8 +61,8 @@ uint64_t tsi_warm_bytes(TsiArena* a);
 
 /* ---- the memory of heaps that wait for a phase (ready.h), as others may see and take it ---- */
 
-/* Returns the bytes of the regions that wait with heaps of a binding, by its index: a hint for others.
- * [any thread, needs no lock] */
+/* Returns the bytes of the regions that wait with heaps of a binding, by its index, below tsi_table_used of
+ * a->bindings: a hint for others. [any thread, needs no lock] */
 uint64_t tsi_ready_bytes(const TsiArena* a, uint32_t binding);
 /* Gives back to the system the regions that wait with heaps of the binding, which are STANDBY_EMPTY then and stay in
  * its lists, and to the budget what is lent for them (b->warm.lent is 0).
