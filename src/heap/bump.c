@@ -29,7 +29,8 @@ enum {
 
 /* ---- regions of a heap ---- */
 
-/* Makes the region, if it was one of a single growing object, like others. [owner, in bracket] */
+/* Makes the region, if it was one of a single growing object, like others; h->solo is one less, unless it is 0.
+ * [owner, in bracket] */
 static void not_solo(TsiHeap* h, TsiRegion* r) {
     if (r->solo && h->solo != 0) h->solo--; /* a trim has forgotten how many there are */
     r->solo = false;
@@ -78,15 +79,17 @@ static bool begin_again(TsiBinding* b, TsiHeap* h, uint32_t slab_id) {
     return open;
 }
 
-/* Makes an empty region current again. Takes the stripe. Returns false where begin_again does. [owner, in bracket] */
+/* Begins an empty region again and makes it current. Takes the stripe. Returns false where begin_again does, and then
+ * h's region is as begin_again leaves it. [owner, in bracket] */
 static bool renew(TsiBinding* b, TsiHeap* h, uint32_t slab_id) {
     bool open = begin_again(b, h, slab_id);
     if (open) tsi_heap_set_region(b, h, tsi_region(&b->arena->space, slab_id));
     return open;
 }
 
-/* Makes one of the heap's regions that were kept empty current again, and takes it, and those before it that cannot be
- * used, off the list. Takes the stripe. Returns false if none could. [owner, in bracket] */
+/* Makes one of the heap's regions that were kept empty (h->empty_regions) current again, and takes it, and those before
+ * it that cannot be used, off the list. Takes the stripe. Returns false, with an empty list, if none could.
+ * [owner, in bracket] */
 static bool use_empty_region(TsiBinding* b, TsiHeap* h) {
     TsiSpace* s = &b->arena->space;
     while (h->empty_regions != 0) {
@@ -227,7 +230,8 @@ static bool take_huge(TsiBinding* b, TsiHeap* h) {
     return true;
 }
 
-/* Returns the rank of the region that the heap takes next, for an object of `bytes`. [owner, in bracket] */
+/* Returns the rank of the region that the heap takes next, for an object of `bytes`; take_region goes up where they do
+ * not fit. The first region's rank is also noted for the label (first_rank). [owner, in bracket] */
 static unsigned next_rank(TsiBinding* b, TsiHeap* h, size_t bytes) {
     if (h->ring) return TSI_RANK_PAGE;
     unsigned traits = learned_of(b, h).traits;
@@ -373,8 +377,8 @@ static void* take_aligned(TsiRegion* r, uint32_t bytes, size_t align) {
     return tsi_bump_take(r, start, bytes);
 }
 
-/* Takes bytes like take_aligned, at the profile's mark or the end of the region, and lets the profile count them.
- * Returns like that. [owner, in bracket] */
+/* Takes bytes like take_aligned, under a profile, also beyond its mark (r->lim), and lets the profile count them
+ * (tsi_profile_bumped). Returns like that. [owner, in bracket] */
 static TSI_COLD void* take_marked(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32_t bytes, size_t align) {
     bool first = tsi_load_relaxed(&r->rel) == 0; /* of a heap that has waited for the phase */
     void* p = take_aligned(r, bytes, align);

@@ -40,8 +40,8 @@ static void sum_orphans_locked(TsiArena* a, TsiInc* inc, TsiTotals* live) {
     }
 }
 
-/* Adds what has escaped to the label, and with escape_stacks to the stacks that made it. live: what the label counts,
- * without objects in deferred slabs, which the profile has. [stripe held] */
+/* Adds what has escaped, `live`, to the label, unless that is 0 objects, and with escape_stacks to the stacks that made
+ * it. live: what the label counts, without objects in deferred slabs, which the profile has. [stripe held] */
 static void post_escapes_locked(TsiSweep* sweep, TsiTotals live) {
     TSI_HOLDS(tsi_inc_lock(sweep->inc));
     if (live.objects != 0) tsi_post_escapes(sweep->arena, sweep->inc, live);
@@ -80,7 +80,8 @@ static void end_swept(TsiSweep* sweep, unsigned state, EpochReceipt* out, uint64
     tsi_sweep_finish(sweep);
 }
 
-/* Adds the close's time, `ns`, to its classes, by the slabs that it looked at. [own thread, needs no lock] */
+/* Adds the close's time, `ns`, to the classes of whose slabs it looked at some, by their numbers in *tally, and one
+ * close to each of them. [own thread, needs no lock] */
 static void count_close(TsiSweep* sweep, const TsiCloseTally* tally, uint64_t ns) {
     uint64_t all = 0;
     for (unsigned cls = 1; cls < TSI_CLASSES; cls++) all += tally->c[cls].scanned;
@@ -221,7 +222,8 @@ static bool end_straight(TsiBinding* b, TsiRef ref, EpochReceipt* out) {
     return true;
 }
 
-/* Tries end_straight, in shared mode as the thread's bank if that is free. Returns true if the phase was ended so.
+/* Tries end_straight; in shared mode without stand-ins (a->banks_at_hand) as the thread's bank if that is free, b being
+ * the thread's own binding. Returns true if the phase was ended so; otherwise false, like end_straight.
  * [own thread, no lock held, no bracket open] */
 static bool end_alone(TsiBinding* b, TsiRef ref, EpochReceipt* out) {
     TsiBank* bank;
@@ -253,7 +255,8 @@ bool tsi_inc_end_common(TsiArena* a, TsiBinding* b, TsiRef ref, EpochCloseMode m
 
 /* ---- advance ---- */
 
-/* Asks owners of the incarnation's heaps to let go when they next come by: LIVE becomes RETIRE. [stripe held] */
+/* Asks owners of the incarnation's heaps to let go when they next come by: each LIVE heap becomes RETIRE, unless it
+ * changes meanwhile. Waits for nobody. [stripe held] */
 static void ask_locked(TsiArena* a, TsiInc* inc) {
     TSI_HOLDS(tsi_inc_lock(inc));
     for (uint32_t at = inc->heaps; at != 0; at = tsi_heap(a, at - 1)->inc_next) {

@@ -20,8 +20,8 @@ enum {
 #define NS_PER_MS 1000000ull
 #define LOOKING UINT64_MAX /* in place of the time of the next look */
 
-/* Notes which threads have made no call that counts since the last look: a look may take empty slabs of their heaps.
- * [any thread, needs no lock] */
+/* Sets each binding's `idle`: whether its thread has made no call that counts (look_in, looks) since the last look,
+ * which then may take empty slabs of its heaps. [any thread, needs no lock] */
 static void note_idle(TsiArena* a) {
     for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
         TsiBinding* other = tsi_table_at(&a->bindings, n);
@@ -56,8 +56,9 @@ static bool is_due(TsiArena* a, uint64_t now_ns, uint64_t due_ns) {
 
 void tsi_decay_begin(TsiArena* a) { set_due(a, 0); }
 
-/* Trims each phase that is worth it, and gives back pages that nobody has touched since the last look. b: the thread's
- * binding, or NULL. [any thread, no lock held, no bracket open] */
+/* Gives back pages that this thread has put off, trims each phase that is worth it (is_worth), lowers and empties
+ * stores that nobody has used, and gives back pages of the stock that nobody has touched since the last look. b: the
+ * thread's binding, or NULL. [any thread, no lock held, no bracket open] */
 static void look(TsiArena* a, TsiBinding* b) {
     note_idle(a);
     if (b != NULL) tsi_put_off_no_more(b);

@@ -28,8 +28,8 @@
 TSI_INLINE bool tsi_decay_is_on(const TsiArena* a) {
     return a->options.decay_ms != 0 && tsi_space_gives_back(&a->space);
 }
-/* Makes the first look due decay_ms from now; in a fork child, too, where a look may have been under way.
- * [any thread, needs no lock] */
+/* Makes the first look due decay_ms after the coarse clock's present time; in a fork child, too, where a look may have
+ * been under way. Does so also where there are no looks. [any thread, needs no lock] */
 void tsi_decay_begin(TsiArena* a);
 /* Counts a look of the thread (b->looks), as it has counted down to 0; where there are looks, reads the clock, sets the
  * count anew, to 32 if the last countdown took less than 10 ms, else to 2, and does tsi_decay_poll if that is due, but

@@ -88,8 +88,8 @@ static void prepare(void) {
     alone = tsi_os_is_alone();
 }
 
-/* Releases all locks by `op`: give in the parent, reset in the child, where the waiters are gone.
- * [all locks of the process held] */
+/* Calls op with each lock of the process, in the opposite order of prepare's, but inside an arena in the same: to give
+ * it, in the parent, or to reset it, in the child, where the waiters are gone. [all locks of the process held] */
 static void release_all(void (*op)(TsiLock*)) {
     TsiArena* a;
     op(&tsi_stand_in_lock);

@@ -74,8 +74,8 @@ bool tsi_free_missed(TsiBinding* b, void* p);
  * [own thread, no lock held, no bracket open] */
 bool tsi_free_left(TsiBinding* b, TsiHeap* h);
 
-/* Frees a pointer for a thread without a binding, which has no heap and only frees. Returns true if it is freed, or
- * NULL; false if refused, which is counted and told. The allocator does not fill.
+/* Frees p for a thread without a binding, which has no heap and only frees; the allocator does not fill. Returns true
+ * if it is freed, or p is NULL; false if refused, which is counted and told.
  * [any thread, no lock held, no bracket open] */
 bool tsi_free_unbound(TsiArena* a, void* p);
 

@@ -17,8 +17,9 @@
 #include "mem/large.h"
 #include "mem/stock.h"
 
-/* Claims a live object of the incarnation, which must be ACTIVE, so that others do not return it: its tag says PARTIAL
- * then. Returns false if it is not one, or another thread was first. [stripe held] */
+/* Claims the live large object at *at of inc, which must be ACTIVE, so that others do not return it: its tag says
+ * PARTIAL then, until large_let_go. Returns false, changing nothing, if it is not one, or another thread was first.
+ * [stripe held] */
 static bool large_claim_locked(TsiArena* a, TsiInc* inc, const TsiPlace* at) {
     TSI_HOLDS(tsi_inc_lock(inc));
     uint64_t tag;

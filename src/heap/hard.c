@@ -7,7 +7,8 @@
 #include "heap/scrub.h"
 #include "threads/registry.h"
 
-/* Returns the thread's heap in which a call allocates, or NULL. [own thread, needs no lock] */
+/* Returns the thread's heap to which a call with `ref` (see TsiRequest) leads: b->heap for 0, which may have been asked
+ * for; otherwise a LIVE one. Returns NULL if there is none, or for TSI_REF_CURRENT. [own thread, needs no lock] */
 static TsiHeap* heap_of(TsiBinding* b, TsiRef ref) {
     if (ref == TSI_REF_CURRENT) return NULL;
     TsiHeap* h = ref != 0 ? tsi_heap_cached(b, ref) : b->heap;
@@ -66,8 +67,8 @@ void* tsi_hard_alloc(TsiBinding* b, size_t size, TsiRef ref) {
     return p;
 }
 
-/* Zeroes the object of a region that starts at p. Returns false, and does nothing, if none that lives does.
- * [owner, in bracket] */
+/* Zeroes the object of region r that starts at p, all of its granules. Returns false, and does nothing, if no live
+ * object starts there. [owner, in bracket] */
 static bool scrub_bumped(TsiRegion* r, void* p) {
     uint64_t at = (uint64_t)((uintptr_t)p - (uintptr_t)tsi_load_relaxed(&r->base));
     uint32_t granule = (uint32_t)(at >> TSI_GRANULE_SHIFT), rel = tsi_load_relaxed(&r->rel);
@@ -76,8 +77,8 @@ static bool scrub_bumped(TsiRegion* r, void* p) {
     return true;
 }
 
-/* Zeroes the object of a line that starts at p. Returns false, and does nothing, if none that lives does.
- * [owner, in bracket] */
+/* Zeroes the object of line l that starts at p, all of its class's size; p is in the payload. Returns false, and does
+ * nothing, if no live object starts there. [owner, in bracket] */
 static bool scrub_slot(TsiBinding* b, TsiLine* l, void* p) {
     uint64_t slot = tsi_rotate_right((uint64_t)((uintptr_t)p - (uintptr_t)l->base), l->shift);
     if (slot >= TSI_LINE_SLOTS) return false;

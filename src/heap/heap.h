@@ -28,7 +28,7 @@ TSI_INLINE uint64_t tsi_inc_opening_ns(TsiInc* inc, TsiRef ref) {
     /* The first incarnation of id 0 has always been open: its time is 0. */
     return tsi_load_relaxed(&inc->open_since_ns) == 0 && tsi_ref_era(ref) != 1 ? tsi_clock_stamp() : 0;
 }
-/* Notes now_ns as the time since which the incarnation is open, unless it is 0 or one is noted. [stripe held] */
+/* Sets inc->open_since_ns to now_ns, of tsi_inc_opening_ns, unless that is 0 or the field is set. [stripe held] */
 TSI_INLINE void tsi_inc_opened_locked(TsiInc* inc, uint64_t now_ns) {
     TSI_HOLDS(tsi_inc_lock(inc));
     if (now_ns != 0 && tsi_load_relaxed(&inc->open_since_ns) == 0) tsi_store_relaxed(&inc->open_since_ns, now_ns);

@@ -268,8 +268,8 @@ static void inbox_take_in(TsiBinding* b, uint32_t slab_id) {
     tsi_bracket_leave(b, h);
 }
 
-/* Takes in each slab of a chain that was the inbox: its head, slab id + 2.
- * [own thread, no lock held, no bracket open] */
+/* Takes in each slab of a chain that was the inbox (inbox_take_in), its link 0 again. at: the chain's head, slab id +
+ * 2, or the inbox's EMPTY or CLOSED, of which there is nothing to take. [own thread, no lock held, no bracket open] */
 static void inbox_empty(TsiBinding* b, uint32_t at) {
     while (at >= 2 && at != TSI_INBOX_EMPTY) {
         uint32_t slab_id = at - 2;

@@ -39,7 +39,8 @@ static uint64_t dead_pages(const TsiSpace* s, unsigned cls, uint32_t slab_id, si
     return all & ~live_pages & ~tsi_load_relaxed(&tsi_slab(s, slab_id)->gone);
 }
 
-/* Notes pages, bits as from dead_pages, as gone. Nobody else writes this. [slab claimed, or owner, in bracket] */
+/* Notes pages, bits as from dead_pages, as gone to the system, in the region's or the slab's `gone`. Nobody else writes
+ * this. [slab claimed, or owner, in bracket] */
 static void note_gone(TsiSpace* s, unsigned cls, uint32_t slab_id, uint64_t pages) {
     TsiSlab* slab = tsi_slab(s, slab_id);
     if (tsi_class_is_region(cls)) {

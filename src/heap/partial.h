@@ -19,8 +19,9 @@ void tsi_partial_give(TsiSweep* sweep, uint32_t* ids, unsigned n);
 /* Gives back to the system the pages without an object of a region in which its owner allocates nothing any more, and
  * notes them as gone. Does nothing for a region of one page, or where pages stay by policy. [owner, in bracket] */
 void tsi_partial_thin(TsiSpace* s, unsigned cls, uint32_t slab_id);
-/* Makes a claimed slab an ORPHAN again. Returns its tag. While it was PARTIAL nobody else could return it: the caller
- * must look whether it was completed or released. [slab claimed] */
+/* Makes a claimed (PARTIAL) slab an ORPHAN again. Returns its tag after that. While it was PARTIAL nobody else could
+ * return it: the caller must look whether it was completed or released, and then call tsi_slab_complete.
+ * [slab claimed] */
 uint64_t tsi_partial_let_go(TsiSpace* s, uint32_t slab_id);
 /* bytes of pages that late frees have left without a live object, until the phase's next orphans are looked at, eight
  * times as many bytes: an eighth of them at most has such pages, and no free looks at more */

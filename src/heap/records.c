@@ -159,8 +159,9 @@ bool tsi_record_take_inc_slow(TsiArena* a, TsiBinding* b, uint32_t* index) {
     return true;
 }
 
-/* Marks the incarnation as drained if it is over, holds neither heaps nor slabs, and was not marked before. Returns its
- * cleanups then, the first one's record index + 1, which the caller must run; otherwise 0. [stripe held] */
+/* Marks the incarnation as drained if it is CLOSED or RELEASED, holds neither heaps nor slabs, and was not marked
+ * before. Returns its cleanups then, the first one's record index + 1, which the caller must run, and which it has no
+ * more; otherwise 0, which may also mean that it has none. [stripe held] */
 static uint32_t take_ends_if_drained_locked(TsiInc* inc) {
     TSI_HOLDS(tsi_inc_lock(inc));
     unsigned state = tsi_inc_state(inc);

@@ -9,8 +9,8 @@
 
 #include "state/arena.h"
 
-/* Gives back pages of free records: `all` of them, or only those that are not worth keeping.
- * [any thread, no lock held] */
+/* Gives back pages of free records of all tables, of bindings and of eras: `all` of them, or only those that are not
+ * worth keeping. Does nothing where pages stay by policy. [any thread, no lock held] */
 void tsi_records_tidy_slow(TsiArena* a, bool all);
 /* Gives back pages of free records if a table has too many. Called after giving records. [any thread, no lock held] */
 TSI_INLINE void tsi_records_tidy(TsiArena* a) {

@@ -56,8 +56,8 @@ void tsi_scrub_live(TsiSpace* s, unsigned cls, uint32_t slab_id) {
     }
 }
 
-/* Zeroes the object at *at, which is in the slab's incarnation `seq`, if it lives and is not zero. Returns true if it
- * has done so. [no lock, no bracket] */
+/* Zeroes `bytes` at p, the object at *at, if it lives in the slab's incarnation `seq` and is not zero; takes the stripe
+ * meanwhile. Returns true if it has done so. [no lock, no bracket] */
 static bool mended(TsiArena* a, const TsiPlace* at, uint32_t seq, void* p, size_t bytes) {
     TsiInc* held = tsi_scrub_hold(a, at->slab_id, seq);
     uint64_t remote;

@@ -30,7 +30,8 @@ void tsi_settle_orphan_pages(TsiSweep* sweep);
 void tsi_settle_release_orphans(TsiSweep* sweep);
 /* Makes an OWNED slab an orphan, on the list of its incarnation. [fork child, stripe held] */
 void tsi_slab_to_orphan(TsiArena* a, TsiInc* inc, uint32_t slab_id);
-/* Takes slabs that vanished threads had claimed off the incarnation's list of orphans. [fork child] */
+/* Takes the PURGING slabs, which vanished threads had claimed, off the incarnation's list of orphans and its figures;
+ * does nothing for a record without era. [fork child] */
 void tsi_unlink_claimed(TsiArena* a, TsiInc* inc);
 /* Returns a slab that a vanished thread had claimed (PURGING) to the pool, with its pages to the system; ends its
  * region's life, or raises its generations, if that was left to do. [fork child] */
