@@ -16,9 +16,10 @@ TSI_INLINE void tsi_line_hand_out(TsiLine* l, uint64_t out, uint64_t rest, unsig
     tsi_store_release(&l->issued, tsi_load_relaxed(&l->issued) + n); /* last: pairs with tsi_line_handed_out */
 }
 /* Refills a line whose avail is empty, if its owner and others have freed at least `least` slots there: moves the
- * lowest of them, at most tsi_line_batch, and with a profile no more than up to its next mark, to avail, with their
- * counts of handles made even; the rest stays freed. Slots that others had freed, too, are counted as refused. Returns
- * the number that avail has then, or 0, changing nothing. [owner, in bracket] */
+ * lowest of them, at most tsi_line_batch, to avail, with their counts of handles made even; the rest stays freed. With
+ * a profile it moves no more than up to the next sampled slot, and sets b->profile_hit if the first is that
+ * (tsi_profile_cut). Slots that both had freed are counted as refused. Returns the number that avail has then, or 0,
+ * changing nothing. [owner, in bracket] */
 unsigned tsi_line_refill(TsiBinding* b, TsiLine* l, const TsiClass* shape, unsigned least);
 /* Puts a line whose avail is empty, and which is in no queue, where its free slots will be found: at the back of the
  * queue in its primary's room if it has fewer than the class's threshold; parked, with its token in the word, if it has
