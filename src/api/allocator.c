@@ -46,9 +46,9 @@ static void let_learn(const TsiSpace* s, TsiTable* table) {
 
 enum { ROOM_STRIDE = (sizeof(TsiRoom) + 63) & ~(size_t)63 };
 
-/* Makes the tables and the address space of an arena of zeros, with a payload of `bytes`; the options are checked.
- * Returns true; false if the system refuses, and arena_close gives the part back that was made.
- * [before the allocator is shared] */
+/* Makes the tables and the address space of an arena of zeros, with a payload of `bytes`, and lets its tables learn
+ * which records keep their pages. options: filled by tsi_options_read. Returns true; false if the system refuses, and
+ * arena_close gives the part back that was made. [before the allocator is shared] */
 static bool arena_open(TsiArena* a, const SlabOptions* options, uint64_t bytes) {
     TsiSpaceConfig config = {.reserve_bytes = bytes,
                              .slab_min_bytes = options->slab_bytes,
@@ -111,9 +111,11 @@ static void arena_discard(TsiArena* a) {
     tsi_os_drop(a, sizeof *a);
 }
 
-/* Creates an arena with the options, which are checked, and lists it in the registry. bad_environment: ignored words of
- * TSLAB_OPTIONS, to be reported. Returns it; NULL if the system grants no memory or there are too many. Sets *why to a
- * sentence for NULL, a literal, in any case. [any thread, no lock held] */
+/* Creates an arena with the options, which tsi_options_read has filled, and lists it in the registry. Reserves
+ * options->reserve_bytes, or the largest half, quarter and so on that the system grants, down to TSI_RESERVE_MIN.
+ * bad_environment: ignored words of TSLAB_OPTIONS, to be reported. Returns it; NULL, with nothing left mapped, if the
+ * system grants no memory or there are too many. Sets *why to a sentence for NULL, a literal, in any case.
+ * [any thread, no lock held] */
 static TsiArena* arena_create(const SlabOptions* options, uint32_t bad_environment, const char** why) {
     *why = "the system grants no memory for an allocator (RLIMIT_AS, overcommit or map count)";
     TsiArena* a = tsi_registry_open() ? tsi_os_map(sizeof *a) : NULL;

@@ -139,9 +139,10 @@ static TSI_COLD void* make_failed(TsiArena* a, TsiBinding* b) {
     return tsi_failed(ENOMEM, "no memory, or no record, for one more domain");
 }
 
-/* Makes a domain's record with the label (NULL: none) that is not alive yet, with neither id nor reference, and sets *b
- * to the thread's binding. `own` and `shows_scopes` are the caller's to set. Returns it; NULL with errno, and then *b
- * means nothing. [own thread, no lock held, no bracket open] */
+/* Makes a domain's record with the label (NULL: none): locked by nobody, with auto_close, without scopes, and not
+ * alive yet, so that no other thread finds it; sets *b to the thread's binding. Neither id nor reference is set, nor
+ * are `own` and `shows_scopes`, which the caller sets. Returns it; NULL with errno, and then *b means nothing.
+ * [own thread, no lock held, no bracket open] */
 TSI_INLINE TsiDomain* make(SlabAllocator* allocator, const char* label, TsiBinding** b) {
     TsiArena* a = tsi_arena(allocator);
     uint32_t index;

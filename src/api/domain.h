@@ -76,9 +76,9 @@ typedef enum TsiDomainWhy {
     TSI_DOMAIN_CALLED, /* that run is inside of a call of its own */
     TSI_DOMAIN_CLOSED, /* allocation and registration in an epoch that has ended */
 } TsiDomainWhy;
-/* Counts the refusal for the reason `why`, with the domain's label, and sets errno, slab_error and the sentence of
- * slab_last_error. d's allocator lives. Returns false, for callers to return.
- * [any thread, no lock held, no bracket open] */
+/* Counts the refusal for the reason `why`, with the label of the domain or, if it borrows its epoch, of that, and sets
+ * errno (EINVAL, EBUSY or ESTALE by the reason), slab_error and the sentence of slab_last_error. d's allocator lives;
+ * d may have ended. Returns false, for callers to return. [any thread, no lock held, no bracket open] */
 TSI_COLD bool tsi_domain_refuse(TsiDomain* d, TsiDomainWhy why);
 /* Refuses a call on d with a reason found here: NULL (EINVAL), which is not counted; another thread's alone or with a
  * run open (EBUSY); otherwise a domain that was destroyed (ESTALE), counted if its allocator lives. Sets errno and the
@@ -136,10 +136,11 @@ bool tsi_domain_open_own(TsiArena* a, TsiBinding* b, TsiDomain* d);
 /* Makes the receipt of the incarnation with id and era, which held nothing, the domain's last one, until
  * tsi_domain_end_ref replaces it by a fuller one. [domain's lock held] */
 void tsi_domain_note_ended_locked(TsiDomain* d, EpochId id, uint64_t era);
-/* Ends the incarnation that ref, not 0, names, in the `mode` released or drained, and leaves the receipt in the domain,
- * if the end is still its last. Another thread may destroy the domain meanwhile. own: true if the domain opened it,
- * whose pin is given back then. noted: the label that its receipt has already. Does nothing more if it had ended
- * before. [any thread, no lock held, no bracket open] */
+/* Ends the incarnation that ref, not 0, names, in the `mode` released or drained, and sets the domain's receipt,
+ * unless the domain has ended another one since. Another thread may destroy the domain meanwhile: its record stays,
+ * and ended_here_locked tells. own: true if the domain opened it, whose pin is given back then. noted: the label that
+ * its receipt has already. An own one without heaps is ended without a receipt of its own: only its label is set, if
+ * it is not `noted`. Does nothing more if it had ended before. [any thread, no lock held, no bracket open] */
 void tsi_domain_end_ref(TsiArena* a, TsiDomain* d, TsiRef ref, EpochCloseMode mode, bool own,
                         const char noted[TSI_LABEL_BYTES]);
 /* Drains a domain that `drains`, and that nobody is inside of; the domain is gone then. Does nothing but count a

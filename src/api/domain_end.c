@@ -18,7 +18,9 @@
 
 /* Claims the domain for the caller, who has `mine` (0 or 1) of its scopes, so that it can be ended in `mode`: sets its
  * count of scopes to 0 and `left` to TSI_DOMAIN_GOING. Returns true if no other scope is inside; false, and changes
- * nothing, with *why set to the reason. *why means nothing with true. [domain's lock held] */
+ * nothing, with *why set to the reason: scopes are inside, of the domain or, to drain a borrowed epoch, of another
+ * domain in that; another call has claimed it; the ring has moved past its epoch. *why means nothing with true.
+ * [domain's lock held] */
 static bool leave_alone_locked(TsiArena* a, TsiDomain* d, uint32_t mine, EpochCloseMode mode, TsiDomainWhy* why) {
     TSI_HOLDS(&d->lock);
     *why = TSI_DOMAIN_INSIDE;
@@ -55,9 +57,10 @@ static TSI_NOINLINE void end_otherwise(TsiArena* a, TsiDomain* d, EpochCloseMode
 /* Where the caller must be: inside, anywhere, or outside with nobody inside. */
 typedef enum TsiWhere { INSIDE, ANYWHERE, OUTSIDE } TsiWhere;
 
-/* Ends the domain for good in `mode`. EPOCH_RELEASE: an epoch of its own is released, one that it borrows is drained
- * where an exit would drain it. where: the place in which the caller must be. Returns true, with the receipt in *out
- * (may be NULL); false after a refusal that has changed nothing, *out included.
+/* Ends the domain for good in `mode`, and discards it. EPOCH_RELEASE: an epoch of its own is released, one that it
+ * borrows is drained if tsi_domain_owes_drain returns true, and otherwise stays open; EPOCH_DRAIN: either is drained.
+ * where: the place in which the caller must be. Returns true, with the receipt in *out (may be NULL), the domain's
+ * last one or blank if nothing was left to end; false after a refusal that has changed nothing, *out included.
  * [own thread, no lock held, no bracket open] */
 static bool end_whole(TsiDomain* d, EpochCloseMode mode, TsiWhere where, EpochReceipt* out) {
     TsiDomainWhy why = TSI_DOMAIN_NOT_INNERMOST;

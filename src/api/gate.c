@@ -91,10 +91,12 @@ static void say(Gate* gate, const SlabLabelStats* stats, size_t count, unsigned 
 /* Returns a + b, or UINT64_MAX if that is more. [any thread, needs no lock] */
 static uint64_t sum(uint64_t a, uint64_t b) { return a + b < a ? UINT64_MAX : a + b; }
 
-/* Takes the figures and compares each label with the most that it has retained; remembers the new most if no label
- * retains more. first: true to remember only. round: the number of the round, for the sentence. Returns true; false if
- * a label retains more, which gate->why then says, or if there is no memory for the figures. Sets gate->blind, true in
- * the last case. [no other user of gate, no lock held] */
+/* Takes the figures of all labels into gate->rows and compares each label that gate->o.label selects (NULL: all) with
+ * the most that it has retained, gate->most. More is: gate->o.objects more live objects, or a quarter and
+ * gate->o.bytes more live bytes. If no label retains more, raises gate->most. first: true to compare nothing, and to
+ * set most->made_bytes, too. round: the number of the round, for the sentence. Returns true; false if a label retains
+ * more, and gate->why then names the one with most bytes more, or if there is no memory for the figures. Sets
+ * gate->blind, true in the last case, when gate->why stays. [no other user of gate, no lock held] */
 static bool compare(Gate* gate, unsigned round, bool first) {
     size_t count = slab_stats_labels(gate->a, gate->rows, gate->room);
     const SlabLabelStats* worst = NULL;

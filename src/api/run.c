@@ -67,8 +67,9 @@ static void claim_there(SlabRun* run, TsiDomain* d, TsiRef ref) {
     if (h != NULL) claim(run, b, h);
 }
 
-/* Gives the rest of the region back, counts the objects that were made there, and empties the run's places; does
- * nothing if the run has no region. ref: its phase, that of d. Opens a bracket or takes the stripe (Z4).
+/* Gives the rest of the run's region back, counts the objects that were made there as allocated, and sets the run's
+ * region_, at_, end_ and count_ to 0; does nothing if the run has no region. ref: its phase, that of d. Opens and
+ * closes a bracket, or takes the stripe and gives it back if the heap is not the thread's any more (Z4).
  * [owner, no lock held, no bracket open] */
 static void unclaim(SlabRun* run, TsiDomain* d, TsiRef ref) {
     TsiArena* a = d->arena;

@@ -73,9 +73,11 @@ void tsi_scopes_add(TsiArena* a, TsiDomain* d, int n) {
     tsi_phase_unlock(inc);
 }
 
-/* Enters the domain: counts a scope, opens an incarnation if it has none or that was closed by its id, and puts the
- * scope on the thread's stack. domain may be NULL or destroyed. Returns true; false after a refusal or without memory,
- * with errno, and the thread is not inside. [own thread, no lock held, no bracket open] */
+/* Enters the domain: adds 1 to its count of scopes and to its phase's, and puts the scope on the thread's stack. Opens
+ * an incarnation first if the domain has none, or if its own was closed by its id and nobody is inside. domain may be
+ * NULL or destroyed, which is refused. Returns true; false after a refusal or without memory, with errno: the counts
+ * and the stack are as before, and an incarnation that was opened stays open.
+ * [own thread, no lock held, no bracket open] */
 static bool domain_enter(epoch_domain_t* domain) {
     TsiDomain* d = tsi_domain_of(domain);
     if (!tsi_domain_usable(d)) return false;
@@ -214,8 +216,9 @@ bool epoch_domain_exit(epoch_domain_t* d) {
 }
 
 /* Takes the thread from its innermost scope, `top` (NULL: it is in none, or in an outer one), which is then detached,
- * to a detached or new scope of `to` (NULL: to none); one of them is not NULL. Returns true; false, with errno, and has
- * changed nothing, if it cannot. [own thread, no lock held, no bracket open] */
+ * to a detached scope of `to`, or to a new one if no scope of it is open (NULL: to none); one of them is not NULL.
+ * Returns true; false, with errno, and has changed nothing, if `to` has scopes and none is detached, cannot be
+ * entered, or there is no memory. [own thread, no lock held, no bracket open] */
 static bool switch_to(TsiScope* top, TsiDomain* to) {
     TsiDomain* old = top != NULL ? top->domain : NULL;
     TsiBinding *ours = top != NULL ? top->binding : NULL, *theirs = NULL;
@@ -373,7 +376,9 @@ static void end_all_owned(TsiThread* thread) {
     }
 }
 
-/* Leaves all scopes of the thread, the innermost first; the last one in a domain may end its epoch.
+/* Leaves all scopes of the thread, the innermost first, as an exit does each; the last one in a domain may end its
+ * epoch, and a domain that the thread has made goes by leave_with_maker. Scopes of allocators that are gone are only
+ * taken off. Does not look for scopes that cleanups enter once the stack is empty.
  * [exiting thread, no lock held, no bracket open] */
 static void end_scopes_once(TsiThread* thread) {
     while (thread->scope_count != 0) {
@@ -406,9 +411,10 @@ static void end_scopes(TsiThread* thread) {
     } while (thread->scope_count != 0 || thread->owns);
 }
 
-/* Resets the domains of `a` in a fork child: vanished threads may have held any domain's lock, anywhere in a call. Only
- * the detached scopes are counted then; drop_scopes adds this thread's. Ends what one vanished thread had alone.
- * [fork child] */
+/* Resets the domains of `a` in a fork child: vanished threads may have held any domain's lock, anywhere in a call.
+ * Resets each domain's lock and lowers its count of scopes, and its phase's, to the detached ones; drop_scopes adds
+ * this thread's. A domain that another thread had alone loses its scopes and its phase, and any thread may use it from
+ * then on; if that thread was about to drain the phase, the phase goes on, and may be ended by its id. [fork child] */
 static void child_domains(TsiArena* a) {
     for (uint32_t n = 1; n < tsi_table_used(&a->phases.incs); n++) {
         TsiInc* inc = tsi_inc(&a->phases, n);

@@ -35,8 +35,9 @@ typedef struct TsiProcess {
     uint64_t start_time;
     bool stopped; /* by a signal or a tracer */
 } TsiProcess;
-/* Sets *out to the process `pid` by /proc. Returns true; false if there is no such process, or it has ended and waits
- * for its parent, and *out means nothing then. [any thread, needs no lock] */
+/* Sets *out to the process `pid` by /proc: its owner, whether it is stopped, its start in ticks since boot, and its id
+ * in its own namespace (`pid` if the system does not tell). Returns true; false if there is no such process, or it has
+ * ended and waits for its parent, and *out means nothing then. [any thread, needs no lock] */
 bool tsi_process_poll(uint32_t pid, TsiProcess* out);
 
 /* Returns true if `mount` may be on a machine that does not answer, by `mountinfo`, the file with a process's list of
@@ -51,8 +52,9 @@ bool tsi_segment_copy(const SlabSegment* segment, uint64_t offset, void* to, siz
 /* Result of tsi_segment_try, beside 0 and errno values: the segment is another process's. */
 enum { TSI_SEGMENT_FOREIGN = -1 };
 /* Checks the open file in segment->fd, whose bytes and map are set: header and tables, and copies these to memory that
- * it maps; `process` is the one that must have written it. Returns 0; an errno value with a sentence in
- * slab_last_error; or TSI_SEGMENT_FOREIGN: the segment of another process. [no other user of segment] */
+ * it maps, segment->memory; `process` is the one that must have written it. Returns 0; an errno value with a sentence
+ * in slab_last_error; or TSI_SEGMENT_FOREIGN: the segment of another process. Otherwise than with 0 the caller drops
+ * fd, map and memory, as far as they are set. [no other user of segment] */
 int tsi_segment_try(SlabSegment* segment, const TsiProcess* process);
 
 #endif

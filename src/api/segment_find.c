@@ -58,8 +58,10 @@ static int refuse(int error, const char* sentence, uint32_t pid) {
     return error;
 }
 
-/* Checks that the open file segment->fd is the process's own, sets segment->bytes, and maps it if it cannot shrink.
- * Returns 0, or an errno value with a sentence. [no other user of segment] */
+/* Checks that the open file segment->fd is a regular one of the process's user, closed to others, of a possible
+ * length; sets segment->bytes, and maps it to segment->map if it is sealed against shrinking. Returns 0, with map
+ * NULL, as on entry, if it was not mapped; or an errno value with a sentence, and the caller closes fd.
+ * [no other user of segment] */
 static int look_at_file(SlabSegment* segment, const TsiProcess* process) {
     struct stat st;
     if (fstat(segment->fd, &st) != 0 || !S_ISREG(st.st_mode))

@@ -68,8 +68,9 @@ void slab_stats_class(SlabAllocator* allocator, uint32_t index, SlabClassStats* 
     tsi_tally_class_end(out);
 }
 
-/* Adds the slab *view to the SlabEpochStats of the Walk ctx, if it is of that epoch and it or objects in it are of that
- * class. [no other user of ctx] */
+/* Adds the slab *view to the SlabEpochStats walk->out of the Walk ctx, if view->ref is walk->ref: its live objects of
+ * the class walk->cls; and, if the slab itself counts under that class, its bytes and 1 to the empty, full or partial
+ * slabs. [no other user of ctx] */
 static void add_epoch(const TsiSlabView* view, void* ctx) {
     Walk* walk = ctx;
     SlabEpochStats* out = walk->out;

@@ -374,8 +374,8 @@ static void leave_current_locked(TsiSheets* sheets, uint32_t at) {
 }
 
 /* Returns the number of a sheet of the incarnation `ref` with room for `bytes` bytes aligned to `align`: the one that
- * is being filled, or a new one, which then is. More than a quarter of a sheet gets a row of its own. UINT32_MAX
- * without addresses or memory. Takes nothing of it. [stand-in lock held] */
+ * sheets->current names for it, or a new one, which replaces that there. More than a quarter of a sheet gets a row of
+ * its own, which does not. UINT32_MAX without addresses or memory. Takes nothing of it. [stand-in lock held] */
 static uint32_t roomy_locked(TsiSheets* sheets, TsiRef ref, size_t bytes, size_t align) {
     TSI_HOLDS(&tsi_stand_in_lock);
     uint32_t at = tsi_ref_index(ref), place = sheets->current[at];

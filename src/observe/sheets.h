@@ -33,24 +33,28 @@ enum { TSI_STAND_IN_ALIGN_MAX = 1 << 20 };
 enum { TSI_SHEET_BYTES = 1 << 16, TSI_SHEET_FRAMES = 12, TSI_SHEET_CELL = 96 };
 enum { TSI_GUARDS_MAX = 4096, TSI_GUARDS_SAMPLED_MAX = 256, TSI_GUARD_BYTES_MAX = 1 << 20 };
 
-/* Reserves the addresses of an allocator's sheets, maps their tables, installs the report of faults, and lists them for
- * it. Its incarnations are set up. Returns the sheets, which tsi_sheets_close gives back; NULL without memory or if the
- * system refuses the handler. [before the allocator is shared, no lock held] */
+/* Reserves the addresses of an allocator's sheets, half of them or less if the system refuses all, maps their tables,
+ * and installs the handler that reports faults there; with TOLD_MAX allocators listed before, faults of this one are
+ * not reported. Its incarnations are set up. Returns the sheets, which tsi_sheets_close gives back; NULL, with nothing
+ * left mapped, without memory or if the system refuses the handler. Takes the stand-in lock.
+ * [before the allocator is shared, no lock held] */
 struct TsiSheets* tsi_sheets_open(TsiArena* a);
 /* Gives addresses, cells and tables back, and *sheets itself; faults there are not reported any more.
  * [no other thread in the allocator, no lock held] */
 void tsi_sheets_close(struct TsiSheets* sheets);
 
-/* Takes a cell of TSI_SHEET_CELL bytes for a record; its content is undefined. Takes the stand-in lock. Returns it, or
- * NULL without memory. [any thread, no lock held] */
+/* Takes a cell of TSI_SHEET_CELL bytes for a record, which tsi_sheet_cell_give gives back; its content is undefined.
+ * Maps CELLS - 1 new ones if none is free; they stay mapped until tsi_sheets_close. Takes the stand-in lock. Returns
+ * it, or NULL without memory. [any thread, no lock held] */
 void* tsi_sheet_cell_take(struct TsiSheets* sheets);
 /* Gives back a cell that tsi_sheet_cell_take has returned. Takes the stand-in lock.
  * [holder of the cell, no lock held] */
 void tsi_sheet_cell_give(struct TsiSheets* sheets, void* cell);
 
-/* Takes a block of `size` bytes (0: as for 1) for an object of the incarnation `ref`, aligned to `align`, a power of
- * two of at most TSI_STAND_IN_ALIGN_MAX, and at least to 16, and writes a record of it without callers. Takes the
- * stand-in lock. Returns it, or NULL without addresses or memory. [any thread, no lock held] */
+/* Takes a block of at least `size` bytes (0: as for 1) for an object of the incarnation `ref`, aligned to `align`, a
+ * power of two of at most TSI_STAND_IN_ALIGN_MAX, and at least to 16, adds 1 to the live ones of its sheet, and writes
+ * a record of it without callers. Takes the stand-in lock. Returns it, which tsi_sheet_give ends, or NULL without
+ * addresses or memory. [any thread, no lock held] */
 void* tsi_sheet_take(struct TsiSheets* sheets, TsiRef ref, size_t size, size_t align);
 /* Takes a block of `size` bytes for an object of the incarnation `ref`, aligned to `align`, a power of two, and at
  * least to 16, on a sheet of its own, before a guard page; fills the bytes between with a pattern and writes a record

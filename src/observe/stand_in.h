@@ -60,10 +60,11 @@ void tsi_stand_ins_close(TsiArena* a);
  * distance. The allocator has stand-ins. [own thread, no lock held] */
 bool tsi_stand_in_due(TsiBinding* b);
 /* Makes the stand-in of an object of `size` bytes, aligned to `align`, that has just been given the slot, in the
- * incarnation `ref`, and writes its address into the slot. Returns its block; the slot if the object stays there:
- * `align` is too large, or it is not `due` and only guarded objects have blocks; NULL with errno ENOMEM if malloc
- * refuses. In an incarnation that was released meanwhile the block is freed already, and the slot left alone. The
- * allocator has stand-ins. [any thread, no lock held, no bracket open] */
+ * incarnation `ref`, and writes its address into the slot. due: tsi_stand_in_due returned true. Returns its block; the
+ * slot if the object stays there: `align` is beyond TSI_STAND_IN_ALIGN_MAX, or only guarded objects have blocks and it
+ * is not `due` or none can be made; NULL with errno ENOMEM if there is no memory for a block; errno stays otherwise.
+ * In an incarnation that was released meanwhile the block is freed already, and the slot left alone. a->stand_ins is
+ * not NULL. Takes the stand-in lock. [any thread, no lock held, no bracket open] */
 void* tsi_stand_in_make(TsiArena* a, void* slot, TsiRef ref, size_t size, size_t align, bool due);
 /* Clears the word of a slot that leads to the block, with sampled guards, before the slot is freed (ST5).
  * [any thread, needs no lock] */

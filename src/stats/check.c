@@ -309,8 +309,8 @@ static void check_units(Check* check) {
     check_count(check, "large objects", 0, "units set aside", aside, s->set_aside);
 }
 
-/* Checks all chunks and slabs, large objects, the stock, and the committed bytes. Records the first failure by `fail`.
- * [no other thread in the allocator] */
+/* Checks all chunks and slabs, large objects, the stock, the quarantine, and that check->committed, 0 on entry, ends
+ * up as the committed bytes. Records the first failure by `fail`. [no other thread in the allocator] */
 static void check_space(Check* check) {
     TsiSpace* s = &check->a->space;
     for (uint32_t chunk = 0; chunk < tsi_load_relaxed(&s->chunk_high); chunk++) {

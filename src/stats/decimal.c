@@ -90,9 +90,9 @@ static int compare_sum(const Big* big, const Big* number, const Big* with) {
     return big_compare(&sum, with);
 }
 
-/* Makes the digits d1 d2 ... of v = fraction * 2^exponent = 0.d1d2... * 10^*point, fraction > 0: the fewest that read
- * back as v. Sets digits[0] on to them, as characters, and *point. Returns their number, 1 to DIGITS.
- * [any thread, needs no lock] */
+/* Makes the digits d1 d2 ... of v = fraction * 2^exponent = 0.d1d2... * 10^*point: the fewest that read back as v, and
+ * of these the nearest. fraction: 1 to 2^53 - 1; exponent: -1074 to 971. Sets digits[0] on to them, as characters
+ * without a 0 behind, and *point. Returns their number, 1 to DIGITS. [any thread, needs no lock] */
 static unsigned make_digits(uint64_t fraction, int exponent, char digits[DIGITS], int* point) {
     Big big, s, up, down;
     bool even = fraction % 2 == 0;

@@ -32,9 +32,9 @@ typedef struct TsiLeaks {
  * drop; false with errno ENOMEM, *out left alone and nothing to drop. O(slabs, and rows times log of rows). Takes
  * stripes. [any thread, no lock held] */
 bool tsi_leaks_take(TsiArena* a, uint32_t threshold_sec, TsiLeaks* out);
-/* Joins the rows of phases with one label, for each class: sums, and era, id and age of the oldest. Sets `old` of rows
- * of at least old_sec seconds, which stay apart from younger ones and come first; then the larger. Lowers leaks->count.
- * [no other user of leaks] */
+/* Joins rows of phases with one label and one class that are all of at least old_sec seconds, or all younger: sums,
+ * and era, id and age of the oldest. Sets `old` of the former, which come first; within both the larger before. Lowers
+ * leaks->count to the rows that are left. [no other user of leaks] */
 void tsi_leaks_by_label(TsiLeaks* leaks, uint32_t old_sec);
 /* Gives the rows back and clears *leaks, which tsi_leaks_take has filled. [no other user of leaks] */
 void tsi_leaks_drop(TsiLeaks* leaks);

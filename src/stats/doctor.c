@@ -105,8 +105,9 @@ static void put_young(TsiText* text, const LeakSum* young) {
                   tsi_word_label(most->label).at, cls);
 }
 
-/* Writes section 1: what ended phases hold, by label and class, and what has escaped. leak_sec: age in seconds from
- * which that leaks. [no other user of text] */
+/* Appends section 1: what ended phases hold, by label and class, and what has escaped; TSI_DOCTOR_ROWS rows of leaks,
+ * and of labels that leak, at most. leak_sec: age in seconds from which rows count as leaks, 0: all do; younger rows
+ * are one line together. [no other user of text] */
 static void section_leaks(TsiText* text, const TsiReport* report, const TsiLeaks* leaks, unsigned leak_sec) {
     char which[64] = "";
     LeakSum old = {0, 0, 0, NULL}, young = old;
@@ -464,8 +465,9 @@ typedef struct Makers {
     uint64_t objects, bytes; /* of all labels */
 } Makers;
 
-/* Returns the TSI_DOCTOR_MOST_MAKERS labels whose scopes have made most bytes outside, as a list in words, empty if
- * none has, and the sums of all labels. [any thread, needs no lock] */
+/* Returns the TSI_DOCTOR_MOST_MAKERS labels whose scopes have made most bytes outside, the largest first, as a list in
+ * words with each one's percentage of all such bytes, empty if none has; and the sums of objects and bytes made
+ * outside of all labels. [any thread, needs no lock] */
 static Makers makers_of(const TsiReport* report) {
     Makers m = {"", 0, 0};
     uint64_t last = UINT64_MAX;
@@ -543,8 +545,9 @@ static void put_growing(TsiText* text, const TsiReport* report, const SlabLabelS
  * in sight. [any thread, needs no lock] */
 static bool is_soon(uint64_t limit_ns) { return limit_ns != 0 && limit_ns / 1000000000u < TSI_DOCTOR_LIMIT_SOON; }
 
-/* Writes the allocator's limit, if it has one, as an ACTION if it is reached soon, and each label's budget that is
- * reached soon as an ACTION. [no other user of text] */
+/* Appends the allocator's limit, if it has one, and the label that grows fastest; then each label's budget that
+ * is_soon says is reached soon. Each that is reached soon is an ACTION, a limit that is not is a plain line.
+ * [no other user of text] */
 static void put_limits(TsiText* text, const TsiReport* report) {
     const SlabGlobalStats* stats = &report->global;
     const SlabLabelStats* most = NULL;
@@ -594,8 +597,8 @@ static bool open_holds_much(const TsiReport* report, const SlabPhaseStats* phase
            bytes >= report->global.committed_bytes / 100 * TSI_DOCTOR_OPEN_SHARE;
 }
 
-/* Writes a line for each open phase that holds much, the largest first, TSI_DOCTOR_OPEN_SHOWN at most.
- * [no other user of text] */
+/* Appends a line for each open phase that open_holds_much returns true for, by committed bytes, the largest first,
+ * TSI_DOCTOR_OPEN_SHOWN at most. [no other user of text] */
 static void put_open(TsiText* text, const TsiReport* report) {
     uint64_t last = UINT64_MAX, last_era = 0;
     for (unsigned shown = 0; shown < TSI_DOCTOR_OPEN_SHOWN; shown++) {

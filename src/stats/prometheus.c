@@ -115,8 +115,9 @@ static void write_label(Page* page, uint32_t id) {
     tsi_out_char(out, '"');
 }
 
-/* Writes the labels of the series of `row`, a row of the metric's section: those of the section, of its family, and an
- * INFO's text. [no other user of page] */
+/* Appends the labels of the series of `row`, a row of the metric's section, to the line that is begun, with '{' before
+ * the first; end_line closes them: class and object_size of a class; epoch, state and label of an epoch; a label's
+ * own; the fixed one in metric->family; and an INFO's text under metric->key. [no other user of page] */
 static void write_labels(Page* page, const TsiMetric* metric, const void* row) {
     const char* fixed = strchr(metric->family, '{'); /* "name{word=value}" */
 
@@ -234,8 +235,9 @@ static void write_histogram(Page* page, const TsiMetric* metric, const TsiMetric
     write_value(page, metric, &plain, "_count", row, (TsiValue){.u = count});
 }
 
-/* Writes the sums of the metric over the phases with the label ids first .. first + CHUNK - 1, a series for each id
- * that has a phase. [no other user of page] */
+/* Writes the metric over the phases with the label ids first .. first + CHUNK - 1, a series for each id that has a
+ * phase: the sum, UINT64_MAX at most, or of a PEAK the largest. Phases of labels without a row count under the highest
+ * id. [no other user of page] */
 static void write_phase_sums(Page* page, const TsiMetric* metric, uint32_t first) {
     TsiRows rows = tsi_report_rows(page->report, TSI_SECTION_PHASE);
     uint64_t sums[CHUNK] = {0};

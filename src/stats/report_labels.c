@@ -51,8 +51,9 @@ static void pending_add(SlabLabelStats* stats, uint32_t at, const TsiPending* pe
     if (tsi_load_relaxed(&pending->whose) == whose) *stats = with; /* otherwise some may be another label's */
 }
 
-/* Sets *out to the row of the label with the record `at`, from its shards and the threads' records, before any phase is
- * read. Returns true; false if sums moved among these during it: the caller tries again. [no other user of out] */
+/* Sets *out to the row of the label with the record `at`, from its shards and the threads' records, before any phase
+ * is read. Returns true; false if label->moves_begun shows that sums moved among these during it: *out then means
+ * nothing, and the caller calls again. [no other user of out] */
 static bool label_begin(TsiArena* a, uint32_t at, SlabLabelStats* out) {
     TsiLabels* ls = &a->phases.labels;
     TsiLabel* label = tsi_label(ls, at);
@@ -114,8 +115,10 @@ static uint64_t freed(uint64_t allocated, uint64_t released, uint64_t live, uint
  * settled after the phase was copied, or issued and not counted yet; missed, this time. [any thread, needs no lock] */
 static uint64_t more(uint64_t not_posted) { return (int64_t)not_posted > 0 ? not_posted : 0; }
 
-/* Adds the sums of the phase with the record n that its label's account does not have to the label's row; nothing for a
- * free record, and for a label younger than the report. [no other user of walk] */
+/* Adds the sums of the phase with the record n that its label's account does not have to the label's row; nothing for
+ * a free record, and for a label younger than the report. Objects and bytes allocated and freed are left out if
+ * has_moved returns true: the phase has got another label, state or era since it was copied.
+ * [no other user of walk] */
 static void label_add(TsiWalk* walk, uint32_t n) {
     const TsiPhaseCopy* copy = &walk->copies[n];
     const TsiPhaseSum* sum = &walk->sums[n];
@@ -159,8 +162,9 @@ static uint64_t live_by(uint64_t* shown, uint64_t* allocated, uint64_t ended, _A
     return *allocated + (uint64_t)brought - ended;
 }
 
-/* Completes a label's row from its sums, and label->shown from the row, so that no figure goes back; raises the label's
- * peak. [labels' lock held] */
+/* Completes a label's row from its sums. Raises those of its 13 sums that are below label->shown to that, and sets
+ * label->shown to them, so that no figure goes back; computes live figures, drainability and limits between figures;
+ * raises the label's peak to the committed bytes. [labels' lock held] */
 static void label_end(TsiLabel* label, SlabLabelStats* out) {
     uint64_t* shown = label->shown;
     out->phases_opened = out->phases_ended + out->phases_open;

@@ -102,10 +102,10 @@ typedef struct Wanted {
 } Wanted;
 
 /* Moves the chosen ones of `count` rows of `size` bytes to the front of the table, in the table's order: for each of
- * the `wishes` wishes in `wanted` in turn, its largest rows that no wish before it has. The last wish also gets the
- * places that others could not fill. Calls leave(row, ctx) (leave may be NULL) with each row that was not chosen; rows
- * behind the chosen ones are undefined afterwards. All `most` together are at most 2 * EACH_MAX. Returns the number
- * chosen. [no other user of table] */
+ * the `wishes` wishes in `wanted` in turn, at most its `most` rows of largest `key` that no wish before has chosen;
+ * never rows whose key is 0. The last wish also gets the places that others could not fill. Calls leave(row, ctx)
+ * (leave may be NULL) with each row that was not chosen; rows behind the chosen ones are undefined afterwards. All
+ * `most` together are at most 2 * EACH_MAX. Returns the number chosen. [no other user of table] */
 static uint32_t choose(void* table, uint32_t count, size_t size, const Wanted* wanted, unsigned wishes,
                        void (*leave)(const void* row, void* ctx), void* ctx) {
     uint8_t* rows = table;
@@ -189,8 +189,8 @@ static uint64_t label_drains(const void* row) { return ((const SlabLabelStats*)r
 /* Returns the key of a label's row for choosing by bytes, never 0. [any thread, needs no lock] */
 static uint64_t label_bytes(const void* row) { return ((const SlabLabelStats*)row)->committed_bytes + 1; }
 
-/* Adds the label's row *row to *rest, the SlabLabelStats of the rest: counts add up, peaks take the largest; other
- * fields stay. [no other user of rest] */
+/* Adds the label's row *row to *rest, the SlabLabelStats of the rest, by metrics.def: counters, gauges, sums,
+ * histograms and paces in bytes a second add up, peaks take the largest; other fields stay. [no other user of rest] */
 static void add_to_rest(const void* row, void* rest) {
     for (unsigned i = 0; i < TSI_METRICS; i++) {
         const TsiMetric* metric = &tsi_metrics[i];

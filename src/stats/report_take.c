@@ -57,8 +57,10 @@ static void copy_unposted(TsiPhaseCopy* copy, const TsiInc* inc) {
     copy->lock_contended = inc->lock_contended - inc->posted.lock_contended;
 }
 
-/* Copies the incarnation's record n to walk->copies for the report and lists it in walk->copied, unless it is free, or
- * has settled and the report is of figures alone. Takes the stripe. [no other user of walk, no stripe held] */
+/* Copies the incarnation's record n to walk->copies[n], 0 before, and appends n to walk->copied. Does neither for a
+ * free record, nor, if walk->figures, for an ended one without heaps, whose sums its label has. Counts in row.threads
+ * the threads that own heaps with slabs of it, each once. Takes and gives back the stripe.
+ * [no other user of walk, no stripe held] */
 static void copy_phase(TsiWalk* walk, uint32_t n) {
     TsiArena* a = walk->a;
     TsiInc* inc = tsi_inc(&a->phases, n);
@@ -221,8 +223,10 @@ static uint64_t wall_ns(void) {
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Maps all tables of the report and the walk at once, by the counts in both, and sets the pointers to them; the walk's
- * own come last. Returns true; false with errno ENOMEM. [no other user of walk] */
+/* Maps all tables of the report and the walk at once, all 0, and sets the pointers to them and the mapping; the walk's
+ * own come last. The counts are set before: class_count and label_count of the report, incs, bindings and figures of
+ * the walk; with `figures` there is no room for rows of phases and epochs. Returns true; false with errno ENOMEM, and
+ * nothing to drop. [no other user of walk] */
 static bool tables_map(TsiWalk* walk) {
     TsiReport* report = walk->report;
     uint32_t incs = walk->incs, labels = report->label_count, classes = report->class_count,
@@ -274,9 +278,9 @@ static void add_drains(TsiWalk* walk) {
     }
 }
 
-/* Fills the report, whose tables are mapped. kept: results of an earlier walk, for a report of figures alone, or NULL
- * for one of everything. Takes stripes, and the registry's and the labels' locks.
- * [no other user of walk, no lock held but the segment's] */
+/* Fills the report, whose tables tables_map has mapped, all 0. kept: results of an earlier walk, for a report of
+ * figures alone, without rows of phases and epochs, or NULL for one of everything. Takes stripes, and the registry's
+ * and the labels' locks. [no other user of walk, no lock held but the segment's] */
 static void fill(TsiWalk* walk, const TsiKept* kept) {
     TsiArena* a = walk->a;
     TsiReport* report = walk->report;
@@ -314,8 +318,8 @@ static void fill(TsiWalk* walk, const TsiKept* kept) {
 }
 
 /* Sets *out to a report; kept: results of an earlier walk, for a report of figures alone, or NULL for one of
- * everything. Returns true, and *out to drop; false with errno ENOMEM and nothing to drop.
- * [any thread, no lock held but the segment's] */
+ * everything. Returns true, and *out for tsi_report_drop; false with errno ENOMEM and nothing to drop. Takes stripes,
+ * and the registry's and the labels' locks. [any thread, no lock held but the segment's] */
 static bool take(TsiArena* a, const TsiKept* kept, TsiReport* out) {
     memset(out, 0, sizeof *out);
     TsiWalk walk = {.a = a, .report = out, .figures = kept != NULL};

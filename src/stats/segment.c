@@ -147,8 +147,9 @@ static void forget(void) {
     tsi_store_relaxed(&seg.due_ns, 0);
 }
 
-/* Makes the process's segment if there is none, or only that of the parent, which is forgotten. Returns true if there
- * is one; false after recording a failure. now: ns of the clock. [segment lock held] */
+/* Makes the process's segment if there is none, or only that of the parent, which is forgotten: sets seg.memory,
+ * seg.plan and seg.pid, and adds 1 to seg.segment. Returns true if there is one; false after recording a failure, and
+ * there is none. now: ns of the clock. [segment lock held] */
 static bool segment_ready(uint64_t now) {
     uint32_t pid = (uint32_t)getpid();
     const char* what = NULL;
@@ -181,9 +182,10 @@ static bool is_free(Slot* slot, uint64_t now) {
     return state == SLAB_SEGMENT_FREE;
 }
 
-/* Takes a slot of the segment for the allocator, if it has none, and sets its seat. Returns true if it has one; false
- * after recording a failure: none is free, which counts it as left out once, or no memory. now: ns of the clock.
- * [segment lock held] */
+/* Takes a free slot of the segment for the allocator, if a->seat names none in this segment: reserves its buffers'
+ * pages, marks it SLAB_SEGMENT_LIVE with the allocator's serial, sets a->seat, and lets tsi_changed mark that slot.
+ * Returns true if the allocator has a slot; false after recording a failure: all are taken, which adds 1 to the
+ * header's allocators_left_out the first time, or no memory. now: ns of the clock. [segment lock held] */
 static bool seat_take(TsiArena* a, uint64_t now) {
     TsiSeat* seat = &a->seat;
     uint32_t segment = tsi_load_relaxed(&seg.segment);
@@ -290,9 +292,11 @@ static uint64_t pause_after(uint64_t cost) {
     return pause < most ? pause : most;
 }
 
-/* Publishes. Sets *done to true if it has, otherwise to false, after counting a failure. Returns when, in ns of the
- * clock, the allocator's next publication may be. Setting up happens once and is not part of a publication's share.
- * [segment lock held] */
+/* Publishes the allocator's report, and its profile if that is due, in the process's segment, after making segment and
+ * seat if there are none. Sets *done to true if the report is published; otherwise to false, and adds 1 to
+ * a->seat.failures, as a profile that fails does. Returns when, in ns of the clock, the allocator's next publication
+ * may be; sets seg.due_ns, before which no allocator publishes, after a success. Setting up happens once and is not
+ * part of a publication's share. [segment lock held] */
 static uint64_t publish_locked(TsiArena* a, bool* done) {
     TSI_HOLDS(&tsi_segment_lock);
     TsiReport report;

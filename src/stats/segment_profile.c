@@ -59,8 +59,10 @@ size_t tsi_share_profile_most(void) {
     return sizeof(SlabProfileBuffer) + TSI_PROFILE_LIVE * sizeof(SlabProfileLive) + TSI_PROFILE_STACKS * stack;
 }
 
-/* Makes the file of profiles if there is none, its magic last. like: the segment's header. Returns 0; otherwise an
- * errno value and *what as the words for the step that failed. [segment lock held] */
+/* Makes the file of profiles if there is none, its magic last, and sets prof.memory, prof.buffer_bytes and
+ * prof.buffers. like: the segment's header. Returns 0; otherwise an errno value and *what as the words for the step
+ * that failed, and there is no file, so that the next call tries again. *what means nothing with 0.
+ * [segment lock held] */
 static int file_ready(const SlabSegmentHeader* like, const char** what) {
     if (prof.memory.base != NULL) return 0;
     SlabSegmentHeader header = *like;
@@ -151,8 +153,9 @@ static int room_for(Slot* entry, unsigned slot, unsigned which, size_t bytes) {
     return error;
 }
 
-/* Writes *head, whose counts are set, and the profile's tables into the buffer at the offset `at` of the file, which
- * has room. [segment lock held] */
+/* Writes *head, whose counts count_rows has set, and behind it the profile's tables into the buffer at the offset `at`
+ * of the file, which room_for has made large enough: the live objects; each stack with its frames; the makers of
+ * stacks that have one; what escaped of stacks that have escaped bytes. [segment lock held] */
 static void buffer_write(TsiArena* a, const Tables* tables, size_t at, const SlabProfileBuffer* head) {
     at = put(at, head, sizeof *head);
     for (uint32_t n = 0; n < tables->counts.live_count; n++) {

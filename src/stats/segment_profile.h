@@ -21,9 +21,10 @@
 size_t tsi_share_profile_most(void);
 
 /* Publishes the profile of the allocator whose rows in the slot number `slot` were just published; does nothing if it
- * has none, or the pause after the last one or a failure is not over. like: the header's words about the process.
- * Returns 0; otherwise an errno value and *what as the words for the step that failed. *what means nothing with 0.
- * [segment lock held] */
+ * has none, or the pause after the last one of the process, or after its own failure, is not over. like: the header's
+ * words about the process. Sets seat->has_profile and prof.due_ns after a success, seat->profile_retry_ns after a
+ * failure. Returns 0; otherwise an errno value and *what as the words for the step that failed. *what means nothing
+ * with 0. [segment lock held] */
 int tsi_share_profile(TsiArena* a, unsigned slot, const SlabSegmentHeader* like, const char** what);
 /* Marks the profile of the slot number `slot` as nobody's, if there is a file: the slot is another allocator's from now
  * on. [segment lock held] */

@@ -30,7 +30,8 @@ void tsi_plan_make(TsiPlan* plan, size_t page_bytes);
 TSI_INLINE size_t tsi_plan_buffer(const TsiPlan* plan, unsigned slot, unsigned which) {
     return plan->buffers + (2 * slot + which) * plan->buffer_bytes;
 }
-/* Writes the tables of scopes and metrics. base: the start of the segment, whose bytes there are zero.
+/* Writes the tables of scopes and metrics at plan->scopes and plan->metrics; texts that are too long are cut. plan:
+ * made by tsi_plan_make; base: the start of the segment, whose bytes there are zero.
  * [segment lock held, before readers know of the segment] */
 void tsi_plan_tables(const TsiPlan* plan, uint8_t* base);
 /* Writes counts and rows of the report into `buffer`, the start of one, behind its own words, each word by a release

@@ -7,9 +7,10 @@
 
 #include <string.h>
 
-/* Reads the slab number slab_id, of class `cls`, into *view. Returns true if it holds memory and its tag was the same
- * before and after; false if it is in the pool, retired, the inside of a large object, changes too often, or its chunk
- * serves another class by now: *view means nothing then. [any thread, needs no lock] */
+/* Reads the slab number slab_id, of class `cls`, into *view. Sums and ref are 0 for a slab that is WARM or PURGING.
+ * Returns true if it holds memory and its tag was the same before and after; false if it is in the pool, retired, the
+ * inside of a large object, changed in each of three tries, or its chunk serves another class by now: *view means
+ * nothing then. [any thread, needs no lock] */
 static bool view_slab(TsiArena* a, uint32_t slab_id, unsigned cls, TsiSlabView* view) {
     TsiSpace* s = &a->space;
     for (int tries = 0; tries < 3; tries++) {
