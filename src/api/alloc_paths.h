@@ -16,8 +16,9 @@
 #include "heap/heap.h"
 
 /* Allocates `size` bytes, 1 to TSI_LUT_MAX, in the phase `ref`, not 0, that leads to no heap of the thread: normally
- * the thread's first time there. prefer: true if the ambient phase takes it when ref accepts no more. b is the binding
- * that fast paths find. Returns the object, or NULL with errno. [own thread, no lock held, no bracket open] */
+ * the thread's first time there. A heap that waits for a phase becomes the thread's there, if there is one. prefer:
+ * true if the ambient phase takes it when ref accepts no more. b: tsi_tls.binding, whose allocator the thread used
+ * last. Returns the object, or NULL with errno. [own thread, no lock held, no bracket open] */
 void* tsi_alloc_first(TsiBinding* b, size_t size, TsiRef ref, bool prefer);
 /* Allocates `size` bytes, 1 to TSI_SMALL_MAX, after a fast path of a line has missed in h, whose bracket is open, and
  * closes it. ref: the phase of h, 0: the ambient one; prefer: true if the ambient phase takes it when ref accepts no

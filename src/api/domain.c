@@ -115,8 +115,9 @@ void tsi_domain_end_ref(TsiArena* a, TsiDomain* d, TsiRef ref, EpochCloseMode mo
 
 static const char no_allocator[] = "the allocator is NULL, or was not created";
 
-/* Sets the domain's label and the label's record; label NULL: it has none. Remembers the label in b, because a thread
- * normally opens phases of the label it had last; not if there is no record for it.
+/* Sets d->label and d->label_at, its record's index; label NULL: it has none. A label that is new gets a record;
+ * TSI_LABEL_OTHER if there is no room for one. Keeps both in b, because a thread normally opens phases of the label it
+ * had last; not TSI_LABEL_OTHER, for which there may be room later.
  * [own thread, no lock held, before the domain is alive] */
 TSI_INLINE void name_it(TsiArena* a, TsiBinding* b, TsiDomain* d, const char* label) {
     if (label == NULL || (b->label[0] != 0 && strncmp(label, b->label, TSI_LABEL_BYTES) == 0)) {
@@ -313,14 +314,16 @@ bool tsi_domain_may_drain(TsiArena* a, TsiDomain* d) {
     return ref != 0 && tsi_phases_resolve(&a->phases, d->pub.epoch_id) == ref && tsi_load_relaxed(&inc->scopes) == 0;
 }
 
-/* Drains the incarnation `ref` that the domain borrows, where destroy has to; does nothing for a domain of its own
- * without an open phase. [the one thread that has claimed the domain, no lock held] */
+/* Drains the incarnation `ref` that the domain borrows if tsi_domain_owes_drain returns true; otherwise leaves it as
+ * it is, and does nothing for a domain of its own, which has no open phase then.
+ * [the one thread that may end the domain, see destroy; no lock held] */
 static TSI_NOINLINE void end_borrowed(TsiArena* a, TsiDomain* d, TsiRef ref) {
     if (tsi_domain_owes_drain(a, d)) tsi_domain_end_ref(a, d, ref, EPOCH_DRAIN, false, tsi_no_label);
 }
 
-/* Ends the domain's phase, if it is open, and gives the domain back; it is none afterwards. Nobody is inside.
- * [the one thread that has claimed the domain, no lock held, no bracket open] */
+/* Releases the phase of the domain's own, if it is open; drains a borrowed one only if tsi_domain_owes_drain returns
+ * true, and leaves it open otherwise. Gives the domain's record back: it is none afterwards. Nobody is inside.
+ * [the one thread that may end the domain: it took the last scope off, or set d->left to TSI_DOMAIN_GOING; no lock held, no bracket open] */
 TSI_INLINE void destroy(TsiDomain* d) {
     TsiArena* a = d->arena;
     tsi_store_relaxed(&d->left, TSI_DOMAIN_GOING); /* a cleanup that asks for it again is refused */
@@ -418,8 +421,9 @@ bool epoch_domain_force_close(epoch_domain_t* domain) {
 }
 
 /* Leaves the calling thread's innermost scope, `top`, which is one of d's. Returns true if it was the only one inside:
- * then the domain is the caller's to destroy. That is decided in the same step, so of several threads that end a domain
- * at once the last one destroys it. Takes the domain's lock. [own thread, no lock held, no bracket open] */
+ * d->left is TSI_DOMAIN_GOING then, calls of other threads are refused, and the caller must destroy the domain. That
+ * is decided in the same step, so of several threads that end a domain at once the last one destroys it. Takes the
+ * domain's lock. [own thread, no lock held, no bracket open] */
 TSI_INLINE bool leave_to_end(TsiDomain* d, TsiScope* top) {
     tsi_scope_pop(top);
     tsi_scopes_add(d->arena, d, -1);

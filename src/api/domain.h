@@ -196,9 +196,9 @@ void tsi_scope_pop(TsiScope* top);
 /* Adds n, which may be below 0, to the scopes in the epoch that the domain borrows, if that goes on; does nothing for a
  * domain with an epoch of its own. Takes the stripe. [any thread, no stripe held] */
 void tsi_scopes_add(TsiArena* a, TsiDomain* d, int n);
-/* Sends the plain calls of the thread of b to its innermost scope in that allocator, or to the ring's current epoch if
- * there is none or an outer one: sets its ambient heap, tsi_no_heap if it has none there.
- * [own thread, no bracket open] */
+/* Sets b->heap, where plain calls of b's thread allocate: the thread's heap in the domain of its innermost scope, if
+ * that scope is of b's allocator; otherwise its heap in the ring's current epoch; tsi_no_heap if it has none there, so
+ * that the next plain call finds or makes one. [own thread, no bracket open] */
 void tsi_scope_ambient(TsiBinding* b);
 /* Ends the record's life as a domain and gives it back, without touching its epoch: it reads as not alive, with no
  * phase. [the one thread that has claimed the domain, no lock held] */
@@ -206,9 +206,10 @@ void tsi_domain_discard(TsiArena* a, TsiDomain* d);
 /* Sets *out to the receipt of the domain's incarnation that ended last. Returns true; false, with *out left alone, if
  * none has ended. Takes the domain's lock. [any thread, no lock held] */
 bool tsi_domain_last_receipt(TsiDomain* d, EpochReceipt* out);
-/* Leaves a domain behind whose maker was inside of it as it exited: it stays until TSI_LEFT_MAX others were left behind
- * after it. Destroys the one that this makes the last, if no thread has found it and nobody is inside. Takes the
- * registry lock. [exiting thread, no lock held] */
+/* Puts the domain, which nobody is inside of, into a->left, the TSI_LEFT_MAX domains left last, under a new number, to
+ * which it sets d->left. Destroys the domain that it takes the place of, if no thread has found that one since: a call
+ * that finds a domain makes its `left` 0. Takes the registry lock, and gives it back before anything is destroyed.
+ * [exiting thread, no lock held] */
 void tsi_domain_leave_behind(TsiDomain* d);
 /* Claims a domain that may have been left behind for the calling thread, which uses or destroys it: it is left behind
  * no longer. Returns true; false if it is being destroyed, is another thread's alone, or has a run open.

@@ -41,9 +41,10 @@ static bool leave_alone_locked(TsiArena* a, TsiDomain* d, uint32_t mine, EpochCl
     return true;
 }
 
-/* Ends a domain without an open phase of its own: drains the epoch that it borrows, if `mode` or auto_close asks for
- * that. Sets *out (may be NULL) to the receipt, blank if nothing was ended and none has ended before. mode: the one
- * that was asked for. [the one thread that has claimed the domain, no lock held] */
+/* Ends a domain without an open phase of its own: drains the epoch that it borrows, if `mode` is EPOCH_DRAIN or
+ * tsi_domain_owes_drain returns true. Sets *out (may be NULL) to the receipt; if nothing is drained, to the domain's
+ * last one, blank if it has none. mode: the one that was asked for.
+ * [the one thread for which leave_alone_locked returned true, no lock held] */
 static TSI_NOINLINE void end_otherwise(TsiArena* a, TsiDomain* d, EpochCloseMode mode, EpochReceipt* out) {
     EpochReceipt unwanted;
     if (out == NULL) out = &unwanted;

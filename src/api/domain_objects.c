@@ -52,8 +52,9 @@ static TSI_NOINLINE void* malloc_first(TsiBinding* b, TsiDomain* d, size_t size,
     return tsi_alloc_any(b->arena, size, 1, ref, false, NULL);
 }
 
-/* Allocates `size` bytes, any number, in the incarnation that ref, not 0, names, which d was bound to when the caller
- * read it. Returns the object, or NULL with errno. [own thread, no lock held, no bracket open] */
+/* Allocates `size` bytes, any number, in the incarnation that ref, not 0, names: the value of d->phase.ref that the
+ * caller has read; if it has ended since, the call is refused. Returns the object, or NULL with errno.
+ * [own thread, no lock held, no bracket open] */
 TSI_INLINE void* malloc_at(TsiDomain* d, size_t size, TsiRef ref) {
     SlabAllocator* allocator = d->pub.alloc;
     if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, allocator) || size - 1 >= TSI_LUT_MAX))
@@ -120,8 +121,8 @@ bool epoch_domain_on_end(epoch_domain_t* d, void (*fn)(void* arg), void* arg) {
 
 /* ---- outside of every scope ---- */
 
-/* Counts an object of `size` bytes that the label of the thread's innermost scope has made outside of its phases; does
- * nothing if the thread is in no scope. By plain stores to the thread's own record, see label.h.
+/* Adds an object of `size` bytes to outside_objects and outside_bytes of the label of the thread's innermost scope, in
+ * the thread's own pending sums, by plain stores (label.h); does nothing if the thread is in no scope, or is exiting.
  * [own thread, no lock held, no bracket open] */
 static void count_outside(TsiArena* a, size_t size) {
     TsiBinding* b = tsi_binding_get(a, false); /* none where the thread is leaving */

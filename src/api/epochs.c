@@ -50,7 +50,7 @@ EpochId epoch_advance_id(SlabAllocator* allocator) {
 void epoch_advance(SlabAllocator* allocator) { (void)epoch_advance_id(allocator); }
 
 /* Returns the domain of the incarnation `ref` if that is active and one thread's alone and a run is open there; else
- * NULL. [own thread, needs no lock] */
+ * NULL. ref is one that the calling thread may use: tsi_ref_is_anothers returned false. [own thread, needs no lock] */
 static TsiDomain* that_runs(TsiArena* a, TsiRef ref) {
     TsiInc* inc = tsi_inc(&a->phases, tsi_ref_index(ref));
     uint32_t domain = tsi_load_relaxed(&inc->domain);
@@ -60,9 +60,10 @@ static TsiDomain* that_runs(TsiArena* a, TsiRef ref) {
     return tsi_domain_runs(d) && tsi_load_relaxed(&d->phase.ref) == ref ? d : NULL;
 }
 
-/* Ends the phase `ref`, not 0, in `mode`, unless it is another thread's alone or has a run open, which is refused;
- * publishes if that is due. Returns true, with the receipt in *out (may be NULL), if this call has ended it; false
- * after a refusal, or if it had ended before. [any thread, no lock held, no bracket open] */
+/* Ends the phase `ref`, not 0, in `mode`, unless it is another thread's alone or has a run open: that is refused with
+ * EBUSY, and counted. Publishes the statistics if that is due. Returns true, with the receipt in *out (may be NULL),
+ * if this call has ended it; false, with *out left alone, after a refusal, or if it had ended before.
+ * [any thread, no lock held, no bracket open] */
 static bool end(TsiArena* a, TsiRef ref, EpochCloseMode mode, EpochReceipt* out) {
     uint32_t thread = tsi_tls.thread != NULL ? tsi_tls.thread->index + 1 : 0;
     if (tsi_ref_is_anothers(&a->phases, ref, thread)) {
@@ -138,8 +139,9 @@ void slab_epoch_set_label(SlabAllocator* allocator, EpochId id, const char* labe
     tsi_phase_unlock(inc);
 }
 
-/* Adds 1 to the references that the program counts on the epoch that the id names, if `up` is true, otherwise takes 1
- * off unless there are none. An id that names none is refused, and nothing changes. Takes the stripe.
+/* Adds 1 to user_refs of the epoch that the id names, the references that the program counts, if `up` is true;
+ * otherwise takes 1 off, or nothing if there are none. An id that names none is refused, which is counted, and nothing
+ * changes; nor does it if the epoch ends meanwhile. Takes and gives back the stripe.
  * [any thread, no lock held, no bracket open] */
 static void refcount_add(SlabAllocator* allocator, EpochId id, bool up) {
     Named by_name = named(allocator, id);

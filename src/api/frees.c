@@ -121,9 +121,9 @@ static TSI_NOINLINE bool free_never(TsiBinding* b, void* p) {
     return free_any(b->arena, p, 0);
 }
 
-/* Frees p through the binding b, which fast paths find or whose bank is held: by the fast path, or by a tail call.
- * Returns true if it was freed, or is NULL; false if it was refused, which is counted.
- * [own thread, no lock held, no bracket open] */
+/* Frees p, by the fast path or by a tail call. b: tsi_tls.binding, whose allocator the thread used last, or the
+ * binding of a bank whose lock the thread holds. Returns true if it was freed, or is NULL; false if it was refused,
+ * which is counted. [own thread, no lock held, no bracket open] */
 TSI_INLINE bool free_inline(TsiBinding* b, void* p) {
     TsiHeap* h;
     unsigned at;
@@ -184,8 +184,8 @@ bool slab_free_checked(SlabAllocator* allocator, void* p) { return free_at(alloc
 void slab_free(SlabAllocator* allocator, void* p) { (void)free_at(allocator, p); }
 
 /* Frees p where tsi_bump_free has missed, and closes its bracket: normally the region is another thread's, or the
- * object is larger than the quick check sees. The object must have `size` usable bytes. Returns true if it was freed;
- * false if it was refused, which is counted: its object is smaller, or the pointer is bad.
+ * object is larger than the quick check sees. The object must have at least `size` usable bytes. Returns true if it
+ * was freed; false if it was refused, which is counted: its object is smaller, or the pointer is bad.
  * [owner, in bracket, no lock held] */
 static TSI_NOINLINE bool free_sized_missed(TsiBinding* b, void* p, size_t size) {
     const TsiRegion* r = (const TsiRegion*)(uintptr_t)tsi_load_relaxed(&b->busy); /* as tsi_busy_region names it */
@@ -212,9 +212,10 @@ static TSI_NOINLINE bool free_sized_in_class(TsiBinding* b, void* p, size_t size
  * freed, or is NULL; false if it was refused, which is counted. [own thread, no lock held, no bracket open] */
 static TSI_NOINLINE bool free_sized_never(TsiBinding* b, void* p, size_t size) { return free_any(b->arena, p, size); }
 
-/* Frees p, whose object must have `size` usable bytes, through the binding b, which fast paths find. Each way out is a
- * tail call, so that the function needs no frame. Returns true if it was freed, or is NULL; false if it was refused,
- * which is counted. [own thread, no lock held, no bracket open] */
+/* Frees p, whose object must have at least `size` usable bytes. b: tsi_tls.binding, whose allocator the thread used
+ * last. Each way out is a tail call, so that the function needs no frame. Returns true if it was freed, or is NULL;
+ * false if it was refused, which is counted: its object is smaller, or p leads to no live object.
+ * [own thread, no lock held, no bracket open] */
 TSI_INLINE bool free_near_sized(TsiBinding* b, void* p, size_t size) {
     TsiHeap* h;
     TsiRegion* r;

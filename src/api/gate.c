@@ -135,9 +135,9 @@ static bool compare(Gate* gate, unsigned round, bool first) {
     return true;
 }
 
-/* Calls round(ctx) for the rounds that warm up and those that count, and compares after the former and after each of
- * the latter. Returns true if no label retains more; false as soon as one does, or gate->blind.
- * [no other user of gate, no lock held] */
+/* Calls round(ctx) gate->o.warm_up times, compares, then calls it gate->o.rounds times and compares after each.
+ * Returns true if no label retains more; false as soon as one does, with gate->why, or with gate->blind. No round is
+ * called after that. [no other user of gate, no lock held] */
 static bool run(Gate* gate, void (*round)(void* ctx), void* ctx) {
     for (uint32_t n = 0; n < gate->o.warm_up; n++) round(ctx);
     if (!compare(gate, 0, true)) return false;

@@ -82,7 +82,8 @@ void* tsi_alloc_aligned(SlabAllocator* allocator, size_t alignment, size_t size,
  * may be NULL. Returns the object, or NULL with errno. [own thread, no lock held, no bracket open] */
 void* tsi_alloc_obj(SlabAllocator* allocator, size_t size, TsiRef ref, SlabHandle* out);
 /* Allocates a zeroed array of n elements of `size` bytes. ref: the phase, 0: the thread's ambient one. Returns it, or
- * NULL with errno, ENOMEM if the product overflows. [own thread, no lock held, no bracket open] */
+ * NULL with errno: ENOMEM if the product overflows, or without memory; EINVAL if it is 0, or allocator is NULL. Pages
+ * of a large one that are zero already are not touched. [own thread, no lock held, no bracket open] */
 void* tsi_alloc_zeroed(SlabAllocator* allocator, size_t n, size_t size, TsiRef ref);
 /* Returns true if a limit may refuse an allocation in the phase ref; 0: where slab_malloc allocates; TSI_REF_CURRENT:
  * in the ring's current epoch. [own thread, no lock held] */
@@ -103,11 +104,11 @@ enum { TSI_SENTENCE_BYTES = 160 };
  * [any thread, needs no lock] */
 void tsi_clear_error(void);
 /* Makes the thread's text the sentence of slab_last_error. Returns it, for the caller to write TSI_SENTENCE_BYTES at
- * most with the 0: as it was if it was the sentence before, otherwise empty; NULL without memory, which the sentence
- * then says. Leaves errno alone. [any thread, no lock held] */
+ * most with the 0: with its content if it is the sentence already, otherwise empty; NULL without memory, which the
+ * sentence then says. Leaves errno alone. [any thread, no lock held] */
 char* tsi_error_text(void);
-/* Writes the thread's sentence of slab_last_error, by a format of printf, cut to TSI_SENTENCE_BYTES; without memory the
- * sentence says that. Returns false, for callers to return. [any thread, no lock held] */
+/* Sets the thread's sentence of slab_last_error to a text by a format of printf, cut to TSI_SENTENCE_BYTES with the 0;
+ * without memory the sentence says that. Returns false, for callers to return. [any thread, no lock held] */
 bool tsi_set_error(const char* format, ...) __attribute__((format(printf, 1, 2)));
 /* Makes a literal the thread's sentence of slab_last_error, and sets errno to `error` and slab_error to match. Returns
  * NULL, for callers to return. [any thread, needs no lock] */

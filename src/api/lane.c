@@ -94,9 +94,10 @@ static bool may_inline(const TsiArena* a, uint32_t version) {
     return version == SLAB_LANE_VERSION && !a->none_at_hand && !tsi_tls.exiting;
 }
 
-/* Sets *lane to a lane of the domain's incarnation `ref`, which leads to no heap yet. Its thread_ stays 0 where the
- * inlined path must always call: also if there is no memory for a binding. version: of the header that the program was
- * built with. [own thread, no lock held, no bracket open] */
+/* Sets *lane to a lane of the domain's incarnation `ref`, with heap_ leading to no heap yet. thread_ stays 0, and
+ * busy_ and live_ too, where the inlined path must always call: may_inline returns false, there is no memory for a
+ * binding, or brackets need a fence. version: of the header that the program was built with.
+ * [own thread, no lock held, no bracket open] */
 TSI_INLINE void fill(SlabLane* lane, TsiDomain* d, TsiRef ref, uint32_t version) {
     *lane = (SlabLane){.domain = &d->pub, .phase_ = ref, .heap_ = (struct SlabLaneHeap_*)(void*)&tsi_no_heap};
     TsiBinding* b = may_inline(d->arena, version) ? tsi_binding_get(d->arena, true) : NULL;

@@ -150,8 +150,9 @@ static TSI_NOINLINE void* alloc_near(SlabAllocator* allocator, size_t size, TsiR
 }
 
 /* Allocates a size that has a class but is not in the table, TSI_LUT_MAX + 1 to TSI_SMALL_MAX, from a heap of the
- * thread if there is one in the phase ref, 0: the ambient one; prefer: true if the ambient phase takes it when ref
- * accepts no more. Returns the object, or NULL with errno. [own thread, no lock held, no bracket open] */
+ * thread if there is one in the phase ref, 0: the ambient one; otherwise by tsi_alloc_any. b: tsi_tls.binding. prefer:
+ * true if the ambient phase takes it when ref accepts no more. Returns the object, or NULL with errno.
+ * [own thread, no lock held, no bracket open] */
 static TSI_NOINLINE void* alloc_wide(TsiBinding* b, size_t size, TsiRef ref, bool prefer) {
     TsiHeap* h = ref != 0 ? tsi_heap_cached(b, ref) : b->heap;
     if (h == NULL || h == &tsi_no_heap) return tsi_alloc_any(b->arena, size, 1, ref, prefer, NULL);

@@ -236,7 +236,9 @@ static bool copy_struct(SlabOptions* out, const SlabOptions* in) {
     return true;
 }
 
-/* Sets what other options imply: the parts of `hardened`, and `bump`. [any thread, needs no lock] */
+/* Sets what other options imply: with `hardened`, fill_freed and random_order to 1, and guard_sampling and
+ * quarantine_bytes where they are 0; with random_order, bump to TSI_BUMP_OFF. Leaves all else alone.
+ * [any thread, needs no lock] */
 static void imply(SlabOptions* options) {
     if (options->hardened) {
         options->fill_freed = options->random_order = 1;

@@ -109,9 +109,10 @@ static TsiBinding* grown_large(TsiArena* a, const TsiPlace* at, size_t size, boo
     return b;
 }
 
-/* Moves the pages of the large object p, at the place *at, to q, as far as they hold the first `bytes`, where the
- * system can, which is twenty times as fast as a copy (decision 0064). Returns the bytes, from the first on, that are
- * at q then; 0 if it cannot. [own thread, no lock held, no bracket open] */
+/* Moves pages of the large object p, at the place *at, to q, as far as they hold the first `bytes`, where both are
+ * large and the system can, which is twenty times as fast as a copy (decision 0064). Returns the bytes, from the first
+ * on, that are at q then, and no longer at p, which is to be freed; 0, with p as it was, if it cannot.
+ * [own thread, no lock held, no bracket open] */
 static size_t pages_moved(TsiArena* a, const TsiPlace* at, const void* p, void* q, size_t bytes) {
     enum { LEAST = 512 << 10 }; /* objects of that size are large in both places */
     uintptr_t either = (uintptr_t)p | (uintptr_t)q;

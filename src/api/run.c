@@ -113,8 +113,9 @@ bool slab_run_begin_as(SlabRun* run, epoch_domain_t* domain, uint32_t version) {
     return true;
 }
 
-/* Returns true if the run is the calling thread's, its phase goes on, and no call of it is under way (Z6); refuses any
- * other, with errno, and returns false. [any thread, no lock held, no bracket open] */
+/* Returns true if the run is the calling thread's, its phase goes on, and no call of it is under way (Z6); otherwise
+ * refuses the call and returns false, with errno: EINVAL (no run, or its domain is none), EBUSY (another thread's, or
+ * a call is under way), ESTALE (the phase has ended). [any thread, no lock held, no bracket open] */
 static bool is_usable(const SlabRun* run) {
     TsiDomain* d = domain_of(run);
     if (d == NULL) return tsi_failed_bool(EINVAL, "the run is none");

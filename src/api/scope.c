@@ -155,9 +155,9 @@ static bool domain_exit(epoch_domain_t* domain) {
     return true;
 }
 
-/* Takes the innermost scope, `top`, which has a domain, off the stack, and lends or lets go of the thread's heap there
- * if it was its last in the domain. The domain's count of scopes stays, and `detached` does not count it yet.
- * [own thread, no lock held, no bracket open] */
+/* Takes the innermost scope, `top`, which has a domain, off the stack. If it was the thread's last in a domain with an
+ * epoch of its own, lends the thread's heap there to the domain's phase, or lets go of it if it cannot be lent. The
+ * domain's count of scopes stays, and `detached` does not count it yet. [own thread, no lock held, no bracket open] */
 static void set_aside(TsiScope* top) {
     TsiBinding* b = top->binding;
     TsiDomain* d = top->domain;

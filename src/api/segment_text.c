@@ -29,8 +29,9 @@ static uint32_t metric_of(const SlabSegment* segment, uint32_t scope, const char
     return NONE;
 }
 
-/* Sets the field at `at`, of the metric's type, to a value read from a segment, of the same kind: cut to the field's
- * size, or to its largest number. A text keeps the 0 behind it, which is there. [no other user of at] */
+/* Sets the field at `at`, of the metric's type, to a value read from a segment, of the same kind: a text cut to
+ * metric->bytes - 1, an array to the entries that both have, a number to the field's largest. A text does not write
+ * the 0 behind it: the field is 0 before. [no other user of at] */
 static void set_field(const TsiMetric* metric, const SlabSegmentValue* value, char* at) {
     uint32_t word = value->u > UINT32_MAX ? UINT32_MAX : (uint32_t)value->u;
     if (metric->type == SLAB_SEGMENT_STRING) memcpy(at, value->text, strnlen(value->text, metric->bytes - 1u));
@@ -79,8 +80,9 @@ static void within_bounds(TsiReport* report) {
     for (uint32_t n = 0; n < report->epoch_rows; n++) report->epochs[n].label_id %= TSI_LABELS_MAX;
 }
 
-/* Sets the figures of the report that the reader alone knows: the ages of the publication's figures, whether it is the
- * latest, and slot and state of the process. [no other user of report] */
+/* Sets the figures of the report that the reader alone knows: the ages of the publication's figures and of its phases,
+ * in ns, 0 if the clock was set back; changed_since, true if something has changed since it; slot and state of the
+ * process: "running", "stopped", "ended". [no other user of report] */
 static void set_ages(const SlabSegment* segment, TsiReport* report) {
     static const char* const words[] = {"running", "stopped", "ended"};
     uint64_t now = tsi_os.now_ns();

@@ -29,8 +29,8 @@ static void drop_text(void* text) {
 /* Makes the key of the threads' texts and sets key_ok, which stays false if the system has none left. [pthread_once] */
 static void make_key(void) { key_ok = pthread_key_create(&key, drop_text) == 0; }
 
-/* Returns the thread's text, of TSI_SENTENCE_BYTES, made of zeros if it has none; NULL if the system refuses. May
- * change errno. [any thread, no lock held] */
+/* Returns the thread's text, of TSI_SENTENCE_BYTES, which it keeps until it exits; made of zeros if it has none; NULL
+ * if the system refuses. May change errno. [any thread, no lock held] */
 static char* text_get(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     tsi_process_init(); /* the size of a page */

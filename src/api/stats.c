@@ -120,8 +120,10 @@ void slab_stats_refusals(SlabAllocator* allocator, SlabRefusals* out) {
     if (a != NULL) tsi_tally_refusals(a, out);
 }
 
-/* Copies to `out`, unless NULL, as many rows of a section as `capacity` says and there are; further places are left
- * alone. Returns how many there are; 0 without an allocator or memory. [any thread, no lock held, no bracket open] */
+/* Takes a report and copies to `out`, unless NULL, the first `capacity` rows of its section, or as many as there are;
+ * further places are left alone. Looks first for empty slabs of phases that go on, if that is due. Returns how many
+ * rows there are, which may be more than `capacity`; 0 without an allocator or memory.
+ * [any thread, no lock held, no bracket open] */
 static size_t copy_rows(SlabAllocator* allocator, TsiSection section, void* out, size_t capacity) {
     TsiArena* a = tsi_arena(allocator);
     TsiReport report;

@@ -23,8 +23,9 @@ typedef struct Text {
 
 static void add(Text* text, const char* format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Adds text by a format of printf, cut to text->room, and ends it with 0; counts in text->used also what finds no room.
- * text->out may be NULL if the room is 0. [no other user of text] */
+/* Appends text by a format of printf at text->used, cut to text->room with the 0 that ends it; adds to text->used the
+ * bytes of the whole text, also those that find no room. text->out may be NULL if the room is 0.
+ * [no other user of text] */
 static void add(Text* text, const char* format, ...) {
     va_list args;
     size_t at = text->used < text->room ? text->used : text->room;

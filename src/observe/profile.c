@@ -64,9 +64,9 @@ void tsi_profile_start(TsiBinding* b, uint64_t mean) {
     if (mean != 0) next_mark(b);
 }
 
-/* Counts n allocations of `bytes` bytes, at least 1, up to and including the one with the next mark. Returns how many
- * come before that one, and draws the mark behind it; n if the mark is further, which is then nearer by n * bytes.
- * There is a profile. [own thread, needs no lock] */
+/* Counts n allocations of `bytes` bytes, at least 1, or those up to and including the one with the next mark. Returns
+ * how many come before that one, and draws b->profile_left anew; returns n if the mark lies behind all, and lowers
+ * b->profile_left, the bytes up to it, by n * bytes. There is a profile. [own thread, needs no lock] */
 static uint64_t before_mark(TsiBinding* b, uint64_t n, uint64_t bytes) {
     if (b->profile_left >= n * bytes) {
         b->profile_left -= n * bytes;
@@ -199,7 +199,8 @@ static bool has_handle(unsigned cls) { return cls <= TSI_SMALL_CLASSES; }
 
 /* Sets name, cls, seq and life of *live, by which is_live tells later whether the object at *at, which has just been
  * taken, still lives; the other fields stay. Returns true if it lives in the phase ref; false if it has ended already,
- * or its slab is not in that phase. [own thread, no lock held, no bracket open] */
+ * got no handle, or its slab is not in that phase: the four fields mean nothing then.
+ * [own thread, no lock held, no bracket open] */
 static bool name_object(TsiBinding* b, const void* object, const TsiPlace* at, TsiRef ref, TsiProfileLive* live) {
     TsiArena* a = b->arena;
     TsiRef now;
@@ -224,8 +225,8 @@ static bool is_live(TsiArena* a, const TsiProfileLive* live) {
     return live->cls == TSI_CLASS_LARGE || tsi_load_seq(&tsi_slab(&a->space, at.slab_id)->gen_base) == live->life;
 }
 
-/* Drops the samples whose object has ended, keeps the order of the others, and lets the next full table be tidied
- * again. [profile lock held] */
+/* Drops the samples of profile->live whose objects have ended, keeps the order of the others, and sets lost_since to
+ * 0, so that the next call that finds the table full tidies it again. [profile lock held] */
 static void tidy_locked(TsiArena* a) {
     TSI_HOLDS(&a->profile.lock);
     TsiProfile* profile = &a->profile;
@@ -236,8 +237,9 @@ static void tidy_locked(TsiArena* a) {
     profile->lost_since = 0;
 }
 
-/* Makes room for a live sample: if the table is full, by dropping those that have ended, but only in one of
- * TSI_PROFILE_PATIENCE calls. Returns true if there is room; false if the table stays full. [profile lock held] */
+/* Makes room for a live sample in profile->live: if the table is full, by dropping the samples whose objects have
+ * ended, but only in one of TSI_PROFILE_PATIENCE calls that find it full. Returns true if there is room; false if the
+ * table stays full. [profile lock held] */
 static bool live_room_locked(TsiArena* a) {
     TSI_HOLDS(&a->profile.lock);
     TsiProfile* profile = &a->profile;

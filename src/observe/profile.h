@@ -50,8 +50,8 @@ void tsi_profile_start(TsiBinding* b, uint64_t mean);
 uint64_t tsi_profile_cut(TsiBinding* b, TsiLine* l, uint32_t bytes, uint64_t ready);
 /* Counts an object of `bytes` bytes that was just bumped in h's current region, whose rel is behind it: sets
  * b->profile_hit if a mark lies on it and leaves that alone otherwise, sets h->mark to the next mark and the region's
- * limit to its granule. fresh: true if the region's life has begun with this object. There is a profile.
- * [owner, in bracket] */
+ * lim by that, so that the fast path misses where the mark lies. fresh: true if the region's life has begun with this
+ * object. There is a profile. [owner, in bracket] */
 void tsi_profile_bumped(TsiBinding* b, TsiHeap* h, uint32_t bytes, bool fresh);
 /* Counts an object of `bytes` bytes that has the region r alone: sets b->profile_hit if a mark lies on it and leaves
  * that alone otherwise, and sets the region's limit to the granule of the next mark behind it, or to the region's end.

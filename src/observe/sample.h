@@ -43,8 +43,9 @@ void tsi_sample_label(TsiBinding* b, TsiRef of, const uint64_t ns[3]);
  * slot, 1 not of this owner or class, 2 other. If sampling is on, also adds its times, from the readings `since` on;
  * otherwise `since` is not read. [own thread, needs no lock] */
 void tsi_sample_repair(TsiBinding* b, unsigned why, TsiStopwatch since);
-/* Counts a slow path of the thread. Returns true if it must be timed, after drawing how many follow until the next:
- * b->period, more or less by up to a quarter. Sampling is on (b->period is not 0). [own thread, needs no lock] */
+/* Takes 1 off b->slow_left, for a slow path of the thread. Returns true if that reaches 0: this one is to be timed,
+ * and slow_left is drawn anew: b->period, more or less by up to a quarter. Sampling is on (b->period is not 0).
+ * [own thread, needs no lock] */
 bool tsi_sample_due(TsiBinding* b);
 /* Adds the samples of *from, which is read only, to those of *to, and raises the maxima of *to to those of *from.
  * Another thread may be writing *from: its figures may be a moment old.

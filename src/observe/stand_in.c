@@ -145,7 +145,8 @@ static void remove_locked(TsiStandIn* stand_in, SlabMisuse why) {
     if (stand_in->next != NULL) stand_in->next->link = stand_in->link;
 }
 
-/* Returns the allocator's stand-in whose block p is in, or NULL; p may be any address. [stand-in lock held] */
+/* Returns the allocator's stand-in with a block that p is in, from its first byte to below its size, or NULL; p may be
+ * any address. Compares addresses only, and does not read at p. [stand-in lock held] */
 static TsiStandIn* find_locked(const TsiArena* a, const void* p) {
     TSI_HOLDS(&tsi_stand_in_lock);
     const TsiStandIn* found = NULL;

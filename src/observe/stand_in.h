@@ -56,8 +56,9 @@ bool tsi_stand_ins_open(TsiArena* a);
  * NULL. [no other thread in the allocator, no lock held] */
 void tsi_stand_ins_close(TsiArena* a);
 
-/* Counts an allocation. Returns true if its object must have a sheet of its own: one in a period, or at a random
- * distance. The allocator has stand-ins. [own thread, no lock held] */
+/* Counts an allocation. Returns true if its object must have a sheet of its own: one in guard_period of all threads,
+ * or, with guard_sampling, after a random number of the thread's, guard_sampling on average, which it draws anew then.
+ * a->stand_ins of b's arena is not NULL. Takes the stand-in lock with guard_period only. [own thread, no lock held] */
 bool tsi_stand_in_due(TsiBinding* b);
 /* Makes the stand-in of an object of `size` bytes, aligned to `align`, that has just been given the slot, in the
  * incarnation `ref`, and writes its address into the slot. due: tsi_stand_in_due returned true. Returns its block; the
@@ -69,8 +70,9 @@ void* tsi_stand_in_make(TsiArena* a, void* slot, TsiRef ref, size_t size, size_t
 /* Clears the word of a slot that leads to the block, with sampled guards, before the slot is freed (ST5).
  * [any thread, needs no lock] */
 void tsi_stand_in_unlink(const TsiArena* a, void* slot, void* block);
-/* Frees the block of an object whose slot has been freed, and records that a second free of it is a double free. Does
- * nothing if an end has taken it, or the object was in its slot. The allocator has stand-ins.
+/* Frees the block of an object whose slot has been freed, and records that a second free of it is a double free.
+ * block: the address that the slot had as the object lived. Does nothing if an end has taken the stand-in off already,
+ * or the object was in its slot and had no block. a->stand_ins is not NULL. Takes the stand-in lock.
  * [any thread, no lock held, no bracket open] */
 void tsi_stand_in_drop(TsiArena* a, void* block, const void* slot);
 /* Frees all blocks of the incarnation `ref`, which has been released, records that a later free of them is a stale one,

@@ -123,8 +123,9 @@ static TsiTotals held_by(const Collect* collect, TsiRef ref) {
     return held;
 }
 
-/* Returns true if the incarnation `ref` has let no more escape than its label may, and that is something. Slabs that
- * heaps still hold do not count there: for these the rows do. Takes the stripe. [any thread, no lock held] */
+/* Returns true if the label of the incarnation `ref` expects escapes, and the incarnation has let no more escape: by
+ * inc->draining where its orphans are counted, otherwise by the rows that were collected. Takes the stripe.
+ * [any thread, no lock held] */
 static bool is_expected(const Collect* collect, TsiRef ref) {
     TsiInc* inc = tsi_inc(&collect->a->phases, tsi_ref_index(ref));
     TsiLabel* label = tsi_label(&collect->a->phases.labels, tsi_inc_label(inc));

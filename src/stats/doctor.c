@@ -83,8 +83,8 @@ static void put_all_escapes(TsiText* text, const TsiReport* report) {
     if (more != 0) tsi_text_line(text, "and %u more labels.", more);
 }
 
-/* Writes the sum that ended phases of a label hold, young ones included, and the eras, three at most, where most of it
- * is. [no other user of text] */
+/* Appends a line: what ended phases of a label hold, young ones included, by its row, and the eras, three at most,
+ * where most of it is, the largest first. [no other user of text] */
 static void put_drains(TsiText* text, const SlabLabelStats* stats) {
     tsi_text_put(text, "   %s in all: %llu ended phases hold %llu objects in %s; most in era",
                  tsi_word_label(stats->label).at, (Num)stats->draining_phases, (Num)stats->draining_objects,
@@ -216,7 +216,8 @@ static Close close_before(const TsiDoctorView* view, uint32_t* end) {
     return close;
 }
 
-/* Writes the close *close on a line: what went back, and how the resident size changed. [no other user of text] */
+/* Appends the close *close as one line: label and era, how many slabs and bytes went back, the resident size before
+ * and after, and by how much it fell or rose; with a remark if close->kept. [no other user of text] */
 static void put_close(TsiText* text, const Close* close) {
     int64_t fell = close->row->rss_delta;
     tsi_text_put(text, "   ");
@@ -515,8 +516,9 @@ static bool label_grows(const SlabLabelStats* stats) {
            stats->growth_bytes >= before / 100 * TSI_DOCTOR_GROWTH_SHARE;
 }
 
-/* Writes the rest of the limit that is reached first, the allocator's (*stats) or the label's (*figures), and when, to
- * `out`, of `bytes` bytes, as the end of a sentence; leaves `out` alone if none is near. [no other user of out] */
+/* Writes the bytes left of the limit that is reached first, the allocator's (*stats) or the label's (*figures), its
+ * name, and in how many seconds, to `out`, of `bytes` bytes, as the end of a sentence; leaves `out` alone if none is
+ * reached within TSI_DOCTOR_LEFT_TOLD seconds. [no other user of out] */
 static void put_left(char* out, size_t bytes, const SlabGlobalStats* stats, const SlabLabelStats* figures) {
     bool budget = figures->limit_ns != 0 && (stats->limit_ns == 0 || figures->limit_ns < stats->limit_ns);
     uint64_t limit = budget ? figures->limit_bytes : stats->limit_bytes,
@@ -527,8 +529,9 @@ static void put_left(char* out, size_t bytes, const SlabGlobalStats* stats, cons
                    budget ? tsi_say_grows_budget : stats->limit_name, (Num)(ns / 1000000000u));
 }
 
-/* Writes that the label of the row *stats grows: how fast, since when, and which limit it meets; *makers: of the whole
- * report. [no other user of text] */
+/* Appends an ACTION line: that the label of the row *stats grows, how fast, how much lives, in how many phases, since
+ * when, and which limit it meets if put_left has one; with the makers if the label is one of the ring's. *makers: of
+ * the whole report, by makers_of. [no other user of text] */
 static void put_growing(TsiText* text, const TsiReport* report, const SlabLabelStats* stats, const Makers* makers) {
     char left[sizeof(TsiWord) + sizeof tsi_say_grows_left + 64] = "";
     char outside[sizeof makers->at + sizeof tsi_say_grows_outside] = "";
@@ -643,8 +646,8 @@ static void section_growth(TsiText* text, const TsiReport* report) {
 
 /* ---- segment ---- */
 
-/* Writes section 9: publications and their failures, by *health; nothing if the option `segment` is not set.
- * [no other user of text] */
+/* Appends section 9: publications and failed attempts, by *health; the last failure as an ACTION if nothing was ever
+ * published, otherwise as a line. Nothing if the option `segment` is not set. [no other user of text] */
 static void section_segment(TsiText* text, const TsiSegmentHealth* health) {
     if (!health->asked) return;
     tsi_text_head(text, 9, "Segment: published %llu times, %llu attempts failed.", (Num)health->publications,

@@ -25,7 +25,8 @@ static void write_array(TsiOut* out, const uint64_t* a, unsigned n) {
     tsi_out_char(out, ']');
 }
 
-/* Writes the metric's value in `row`, a row of its section. [no other user of out] */
+/* Writes the metric's value in `row`, a row of its section: a number; true or false for a FLAG; a string for a STRING
+ * and a STATE, in quotes; an array by write_array. [no other user of out] */
 static void write_value(TsiOut* out, const TsiMetric* metric, const void* row) {
     TsiValue value = tsi_metric_value(metric, row);
     if (tsi_metric_is_array(metric)) write_array(out, value.a, tsi_metric_entries(metric));
@@ -63,8 +64,9 @@ static void write_sparse(TsiOut* out, const uint64_t* a, unsigned n) {
     tsi_out_char(out, '}');
 }
 
-/* Writes the member contention_by_label of `row`, a row of a class, after a comma if *comma is true on entry; sets
- * *comma to true. [no other user of out] */
+/* Writes the member contention_by_label of `row`, a row of a class: an object with a member for each metric by label,
+ * in write_sparse's form. Puts a comma before it if *comma is true on entry; sets *comma to true.
+ * [no other user of out] */
 static void write_contention(TsiOut* out, bool* comma, const void* row) {
     bool inner = false;
     write_key(out, comma, "contention_by_label", strlen("contention_by_label"));

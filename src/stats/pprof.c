@@ -145,7 +145,8 @@ static bool keep_mapping(const TsiMapping* map, void* ctx) {
     return writer->mappings < MAPPINGS;
 }
 
-/* Writes the kept mappings, numbered from 1, each after the string of its file. [no other user of writer] */
+/* Writes the mappings that keep_mapping has kept, numbered from 1, each after the string of its file: bounds, offset
+ * in the file, and that string's number. [no other user of writer] */
 static void emit_mappings(Writer* writer) {
     for (unsigned n = 0; n < writer->mappings && writer->out.ok; n++) {
         const TsiMapping* map = &writer->mapping[n];

@@ -136,9 +136,10 @@ bool tsi_report_json(const TsiReport* report, TsiWriteFn write, void* ctx);
 /* Writes `count` reports of a process, at least 1, as one JSON document, with their sums if there are several. Returns
  * true, or false as soon as `write` does; it is not called again then. [any thread, needs no lock] */
 bool tsi_reports_json(const TsiReport* reports, unsigned count, TsiWriteFn write, void* ctx);
-/* Writes `count` reports of allocators of a process, 1 to SLAB_SEGMENT_SLOTS, from reports[0] on, as Prometheus text,
- * in pieces to write(ctx, bytes, n), each series with the label `allocator`. Returns true, or false as soon as `write`
- * does; it is not called again then. [any thread, needs no lock] */
+/* Writes `count` reports of allocators of a process, 1 to SLAB_SEGMENT_SLOTS, from reports[0] on, as one page of
+ * OpenMetrics text: each family's head once, then the series of all reports, each with the label `allocator`. Goes in
+ * pieces to write(ctx, bytes, n). Returns true, or false as soon as `write` does; it is not called again then.
+ * [any thread, needs no lock] */
 bool tsi_reports_prometheus(const TsiReport* reports, unsigned count, TsiWriteFn write, void* ctx);
 /* Writes one allocator as Prometheus text, without the label `allocator`. Returns true, or false as soon as `write`
  * does; it is not called again then. [any thread, needs no lock] */

@@ -37,8 +37,8 @@ static void sums_add(SlabLabelStats* out, const TsiLabelSums* sums) {
     out->outside_bytes += tsi_load_acquire(&sums->outside_bytes);
 }
 
-/* Adds a thread's pending sums to *stats, the row of the label with the record `at`; leaves it alone if they are
- * another label's, or come to be meanwhile. [any thread, needs no lock] */
+/* Adds a thread's pending sums to *stats, the row of the label with the record `at`, if pending->whose names that
+ * label before and after they are read; otherwise leaves the row alone. [any thread, needs no lock] */
 static void pending_add(SlabLabelStats* stats, uint32_t at, const TsiPending* pending) {
     uint64_t whose = tsi_load_acquire(&pending->whose); /* before the sums, which are the label's or 0 from then on */
     if ((uint32_t)whose != at + 1) return;
@@ -228,9 +228,9 @@ static void limit_nearer(SlabLabelStats* out, TsiLimit limit) {
     out->limit_ns = limit.ns;
 }
 
-/* Sets the limit in the row of the label of the phase with the record n to the phase's own if that has one and it is
- * nearer. A phase grows no faster than its label: at most by its pace so far if other phases may grow, too.
- * [no other user of walk] */
+/* Sets limit_bytes, limit_used_bytes and limit_ns in the row of the label of the phase with the record n to those of
+ * the phase's hard budget, if it is open, has one, and meets it sooner. A phase grows no faster than its label: at
+ * most by its pace so far if other phases may grow, too. [no other user of walk] */
 static void phase_limit(TsiWalk* walk, uint32_t n) {
     const TsiPhaseCopy* copy = &walk->copies[n];
     uint64_t since = tsi_walk_since(walk, copy), used = walk->sums[n].bytes, now = walk->report->figures_ns;

@@ -68,7 +68,8 @@ static bool is_worse(const Best* best, uint32_t x, uint32_t y) {
     return kx != ky ? kx < ky : x > y;
 }
 
-/* Restores the heap of places after the one at the index `at` was replaced by a better one. [no other user of best] */
+/* Restores the heap of best->place, no place above worse ones below it, after the one at the index `at` was replaced
+ * by a better one, by moving that down. [no other user of best] */
 static void sink(Best* best, uint32_t at) {
     for (uint32_t child; (child = 2 * at + 1) < best->count; at = child) {
         if (child + 1 < best->count && is_worse(best, best->place[child + 1], best->place[child])) child++;
@@ -79,8 +80,8 @@ static void sink(Best* best, uint32_t at) {
     }
 }
 
-/* Keeps the place of the row number `place` if it is among the best so far, in place of the worst of them once there
- * are best->most. [no other user of best] */
+/* Keeps the row number `place` in best->place if fewer than best->most are kept, or instead of the worst of them if
+ * is_worse says that this is worse. Once full, best->place is a heap with the worst at 0. [no other user of best] */
 static void offer(Best* best, uint32_t place) {
     if (best->count < best->most) {
         best->place[best->count++] = place;

@@ -27,9 +27,9 @@
 
 /* ---- phases ---- */
 
-/* Returns true if h has slabs and is the first such heap of its thread in the phase with the record n, and notes the
- * thread in walk->seen: it may own several. Returns false in shared mode and for a heap that no thread owns.
- * [stripe held] */
+/* Returns true if h has slabs and is the first such heap of its thread in the phase with the record n, and sets
+ * walk->seen[binding] to n: the thread may own several. Returns false, with nothing set, in shared mode, for a heap
+ * that no thread owns, and for threads newer than the walk. [stripe held] */
 static bool is_further_owner(TsiWalk* walk, TsiHeap* h, uint32_t n) {
     uint64_t word = tsi_load_relaxed(&h->word);
     uint32_t binding = tsi_heap_binding(word);
@@ -116,8 +116,8 @@ static void copy_phase(TsiWalk* walk, uint32_t n) {
     copy->used = row->peak_bytes != 0;
 }
 
-/* Adds a slab to the row of its class, in `settled` if no heap has it, and a region's objects to the rows of their
- * classes. [no other user of walk] */
+/* Adds a slab to the row of its class, in report->settled if it is an ORPHAN or PARTIAL and not large, otherwise in
+ * report->classes, and a region's objects to the rows of their classes there. [no other user of walk] */
 static void add_to_classes(TsiWalk* walk, const TsiSlabView* view) {
     bool kept = view->cls != TSI_CLASS_LARGE && (view->state == TSI_SLAB_ORPHAN || view->state == TSI_SLAB_PARTIAL);
     SlabClassStats* rows = kept ? walk->report->settled : walk->report->classes;
@@ -262,8 +262,9 @@ static void add_settled(SlabClassStats* to, const SlabClassStats* more) {
     to->total_partial_slabs += more->total_partial_slabs;
 }
 
-/* Adds to the report's global figures the live objects of phases not walked over, by their labels, and sets its slabs
- * and their bytes to the sums of the classes. [no other user of walk] */
+/* Adds to the report's global figures the live objects and bytes that settled slabs of ended phases hold, from
+ * walk->drains, and replaces net_slabs and estimated_slab_rss_bytes by the sums over the classes and the stock.
+ * [no other user of walk] */
 static void add_drains(TsiWalk* walk) {
     SlabGlobalStats* stats = &walk->report->global;
     stats->net_slabs = 0;

@@ -56,8 +56,9 @@ void tsi_labels_begin(TsiWalk* walk);
 /* Sets walk->drains, the sums of ended phases by label, the second of four steps, before the slabs are read. Takes
  * stripes. [no other user of walk, no stripe held] */
 void tsi_labels_drains(TsiWalk* walk);
-/* Adds the results of the walk over phases and slabs to the rows of labels, the third of four steps.
- * [no other user of walk] */
+/* Adds the results of the walk over phases and slabs to the rows of labels, the third of four steps: what each copied
+ * phase has that its label's account has not, and the figures of ended phases; if walk->figures, also the bytes of
+ * settled slabs from walk->drains. [no other user of walk] */
 void tsi_labels_add(TsiWalk* walk);
 /* Computes the rest of the rows and the report's own sums, notes the reading for growth and pace, and sorts the rows by
  * id: the last of four steps. Takes the labels' lock. [no other user of walk, labels' lock not held] */

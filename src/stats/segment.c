@@ -257,9 +257,10 @@ static void publication_write(TsiReport* report, unsigned slot, uint64_t serial,
     tsi_store_relaxed(HEADER(heartbeat_ns), now);
 }
 
-/* Sets *report to a report at `now`, ns of the clock: of everything if a walk is due for the allocator and the process,
- * which is kept in the seat, otherwise of figures alone. kept_make has succeeded. Returns true, and *report to drop;
- * false without memory. [segment lock held] */
+/* Sets *report to a report at `now`, ns of the clock: of everything if a walk is due for the allocator and the
+ * process, otherwise of figures alone, with the rows of the last walk, which seat->kept has and which must stay while
+ * the report is used. A walk sets seat->kept and when the next ones are due, for both. kept_make has returned true.
+ * Returns true, and *report to drop; false without memory. [segment lock held] */
 static bool report_take(TsiArena* a, uint64_t now, TsiReport* report) {
     TsiSeat* seat = &a->seat;
     bool walk = seat->kept->phases_ns == 0 || (tsi_clock_is_due(now, seat->walk_due_ns, TSI_SEGMENT_PERIOD_NS) &&
@@ -328,8 +329,10 @@ static uint64_t publish_locked(TsiArena* a, bool* done) {
     return begun + TSI_SEGMENT_PERIOD_NS;
 }
 
-/* Publishes if no thread does, or, if `waits` is true, after the publication under way. Preserves errno. Returns true
- * if it has; false without a publication. Takes the segment lock. [any thread, no lock held, no bracket open] */
+/* Publishes if no thread does, or, if `waits` is true, after the publication under way; sets a->seat.due_ns to when
+ * the next may be. The thread cannot be cancelled meanwhile. Preserves errno. Returns true if it has; false, with
+ * nothing done, if another thread publishes, or if publish_locked has failed. Takes the segment lock.
+ * [any thread, no lock held, no bracket open] */
 static TSI_COLD bool publish(TsiArena* a, bool waits) {
     int saved = errno, state;
     bool done;

@@ -43,8 +43,9 @@ static bool is_settled(TsiArena* a, uint32_t slab_id) {
     return state != TSI_SLAB_OWNED && state != TSI_SLAB_WARM;
 }
 
-/* Calls fn(view, ctx) for every slab that holds memory; if `settled` is false, only for those that heaps or stores
- * have, and large objects. [any thread, needs no lock] */
+/* Calls fn(view, ctx) for every slab that view_slab returns true for, in the order of addresses; if `settled` is
+ * false, of these only for slabs that a heap owns or that are WARM, and for large objects. *view lasts for the call.
+ * [any thread, needs no lock] */
 static void walk(TsiArena* a, bool settled, void (*fn)(const TsiSlabView*, void*), void* ctx) {
     TsiSpace* s = &a->space;
     for (uint32_t chunk = 0; chunk < tsi_load_relaxed(&s->chunk_high); chunk++) {

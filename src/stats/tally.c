@@ -113,8 +113,9 @@ void tsi_tally_global_add(SlabGlobalStats* out, const TsiSlabView* view) {
 
 /* ---- a class ---- */
 
-/* Sets the counts of locks and retries of class `cls` by label, and their share that waited; adds those of locks to the
- * sums in *out, which are 0. [any thread, needs no lock] */
+/* Sets the counts of locks and retries of class `cls` by label, and lock_contention_rate, the share of locks that
+ * waited, 0 to 1; adds the counts of locks to lock_fast_acquire and lock_contended of *out, which are 0.
+ * [any thread, needs no lock] */
 static void class_locks(TsiArena* a, unsigned cls, SlabClassStats* out) {
     TsiSpace* s = &a->space;
     for (unsigned column = 0; column < TSI_COLUMNS; column++) {

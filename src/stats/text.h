@@ -28,8 +28,8 @@ void tsi_text_put(TsiText* text, const char* format, ...) __attribute__((format(
 void tsi_text_head(TsiText* text, unsigned section, const char* format, ...) __attribute__((format(printf, 3, 4)));
 /* Writes a line below a head, indented, by a format of printf, cut after 511 bytes. [no other user of text] */
 void tsi_text_line(TsiText* text, const char* format, ...) __attribute__((format(printf, 2, 3)));
-/* Writes a line below a head that starts with ACTION, by a format of printf, cut after 511 bytes, and counts it in
- * text->actions. [no other user of text] */
+/* Appends a line " ACTION: " and a text by a format of printf, cut after 511 bytes and with "1 objects" made "1
+ * object", and adds 1 to text->actions. [no other user of text] */
 void tsi_text_action(TsiText* text, const char* format, ...) __attribute__((format(printf, 2, 3)));
 /* Hands over the collected bytes. Returns true, or false if `write` has refused anything, now or before.
  * [no other user of text] */
@@ -39,7 +39,7 @@ typedef struct TsiWord {
     char at[48];
 } TsiWord;
 /* Returns an amount of bytes in words: "900 B", and from 1024 on in KiB (2^10) to EiB (2^60) with one digit behind the
- * point, cut: "12.3 MiB". [any thread, needs no lock] */
+ * point, cut: "12.3 MiB". The text is in the value that is returned. [any thread, needs no lock] */
 TsiWord tsi_word_bytes(uint64_t bytes);
 /* Returns a label in quotes, cut to 31 bytes, unprintable ones as '?'; "(unlabeled)" for an empty one.
  * [any thread, needs no lock] */

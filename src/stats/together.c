@@ -27,8 +27,9 @@ static bool is_limit(const TsiMetric* metric) {
     return metric->section == TSI_SECTION_GLOBAL && strncmp(metric->key, "limit_", strlen("limit_")) == 0;
 }
 
-/* Returns the one of `count` reports, at least 1, that reaches its limit first; if none is on its way, the fullest.
- * Each allocator has limits of its own. [any thread, needs no lock] */
+/* Returns the one of `count` reports, at least 1, that reaches its limit first by limit_ns; if none is on its way, the
+ * one with the largest share of its limit in use; the first of equal ones. Each allocator has limits of its own.
+ * [any thread, needs no lock] */
 static const TsiReport* nearest(const TsiReport* reports, unsigned count) {
     const TsiReport* found = reports;
     for (unsigned i = 1; i < count; i++) {
