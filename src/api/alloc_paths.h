@@ -43,9 +43,10 @@ TsiRef tsi_resolve_for_alloc(SlabAllocator* allocator, EpochId epoch);
  * to `error`. Returns NULL, for callers to return. [any thread, no lock held, no bracket open] */
 TSI_COLD void* tsi_alloc_refuse(TsiArena* a, SlabMisuse what, const void* where, int error);
 
-/* Allocates `size` bytes from h's current region r, where the object fits at the offset rel. If the region turns out
- * not to do, allocates by all ways: ref: the phase, 0: the ambient one; prefer: true if the ambient phase takes it when
- * ref accepts no more. Returns the object, or NULL with errno. [owner, no lock held, no bracket open] */
+/* Allocates `size` bytes, up to TSI_BUMP_MAX, from h's current region r, at rel, which tsi_bump_fits has set as it
+ * returned true. If the fast path misses, allocates by all ways: ref: the phase, 0: the ambient one; prefer: true if
+ * the ambient phase takes it when ref accepts no more. Returns the object, or NULL with errno.
+ * [owner, no lock held, no bracket open] */
 TSI_INLINE void* tsi_bump_there(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32_t rel, size_t size, TsiRef ref,
                                 bool prefer) {
     void* p;
@@ -77,9 +78,9 @@ TSI_INLINE void* tsi_alloc_in(TsiBinding* b, TsiHeap* h, size_t size, TsiRef ref
     return tsi_line_there(b, h, tsi_cur_of(h), tsi_class_near(size), size, ref, prefer);
 }
 
-/* Allocates `size` bytes, 1 to TSI_LUT_MAX, in the phase that ref, not 0, names. b is the binding that fast paths find.
- * prefer: true if the ambient phase takes it when ref accepts no more. Returns the object, or NULL with errno.
- * [own thread, no lock held, no bracket open] */
+/* Allocates `size` bytes, 1 to TSI_LUT_MAX, in the phase that ref, not 0, names. b: tsi_tls.binding, whose allocator
+ * the thread used last. prefer: true if the ambient phase takes it when ref accepts no more. Returns the object, or
+ * NULL with errno. [own thread, no lock held, no bracket open] */
 TSI_INLINE void* tsi_alloc_at(TsiBinding* b, size_t size, TsiRef ref, bool prefer) {
     TsiHeap* h = tsi_binding_led(b, tsi_binding_inc(b, ref));
     if (tsi_heap_is_at(b, h, ref)) return tsi_alloc_in(b, h, size, ref, prefer);

@@ -167,8 +167,9 @@ TSI_INLINE TsiDomain* make(SlabAllocator* allocator, const char* label, TsiBindi
     return d;
 }
 
-/* Ends the record's life as a domain and gives it back, through b (NULL: to the table); its epoch is left alone, and
- * phase.ref becomes 0. [the one thread that has claimed the domain, no lock held] */
+/* Sets phase.ref to 0, so that calls of the domain are refused, marks the record as not alive, and gives it back,
+ * through b (NULL: to the table); its epoch is left alone.
+ * [the one thread that ends the domain, or has just made it; no lock held] */
 TSI_INLINE void discard(TsiArena* a, TsiBinding* b, TsiDomain* d) {
     tsi_store_relaxed(&d->phase.ref, 0); /* so that epoch_domain_malloc refuses */
     tsi_store_release(&d->alive, 0);     /* pairs with tsi_domain_is_alive */
@@ -322,8 +323,9 @@ static TSI_NOINLINE void end_borrowed(TsiArena* a, TsiDomain* d, TsiRef ref) {
 }
 
 /* Releases the phase of the domain's own, if it is open; drains a borrowed one only if tsi_domain_owes_drain returns
- * true, and leaves it open otherwise. Gives the domain's record back: it is none afterwards. Nobody is inside.
- * [the one thread that may end the domain: it took the last scope off, or set d->left to TSI_DOMAIN_GOING; no lock held, no bracket open] */
+ * true, and leaves it open otherwise. Gives the domain's record back: it is none afterwards. Nobody is inside, and the
+ * caller has taken the last scope off, or no scope is there to take.
+ * [the one thread that ends the domain, no lock held, no bracket open] */
 TSI_INLINE void destroy(TsiDomain* d) {
     TsiArena* a = d->arena;
     tsi_store_relaxed(&d->left, TSI_DOMAIN_GOING); /* a cleanup that asks for it again is refused */

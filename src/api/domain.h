@@ -146,13 +146,13 @@ void tsi_domain_end_ref(TsiArena* a, TsiDomain* d, TsiRef ref, EpochCloseMode mo
 /* Drains a domain that `drains`, and that nobody is inside of; the domain is gone then. Does nothing but count a
  * refusal if a thread came in. [exiting thread, no lock held, no bracket open] */
 void tsi_domain_drain_left(TsiDomain* d);
-/* Returns true if the domain, a borrowed one, borrows an incarnation that its id still names and that no scope is in.
- * [any thread, needs no lock] */
+/* Returns true if the domain, a borrowed one, borrows an incarnation that its id still names, d->phase.ref, and that
+ * no scope of any domain is in. False once the ring has moved past it. [any thread, needs no lock] */
 bool tsi_domain_may_drain(TsiArena* a, TsiDomain* d);
 
-/* Returns true if the end of a borrowed domain must drain its epoch: it was entered, auto_close asks for it, this
- * domain has not drained the epoch, and the epoch goes on without a scope inside. False for a domain with an epoch of
- * its own. [any thread, needs no lock] */
+/* Returns true if the end of a borrowed domain must drain its epoch: a thread has entered it (`entered`), auto_close
+ * is set, this domain has not drained the epoch (`drained`), and tsi_domain_may_drain returns true. False for a domain
+ * with an epoch of its own. [any thread, needs no lock] */
 TSI_INLINE bool tsi_domain_owes_drain(TsiArena* a, TsiDomain* d) {
     if (d->own || !d->entered) return false;
     return d->pub.auto_close && !d->drained && tsi_domain_may_drain(a, d);
@@ -190,8 +190,9 @@ TSI_INLINE bool tsi_scope_put(TsiArena* a, TsiBinding* b, TsiDomain* d) {
     b->scope = d != NULL ? thread->scope_count : 0;
     return true;
 }
-/* Takes the innermost scope, `top`, off its thread's stack, and sends the thread's plain calls to the next one. Does
- * not change the domain's count of scopes. [own thread, no bracket open] */
+/* Takes the innermost scope, `top`, off its thread's stack, and sends the thread's plain calls to where
+ * tsi_scope_ambient sends them from the next one. *top means nothing afterwards. Does not change the domain's count of
+ * scopes. [own thread, no bracket open] */
 void tsi_scope_pop(TsiScope* top);
 /* Adds n, which may be below 0, to the scopes in the epoch that the domain borrows, if that goes on; does nothing for a
  * domain with an epoch of its own. Takes the stripe. [any thread, no stripe held] */
@@ -200,20 +201,21 @@ void tsi_scopes_add(TsiArena* a, TsiDomain* d, int n);
  * that scope is of b's allocator; otherwise its heap in the ring's current epoch; tsi_no_heap if it has none there, so
  * that the next plain call finds or makes one. [own thread, no bracket open] */
 void tsi_scope_ambient(TsiBinding* b);
-/* Ends the record's life as a domain and gives it back, without touching its epoch: it reads as not alive, with no
- * phase. [the one thread that has claimed the domain, no lock held] */
+/* Ends the record's life as a domain and gives it back, without touching its epoch: it reads as not alive, with
+ * phase.ref 0. [the one thread that has set d->left to TSI_DOMAIN_GOING, no lock held] */
 void tsi_domain_discard(TsiArena* a, TsiDomain* d);
 /* Sets *out to the receipt of the domain's incarnation that ended last. Returns true; false, with *out left alone, if
  * none has ended. Takes the domain's lock. [any thread, no lock held] */
 bool tsi_domain_last_receipt(TsiDomain* d, EpochReceipt* out);
 /* Puts the domain, which nobody is inside of, into a->left, the TSI_LEFT_MAX domains left last, under a new number, to
- * which it sets d->left. Destroys the domain that it takes the place of, if no thread has found that one since: a call
- * that finds a domain makes its `left` 0. Takes the registry lock, and gives it back before anything is destroyed.
- * [exiting thread, no lock held] */
+ * which it sets d->left. Destroys the domain that it takes the place of, if nobody is inside of that and no thread has
+ * found it since: a call that finds a domain makes its `left` 0. Takes the registry lock, and gives it back before
+ * anything is destroyed. [exiting thread, no lock held] */
 void tsi_domain_leave_behind(TsiDomain* d);
-/* Claims a domain that may have been left behind for the calling thread, which uses or destroys it: it is left behind
- * no longer. Returns true; false if it is being destroyed, is another thread's alone, or has a run open.
- * [any thread, needs no lock] */
+/* Returns true if the calling thread may use or destroy the domain, after d->left was read as not 0: it was left
+ * behind, and d->left is made 0 first, so that only calls and no other thread's exit end it; or it is this thread's
+ * alone and has no run open. Returns false, and changes nothing, if it is being destroyed, is another thread's alone,
+ * or has a run open. [any thread, needs no lock] */
 bool tsi_domain_found_slow(TsiDomain* d);
 /* Claims a domain that may have been left behind for the calling thread; normally one load. Returns true; false if the
  * thread must not use it: it is being destroyed, is another thread's alone, or has a run open.

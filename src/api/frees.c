@@ -52,8 +52,9 @@ TSI_INLINE bool free_obj_of(TsiBinding* b, SlabHandle handle) {
     return tsi_handle_is_bumped(b, handle) ? free_obj_bumped(b, handle) : free_obj_line(b, handle);
 }
 
-/* Frees by handle through the thread's bank, which may own the object, if that is free and was used before; otherwise
- * by the way of a thread that does not own it. Returns true if it was freed; false if it was refused, which is counted.
+/* Frees by handle through the thread's bank, which may own the object, if the bank's lock is free and the bank was
+ * used before; otherwise through `own`, the thread's binding, which owns nothing. The bank's lock is given back.
+ * Returns true if it was freed; false if it was refused, which is counted.
  * [own thread, no lock held, no bracket open] */
 static TSI_NOINLINE bool free_obj_in_bank(TsiBinding* own, SlabHandle handle) {
     TsiBank* bank;
@@ -63,8 +64,9 @@ static TSI_NOINLINE bool free_obj_in_bank(TsiBinding* own, SlabHandle handle) {
     return freed;
 }
 
-/* Frees by handle where fast paths do not find the allocator, which may be NULL. Returns true if it was freed; false if
- * it was refused, which is counted, and for a NULL or inert allocator. [own thread, no lock held, no bracket open] */
+/* Frees by handle where the allocator, which may be NULL, is not the owner in tsi_tls.record: by its bank, or after
+ * making it the owner. Returns true if it was freed; false if it was refused, which is counted, and for a NULL or
+ * inert allocator. [own thread, no lock held, no bracket open] */
 static TSI_NOINLINE bool free_obj_any(SlabAllocator* allocator, SlabHandle handle) {
     TsiBinding* b = tsi_sharer(allocator);
     if (b != NULL) return free_obj_in_bank(b, handle);
@@ -134,9 +136,10 @@ TSI_INLINE bool free_inline(TsiBinding* b, void* p) {
     return fast == TSI_FAST_HANDOVER ? tsi_free_left(b, h) : free_never(b, p);
 }
 
-/* Frees p through the thread's bank, which may own the object, if that is free and was used before; otherwise by the
- * way of a thread that does not own it. Returns true if it was freed, or is NULL; false if it was refused, which is
- * counted. [own thread, no lock held, no bracket open] */
+/* Frees p through the thread's bank, which may own the object, if the bank's lock is free and the bank was used
+ * before; otherwise through `own`, the thread's binding, which owns nothing. The bank's lock is given back. Returns
+ * true if it was freed, or is NULL; false if it was refused, which is counted.
+ * [own thread, no lock held, no bracket open] */
 static TSI_NOINLINE bool free_in_bank(TsiBinding* own, void* p) {
     TsiBank* bank;
     if (!tsi_bank_try(own, &bank)) return free_inline(own, p);
@@ -151,9 +154,9 @@ static TSI_NOINLINE bool free_hardened(TsiBinding* b, void* p) {
     return tsi_hard_end(b, p) ? free_inline(b, p) : free_any(b->arena, p, 0);
 }
 
-/* Frees p where fast paths do not find the allocator, which may be NULL. Returns true if it was freed, or is NULL;
- * false if it was refused, which is counted, and for a NULL or inert allocator.
- * [own thread, no lock held, no bracket open] */
+/* Frees p where the allocator, which may be NULL, is not the owner in tsi_tls.record: by its bank, by the ways of a
+ * hardened one, or after making it the owner. Returns true if it was freed, or is NULL; false if it was refused, which
+ * is counted, and for a NULL or inert allocator. [own thread, no lock held, no bracket open] */
 static TSI_NOINLINE bool free_bound(SlabAllocator* allocator, void* p) {
     TsiBinding* b = tsi_sharer(allocator);
     if (b != NULL) return free_in_bank(b, p);
@@ -162,9 +165,9 @@ static TSI_NOINLINE bool free_bound(SlabAllocator* allocator, void* p) {
     return tsi_turn_to(allocator) ? slab_free_checked(allocator, p) : free_any(tsi_arena(allocator), p, 0);
 }
 
-/* Frees p where fast paths do not find the allocator, which may be NULL; on a thread without a record without making
- * one. Returns true if it was freed, or is NULL; false if it was refused, which is counted, and for a NULL or inert
- * allocator. [any thread, no lock held, no bracket open] */
+/* Frees p where the allocator, which may be NULL, is not the owner in tsi_tls.record; on a thread without a record
+ * without making one, unless freed memory is filled. Returns true if it was freed, or is NULL; false if it was
+ * refused, which is counted, and for a NULL or inert allocator. [any thread, no lock held, no bracket open] */
 static TSI_NOINLINE bool free_whole(SlabAllocator* allocator, void* p) {
     TsiArena* a = tsi_arena(allocator);
     if (tsi_tls.thread == NULL && a != NULL && !a->fill) return tsi_free_unbound(a, p);
@@ -197,9 +200,9 @@ static TSI_NOINLINE bool free_sized_missed(TsiBinding* b, void* p, size_t size) 
     return free_any(b->arena, p, size);
 }
 
-/* Frees p, an address of the payload that is in no region and whose object must have `size` usable bytes. Returns true
- * if it was freed; false if it was refused, which is counted: its object is smaller, or the pointer is bad.
- * [own thread, no lock held, no bracket open] */
+/* Frees p, an address of the payload that is in no region and whose object must have at least `size` usable bytes. b:
+ * tsi_tls.binding. Returns true if it was freed; false if it was refused, which is counted: its object is smaller, or
+ * the pointer is bad. [own thread, no lock held, no bracket open] */
 static TSI_NOINLINE bool free_sized_in_class(TsiBinding* b, void* p, size_t size) {
     uint64_t off = (uint64_t)((uintptr_t)p - (uintptr_t)b->base);
     TsiChunkKey key = tsi_load_acquire(&b->keys[off >> TSI_CHUNK_SHIFT]);       /* as in tsi_chunk_class */
@@ -236,8 +239,8 @@ static TSI_NOINLINE bool free_sized_whole(SlabAllocator* allocator, void* p, siz
     return free_any(tsi_arena(allocator), p, size);
 }
 
-/* Frees p, whose object must have `size` usable bytes, by the fast path or by a tail call; allocator may be NULL.
- * Returns true if it was freed, or is NULL; false if it was refused, which is counted, and for a NULL or inert
+/* Frees p, whose object must have at least `size` usable bytes, by the fast path or by a tail call; allocator may be
+ * NULL. Returns true if it was freed, or is NULL; false if it was refused, which is counted, and for a NULL or inert
  * allocator. [any thread, no lock held, no bracket open] */
 TSI_INLINE bool free_sized(SlabAllocator* allocator, void* p, size_t size) {
     if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, allocator))) return free_sized_whole(allocator, p, size);

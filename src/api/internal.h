@@ -26,26 +26,27 @@ TSI_INLINE TsiArena* tsi_arena(SlabAllocator* a) {
     return a != NULL && tsi_public(a)->magic == TSI_MAGIC ? tsi_public(a)->arena : NULL;
 }
 
-/* Returns the calling thread's binding in shared mode, where fast paths never find it; NULL in owned mode, with
- * stand-ins, if the thread used another allocator last, and for a NULL or inert allocator.
- * [own thread, needs no lock] */
+/* Returns tsi_tls.binding if the allocator is in shared mode without stand-ins and the thread used it last; fast paths
+ * never use that binding. NULL otherwise: in owned mode, with stand-ins, after another allocator, and for a NULL or
+ * inert one. [own thread, needs no lock] */
 TSI_INLINE TsiBinding* tsi_sharer(SlabAllocator* allocator) {
     TsiArena* a = tsi_arena(allocator);
     bool shared = a != NULL && a->banks_at_hand && tsi_tls.serial == a->serial;
     return shared ? tsi_tls.binding : NULL;
 }
 
-/* Returns the calling thread's binding of a hardened allocator, where it is never at hand for a fast path; NULL
- * otherwise, and for NULL or inert allocators. [own thread, needs no lock] */
+/* Returns tsi_tls.binding if the allocator is hardened (a->hard_at_hand) and the thread used it last; fast paths never
+ * use that binding. NULL otherwise, and for NULL or inert allocators. [own thread, needs no lock] */
 TSI_INLINE TsiBinding* tsi_hardened(SlabAllocator* allocator) {
     TsiArena* a = tsi_arena(allocator);
     bool hard = a != NULL && a->hard_at_hand && tsi_tls.serial == a->serial;
     return hard ? tsi_tls.binding : NULL;
 }
 
-/* Makes this allocator the one that the thread's fast paths find, where it has used another one last or none. Returns
- * true if it has; false if fast paths found it before, never can, there is no memory for a binding, or allocator is
- * NULL or inert. [own thread, no lock held, no bracket open] */
+/* Makes this allocator the owner in tsi_tls.record, so that the thread's fast paths use its binding, where that is
+ * another one or none. Returns true if it has, and the caller may try the fast path again; false if it was the owner
+ * before, never can be (shared mode, stand-ins, hardened), there is no memory for a binding, or allocator is NULL or
+ * inert. [own thread, no lock held, no bracket open] */
 bool tsi_turn_to(SlabAllocator* allocator);
 
 /* Gives the place from which the function that uses it was called, and that function a frame pointer, whatever the

@@ -194,9 +194,9 @@ static TSI_NOINLINE void* alloc_by_id(SlabAllocator* allocator, size_t size, Epo
     return tsi_alloc_far(allocator, size, ref, false, NULL);
 }
 
-/* Allocates `size` bytes, 1 to TSI_LUT_MAX, under `epoch`, an id of the ring, or one that is no domain's, through b,
- * which fast paths find. Returns the object; NULL with errno, also if the id names none, which is counted.
- * [own thread, no lock held, no bracket open] */
+/* Allocates `size` bytes, 1 to TSI_LUT_MAX, under `epoch`, an id of the ring, or one that is no domain's. b:
+ * tsi_tls.binding, whose allocator, `allocator`, the thread used last. Returns the object; NULL with errno, also if
+ * the id names none, which is counted. [own thread, no lock held, no bracket open] */
 static TSI_NOINLINE void* alloc_in_ring(SlabAllocator* allocator, TsiBinding* b, size_t size, EpochId epoch) {
     TsiRef ref = tsi_phases_resolve(&b->arena->phases, epoch);
     return TSI_LIKELY(ref != 0) ? tsi_alloc_at(b, size, ref, false) : alloc_by_id(allocator, size, epoch);

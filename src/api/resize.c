@@ -23,8 +23,9 @@ static bool live_place(TsiArena* a, const void* p, TsiPlace* at) {
     return tsi_space_locate(&a->space, tsi_slot_of(a, p), at) == TSI_PLACE_OK && tsi_place_is_live(a, at, &tag);
 }
 
-/* Finds a live object: sets *at to its place and *tag to its slab's tag. Returns true; false with EINVAL, and counts a
- * refusal, for any other pointer, and *at and *tag mean nothing then. [any thread, no lock held, no bracket open] */
+/* Finds a live object by the program's pointer p: sets *at to its place and *tag to its slab's tag. Returns true;
+ * false with EINVAL, and counts a refusal, for any other pointer, and *at and *tag mean nothing then.
+ * [any thread, no lock held, no bracket open] */
 static bool find_live(TsiArena* a, const void* p, TsiPlace* at, uint64_t* tag) {
     TsiPlaceResult where = tsi_space_locate(&a->space, tsi_slot_of(a, p), at);
     int bad = where == TSI_PLACE_OK ? tsi_place_check(a, at, tag) : (int)tsi_misuse_of(a, where, at);

@@ -402,8 +402,9 @@ static void end_scopes_once(TsiThread* thread) {
     }
 }
 
-/* Ends the thread's scopes and owned phases until none is left: cleanups of phases may leave the thread inside of a
- * domain, or with one that is its alone. [exiting thread, no lock held, no bracket open] */
+/* Ends the thread's scopes, and releases the phases that are the thread's alone (thread->owns), until none is left:
+ * cleanups of phases may leave the thread inside of a domain, or with one that is its alone.
+ * [exiting thread, no lock held, no bracket open] */
 static void end_scopes(TsiThread* thread) {
     do {
         end_scopes_once(thread);

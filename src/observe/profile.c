@@ -49,8 +49,8 @@ static double uniform(uint64_t* state) {
     return (double)((*state * 0x2545f4914f6cdd1dull >> 11) + 1) * (1.0 / (double)(1ull << 53));
 }
 
-/* Sets b->profile_left to a new distance to the thread's next mark, in bytes: 0 with a mean of 1, where a mark lies on
- * each byte. There is a profile. [own thread, needs no lock] */
+/* Sets b->profile_left to a new random distance to the thread's next mark, in bytes, b->profile_mean on average: 0
+ * with a mean of 1, where a mark lies on each byte. There is a profile. [own thread, needs no lock] */
 static void next_mark(TsiBinding* b) {
     if (b->profile_mean == 1) b->profile_left = 0;
     else b->profile_left = (uint64_t)(-ln(uniform(&b->profile_dice)) * (double)b->profile_mean);

@@ -32,9 +32,9 @@ void tsi_sample_calibrate(void);
 /* Returns the readings, in ns, at the beginning of a sample: processor time and wall clock, and the time that the
  * thread has slept for our locks. [own thread, needs no lock] */
 TsiStopwatch tsi_sample_start(void);
-/* Ends the sample of an allocation that began with the readings `since`: adds it to the thread's sums, and sets ns to
- * its wall, cpu and wait time. Returns true; false if the clocks cannot be believed: it is counted as dropped, and ns
- * is left alone. [own thread, needs no lock] */
+/* Ends the sample of an allocation that began with the readings `since`: adds it to the thread's sums, number and
+ * histogram of wall times, and sets ns to its wall, cpu and wait time. Returns true; false if the clocks cannot be
+ * believed: it is counted as dropped, and ns is left alone. [own thread, needs no lock] */
 bool tsi_sample_stop_alloc(TsiBinding* b, TsiStopwatch since, uint64_t ns[3]);
 /* Adds a sample, ns its wall, cpu and wait time, to the label of the phase `of`; to "(unlabeled)" if `of` is 0 or its
  * record serves another phase by now. [own thread, needs no lock] */

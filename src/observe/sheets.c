@@ -119,8 +119,8 @@ static void put_code(Words* words, const char* before, uintptr_t pc) {
     PUT(words, "%s%s\n", before, name);
 }
 
-/* Adds to the text the time from since_ns, of the clock, until now, in us, ms or s with its unit.
- * [no other user of words] */
+/* Adds to the text the time from since_ns, of the clock, until now, cut to a whole number with its unit: us below
+ * 10,000 us, ms below 10,000 ms, otherwise s; 0 us if the clock was set back. [no other user of words] */
 static void put_ago(Words* words, uint64_t since_ns) {
     uint64_t now = tsi_os.now_ns(), us = (now > since_ns ? now - since_ns : 0) / 1000;
     if (us < 10000) PUT(words, "%" PRIu64 " us", us);
@@ -313,8 +313,9 @@ static bool has_ended(const TsiSheets* sheets, const Sheet* sheet) {
     return word >> 2 != tsi_ref_era(sheet->ref) || (word & TSI_INC_STATE) != TSI_INC_ACTIVE;
 }
 
-/* Closes the row of sheets that begins with number `place`, an open one: its pages go back, and any access to them
- * faults from here on. A system that refuses is left alone. [stand-in lock held] */
+/* Closes the row of sheets that begins with number `place`, an open one: sets its state and closed_ns and takes its
+ * pages away, so that any access to them faults from here on; where the system refuses that, accesses go unseen. Its
+ * addresses may be used again. [stand-in lock held] */
 static void close_locked(TsiSheets* sheets, uint32_t place) {
     TSI_HOLDS(&tsi_stand_in_lock);
     Sheet* sheet = &sheets->sheets[place];
@@ -400,7 +401,8 @@ static uint32_t roomy_locked(TsiSheets* sheets, TsiRef ref, size_t bytes, size_t
 }
 
 /* Writes the record of an object of `size` bytes at `offset` bytes from the beginning of the sheet's row, over the
- * oldest record; without callers yet. sheet: the first of its row. [stand-in lock held] */
+ * oldest of the sheets->records_most records, whose object is not known any more then; with depth 0, until
+ * tsi_sheet_note adds callers. sheet: the first of its row. [stand-in lock held] */
 static void record_locked(TsiSheets* sheets, const Sheet* sheet, size_t offset, size_t size) {
     TSI_HOLDS(&tsi_stand_in_lock);
     Record* record = &sheets->record[sheets->records++ % sheets->records_most];

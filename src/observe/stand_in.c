@@ -231,7 +231,8 @@ bool tsi_stand_in_due(TsiBinding* b) {
 }
 
 /* Clears the first word of a slot whose object stays there (ST4), unless its phase `ref` was released: then the slot
- * may be another object's. Takes the stand-in lock. Returns the slot. [any thread, no lock held] */
+ * may be another object's. With sampled guards (a->samples_guards) writes nothing and takes no lock (ST5); otherwise
+ * takes the stand-in lock. Returns the slot. [any thread, no lock held] */
 static void* stay_in_slot(TsiArena* a, void* slot, TsiRef ref) {
     if (a->samples_guards) return slot; /* ST5 */
     tsi_lock_take(&tsi_stand_in_lock);
@@ -327,7 +328,8 @@ static bool is_unmarked(const TsiArena* a, TsiRef ref) {
     return tsi_load_seq(&a->stand_ins->marks[tsi_ref_index(ref)]) == 0; /* pairs with tsi_stand_in_make */
 }
 
-/* Clears the mark if no incarnation of the record has a block. [any thread, no lock held] */
+/* Sets the mark of the record of `ref` to 0 if no incarnation of that record has a block. Takes the stand-in lock.
+ * [any thread, no lock held] */
 static void unmark(TsiArena* a, TsiRef ref) {
     tsi_lock_take(&tsi_stand_in_lock);
     uint32_t at = tsi_ref_index(ref);

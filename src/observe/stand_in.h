@@ -67,16 +67,17 @@ bool tsi_stand_in_due(TsiBinding* b);
  * In an incarnation that was released meanwhile the block is freed already, and the slot left alone. a->stand_ins is
  * not NULL. Takes the stand-in lock. [any thread, no lock held, no bracket open] */
 void* tsi_stand_in_make(TsiArena* a, void* slot, TsiRef ref, size_t size, size_t align, bool due);
-/* Clears the word of a slot that leads to the block, with sampled guards, before the slot is freed (ST5).
- * [any thread, needs no lock] */
+/* Sets the first word of the slot to NULL if guards are sampled and the word is `block`, before the slot is freed
+ * (ST5); otherwise does nothing. [any thread, needs no lock] */
 void tsi_stand_in_unlink(const TsiArena* a, void* slot, void* block);
 /* Frees the block of an object whose slot has been freed, and records that a second free of it is a double free.
  * block: the address that the slot had as the object lived. Does nothing if an end has taken the stand-in off already,
  * or the object was in its slot and had no block. a->stand_ins is not NULL. Takes the stand-in lock.
  * [any thread, no lock held, no bracket open] */
 void tsi_stand_in_drop(TsiArena* a, void* block, const void* slot);
-/* Frees all blocks of the incarnation `ref`, which has been released, records that a later free of them is a stale one,
- * and notes the end on its sheets. The allocator has stand-ins. [any thread, no lock held, no bracket open] */
+/* Frees all blocks of the incarnation `ref`, which has been released, records that a later free of them is a stale
+ * one, and, by tsi_sheets_ended, on its sheets that it has ended; clears its mark. a->stand_ins is not NULL. Takes the
+ * stand-in lock. [any thread, no lock held, no bracket open] */
 void tsi_stand_ins_end(TsiArena* a, TsiRef ref);
 
 /* Returns the misuse that a free of p is, which leads to no object: `foreign`, the one found by its address, unless

@@ -143,8 +143,9 @@ static void section_leaks(TsiText* text, const TsiReport* report, const TsiLeaks
 
 /* ---- slow path ---- */
 
-/* Writes a class's slow allocations by cause, and, if they are not few, what to do: as an ACTION if ended epochs
- * prevail, otherwise as a plain line. [no other user of text] */
+/* Appends a line with a class's slow allocations and the percentage of each cause; if they are TSI_DOCTOR_FEW_HITS or
+ * more, also slow->recommendation: as an ACTION if more than TSI_DOCTOR_PREVAILS percent found their epoch ended,
+ * otherwise as a plain line. [no other user of text] */
 static void put_slow(TsiText* text, const SlowPathAttribution* slow) {
     tsi_text_line(text, tsi_say_slow_class, tsi_word_class(slow->class_index, slow->object_size).at,
                   (Num)slow->total_slow_path_hits, slow->cache_miss_pct, slow->epoch_closed_pct, slow->partial_null_pct,
@@ -229,8 +230,8 @@ static void put_close(TsiText* text, const Close* close) {
     tsi_text_put(text, "\n");
 }
 
-/* Writes why `kept` closes, at least 1, gave pages back and the resident size stayed, by the purge policy
- * (SlabPurgePolicy). [no other user of text] */
+/* Appends an ACTION: that `kept` closes, at least 1, gave pages back and the resident size stayed, and why, by the
+ * purge policy (SlabPurgePolicy). [no other user of text] */
 static void put_kept(TsiText* text, unsigned kept, unsigned policy) {
     if (policy == SLAB_PURGE_FREE)
         tsi_text_action(text,
@@ -294,8 +295,8 @@ static uint64_t slept(const ThreadStats* stats) {
     return stats->alloc_wall_ns_sum > other ? stats->alloc_wall_ns_sum - other : 0;
 }
 
-/* Writes where sampled allocations spent their time, and, if samples are not few, what to do about it.
- * [no other user of text] */
+/* Appends where sampled allocations spent their time, by tsi_sampling_verdict; and, with TSI_DOCTOR_FEW_SAMPLES
+ * samples or more, an ACTION for locks, the scheduler or the hypervisor. [no other user of text] */
 static void put_verdict(TsiText* text, const ThreadStats* stats) {
     uint64_t locks = slept(stats);
     if (stats->alloc_wait_ns_sum + stats->alloc_cpu_ns_sum + locks == 0) {

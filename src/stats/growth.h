@@ -33,13 +33,13 @@ typedef struct TsiLimit {
 } TsiLimit;
 
 /* Begins the stretches that are due at a reading of `live` bytes at `now`, ns of the clock, counts the reading in each
- * and notes `live` in the allocator's floors; forgets a stretch that begins in the future, because the clock was set
- * back. age_ns: the allocator's age. Returns which began, bit 1 << TSI_GROWTH_... each; the first ones begin once
- * something lives. [labels' lock held] */
+ * and adds it to the stretch's own floor, `all`; forgets a stretch that begins in the future, because the clock was
+ * set back. age_ns: the allocator's age, of which a stretch lasts an eighth, within bounds. Returns which began, bit 1
+ * << TSI_GROWTH_... each; the first ones begin once something lives. [labels' lock held] */
 unsigned tsi_growth_turn(TsiStretch stretches[TSI_GROWTHS], uint64_t age_ns, uint64_t now, uint64_t live);
-/* Notes the live bytes of a reading in *floor, a floor of the stretch `which` (TSI_GROWTH_...): starts a new least if
- * `turned`, the bits that tsi_growth_turn has returned, says that the stretch began; otherwise lowers the least to
- * `live` if that is less. [labels' lock held] */
+/* Adds a reading of `live` bytes to *floor, a floor of the stretch `which` (TSI_GROWTH_...). If `turned`, the bits
+ * that tsi_growth_turn has returned, has the stretch's bit, the floor's leasts move on by one, `older` goes, and `now`
+ * becomes `live`; otherwise lowers `now` to `live` if that is less. [labels' lock held] */
 void tsi_growth_note(TsiFloor* floor, unsigned which, unsigned turned, uint64_t live);
 /* Returns the growth by a reading of `live` bytes at `now`, ns of the clock, by the stretches and the floors `of` each:
  * none, with bytes 0, if `live` is the least of a stretch that has lasted for a quarter of the one before; ns 0 if it

@@ -76,8 +76,9 @@ TSI_INLINE bool tsi_metric_has_buckets(const TsiMetric* metric) {
 }
 /* Returns the number of entries of an array, by its bytes; 1 for a field of 8 bytes. [any thread, needs no lock] */
 TSI_INLINE unsigned tsi_metric_entries(const TsiMetric* metric) { return metric->bytes / sizeof(uint64_t); }
-/* Returns the metric's value in `row`, a row of its section: the field, or what `derive` computes; strings and arrays
- * are not copied, but lie in the row. [any thread, needs no lock] */
+/* Returns the metric's value in `row`, a row of its section: the field, or what `derive` computes: f of a real number,
+ * u of any other number, s of a text, a of an array. Texts and arrays are not copied, but lie in the row.
+ * [any thread, needs no lock] */
 TsiValue tsi_metric_value(const TsiMetric* metric, const void* row);
 /* Returns the name of `state`, an EpochLifecycleState: "ACTIVE" for EPOCH_ACTIVE, "CLOSING" for every other value.
  * [any thread, needs no lock] */

@@ -45,8 +45,9 @@ TsiPace tsi_pace_told(const TsiMarks* marks, const TsiPast* past, unsigned span,
 /* Sets the paces of the allocator in *stats from its live and committed bytes there. age_ns: the allocator's age.
  * [labels' lock held] */
 void tsi_pace_tell_locked(TsiArena* a, uint64_t age_ns, SlabGlobalStats* stats);
-/* Notes a label's live and committed bytes of *stats in *past, for the spans in `turned`, the bits that tsi_pace_turn
- * has returned, and sets its paces in *stats. age_ns: the allocator's age. [labels' lock held] */
+/* Adds a label's live and committed bytes of *stats to *past, for the spans in `turned`, the bits that tsi_pace_turn
+ * has returned, and sets its paces in *stats, in bytes a second; a pace that is not known is 0. age_ns: the
+ * allocator's age. [labels' lock held] */
 void tsi_pace_label_locked(TsiArena* a, TsiPast* past, unsigned turned, uint64_t age_ns, SlabLabelStats* stats);
 
 #endif

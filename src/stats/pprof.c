@@ -84,7 +84,8 @@ static void put_number(Message* message, unsigned field, uint64_t v) {
     put_varint(message, v);
 }
 
-/* Adds the field number `field` with the message *inner in it to a message. [no other user of message] */
+/* Adds the field number `field` with the message *inner in it to a message. Adds nothing of *inner if there is no room
+ * for all of it: messages must be larger than what is put there. [no other user of message] */
 static void put_message(Message* message, unsigned field, const Message* inner) {
     put_varint(message, field << 3 | 2);
     put_varint(message, inner->n);
@@ -188,8 +189,9 @@ static void emit_locations(Writer* writer, uint32_t stack) {
     }
 }
 
-/* Returns the number of the string with the name of the label with the record `label`; writes the string at its first
- * use, and notes its number in writer->names. [no other user of writer] */
+/* Returns the number of the string with the name of the label with the record `label`; at its first use writes the
+ * string and sets writer->names[label] to its number. Strings of a message that is begun must come first.
+ * [no other user of writer] */
 static uint64_t name_of(Writer* writer, uint32_t label) {
     if (writer->names[label] == 0) {
         const char* name = tsi_label(&writer->arena->phases.labels, label)->name;

@@ -310,7 +310,8 @@ static bool goes_back(const TsiReport* report, const TsiMetric* metric, const vo
     return rises && metric->section == TSI_SECTION_LABEL && is_rest(report, row);
 }
 
-/* Writes the series of a metric, of all its rows. sum: the metric with the sum of a histogram's values, or NULL.
+/* Writes the series of a metric, of all its rows, those of phases summed by label and those of epochs by id. sum: the
+ * metric with the sum of a histogram's values, or NULL. Leaves out counters of the row of the rest, which could fall.
  * [no other user of page] */
 static void write_series(Page* page, const TsiMetric* metric, const TsiMetric* sum) {
     TsiRows rows = tsi_report_rows(page->report, (TsiSection)metric->section);

@@ -97,9 +97,10 @@ void tsi_report_drop(TsiReport* report);
 /* ---- report_rows.c: which rows of a list a report keeps, and their order ---- */
 
 enum { TSI_ROWS_ALL = -1, TSI_CHOSEN_LABELS = 512 };
-/* Keeps the rows of the `each` phases and epochs that hold most bytes, and of as many that are oldest, half of these
- * among those that drain; counts the rest as left out. TSI_ROWS_ALL keeps all; `each` counts as 256 at most. Epochs of
- * the ring come before others. Then sorts both by era. [no other user of report] */
+/* Keeps, if there are more than 2 * `each` rows of phases, or of epochs, the `each` that hold most bytes, and as many
+ * that are oldest, half of these among those that drain; counts the others in phases_left_out and epochs_left_out.
+ * TSI_ROWS_ALL keeps all; `each` counts as 256 at most. Epochs of the ring come before others. Then sorts both by era,
+ * lowest first. [no other user of report] */
 void tsi_report_choose(TsiReport* report, int each);
 /* The label of the row with the sums of all labels without a row. Its id is the number of labels, which no label
  * has. */

@@ -201,8 +201,9 @@ static void label_end(TsiLabel* label, SlabLabelStats* out) {
 
 /* ---- growth and limits ---- */
 
-/* Notes a label's `live` bytes in its floors. Returns its growth at `now`, ns of the clock; ns 0 if it is not known
- * yet. turned: the bits that tsi_growth_turn has returned. [labels' lock held] */
+/* Adds a reading of `live` bytes at `now`, ns of the clock, to the label's floors, one of each stretch, by
+ * tsi_growth_note. Returns the growth by them; ns 0 if it is not known yet. turned: the bits that tsi_growth_turn has
+ * returned. [labels' lock held] */
 static TsiGrown grown_of(const TsiArena* a, TsiFloor floors[TSI_GROWTHS], unsigned turned, uint64_t now,
                          uint64_t live) {
     const TsiFloor* const of[TSI_GROWTHS] = {&floors[TSI_GROWTH_SHORT], &floors[TSI_GROWTH_LONG]};
@@ -244,7 +245,8 @@ static void phase_limit(TsiWalk* walk, uint32_t n) {
     limit_nearer(out, tsi_growth_limit(copy->row.budget_hard_bytes, used, &grown, age_ns));
 }
 
-/* Notes the row's live bytes in the label's floors, and sets growth and limit in the row. now: ns of the clock. turned:
+/* Sets growth_bytes, growth_ns and growth_per_second in the row, after adding its live bytes to the label's floors,
+ * and limit fields to the label's hard budget if that is met sooner than what they have. now: ns of the clock. turned:
  * the bits that tsi_growth_turn has returned. [labels' lock held] */
 static void label_growth(const TsiArena* a, TsiLabel* label, unsigned turned, uint64_t now, SlabLabelStats* out) {
     TsiGrown grown = grown_of(a, label->floors, turned, now, out->live_bytes);

@@ -50,8 +50,9 @@ TSI_INLINE uint64_t tsi_walk_since(const TsiWalk* walk, const TsiPhaseCopy* copy
     return since > born ? since : born; /* the first incarnation of id 0 was always open */
 }
 
-/* Fills the rows of labels from their accounts, the first of four steps, before any phase is read; the tables are
- * mapped. [no other user of walk] */
+/* Fills the rows of labels from their accounts, the first of four steps, before any phase is read; tables_map has
+ * mapped the tables. A label whose sums moved in each of TRIES readings gets the last reading, in which some may be
+ * missing. [no other user of walk] */
 void tsi_labels_begin(TsiWalk* walk);
 /* Sets walk->drains, the sums of ended phases by label, the second of four steps, before the slabs are read. Takes
  * stripes. [no other user of walk, no stripe held] */

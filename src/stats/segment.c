@@ -136,8 +136,9 @@ static void header_write(uint64_t now) {
     tsi_store_release(HEADER(magic), magic); /* pairs with the reader's acquire: everything else is there */
 }
 
-/* Forgets the segment of another process: unmaps it, drops its descriptor and that of the profile, makes all slots free
- * and clears the counts. [segment lock held, or fork child] */
+/* Forgets the segment of another process: unmaps it, drops its descriptor and that of the profile, sets all tsi_marks
+ * to NULL, makes all slots free and clears the counts and times in seg. The file itself stays the other process's.
+ * [segment lock held, or fork child] */
 static void forget(void) {
     for (unsigned n = 0; n < TSI_MARKS; n++) tsi_store_relaxed(&tsi_marks[n], NULL);
     tsi_shared_forget(&seg.memory);
@@ -274,8 +275,8 @@ static bool report_take(TsiArena* a, uint64_t now, TsiReport* report) {
     return true;
 }
 
-/* Makes the allocator's memory for the results of walks, zeros, if it has none. Returns true if it has; false, after
- * recording a failure, without memory. [segment lock held] */
+/* Makes a->seat.kept, the memory for the results of walks, of zeros, if it is NULL; tsi_segment_end gives it back.
+ * Returns true if there is one; false, after recording a failure, without memory. [segment lock held] */
 static bool kept_make(TsiArena* a) {
     TsiSeat* seat = &a->seat;
     if (seat->kept != NULL) return true;

@@ -141,9 +141,9 @@ static void count_rows(const Tables* tables, SlabProfileBuffer* head) {
     head->bytes += head->makers * sizeof(SlabProfileMaker) + head->escapes * sizeof(SlabProfileEscape);
 }
 
-/* Reserves pages of the buffer `which`, 0 or 1, of the slot number `slot`, in steps of STEP_BYTES, until `bytes` of it
- * may be written (P6), and notes them in *entry, the slot's. Returns 0, or an errno value with *entry unchanged.
- * [segment lock held] */
+/* Reserves pages of the buffer `which`, 0 or 1, of the slot number `slot`, in steps of STEP_BYTES, until at least
+ * `bytes` of it may be written (P6), and sets entry->reserved[which] to the bytes that may be. Returns 0, or an errno
+ * value with *entry unchanged. [segment lock held] */
 static int room_for(Slot* entry, unsigned slot, unsigned which, size_t bytes) {
     size_t have = entry->reserved[which], want = tsi_align_up(bytes, STEP_BYTES);
     if (bytes <= have) return 0;

@@ -23,10 +23,11 @@ typedef struct TsiText {
 /* Writes text by a format of printf, cut after 511 bytes; "1 objects" becomes "1 object", except in quotes. Nothing
  * once `write` has refused. [no other user of text] */
 void tsi_text_put(TsiText* text, const char* format, ...) __attribute__((format(printf, 2, 3)));
-/* Writes the head of the section number `section` as a line, "1. ...", by a format of printf, cut after 511 bytes.
- * [no other user of text] */
+/* Appends the head of the section number `section` as a line, "1. ...", with a newline: a text by a format of printf,
+ * cut after 511 bytes, in which "1 objects" becomes "1 object", except in quotes. [no other user of text] */
 void tsi_text_head(TsiText* text, unsigned section, const char* format, ...) __attribute__((format(printf, 3, 4)));
-/* Writes a line below a head, indented, by a format of printf, cut after 511 bytes. [no other user of text] */
+/* Appends a line below a head, indented by three spaces, with a newline: a text by a format of printf, cut after 511
+ * bytes, in which "1 objects" becomes "1 object", except in quotes. [no other user of text] */
 void tsi_text_line(TsiText* text, const char* format, ...) __attribute__((format(printf, 2, 3)));
 /* Appends a line " ACTION: " and a text by a format of printf, cut after 511 bytes and with "1 objects" made "1
  * object", and adds 1 to text->actions. [no other user of text] */
