@@ -68,8 +68,9 @@ TSI_INLINE void tsi_malloc_leave(TsiBinding* b) { tsi_fast_leave(b, b->heap); }
  * [own thread, no lock held, no bracket open] */
 bool tsi_free_at_entry(TsiBinding* b, void* p, uint32_t entry);
 
-/* Reads the clock, and searches for empty slabs of the allocator that the thread used last if that is due; for after
- * tsi_free_quick has counted down to 0. [own thread, no lock held, no bracket open] */
+/* Reads the clock, and searches for empty slabs of the allocator that the thread used last if that is due; sets
+ * look_in of its binding to the calls until the next time. For the function that tsi_free_quick calls as `look`, which
+ * frees afterwards. [own thread, no lock held, no bracket open] */
 TSI_INLINE void tsi_malloc_poll(void) { tsi_decay_now(tsi_tls.binding); }
 
 /* Frees p, an object of allocator, by the fast path; calls more(p) for any pointer that this knows nothing of. From

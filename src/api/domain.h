@@ -101,8 +101,8 @@ TSI_INLINE bool tsi_domain_is_anothers(TsiDomain* d) {
     if (TSI_LIKELY(!tsi_load_relaxed(&d->owner_only))) return false;
     return tsi_tls.thread == NULL || tsi_load_relaxed(&d->maker) != tsi_tls.thread->number;
 }
-/* Returns true if the domain, which is alive, is one thread's alone and a run is open in its phase: the phase goes on,
- * and that thread stays in it. [any thread, needs no lock] */
+/* Returns true if the domain, which is alive, is one thread's alone and its field `runs` is not TSI_RUN_NONE: a run is
+ * open in its phase, which goes on, and that thread stays in it. [any thread, needs no lock] */
 TSI_INLINE bool tsi_domain_runs(TsiDomain* d) {
     return TSI_UNLIKELY(tsi_load_relaxed(&d->left) == TSI_DOMAIN_OWNED) && tsi_load_relaxed(&d->runs) != TSI_RUN_NONE;
 }
@@ -133,8 +133,9 @@ void* tsi_domain_malloc(TsiDomain* d, size_t size, TsiRef ref);
  * which then names it. The one before is no longer named. Returns true; false, and changes nothing, without memory.
  * [domain's lock held, or the domain is not alive yet] */
 bool tsi_domain_open_own(TsiArena* a, TsiBinding* b, TsiDomain* d);
-/* Makes the receipt of the incarnation with id and era, which held nothing, the domain's last one, until
- * tsi_domain_end_ref replaces it by a fuller one. [domain's lock held] */
+/* Makes a receipt with id, era and the domain's label, and all else 0, the domain's last one: has_receipt and
+ * empty_receipt become true. For an incarnation that held nothing, or until tsi_domain_end_ref replaces it by a fuller
+ * one. [domain's lock held] */
 void tsi_domain_note_ended_locked(TsiDomain* d, EpochId id, uint64_t era);
 /* Ends the incarnation that ref, not 0, names, in the `mode` released or drained, and sets the domain's receipt,
  * unless the domain has ended another one since. Another thread may destroy the domain meanwhile: its record stays,
@@ -143,8 +144,9 @@ void tsi_domain_note_ended_locked(TsiDomain* d, EpochId id, uint64_t era);
  * it is not `noted`. Does nothing more if it had ended before. [any thread, no lock held, no bracket open] */
 void tsi_domain_end_ref(TsiArena* a, TsiDomain* d, TsiRef ref, EpochCloseMode mode, bool own,
                         const char noted[TSI_LABEL_BYTES]);
-/* Drains a domain that `drains`, and that nobody is inside of; the domain is gone then. Does nothing but count a
- * refusal if a thread came in. [exiting thread, no lock held, no bracket open] */
+/* Drains the phase of a domain whose `drains` is true, and that nobody is inside of, and destroys the domain. If a
+ * thread has entered it or ends it meanwhile, leaves it alone, and only counts a refusal and sets errno.
+ * [exiting thread, no lock held, no bracket open] */
 void tsi_domain_drain_left(TsiDomain* d);
 /* Returns true if the domain, a borrowed one, borrows an incarnation that its id still names, d->phase.ref, and that
  * no scope of any domain is in. False once the ring has moved past it. [any thread, needs no lock] */
@@ -217,8 +219,9 @@ void tsi_domain_leave_behind(TsiDomain* d);
  * alone and has no run open. Returns false, and changes nothing, if it is being destroyed, is another thread's alone,
  * or has a run open. [any thread, needs no lock] */
 bool tsi_domain_found_slow(TsiDomain* d);
-/* Claims a domain that may have been left behind for the calling thread; normally one load. Returns true; false if the
- * thread must not use it: it is being destroyed, is another thread's alone, or has a run open.
+/* Returns true if the calling thread may use or destroy the domain, which is alive; one that was left behind is no
+ * longer so then: d->left becomes 0. Normally one load. Returns false, and changes nothing, if it is being destroyed,
+ * is another thread's alone, or has a run open; tsi_domain_refuse_destroyed tells which.
  * [any thread, needs no lock] */
 TSI_INLINE bool tsi_domain_found(TsiDomain* d) {
     return TSI_LIKELY(tsi_load_relaxed(&d->left) == 0) || tsi_domain_found_slow(d);

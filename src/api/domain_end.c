@@ -89,10 +89,10 @@ static bool end_whole(TsiDomain* d, EpochCloseMode mode, TsiWhere where, EpochRe
 
 void tsi_domain_drain_left(TsiDomain* d) { (void)end_whole(d, EPOCH_DRAIN, OUTSIDE, NULL); }
 
-/* Ends the domain in `mode` by end_whole, from destructors of thread-specific data: past its destructor the thread lets
- * go of all that it has afterwards, unless a scope is open. where: the place in which the caller must be; out: receives
- * the receipt, may be NULL. Returns true if it has ended; false after a refusal, with *out left alone.
- * [exiting thread, no lock held, no bracket open] */
+/* Ends the domain in `mode` by end_whole on a thread that runs destructors of thread-specific data: past the library's
+ * own destructor the thread lets go of all that it has afterwards, unless a scope is open. where: the place in which
+ * the caller must be; out: receives the receipt, may be NULL. Returns true if it has ended; false after a refusal,
+ * with *out left alone. [exiting thread, no lock held, no bracket open] */
 static TSI_NOINLINE bool end_late(epoch_domain_t* d, EpochCloseMode mode, TsiWhere where, EpochReceipt* out) {
     tsi_thread_late_enter();
     bool done = end_whole(tsi_domain_of(d), mode, where, out);

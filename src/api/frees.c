@@ -30,7 +30,8 @@ static TSI_NOINLINE bool free_obj_more(TsiBinding* b, SlabHandle handle, TsiFast
     return free_obj_in(a, handle);
 }
 
-/* Frees an object in a region by its handle. Returns true if it was freed; false if it was refused, which is counted.
+/* Frees an object by its handle, of which tsi_handle_is_bumped returned true: it names an object in a region. b: as in
+ * free_obj_of. Returns true if it was freed; false if it was refused, which is counted.
  * [own thread, no lock held, no bracket open] */
 static TSI_NOINLINE bool free_obj_bumped(TsiBinding* b, SlabHandle handle) {
     TsiHeap* h = NULL;
@@ -38,7 +39,8 @@ static TSI_NOINLINE bool free_obj_bumped(TsiBinding* b, SlabHandle handle) {
     return TSI_LIKELY(fast == TSI_FAST_DONE) || free_obj_more(b, handle, fast, h);
 }
 
-/* Frees an object in a slot by its handle. Returns true if it was freed; false if it was refused, which is counted.
+/* Frees an object by its handle, of which tsi_handle_is_bumped returned false: it names a slot, or nothing. b: as in
+ * free_obj_of. Returns true if it was freed; false if it was refused, which is counted.
  * [own thread, no lock held, no bracket open] */
 static TSI_NOINLINE bool free_obj_line(TsiBinding* b, SlabHandle handle) {
     TsiHeap* h = NULL;
@@ -46,8 +48,9 @@ static TSI_NOINLINE bool free_obj_line(TsiBinding* b, SlabHandle handle) {
     return TSI_LIKELY(fast == TSI_FAST_DONE) || free_obj_more(b, handle, fast, h);
 }
 
-/* Frees by handle through the binding b, which fast paths find. Returns true if it was freed; false if it was refused,
- * which is counted. [own thread, no lock held, no bracket open] */
+/* Frees by handle through the binding b: tsi_tls.binding, whose allocator the thread used last, or that of a bank
+ * whose lock the thread holds. Returns true if it was freed; false if it was refused, which is counted.
+ * [own thread, no lock held, no bracket open] */
 TSI_INLINE bool free_obj_of(TsiBinding* b, SlabHandle handle) {
     return tsi_handle_is_bumped(b, handle) ? free_obj_bumped(b, handle) : free_obj_line(b, handle);
 }
@@ -211,8 +214,9 @@ static TSI_NOINLINE bool free_sized_in_class(TsiBinding* b, void* p, size_t size
     return TSI_LIKELY(holds) ? free_inline(b, p) : free_any(b->arena, p, size);
 }
 
-/* Frees p, which the fast path knows nothing of and whose object must have `size` usable bytes. Returns true if it was
- * freed, or is NULL; false if it was refused, which is counted. [own thread, no lock held, no bracket open] */
+/* Frees p, which is outside of the payload that b has entries for (b->covered), and whose object must have at least
+ * `size` usable bytes. Returns true if it was freed, or is NULL; false if it was refused, which is counted.
+ * [own thread, no lock held, no bracket open] */
 static TSI_NOINLINE bool free_sized_never(TsiBinding* b, void* p, size_t size) { return free_any(b->arena, p, size); }
 
 /* Frees p, whose object must have at least `size` usable bytes. b: tsi_tls.binding, whose allocator the thread used
@@ -232,9 +236,9 @@ TSI_INLINE bool free_near_sized(TsiBinding* b, void* p, size_t size) {
     return fast == TSI_FAST_HANDOVER ? tsi_free_left(b, h) : tsi_bump_keep_empty(b, h, r);
 }
 
-/* Frees p, whose object must have `size` usable bytes, where fast paths do not find the allocator, which may be NULL.
- * Returns true if it was freed, or is NULL; false if it was refused, which is counted, and for a NULL or inert
- * allocator. [any thread, no lock held, no bracket open] */
+/* Frees p, whose object must have at least `size` usable bytes, where the allocator, which may be NULL, is not the
+ * owner in tsi_tls.record, and does not make it that. Returns true if it was freed, or is NULL; false if it was
+ * refused, which is counted, and for a NULL or inert allocator. [any thread, no lock held, no bracket open] */
 static TSI_NOINLINE bool free_sized_whole(SlabAllocator* allocator, void* p, size_t size) {
     return free_any(tsi_arena(allocator), p, size);
 }

@@ -91,10 +91,11 @@ void* tsi_alloc_zeroed(SlabAllocator* allocator, size_t n, size_t size, TsiRef r
 bool tsi_meets_limit(TsiArena* a, TsiRef ref);
 /* Resizes the block at p (NULL: allocates one) to at least `size` bytes. ref names the phase for a block that moves; 0
  * = the block's own incarnation if it is ACTIVE, else the ambient one; TSI_REF_CURRENT = the ring's current epoch. The
- * block stays where it is if `size` is at least half of its bytes and no more than these, or if it can grow there; a
- * block that moves keeps its first bytes, and the old one is freed. Returns the block, which is p if one that shrinks
- * cannot move; NULL for size 0, which frees it; otherwise NULL with errno, and leaves the block as it was (EINVAL: p
- * is no live object of the allocator; ESTALE: it has ended meanwhile). [own thread, no lock held, no bracket open] */
+ * block stays where it is, unless it is a stand-in, if `size` is at least half of its bytes and no more than these, or
+ * if it can grow there; a block that moves keeps its first bytes, and the old one is freed. Returns the block, which
+ * is p if one that shrinks cannot move; NULL for size 0, which frees it; otherwise NULL with errno, and leaves the
+ * block as it was (EINVAL: p is no live object of the allocator; ESTALE: it has ended meanwhile).
+ * [own thread, no lock held, no bracket open] */
 void* tsi_resize(SlabAllocator* allocator, void* p, size_t size, TsiRef ref);
 /* Copies a live object to the phase that ref names, or for TSI_REF_CURRENT to the ring's current epoch, and frees the
  * old one. Returns the copy, or p if it is in that phase already and that is active; NULL with errno, and leaves p as

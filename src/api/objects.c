@@ -73,9 +73,10 @@ TSI_NOINLINE void* tsi_alloc_first(TsiBinding* b, size_t size, TsiRef ref, bool 
     return p;
 }
 
-/* Allocates the first object, of `size` bytes, 1 to TSI_SMALL_MAX, in the phase of the thread's innermost scope, from a
- * heap that waits for one; the next calls then go there. Returns the object; NULL, and changes nothing, if there is no
- * scope, or anything else is left to do: try another way. [own thread, no lock held, no bracket open] */
+/* Allocates the first object, of `size` bytes, 1 to TSI_SMALL_MAX, in the phase of the thread's innermost scope, from
+ * a heap that waits for a phase; the phase's `heap` and b's ambient heap then lead to that, so that the next calls go
+ * there. Returns the object; NULL, and changes nothing, if there is no scope, or no heap waits, or anything else is
+ * left to do: try another way. [own thread, no lock held, no bracket open] */
 static void* first_in_scope(TsiBinding* b, size_t size) {
     if (b->scope == 0) return NULL;
     TsiPhaseWords* phase = b->thread->scopes[b->scope - 1].phase;
@@ -259,8 +260,9 @@ void* slab_aligned_alloc_epoch(SlabAllocator* allocator, size_t alignment, size_
 
 /* ---- handles ---- */
 
-/* Allocates `size` bytes, inlined. ref: the phase, 0: the thread's ambient one. Sets *out to the object's handle, or to
- * 0; out may be NULL. Returns the object, or NULL with errno. [own thread, no lock held, no bracket open] */
+/* Allocates `size` bytes, any number, inlined. ref: the phase, 0: the thread's ambient one. Sets *out to the object's
+ * handle, or to 0 if there is no object; out may be NULL. allocator may be NULL, which is refused. Returns the object,
+ * or NULL with errno. [own thread, no lock held, no bracket open] */
 TSI_INLINE void* obj(SlabAllocator* allocator, size_t size, TsiRef ref, SlabHandle* out) {
     void* p;
     if (out == NULL) return ref != 0 ? tsi_alloc_there(allocator, size, ref, false) : slab_malloc(allocator, size);

@@ -94,8 +94,9 @@ static bool may_move_to(const TsiArena* a, TsiRef ref, TsiRef target) {
     return ref != 0 && tsi_ref_is_active(&a->phases, target) && !is_anothers(a, target);
 }
 
-/* Grows a large object at the place *at where it is, to `size` bytes. Returns the thread's binding if it has grown,
- * else NULL. Sets *lost: true if it has grown, and the function of a budget that this exceeded has ended the object.
+/* Grows a large object at the place *at where it is, to at least `size` bytes, and calls the function of a budget that
+ * this exceeds. Returns the thread's binding if it has grown, else NULL, also on an exiting thread. Sets *lost in any
+ * case: true if it has grown, and that function has ended the object, whose bytes are not to be touched then.
  * [own thread, no lock held, no bracket open] */
 static TsiBinding* grown_large(TsiArena* a, const TsiPlace* at, size_t size, bool* lost) {
     TsiBinding* b = !tsi_tls.exiting ? tsi_binding_get(a, true) : NULL;

@@ -39,8 +39,9 @@ static TsiDomain* domain_of(const SlabRun* run) { return tsi_domain_of(run->doma
 
 /* ---- the rest of a region ---- */
 
-/* Claims for the run the rest of the region in which h bumps: sets the run's places in it. Does nothing if h does not
- * bump, or nothing is left. Opens and closes a bracket. [owner, no lock held, no bracket open] */
+/* Claims for the run the rest of the region in which h bumps: the run's region_, at_, end_, map_, life_ and gap_ then
+ * describe it, and count_ is 0; the heap bumps there no more. Leaves the run alone if h does not bump, its bracket
+ * cannot be opened, or nothing is left. Opens and closes a bracket. [owner, no lock held, no bracket open] */
 static void claim(SlabRun* run, TsiBinding* b, TsiHeap* h) {
     TsiRegion* r = tsi_load_relaxed(&h->region);
     if (r == &tsi_no_region || !tsi_bracket_enter(b, h, tsi_busy_region(r))) return;
@@ -58,8 +59,9 @@ static void claim(SlabRun* run, TsiBinding* b, TsiHeap* h) {
     tsi_bracket_leave(b, h);
 }
 
-/* Claims for the run the rest of a region of the heap to which the domain d leads, in the phase `ref`; does nothing if
- * it leads to none or the run may not inline (its thread_ is 0). [owner, no lock held, no bracket open] */
+/* Claims for the run, by `claim`, the rest of a region of the heap to which the domain d leads, in the phase `ref`;
+ * leaves the run alone if it leads to none or the run's inlined path must always call (its thread_ is 0).
+ * [owner, no lock held, no bracket open] */
 static void claim_there(SlabRun* run, TsiDomain* d, TsiRef ref) {
     if (run->thread_ == 0 || tsi_load_relaxed(&d->phase.heap) == &tsi_no_heap) return;
     TsiBinding* b = tsi_binding_get(d->arena, false);

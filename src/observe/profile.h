@@ -71,9 +71,10 @@ void tsi_profile_one(TsiBinding* b, uint64_t bytes);
  * Takes the profile's lock. [own thread, no lock held, no bracket open] */
 void tsi_profile_record(TsiBinding* b, const void* object, uint64_t gained, uint64_t ref, uint32_t maker,
                         TsiCaller from);
-/* Writes the callers of an allocation to `frames`, innermost first: from.pc, then return addresses from the frame
- * from.fp on. Returns how many were written: 1 to `most`, which is the room and at least 1. Reads the bounds of the
- * thread's stack from a file, into b, where those in b do not fit. [own thread, needs no lock] */
+/* Writes the callers of an allocation to `frames`, innermost first: from.pc, then return addresses from the frame that
+ * from.fp points to on. If b->past is not 0 (tsi_malloc_past), puts it where a function without a frame is missing.
+ * Returns how many were written: 1 to `most`, which is the room and at least 1. Reads the bounds of the thread's stack
+ * from a file, into b, where those in b do not fit. [own thread, needs no lock] */
 unsigned tsi_profile_frames(TsiBinding* b, TsiCaller from, uintptr_t* frames, unsigned most);
 /* Counts the samples of the phase `ref` whose objects live for their stacks, as escaped, and drops those whose objects
  * have ended; sets the phase's `told`, so that samples recorded later count themselves. `ref` was drained just now, and

@@ -110,8 +110,8 @@ typedef struct Words {
         if ((w)->used >= sizeof(w)->at) (w)->used = sizeof(w)->at - 1;                  \
     } while (0)
 
-/* Adds a line to the text: `before`, then the name of the code at pc; nothing if pc is 0. Text that has no room is cut.
- * [no other user of words] */
+/* Adds a line to the text: `before`, then the name of the code at pc, or its address if there is no name; nothing if
+ * pc is 0. Text that has no room is cut. [no other user of words] */
 static void put_code(Words* words, const char* before, uintptr_t pc) {
     char name[256];
     if (pc == 0) return;

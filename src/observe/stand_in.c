@@ -322,8 +322,9 @@ static TsiStandIn* take_list(TsiStandIn** list, TsiRef ref) {
     return taken;
 }
 
-/* Returns true if no block was made in the incarnation since the mark was last cleared. The caller has changed the
- * state. [any thread, needs no lock] */
+/* Returns true if the mark of the record of `ref` is 0: no block was made there since unmark cleared it. The caller
+ * has ended the phase before, by a seq_cst store, so that a block that is made meanwhile is ended by its maker.
+ * [any thread, needs no lock] */
 static bool is_unmarked(const TsiArena* a, TsiRef ref) {
     return tsi_load_seq(&a->stand_ins->marks[tsi_ref_index(ref)]) == 0; /* pairs with tsi_stand_in_make */
 }

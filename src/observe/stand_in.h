@@ -48,9 +48,10 @@ struct TsiSheets* tsi_stand_in_sheets(const TsiArena* a);
 /* Records on the sheets of the incarnation `ref` that it was drained; escaped objects live on. Does nothing without
  * sheets. The allocator has stand-ins. [any thread, no lock held, no bracket open] */
 void tsi_stand_ins_drained(TsiArena* a, TsiRef ref);
-/* Gives the allocator stand-ins (a->stand_ins, NULL before) if its options, or a tool that is present, want them;
- * otherwise does nothing. Returns true, or false without memory; tsi_stand_ins_close undoes the half then.
- * [before the allocator is shared, no lock held] */
+/* Gives the allocator stand-ins (a->stand_ins, NULL before) if a tool is present or by_malloc asks, with late_access,
+ * or with guard_period or guard_sampling; otherwise does nothing. Sets a->samples_guards: true if guard_sampling alone
+ * is why. Opens their sheets, unless blocks are malloc's. Returns true, or false without memory; tsi_stand_ins_close
+ * undoes the half then. [before the allocator is shared, no lock held] */
 bool tsi_stand_ins_open(TsiArena* a);
 /* Frees all blocks of the allocator and its tables of stand-ins, and sets a->stand_ins to NULL; does nothing if that is
  * NULL. [no other thread in the allocator, no lock held] */
@@ -96,13 +97,15 @@ void* tsi_stand_in_block(const TsiArena* a, void* slot);
  * the object has none. The slot can be read. The allocator has stand-ins. [any thread, no lock held] */
 size_t tsi_stand_in_bytes(const TsiArena* a, void* slot, size_t usable);
 
-/* Returns the address in the slot that corresponds to p, if p is in the stand-in of a live object; otherwise p, which
- * may be any address. [any thread, no lock held] */
+/* Returns the address in the slot that corresponds to the program's pointer p, if p is in the stand-in of a live
+ * object; otherwise p, which may be any address. Takes the stand-in lock if the allocator has stand-ins.
+ * [any thread, no lock held] */
 TSI_INLINE void* tsi_slot_of(const TsiArena* a, const void* p) {
     uint32_t seq;
     return TSI_LIKELY(a->stand_ins == NULL) ? (void*)(uintptr_t)p : tsi_stand_in_slot(a, p, &seq);
 }
-/* Returns true if p is, or may be, a block rather than a slot. [any thread] */
+/* Returns true if the program's pointer p is, or may be, a block rather than a slot: always with stand-ins, but with
+ * sampled guards only if p is on a sheet; false without stand-ins. [any thread] */
 TSI_INLINE bool tsi_is_stand_in(const TsiArena* a, const void* p) {
     return TSI_UNLIKELY(a->stand_ins != NULL) && (!a->samples_guards || tsi_sheets_own(tsi_stand_in_sheets(a), p));
 }

@@ -13,7 +13,9 @@ typedef unsigned long long Num;
 
 /* ---- leaks ---- */
 
-/* Writes the leak *row, the n-th of those shown, and what to do about it. [no other user of text] */
+/* Appends the leak *row, the n-th of those shown, as a line, and below it an ACTION, which is another one if scopes
+ * are inside of its phases (refcount), if some have not been closed, only passed by the ring (unclosed), or if neither
+ * is so. [no other user of text] */
 static void put_leak(TsiText* text, unsigned n, const TsiLeakRow* row) {
     TsiWord label = tsi_word_label(row->c.label), bytes = tsi_word_bytes(row->c.estimated_rss_bytes);
     TsiWord cls = tsi_word_class(row->c.class_index, row->c.object_size);
@@ -53,8 +55,8 @@ static bool label_expects(const SlabLabelStats* stats) {
     return (stats->expected_objects | stats->expected_bytes) != 0;
 }
 
-/* Writes a label's escaped objects, those that drain now and the expected ones, by its row *stats; and what to do if
- * phases have let more escape than expected. [no other user of text] */
+/* Appends a line with a label's escaped objects, those that drain now and the expected ones, by its row *stats; and an
+ * ACTION if the label has expectations and phases of it have let more escape. [no other user of text] */
 static void put_escapes(TsiText* text, const SlabLabelStats* stats) {
     TsiWord label = tsi_word_label(stats->label);
     char expected[sizeof tsi_say_escapes_expected + 2 * sizeof(TsiWord)] = "";
@@ -170,8 +172,8 @@ static const SlowPathAttribution* next_most(const TsiDoctorView* view, const Slo
     return best;
 }
 
-/* Writes section 2: slow allocations and their causes, the TSI_DOCTOR_ROWS classes with most.
- * [no other user of text] */
+/* Appends section 2: slow allocations and their causes, the TSI_DOCTOR_ROWS classes with most, and how many classes
+ * more there are; before the head, an ACTION if there were repairs. [no other user of text] */
 static void section_slow(TsiText* text, const TsiDoctorView* view) {
     uint64_t hits = 0;
     for (uint32_t n = 0; n < view->slow_count; n++) hits += view->slow[n].total_slow_path_hits;
@@ -354,8 +356,9 @@ TsiHealth tsi_retry_health(uint64_t retries, uint64_t operations) {
                                           : TSI_HEALTH_ACT;
 }
 
-/* Writes the sentence of section 5 on locks, without a newline: `fast` taken at once, `contended` after waiting, and if
- * these are too many the label with most of them. [no other user of text] */
+/* Appends the sentence of section 5 on locks, without a newline: `fast` taken at once, `contended` after waiting.
+ * Below TSI_DOCTOR_FEW_LOCKS in all only their number; otherwise the share that waited in percent and its health, and
+ * from TSI_HEALTH_WATCH on the label with most that waited. [no other user of text] */
 static void put_locks(TsiText* text, const TsiReport* report, uint64_t fast, uint64_t contended) {
     uint64_t total = fast + contended;
     tsi_text_put(text, "5. ");
@@ -373,8 +376,9 @@ static void put_locks(TsiText* text, const TsiReport* report, uint64_t fast, uin
         tsi_text_put(text, tsi_say_locks_most, tsi_word_label(worst->label).at);
 }
 
-/* Writes section 5: locks, by classes or, if these have none, by labels, and retries of frees; and what to do about
- * either. [no other user of text] */
+/* Appends section 5: locks, by the sums of classes or, if these are 0, of labels, and retries of frees with their rate
+ * and health; below it an ACTION for each of the two whose health is TSI_HEALTH_ACT, for locks only if
+ * TSI_DOCTOR_FEW_LOCKS or more were taken. [no other user of text] */
 static void section_locks(TsiText* text, const TsiReport* report) {
     uint64_t fast = 0, contended = 0, retries = 0, frees = 0, label_fast = 0, label_contended = 0;
 
@@ -509,8 +513,8 @@ static bool has_ring(const TsiReport* report, const SlabLabelStats* stats) {
     return false;
 }
 
-/* Returns true if the label's growth is worth telling: at least TSI_DOCTOR_GROWTH_LEAST bytes, and
- * TSI_DOCTOR_GROWTH_SHARE percent of what was there before. [any thread, needs no lock] */
+/* Returns true if the label has grown by at least TSI_DOCTOR_GROWTH_LEAST bytes, and by at least
+ * TSI_DOCTOR_GROWTH_SHARE percent of the live bytes that were there before, by its row. [any thread, needs no lock] */
 static bool label_grows(const SlabLabelStats* stats) {
     uint64_t before = stats->live_bytes > stats->growth_bytes ? stats->live_bytes - stats->growth_bytes : 0;
     return stats->growth_bytes >= TSI_DOCTOR_GROWTH_LEAST &&

@@ -22,8 +22,9 @@ typedef struct TsiDoctorView {
     TsiSegmentHealth segment;
 } TsiDoctorView;
 
-/* Writes the diagnosis of the figures in *view, in pieces, to write(ctx, bytes, n). Returns true, or false as soon as
- * `write` does; it is not called again then. [any thread, needs no lock] */
+/* Writes the diagnosis of the figures in *view: a line about the process, the number of ACTION lines, and the
+ * sections, in pieces, to write(ctx, bytes, n). Returns true, or false as soon as `write` does; it is not called again
+ * then. [any thread, needs no lock] */
 bool tsi_doctor_write(const TsiDoctorView* view, TsiWriteFn write, void* ctx);
 
 /* Returns where sampled allocations spent their time, by three sums in ns: wait_ns for a processor, cpu_ns at work,

@@ -208,9 +208,11 @@ static double middle_sum(const TsiMetric* metric, const uint64_t* counts) {
     return sum;
 }
 
-/* Writes the histogram `metric` of `row`; nothing if it is empty. Buckets of a DOUBLING array go by fours, because each
- * label has one. The sum is that of the values, by the metric `sum`, or, if nobody has added them up (NULL), an
- * estimate from the buckets: OpenMetrics knows no histogram with a count and no sum. [no other user of page] */
+/* Writes the histogram `metric` of `row`: its buckets, each with the values up to its bound, then _sum and _count;
+ * nothing if it is empty. All buckets of a LATENCY array but each second one of a DOUBLING array, because each label
+ * has one, are written; counts stop at UINT64_MAX. The sum is that of the values, by the metric `sum`, or, if nobody
+ * has added them up (NULL), an estimate from the buckets: OpenMetrics knows no histogram with a count and no sum.
+ * [no other user of page] */
 static void write_histogram(Page* page, const TsiMetric* metric, const TsiMetric* sum, const void* row) {
     static const TsiMetric plain = {.type = SLAB_SEGMENT_U64, .unit = SLAB_SEGMENT_COUNT};
     static const TsiMetric real = {.type = SLAB_SEGMENT_F64, .unit = SLAB_SEGMENT_COUNT};

@@ -95,8 +95,8 @@ static bool label_begin(TsiArena* a, uint32_t at, SlabLabelStats* out) {
     return whole;
 }
 
-/* Returns true if the phase with the record n was relabelled, or changed its state, since it was copied: then another
- * label has its slabs' issued objects. [any thread, needs no lock] */
+/* Returns true if the record n has another label, era or state than as it was copied: the phase was relabelled or has
+ * ended, and the account of a label may have its slabs' issued objects. [any thread, needs no lock] */
 static bool has_moved(TsiWalk* walk, uint32_t n) {
     const TsiPhaseCopy* copy = &walk->copies[n];
     TsiInc* inc = tsi_inc(&walk->a->phases, n);
@@ -153,9 +153,9 @@ static void label_add(TsiWalk* walk, uint32_t n) {
     out->committed_bytes += sum->bytes;
 }
 
-/* Returns the live part: *allocated, or brought along, and neither freed nor released. Raises *shown and *allocated
- * where that would be below 0: all sums are lower bounds, and so is the one that they set for *allocated. ended: freed
- * and released; *moved: brought along, minus taken away, read only. [labels' lock held] */
+/* Returns the live part of a label's sum: *allocated + *moved - ended. Where that would be below 0, raises *shown and
+ * *allocated first, to make it 0: all sums are lower bounds, and so is the one that they set for *allocated. ended:
+ * freed and released; *moved: brought along by relabelled phases, minus taken away, read only. [labels' lock held] */
 static uint64_t live_by(uint64_t* shown, uint64_t* allocated, uint64_t ended, _Atomic int64_t* moved) {
     int64_t brought = tsi_load_relaxed(moved), least = (int64_t)ended - brought;
     if ((int64_t)*allocated < least) *shown = *allocated = (uint64_t)least;
@@ -220,8 +220,8 @@ static TsiGrown held_told(const SlabLabelStats* stats) {
     return tsi_growth_held(grown, stats->live_pace_10s, stats->committed_pace_10s, most);
 }
 
-/* Sets the row's limit to `limit` if that is nearer than the one there; otherwise leaves it alone.
- * [no other user of out] */
+/* Sets limit_bytes, limit_used_bytes and limit_ns of the row to `limit` if tsi_growth_is_nearer says that it is nearer
+ * than theirs; otherwise leaves them alone. [no other user of out] */
 static void limit_nearer(SlabLabelStats* out, TsiLimit limit) {
     if (!tsi_growth_is_nearer(&limit, &(TsiLimit){out->limit_bytes, out->limit_used_bytes, out->limit_ns})) return;
     out->limit_bytes = limit.bytes;

@@ -12,7 +12,8 @@
 
 #include <string.h>
 
-/* Exchanges rows n and m, of `size` bytes, at most TSI_ROW_MAX. [no other user of rows] */
+/* Exchanges the rows number n and m, of `size` bytes, at most TSI_ROW_MAX, of the table at `rows`; n may be m.
+ * [no other user of rows] */
 static void swap_rows(uint8_t* rows, size_t size, uint32_t n, uint32_t m) {
     uint8_t row[TSI_ROW_MAX];
     memcpy(row, rows + n * size, size);

@@ -378,7 +378,8 @@ void tsi_segment_end(TsiArena* a) {
 
 /* ---- the process ---- */
 
-/* Forgets the parent's segment, if it had one, so that the child's allocators take slots of a new one. [fork child] */
+/* Forgets the parent's segment, if it had one, and raises seg.segment, so that no seat of an allocator has its number:
+ * the child's allocators take slots of a new segment. [fork child] */
 static void in_child(void) {
     if (seg.memory.base != NULL) forget();
     tsi_add_relaxed(&seg.segment, 1); /* no seat has this number */

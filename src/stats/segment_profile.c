@@ -115,8 +115,9 @@ typedef struct Tables {
     TsiProfileCounts counts;
 } Tables;
 
-/* Writes `bytes` bytes from `from`, whole words, at the offset `at` of the file, which may be written there. Returns
- * the offset behind them. release: pairs with the reader's acquire of the word (segment.c). [segment lock held] */
+/* Writes `bytes` bytes from `from`, whole words, at the offset `at` of the file, for which room_for returned 0.
+ * Returns the offset behind them. release: pairs with the reader's acquire of the word (segment.c).
+ * [segment lock held] */
 static size_t put(size_t at, const void* from, size_t bytes) {
     for (size_t n = 0; n < bytes; n += sizeof(uint64_t)) {
         uint64_t v;
