@@ -91,7 +91,8 @@ static bool arena_open(TsiArena* a, const SlabOptions* options, uint64_t bytes) 
     return true;
 }
 
-/* Gives back what arena_open has made, all of it or a part; *a itself stays. [no other thread in the allocator] */
+/* Gives back what arena_open has made, all of it or a part: tables, address space and profile. *a itself stays mapped;
+ * its tables are not to be used, and arena_open may make them anew. [no other thread in the allocator] */
 static void arena_close(TsiArena* a) {
     tsi_table_destroy(&a->heaps);
     tsi_table_destroy(&a->rooms);
@@ -177,7 +178,8 @@ bool allocator_init_with(SlabAllocator* allocator, const SlabOptions* options) {
 
 void allocator_init(SlabAllocator* allocator) { (void)allocator_init_with(allocator, NULL); }
 
-/* Drains all open phases, and calls leak_fn, which is not NULL, for each that leaves objects.
+/* Drains each incarnation that is not free, the ring's epochs included, and calls options.leak_fn, which is not NULL,
+ * with label, era, objects and bytes for each whose end left objects live. Ended ones are passed.
  * [destroying thread, no lock held, no bracket open] */
 static void report_leaks(TsiArena* a) {
     for (uint32_t n = 1; n < tsi_table_used(&a->phases.incs); n++) {

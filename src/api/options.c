@@ -43,7 +43,8 @@ static const Option table[] = {
 enum { COUNT = sizeof table / sizeof table[0], WORD_MOST = 40 /* bytes of a word that are shown */ };
 enum { HARDENED_SAMPLING = 5000, HARDENED_QUARANTINE = 4 << 20 };
 
-/* Returns the value of an option in *options, by the size of its field. [any thread, needs no lock] */
+/* Returns the value of the option in *options: its field of 1, 4 or 8 bytes at option->offset, widened to 64 bits.
+ * [any thread, needs no lock] */
 static uint64_t get(const SlabOptions* options, const Option* option) {
     uint8_t b;
     uint32_t w;

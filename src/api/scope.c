@@ -453,7 +453,9 @@ static void child_domains(TsiArena* a) {
     }
 }
 
-/* Resets the domains of all allocators, and counts the scopes of this thread, the only one, again. [fork child] */
+/* Resets the domains of all allocators by child_domains, and adds 1 to the scopes of a domain, and of the phase that
+ * it borrows, for each scope on the stack of this thread, the only one. Scopes of allocators that are gone stay on the
+ * stack. [fork child] */
 static void drop_scopes(void) {
     TsiArena* each;
     for (uint32_t at = 0; (each = tsi_registry_next(&at)) != NULL;) child_domains(each);

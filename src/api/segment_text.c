@@ -95,8 +95,9 @@ static void set_ages(const SlabSegment* segment, TsiReport* report) {
     report->phases_age_ns = now > report->phases_ns ? now - report->phases_ns : 0;
 }
 
-/* Sets *report to a report of the copied publication. Returns true, and *report to drop; false with errno ENOMEM and
- * nothing to drop. [no other user of segment and report] */
+/* Sets *report to a report of the publication that slab_segment_read has copied; sections that the segment lacks are 0
+ * or have no rows. Returns true, and *report for tsi_report_drop; false with errno ENOMEM and nothing to drop.
+ * [no other user of segment and report] */
 static bool report_make(const SlabSegment* segment, TsiReport* report) {
     uint32_t scopes[TSI_SECTIONS], counts[TSI_SECTIONS] = {0};
     memset(report, 0, sizeof *report);

@@ -11,7 +11,8 @@
 
 /* ---- chance: without the mathematical library ---- */
 
-/* Returns the natural logarithm of u, which lies in (0, 1]. [any thread, needs no lock] */
+/* Returns the natural logarithm of u, which lies in (0, 1] and is not subnormal, to nearly the precision of a double;
+ * without libm. [any thread, needs no lock] */
 static double ln(double u) {
     uint64_t bits;
     memcpy(&bits, &u, sizeof bits);
@@ -99,8 +100,9 @@ uint64_t tsi_profile_cut(TsiBinding* b, TsiLine* l, uint32_t bytes, uint64_t rea
 
 /* ---- regions ---- */
 
-/* Returns the offset of the first mark in [from, end) of a region, or `end` if none falls there. Draws it anew, so
- * these places must have had no mark before. There is a profile. [own thread, needs no lock] */
+/* Draws the first mark in [from, end) of a region, at a random distance from `from`, b->profile_mean bytes on average.
+ * Returns its offset, `from` with a mean of 1, or `end` if it does not fall there. These places must have had no mark
+ * before. There is a profile. [own thread, needs no lock] */
 static uint32_t mark_in(TsiBinding* b, uint32_t from, uint32_t end) {
     double u = uniform(&b->profile_dice), mean = (double)b->profile_mean;
     if (b->profile_mean == 1) return from;

@@ -39,8 +39,9 @@ enum { TSI_GUARDS_MAX = 4096, TSI_GUARDS_SAMPLED_MAX = 256, TSI_GUARD_BYTES_MAX 
  * left mapped, without memory or if the system refuses the handler. Takes the stand-in lock.
  * [before the allocator is shared, no lock held] */
 struct TsiSheets* tsi_sheets_open(TsiArena* a);
-/* Gives addresses, cells and tables back, and *sheets itself; faults there are not reported any more.
- * [no other thread in the allocator, no lock held] */
+/* Gives back the reservation with all sheets, the cells and tables, and *sheets itself; takes it off the list of the
+ * handler, so that faults there are not reported any more. Works on what tsi_sheets_open has made so far, too. Takes
+ * the stand-in lock. [no other thread in the allocator, no lock held] */
 void tsi_sheets_close(struct TsiSheets* sheets);
 
 /* Takes a cell of TSI_SHEET_CELL bytes for a record, which tsi_sheet_cell_give gives back; its content is undefined.

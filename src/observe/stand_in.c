@@ -363,7 +363,7 @@ void tsi_stand_ins_close(TsiArena* a) {
 /* ---- names ---- */
 
 /* Returns true if p is surely in no block of the allocator, by its address: the blocks are on sheets, and p is not.
- * False: the tree must be asked. The allocator has stand-ins. [any thread, needs no lock] */
+ * False: the tree must be asked. a->stand_ins is not NULL. [any thread, needs no lock] */
 static bool is_outside(const TsiArena* a, const void* p) {
     return a->stand_ins->sheets != NULL && !tsi_sheets_own(a->stand_ins->sheets, p);
 }

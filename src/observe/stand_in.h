@@ -46,7 +46,7 @@ enum { TSI_BY_MALLOC_ALWAYS = 1, TSI_BY_MALLOC_NEVER = 2 };
  * [any thread, needs no lock] */
 struct TsiSheets* tsi_stand_in_sheets(const TsiArena* a);
 /* Records on the sheets of the incarnation `ref` that it was drained; escaped objects live on. Does nothing without
- * sheets. The allocator has stand-ins. [any thread, no lock held, no bracket open] */
+ * sheets. a->stand_ins is not NULL. [any thread, no lock held, no bracket open] */
 void tsi_stand_ins_drained(TsiArena* a, TsiRef ref);
 /* Gives the allocator stand-ins (a->stand_ins, NULL before) if a tool is present or by_malloc asks, with late_access,
  * or with guard_period or guard_sampling; otherwise does nothing. Sets a->samples_guards: true if guard_sampling alone
@@ -87,14 +87,14 @@ void tsi_stand_ins_end(TsiArena* a, TsiRef ref);
 SlabMisuse tsi_stand_in_misuse(const TsiArena* a, const void* p, SlabMisuse foreign);
 
 /* Returns the address in the slot that corresponds to p, if p is in the block of a live object; otherwise p, which may
- * be any address. *seq: the slab's incarnation in which the block was made; 0 for p. The allocator has stand-ins.
+ * be any address. *seq: the slab's incarnation in which the block was made; 0 for p. a->stand_ins is not NULL.
  * [any thread, no lock held] */
 void* tsi_stand_in_slot(const TsiArena* a, const void* p, uint32_t* seq);
 /* Returns the block of the object in the slot; the slot if the object has none, or has ended. The slot can be read. The
  * allocator has stand-ins. [any thread, no lock held] */
 void* tsi_stand_in_block(const TsiArena* a, void* slot);
 /* Returns the bytes that were asked for with the block of the object in the slot; `usable`, the bytes of the slot, if
- * the object has none. The slot can be read. The allocator has stand-ins. [any thread, no lock held] */
+ * the object has none. The slot can be read. a->stand_ins is not NULL. [any thread, no lock held] */
 size_t tsi_stand_in_bytes(const TsiArena* a, void* slot, size_t usable);
 
 /* Returns the address in the slot that corresponds to the program's pointer p, if p is in the stand-in of a live

@@ -252,7 +252,8 @@ static void check_stock(Check* check) {
     check->committed += kept;
 }
 
-/* Checks the quarantine's list and sum (quarantine.h, K5). Records the first failure by `fail`.
+/* Checks that the slabs in the quarantine's list are WARM, that their bytes are its sum and within its limit, and that
+ * the last one is its last (quarantine.h, K5). Records the first failure by `fail`.
  * [no other thread in the allocator] */
 static void check_quarantine(Check* check) {
     TsiSpace* s = &check->a->space;
@@ -269,8 +270,9 @@ static void check_quarantine(Check* check) {
              (Num)tsi_quarantine_bytes(s));
 }
 
-/* Checks large objects, by their first units (large.h, V1 to V3). Records the first failure by `fail`.
- * [no other thread in the allocator] */
+/* Checks large objects, by their first units (large.h, V1 to V3): that bits and tags agree on which units are used and
+ * which are inside of an object, that each object has at least the units that its bytes need, and the sum of the units
+ * set aside. Records the first failure by `fail`. [no other thread in the allocator] */
 static void check_units(Check* check) {
     TsiSpace* s = &check->a->space;
     unsigned per_chunk = tsi_chunk_slab_count(s, TSI_CLASS_LARGE);
@@ -366,8 +368,9 @@ static void check_room(Check* check, TsiHeap* h) {
     }
 }
 
-/* Checks the heap h, which is in the list of `inc`, and adds the bytes of its slabs to *bytes. Records the first
- * failure by `fail`. [no other thread in the allocator] */
+/* Checks the heap h, which is in the list of `inc`: its state and incarnation, that its slabs have its tag and are as
+ * many as it counts, and its room if it has one. Adds the bytes of its slabs to *bytes. Records the first failure by
+ * `fail`. [no other thread in the allocator] */
 static void check_heap(Check* check, TsiInc* inc, TsiHeap* h, uint64_t* bytes) {
     TsiSpace* s = &check->a->space;
     uint64_t word = tsi_load_relaxed(&h->word);
@@ -413,8 +416,9 @@ static void check_drain(Check* check, TsiInc* inc, TsiHolding held) {
     if (over && !inc->draining.over) fail(check, "incarnation %u: holds more than expected, unmarked", inc->index);
 }
 
-/* Checks an incarnation that is not free: its heaps, its orphans, its counts, its charge. Records the first failure by
- * `fail`. [no other thread in the allocator] */
+/* Checks an incarnation that is not free: each heap by check_heap, the links and states of its orphans, its counts of
+ * heaps, detached heaps and orphans, what it says of objects that orphans hold and have issued, and that its charge is
+ * the bytes of all its slabs. Records the first failure by `fail`. [no other thread in the allocator] */
 static void check_inc(Check* check, TsiInc* inc) {
     uint32_t heaps = 0, detached = 0, orphans = 0;
     TsiTotals issued = {0, 0};

@@ -26,7 +26,8 @@ static void big_set(Big* big, uint64_t v) {
     big->used = big->word[1] != 0 ? 2 : big->word[0] != 0;
 }
 
-/* Multiplies *big by `by`; stops the process if it has no room. [any thread, needs no lock] */
+/* Multiplies *big by `by`, below 2^32 and not 0; stops the process if the product takes more than WORDS words.
+ * [any thread, needs no lock] */
 static void big_times(Big* big, uint32_t by) {
     uint64_t carry = 0;
     for (unsigned i = 0; i < big->used; i++) {
@@ -59,7 +60,8 @@ static int big_compare(const Big* big, const Big* number) {
     return 0;
 }
 
-/* Adds *number to *big; stops the process if *big has no room. [any thread, needs no lock] */
+/* Adds *number, which stays, to *big; stops the process if the sum takes more than WORDS words.
+ * [any thread, needs no lock] */
 static void big_add(Big* big, const Big* number) {
     uint64_t carry = 0;
     for (unsigned i = 0; i < number->used || i < big->used || carry != 0; i++) {
@@ -71,7 +73,7 @@ static void big_add(Big* big, const Big* number) {
     }
 }
 
-/* Subtracts *number from *big, which is at least as large. [any thread, needs no lock] */
+/* Subtracts *number, which stays, from *big, which is at least as large. [any thread, needs no lock] */
 static void big_subtract(Big* big, const Big* number) {
     int64_t borrow = 0;
     for (unsigned i = 0; i < big->used; i++) {

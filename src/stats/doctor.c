@@ -447,7 +447,8 @@ static void section_refusals(TsiText* text, const TsiReport* report) {
 
 /* ---- labels ---- */
 
-/* Writes section 7: how many labels there are, and what to do if some found no room. [no other user of text] */
+/* Appends section 7: how many labels there are of how many that there may be; if phases found no room for theirs, an
+ * ACTION with the number of these. [no other user of text] */
 static void section_labels(TsiText* text, const TsiReport* report) {
     uint64_t swallowed = 0;
     for (uint32_t n = 0; n < report->label_count; n++) swallowed += report->labels[n].swallowed;
@@ -629,8 +630,9 @@ static void put_open(TsiText* text, const TsiReport* report) {
     }
 }
 
-/* Writes section 8: growth, paces, limits, the labels that grow, and open phases that hold much.
- * [no other user of text] */
+/* Appends section 8: growth over the span of growth_ns or that it is not known, paces, limits, an ACTION for each
+ * label that label_grows returns true for, a line for each open phase that open_holds_much returns true for, and the
+ * makers of objects outside of scopes. [no other user of text] */
 static void section_growth(TsiText* text, const TsiReport* report) {
     const SlabGlobalStats* stats = &report->global;
     Makers makers = makers_of(report);
@@ -666,7 +668,8 @@ static void section_segment(TsiText* text, const TsiSegmentHealth* health) {
 
 /* ---- all of it ---- */
 
-/* Writes all sections in order; each ACTION line is counted in text->actions. [no other user of text] */
+/* Appends sections 1 to 9 in order, by the figures in *view; adds the number of ACTION lines to text->actions. Runs
+ * twice for a diagnosis: once to count. [no other user of text] */
 static void sections(TsiText* text, const TsiDoctorView* view) {
     const TsiReport* report = view->report;
     section_leaks(text, report, view->leaks, view->leak_sec);

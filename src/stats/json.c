@@ -15,7 +15,7 @@
 
 #define BY_LABEL_SUFFIX "_by_label"
 
-/* Writes the n numbers from a[0] on as an array. [no other user of out] */
+/* Writes the n numbers from a[0] on as a JSON array, [1,2,...], in decimal; [] for n 0. [no other user of out] */
 static void write_array(TsiOut* out, const uint64_t* a, unsigned n) {
     tsi_out_char(out, '[');
     for (unsigned i = 0; i < n && out->ok; i++) {
@@ -48,7 +48,8 @@ static void write_key(TsiOut* out, bool* comma, const char* key, size_t n) {
     tsi_out_text(out, "\":");
 }
 
-/* Writes the n numbers from a[0] on as {"index": number}, without zeros. [no other user of out] */
+/* Writes those of the n numbers from a[0] on that are not 0 as an object, {"index":number,...}, with indices from 0 in
+ * decimal; {} if all are 0. [no other user of out] */
 static void write_sparse(TsiOut* out, const uint64_t* a, unsigned n) {
     bool comma = false;
     tsi_out_char(out, '{');

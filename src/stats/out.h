@@ -28,18 +28,20 @@ TSI_INLINE void tsi_out_begin(TsiOut* out, bool (*write)(void*, const char*, siz
  * [no other user of out] */
 bool tsi_out_end(TsiOut* out);
 
-/* Writes n bytes, as they are; nothing once the callback has refused. [no other user of out] */
+/* Appends n bytes, as they are, to the buffer, and hands it to the callback whenever it is full; does nothing once the
+ * callback has refused (out->ok is false). [no other user of out] */
 void tsi_out_bytes(TsiOut* out, const char* bytes, size_t n);
 /* Writes a text up to its 0; nothing once the callback has refused. [no other user of out] */
 void tsi_out_text(TsiOut* out, const char* text);
 /* Writes the character c; nothing once the callback has refused. [no other user of out] */
 void tsi_out_char(TsiOut* out, char c);
-/* Writes v in decimal digits. [no other user of out] */
+/* Writes v in decimal digits, without leading zeros or separators; "0" for 0. [no other user of out] */
 void tsi_out_u64(TsiOut* out, uint64_t v);
 /* Writes v as the shortest decimal number that reads back as v, in JSON's form; 0 if it is not finite.
  * [no other user of out] */
 void tsi_out_f64(TsiOut* out, double v);
-/* Writes `ns` nanoseconds as seconds, exactly: "1.5" for 1500000000. [no other user of out] */
+/* Writes `ns` nanoseconds as seconds, exactly, with 0 to 9 digits behind the point, without zeros at the end: "1.5"
+ * for 1500000000, "2" for 2000000000, "0.000000001" for 1. [no other user of out] */
 void tsi_out_seconds(TsiOut* out, uint64_t ns);
 /* Writes s, up to its 0 or `most` bytes, in quotes, escaped for JSON. Bytes that are not UTF-8 become U+FFFD.
  * [no other user of out] */

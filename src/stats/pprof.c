@@ -100,7 +100,8 @@ static void emit(Writer* writer, const void* bytes, size_t n) {
     writer->written += n;
 }
 
-/* Writes the field number `field` of the profile with n bytes. [no other user of writer] */
+/* Writes the field number `field` of the profile with n bytes: its key, the length n as a varint, and the bytes as
+ * they are. [no other user of writer] */
 static void emit_bytes(Writer* writer, unsigned field, const void* bytes, size_t n) {
     Message head;
     head.n = 0;
@@ -244,8 +245,9 @@ static uint64_t whole(double v, double* owed) {
     return n;
 }
 
-/* Writes the profile, from the copies in the writer, whose output has begun; ends early if `write` refuses.
- * [no other user of writer] */
+/* Writes the profile, from the copies in the writer, whose output tsi_out_begin has begun: types, mappings, comments
+ * on lost samples, then a sample for each stack and for each live object. Fractions of a sample's figures go to the
+ * next sample's. Ends early if `write` refuses; tsi_out_end then tells. [no other user of writer] */
 static void write_all(Writer* writer) {
     double owed[VALUES] = {0, 0, 0, 0, 0, 0};
     for (unsigned n = 0; n < FIXED; n++) (void)emit_string(writer, fixed[n], strlen(fixed[n]));

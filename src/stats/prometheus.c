@@ -294,7 +294,8 @@ static bool same_family(const TsiMetric* metric, const TsiMetric* field) {
     return n == strcspn(field->family, "{") && memcmp(metric->family, field->family, n) == 0;
 }
 
-/* Writes the two comments above a metric's family: its help and its type. [no other user of page] */
+/* Writes the two comments above a metric's family, a line each: "# HELP name text" and "# TYPE name type", by
+ * tsi_metric_family_help and type_of. [no other user of page] */
 static void write_head(Page* page, const TsiMetric* metric) {
     tsi_out_text(page->out, "# HELP ");
     write_name(page, metric, " ");

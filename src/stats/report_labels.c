@@ -13,8 +13,9 @@
 
 enum { TRIES = 64 };
 
-/* Adds the sums of a shard or of a thread, *sums, to a label's row. Writers may be at work: each sum is one that it
- * had. [any thread, needs no lock] */
+/* Adds the sums of a shard or of a thread, *sums, to a label's row; each straight end counts in all the sums that a
+ * phase of one slab changes. Writers may be at work: each sum is one that it had, and different ones may be of
+ * different times. [any thread, needs no lock] */
 static void sums_add(SlabLabelStats* out, const TsiLabelSums* sums) {
     /* acquire: pairs with tsi_sum_add, tsi_pending_sum and move_sum */
     uint64_t straight = tsi_load_acquire(&sums->straight), objects = tsi_load_acquire(&sums->straight_objects),
@@ -259,7 +260,8 @@ static void label_growth(const TsiArena* a, TsiLabel* label, unsigned turned, ui
 
 /* ---- what drains ---- */
 
-/* Sets the row's figures of ended phases to those of *sum. now: ns of the clock. [no other user of out] */
+/* Sets the row's figures of draining phases, their ages, and its TSI_DRAIN_WORST worst phases to those of *sum; a
+ * place without a phase has era 0 and age 0. Other fields stay. now: ns of the clock. [no other user of out] */
 static void put_drains(SlabLabelStats* out, const TsiDrainSum* sum, uint64_t now) {
     out->draining_phases = out->phases_draining = sum->phases;
     out->draining_objects = sum->held.objects;
@@ -355,7 +357,8 @@ static void labels_by_id(TsiReport* report) {
     report->labels[report->label_count - 1] = other;
 }
 
-/* Adds the rows of all labels to the report's own sums, which are 0; later rows may go. [no other user of report] */
+/* Adds what the rows of all labels have allocated, freed, released, let escape, opened, ended and drain to the
+ * report's own sums, which are 0, before rows are chosen or left out. [no other user of report] */
 static void add_totals(TsiReport* report) {
     for (uint32_t n = 0; n < report->label_count; n++) {
         const SlabLabelStats* stats = &report->labels[n];

@@ -131,8 +131,9 @@ static void add_to_classes(TsiWalk* walk, const TsiSlabView* view) {
     tsi_tally_class_add(walk->a, &rows[row - 1], view, &region);
 }
 
-/* Adds a slab to the sums of the TsiWalk ctx: its class, the allocator, its phase if that was copied.
- * [no other user of ctx] */
+/* Adds the slab *view to the sums of the TsiWalk ctx: to its class and, but for large objects of ended phases if
+ * walk->figures, the report's global figures; then, if its phase was copied to walk->copies, to walk->sums of that:
+ * live and issued objects, bytes, and 1 to the empty, full or partial slabs. [no other user of ctx] */
 static void add_slab(const TsiSlabView* view, void* ctx) {
     TsiWalk* walk = ctx;
     add_to_classes(walk, view);

@@ -86,10 +86,10 @@ bool tsi_snapshot_phase(TsiArena* a, TsiRef ref, void (*fn)(const TsiSlabView*, 
 
 /* ---- bookkeeping ---- */
 
-/* Returns the bytes, whole pages, of those pages of [from, from + bytes) that are filled. Bookkeeping comes from the
- * system as zeros and keeps something other than 0 wherever it was written, so these are the pages that the process is
- * charged for. The words belong to their writers and are read unordered: a write of this instant may be missed.
- * [any thread, needs no lock] */
+/* Returns the bytes of those whole pages that have a word other than 0 in the `bytes` bytes at `from`. Bookkeeping
+ * comes from the system as zeros and keeps something other than 0 wherever it was written, so these are the pages that
+ * the process is charged for. The words belong to their writers and are read unordered: a write of this instant may be
+ * missed. [any thread, needs no lock] */
 TSI_UNORDERED static uint64_t filled_pages(const void* from, size_t bytes) {
     size_t page = tsi_os.page_bytes;
     uintptr_t at = (uintptr_t)from & ~(uintptr_t)7, end = (uintptr_t)from + bytes;
@@ -164,7 +164,8 @@ uint64_t tsi_snapshot_refused(TsiArena* a, unsigned what) {
     return n;
 }
 
-/* Adds *counters, a thread's for a class or the arena's for threads that are gone, to *out.
+/* Adds *counters, a thread's for a class or the arena's for threads that are gone, to *out; each straight begin of a
+ * phase counts as a slow allocation that took a warm slab, each straight end as a slab that a close returned.
  * [any thread; registry lock held, so that none leaves] */
 static void add_counters(SlabClassStats* out, TsiClassCounters* counters) {
     uint64_t begun = tsi_load_relaxed(&counters->straight_begun), ended = tsi_load_relaxed(&counters->straight_ended);

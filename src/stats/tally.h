@@ -33,8 +33,10 @@ uint64_t tsi_tally_live_of(const TsiSlabView* view, const TsiRegionTally* region
  * [any thread, needs no lock] */
 bool tsi_tally_is_full(TsiArena* a, const TsiSlabView* view);
 
-/* Sets *out to the allocator's counters, and to zeros where slabs are counted. Adapts the warm budget first, if that is
- * due. Takes the registry lock. [any thread, no lock held but the segment's] */
+/* Sets *out to the allocator's counters, budget, resident bytes of the process and numbers of phases, and to zeros
+ * where slabs are counted, which tsi_tally_global_add fills. Adapts the warm budget first, if that is due. Reads while
+ * others write: figures are of slightly different times. Takes the registry lock.
+ * [any thread, no lock held but the segment's] */
 void tsi_tally_global_begin(TsiArena* a, SlabGlobalStats* out);
 /* Adds the slab *view, which holds memory, to the allocator's sums in *out. [no other user of out] */
 void tsi_tally_global_add(SlabGlobalStats* out, const TsiSlabView* view);
@@ -46,8 +48,9 @@ void tsi_tally_class_begin(TsiArena* a, uint32_t index, SlabClassStats* out);
 void tsi_tally_class_add(TsiArena* a, SlabClassStats* out, const TsiSlabView* view, const TsiRegionTally* region);
 /* Sets the resident bytes and the recycle rate of *out from its sums, after all slabs. [no other user of out] */
 void tsi_tally_class_end(SlabClassStats* out);
-/* Sets *out to the sums of the samples of all threads, living and gone; to zeros if sampling is off. Takes the registry
- * lock. [any thread, no lock held but the segment's] */
+/* Sets *out to the sums of the samples of all threads, living and gone: numbers, ns, maxima in ns and histograms; to
+ * zeros, `version` included, if sampling is off. Takes the registry lock.
+ * [any thread, no lock held but the segment's] */
 void tsi_tally_sampling(TsiArena* a, SlabSamplingStats* out);
 /* Sets *out to the sums of the refusals of all threads, living and gone. Takes the registry lock, once a cause.
  * [any thread, no lock held but the segment's] */
