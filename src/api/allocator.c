@@ -178,8 +178,8 @@ bool allocator_init_with(SlabAllocator* allocator, const SlabOptions* options) {
 
 void allocator_init(SlabAllocator* allocator) { (void)allocator_init_with(allocator, NULL); }
 
-/* Drains each incarnation that is not free, the ring's epochs included, and calls options.leak_fn, which is not NULL,
- * with label, era, objects and bytes for each whose end left objects live. Ended ones are passed.
+/* Drains each incarnation that is not free, the ring's epochs included, by tsi_epoch_end, and calls options.leak_fn,
+ * which is not NULL, with its label, era, and the objects and bytes that escaped, if there are any.
  * [destroying thread, no lock held, no bracket open] */
 static void report_leaks(TsiArena* a) {
     for (uint32_t n = 1; n < tsi_table_used(&a->phases.incs); n++) {

@@ -113,8 +113,8 @@ typedef struct HeldWalk {
     TsiHeld held;
 } HeldWalk;
 
-/* Adds a slab's live and issued objects to the HeldWalk ctx, if the slab is of its phase; otherwise does nothing.
- * [no other user of ctx] */
+/* Adds the slab *view to the HeldWalk ctx if view->ref is its phase: its live objects, and, if a heap owns the slab,
+ * the objects issued there; otherwise does nothing. [no other user of ctx] */
 static void add_held(const TsiSlabView* view, void* ctx) {
     HeldWalk* walk = ctx;
     if (view->ref != walk->ref) return;

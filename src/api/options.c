@@ -177,9 +177,10 @@ static void explain(const char* word, size_t n, const Option* option, size_t nam
                    near != NULL ? near : "", near != NULL ? "?" : "");
 }
 
-/* Sets the option of the n bytes name=value at `word`, and *fixed to true if that is warm_bytes; *fixed is left alone
- * otherwise. Returns true; false, with nothing set, after explaining the word in the thread's sentence, if there is no
- * such option or it has no such value. [no other user of options, no lock held] */
+/* Sets the field of *options that the n bytes name=value at `word` name, warm_bytes to UINT64_MAX for 0, and *fixed to
+ * true if that is warm_bytes; *fixed is left alone otherwise. Returns true; false, with nothing set, after explaining
+ * the word in the thread's sentence, if there is no such option or it has no such value.
+ * [no other user of options, no lock held] */
 static bool apply_word(SlabOptions* options, const char* word, size_t n, bool* fixed) {
     const char* eq = memchr(word, '=', n);
     size_t name_bytes = eq != NULL ? (size_t)(eq - word) : n;

@@ -285,8 +285,9 @@ static bool is_told_locked(TsiArena* a, TsiRef ref) {
     return tsi_load_acquire(&tsi_inc(&a->phases, tsi_ref_index(ref))->told) && tsi_ref_is_current(&a->phases, ref);
 }
 
-/* Counts the sample *live, whose object lived as its phase was drained, by its weight in the escaped sums of its stack,
- * and sets live->escaped. Bytes that an object has gained in place count without an object. [profile lock held] */
+/* Adds the sample *live, whose object lived as its phase was drained, to escaped_objects and escaped_bytes of its
+ * stack in *profile, by tsi_profile_weight, and sets live->escaped. Bytes that an object has gained in place
+ * (live->gain) count without an object. [profile lock held] */
 static void escaped_locked(TsiProfile* profile, TsiProfileLive* live) {
     TSI_HOLDS(&profile->lock);
     TsiProfileStack* stack = &profile->stacks[live->stack];

@@ -13,10 +13,10 @@
 bool tsi_check_allocator(SlabAllocator* a, char* why, size_t why_len);
 
 #ifdef TSI_DEBUG
-/* Checks the allocator after a close, if libc says that the process has one thread; stops the process, after a line on
- * standard error, if something does not hold. Does nothing for an allocator without an arena, and skips most closes in
- * one of many slabs and phases, so that checks cost at most a constant factor of closes.
- * [any thread, no lock held, no bracket open] */
+/* Checks the allocator behind `owner` by tsi_check_allocator after a close, if libc says that the process has one
+ * thread; stops the process, after a line on standard error, if something does not hold. Does nothing for an owner
+ * without an arena, and skips most closes in one of many slabs and phases, so that checks cost at most a constant
+ * factor of closes. [any thread, no lock held, no bracket open] */
 void tsi_check_closed(SlabAllocator* a);
 #endif
 

@@ -34,16 +34,16 @@ typedef struct Collect {
     bool full;
 } Collect;
 
-/* Returns an incarnation's age at collect->now_ns, in ns, 0 if it is younger. The first one of id 0 was open before its
- * first slab, but not before its allocator. [any thread, needs no lock] */
+/* Returns the age of the incarnation `inc` at collect->now_ns, in ns, since it opened, or since its allocator was made
+ * if that was later, as for the first one of id 0; 0 if it opened after now_ns. [any thread, needs no lock] */
 static uint64_t age_ns(const Collect* collect, TsiInc* inc) {
     uint64_t since = tsi_load_relaxed(&inc->open_since_ns);
     if (since < collect->a->born_ns) since = collect->a->born_ns;
     return collect->now_ns > since ? collect->now_ns - since : 0;
 }
 
-/* Returns the row of the incarnation `ref` and the class `cls`, or the free one (its ref is 0) where it would be: the
- * table is never full. [no other user of collect] */
+/* Returns the row of the incarnation `ref` and the class `cls` in collect->rows, or, if there is none, the free one
+ * (its ref is 0) where row_of makes it: row_of never lets the table be full. [no other user of collect] */
 static TsiLeakRow* find_row(const Collect* collect, TsiRef ref, unsigned cls) {
     uint64_t hash = (ref ^ (uint64_t)cls << 56) * 0x9e3779b97f4a7c15ull;
     for (uint32_t at = (uint32_t)(hash >> 32) & (collect->capacity - 1);; at = (at + 1) & (collect->capacity - 1)) {
@@ -76,9 +76,9 @@ static void add_slab(TsiLeakRow* row, const TsiSlabView* view, uint64_t object_b
     else row->c.partial_slab_count++;
 }
 
-/* Adds a region with live objects: objects count under the class of their size, the region itself under the class that
- * has most bytes there. Sets collect->full where there is no room for a row; does nothing without live objects.
- * [no other user of collect] */
+/* Adds the region *view with live objects to the rows: objects count under the class of their size, the region itself
+ * under the class that has most bytes there; larger objects than the classes have are not counted. Sets collect->full
+ * where there is no room for a row; does nothing without live objects. [no other user of collect] */
 static void add_region(Collect* collect, const TsiSlabView* view) {
     TsiRegionTally region;
     unsigned most = 0;
@@ -93,8 +93,9 @@ static void add_region(Collect* collect, const TsiSlabView* view) {
     if (most != 0) add_slab(row_of(collect, view->ref, most), view, TSI_GRANULE);
 }
 
-/* Adds a slab to the Collect ctx if its incarnation has ended and is old enough; otherwise, and once the table is full,
- * does nothing. [no other user of ctx] */
+/* Adds the slab *view to the rows of the Collect ctx if its incarnation is known, has ended, and is threshold_ns or
+ * more old: its live objects, and the slab itself, under its class, a region's by add_region. Otherwise, and once the
+ * table is full, does nothing. [no other user of ctx] */
 static void collect_slab(const TsiSlabView* view, void* ctx) {
     Collect* collect = ctx;
     if (view->ref == 0 || collect->full) return;
@@ -110,8 +111,8 @@ static void collect_slab(const TsiSlabView* view, void* ctx) {
     add_slab(row, view, collect->a->space.classes->c[view->cls].size);
 }
 
-/* Returns the objects in all rows of the incarnation `ref`, and their usable bytes; for classes without one size, the
- * bytes of their slabs. [no other user of collect] */
+/* Returns the live objects in all rows of *collect of the incarnation `ref`, and their usable bytes; for regions and
+ * large objects, whose classes have no one size, the bytes of their slabs. [no other user of collect] */
 static TsiTotals held_by(const Collect* collect, TsiRef ref) {
     TsiTotals held = {0, 0};
     for (unsigned cls = 1; cls < TSI_CLASSES; cls++) {
@@ -139,9 +140,10 @@ static bool is_expected(const Collect* collect, TsiRef ref) {
     return !tsi_is_unexpected(&expected, held.objects, held.bytes);
 }
 
-/* Sets id, era, label, age, references and state of a row from its incarnation's record. Returns true; false if the row
- * is free, nothing lives in it, the escape was expected, or the record was released or reused in between: the row is
- * not for the report then. Takes the stripe. [any thread, no lock held] */
+/* Sets id, label, age in seconds, references and state of a row of *collect, whose ref names its incarnation, from
+ * that one's record, and its era; phases becomes 1. Returns true; false if the row is free (ref 0), nothing lives in
+ * it, row->expected is true, or the record was released or reused in between: the row is not for the report then.
+ * Takes and gives back the stripe. [any thread, no lock held] */
 static bool complete_row(Collect* collect, TsiLeakRow* row) {
     TsiInc* inc = tsi_inc(&collect->a->phases, tsi_ref_index(row->ref));
     if (row->ref == 0 || row->c.alloc_count == 0 || row->expected) return false;

@@ -97,8 +97,8 @@ static void put_drains(TsiText* text, const SlabLabelStats* stats) {
     tsi_text_put(text, "\n");
 }
 
-/* Writes the sum *young of what phases hold that ended a short while ago; young->first is not NULL.
- * [no other user of text] */
+/* Appends a line: the sum *young of objects and bytes that phases hold that ended less than leak_sec ago, with the
+ * label and class of its largest row, young->first, which is not NULL. [no other user of text] */
 static void put_young(TsiText* text, const LeakSum* young) {
     const EpochLeakCandidate* most = &young->first->c;
     char cls[sizeof(TsiWord) + 2];
@@ -157,8 +157,8 @@ static void put_slow(TsiText* text, const SlowPathAttribution* slow) {
     else tsi_text_line(text, "   %s", slow->recommendation);
 }
 
-/* Returns the class with most hits among those that come after `last`: with fewer hits, or as many and a later row;
- * among all if last is NULL. Returns NULL if there is none. [any thread, needs no lock] */
+/* Returns the row of view->slow with most hits among those that come after `last`, a row of it: with fewer hits, or as
+ * many and a later row; among all if last is NULL. Returns NULL if there is none. [any thread, needs no lock] */
 static const SlowPathAttribution* next_most(const TsiDoctorView* view, const SlowPathAttribution* last) {
     const SlowPathAttribution* best = NULL;
     for (uint32_t n = 0; n < view->slow_count; n++) {
@@ -199,8 +199,10 @@ typedef struct Close {
     bool kept; /* much was given back, and the resident size hardly changed */
 } Close;
 
-/* Returns the close whose last row is *end - 1, all its rows added up, and moves *end to its first row. *end > 0 on
- * entry. [any thread, needs no lock] */
+/* Returns the close whose last row in view->closes is *end - 1, with the slabs and bytes of all its rows, which have
+ * one era and the same resident sizes, and moves *end to its first row. `kept` is true if it gave back
+ * TSI_DOCTOR_KEPT_MIN_BYTES or more and the resident size fell by less than one part in TSI_DOCTOR_KEPT_SHARE of that.
+ * *end > 0 on entry, at most view->close_count. [any thread, needs no lock] */
 static Close close_before(const TsiDoctorView* view, uint32_t* end) {
     const EpochReclamation* last = &view->closes[*end - 1];
     Close close = {last, 0, 0, false};
@@ -243,8 +245,9 @@ static void put_kept(TsiText* text, unsigned kept, unsigned policy) {
     else tsi_text_action(text, tsi_say_kept, kept);
 }
 
-/* Writes section 3: what closes gave back, the latest TSI_DOCTOR_CLOSES of them, what is kept warm, and what to do if
- * that did not lower the resident size. [no other user of text] */
+/* Appends section 3: the pages given back since the start and failures of that, the latest TSI_DOCTOR_CLOSES closes of
+ * view->closes, the newest first, a line each, and what is kept warm; put_kept's ACTION if closes did not lower the
+ * resident size, and an ACTION if giving pages back failed. [no other user of text] */
 static void section_reclamation(TsiText* text, const TsiDoctorView* view) {
     const SlabGlobalStats* stats = &view->report->global;
     unsigned closes = 0, kept = 0;
@@ -313,8 +316,9 @@ static void put_verdict(TsiText* text, const ThreadStats* stats) {
     if (v == TSI_VERDICT_HYPERVISOR) tsi_text_action(text, tsi_say_verdict_hypervisor);
 }
 
-/* Writes section 4: times of sampled allocations and of locks, by *sampling; one line if sampling is off or there are
- * no samples. [no other user of text] */
+/* Appends section 4: times of sampled allocations, averages and the largest in ns, what they waited for (put_verdict),
+ * and of sampled locks if there are any, by *sampling; only a head if sampling is off or there are no samples.
+ * [no other user of text] */
 static void section_sampling(TsiText* text, const SlabSamplingStats* sampling) {
     const ThreadStats* stats = &sampling->sum;
     if (sampling->period == 0) {
@@ -427,8 +431,9 @@ static void put_refused(char* to, size_t n, const TsiReport* report) {
         (void)snprintf(to, n, tsi_say_refused_most, tsi_word_label(most->label).at, (Num)most->budget_refusals);
 }
 
-/* Writes section 6: refused calls by cause, each as an ACTION, slabs taken out of use, and ignored words of the
- * environment. [no other user of text] */
+/* Appends section 6: refused calls, an ACTION for each cause with its number and what to do, over_budget with the
+ * label that is refused most; a line on slabs taken out of use, and an ACTION on ignored words of TSLAB_OPTIONS, where
+ * there are any. [no other user of text] */
 static void section_refusals(TsiText* text, const TsiReport* report) {
     const SlabRefusals* refusals = &report->refusals;
     unsigned kinds = 0;
@@ -580,7 +585,8 @@ static void put_limits(TsiText* text, const TsiReport* report) {
     }
 }
 
-/* Returns a pace, in bytes a second, as a word with its sign; without one if it is 0. [any thread, needs no lock] */
+/* Returns a pace, in bytes a second, in the words of tsi_word_bytes behind its sign, "+1.2 MiB" or "-900 B"; "0 B"
+ * without a sign if it is below one byte. [any thread, needs no lock] */
 static TsiWord word_pace(double pace) {
     TsiWord bytes = tsi_word_bytes((uint64_t)(pace < 0 ? -pace : pace)), w;
     const char* sign = bytes.at[0] == '0' && bytes.at[1] == ' ' ? "" : pace < 0 ? "-" : "+";
@@ -588,8 +594,9 @@ static TsiWord word_pace(double pace) {
     return w;
 }
 
-/* Writes how live and committed bytes have changed over the spans of 10 s and 100 s and since the start; nothing if
- * either span is not known. [no other user of text] */
+/* Appends a line: how live and committed bytes have changed over the spans of about 10 s and 100 s, whose length it
+ * tells, and since the start, in bytes a second with a sign; nothing if either span is not known (its ns are 0).
+ * [no other user of text] */
 static void put_pace(TsiText* text, const SlabGlobalStats* stats) {
     if (stats->pace_10s_ns == 0 || stats->pace_100s_ns == 0) return;
     tsi_text_line(text, tsi_say_pace, word_pace(stats->live_pace_10s).at, (Num)(stats->pace_10s_ns / 1000000000u),

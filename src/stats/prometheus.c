@@ -186,8 +186,8 @@ static void write_sample(Page* page, const TsiMetric* metric, const void* row) {
     write_value(page, metric, metric, "", row, tsi_metric_value(metric, row));
 }
 
-/* Writes the series of a histogram's bucket: `count` values up to *top; top NULL: of all values.
- * [no other user of page] */
+/* Writes the series of a bucket of the histogram `metric` of `row`, with the label "le": *top in the page's unit, or
+ * "+Inf" with top NULL; its value is `count`, the number of all values up to that. [no other user of page] */
 static void write_bucket(Page* page, const TsiMetric* metric, const void* row, const uint64_t* top, uint64_t count) {
     write_start(page, metric, "_bucket");
     write_labels(page, metric, row);
@@ -199,8 +199,8 @@ static void write_bucket(Page* page, const TsiMetric* metric, const void* row, c
     tsi_out_char(out, '\n');
 }
 
-/* Returns the sum of the values that a DOUBLING array counts, in the page's unit, if each is in the middle of its
- * bucket. [any thread, needs no lock] */
+/* Returns an estimate of the sum of the values that `counts`, a DOUBLING array of the metric, counts, in the page's
+ * unit (seconds for ns), as if each were 1.5 * 2^i, the middle of its bucket i. [any thread, needs no lock] */
 static double middle_sum(const TsiMetric* metric, const uint64_t* counts) {
     double sum = 0, per = metric->unit == SLAB_SEGMENT_NS ? 1e9 : 1;
     for (unsigned i = 0; i < tsi_metric_entries(metric); i++)

@@ -212,8 +212,8 @@ static TsiGrown grown_of(const TsiArena* a, TsiFloor floors[TSI_GROWTHS], unsign
     return tsi_growth_told(a->stretches, of, now, live);
 }
 
-/* Returns the growth of the bytes that a budget counts, by growth and paces in the label's row.
- * [any thread, needs no lock] */
+/* Returns the growth of the bytes that a budget counts, by tsi_growth_held from growth and paces in the label's row
+ * *stats, which are set; `most` is the lower one of its two paces of committed bytes. [any thread, needs no lock] */
 static TsiGrown held_told(const SlabLabelStats* stats) {
     TsiGrown grown = {stats->growth_bytes, stats->growth_ns, stats->growth_per_second};
     double most =
@@ -284,8 +284,9 @@ static void put_drains(SlabLabelStats* out, const TsiDrainSum* sum, uint64_t now
     }
 }
 
-/* Adds the incarnation to its label's sum if it drains; nothing if it is free, open, or of a label younger than the
- * report. Takes the stripe. [no other user of walk, no stripe held] */
+/* Adds the incarnation `inc` to walk->drains of its label if it drains: inc->draining has a label, under which its
+ * orphans are counted; nothing if it is free, open, or of a label younger than the report. Takes and gives back the
+ * stripe. [no other user of walk, no stripe held] */
 static void add_draining(TsiWalk* walk, TsiInc* inc) {
     if (tsi_inc_era(inc) == 0 || tsi_inc_state(inc) == TSI_INC_ACTIVE) return;
     tsi_lock_take(tsi_inc_lock(inc)); /* not counted: the wait is the report's */

@@ -34,8 +34,10 @@ TSI_INLINE size_t tsi_plan_buffer(const TsiPlan* plan, unsigned slot, unsigned w
  * made by tsi_plan_make; base: the start of the segment, whose bytes there are zero.
  * [segment lock held, before readers know of the segment] */
 void tsi_plan_tables(const TsiPlan* plan, uint8_t* base);
-/* Writes counts and rows of the report into `buffer`, the start of one, behind its own words, each word by a release
- * store; of labels only the chosen ones, which changes the report (tsi_report_choose_labels). [segment lock held] */
+/* Writes counts and rows of the report into `buffer`, the start of one, behind its own words, at the places of *plan,
+ * each word by a release store: of each section the first plan->capacity rows, with the number of those left out, here
+ * or before; of labels only the chosen ones, which changes the report (tsi_report_choose_labels).
+ * [segment lock held] */
 void tsi_plan_rows(const TsiPlan* plan, TsiReport* report, uint8_t* buffer);
 
 /* ---- how often a process publishes, so that it costs little of its time ---- */
