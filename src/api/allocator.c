@@ -30,15 +30,17 @@ size_t slab_page_size(void) {
 uint64_t slab_now_ns(void) { return tsi_clock_now(); }
 uint64_t slab_rss_bytes(void) { return tsi_os.rss_bytes(); }
 
-/* Returns the number of records of a table, at least `least`, in proportion to the payload of reserve_bytes, so that a
- * small reservation has small tables. most: for TSI_RESERVE_MAX bytes, the largest one. [any thread, needs no lock] */
+/* Returns the number of records of a table, at least `least`: most * reserve_bytes / TSI_RESERVE_MAX, cut, so that a
+ * small reservation has small tables. most: the number for TSI_RESERVE_MAX bytes, the largest reservation.
+ * [any thread, needs no lock] */
 static uint32_t records(uint64_t reserve_bytes, uint32_t most, uint32_t least) {
     uint64_t n = most / (TSI_RESERVE_MAX / reserve_bytes);
     return n < least ? least : (uint32_t)n;
 }
 
-/* Sets how many records more than `keep` a table may learn to keep: an eighth of the bytes that the stock of pages may
- * keep, none if that does not learn. [before the allocator is shared] */
+/* Sets table->learned_most, how many records more than `keep` a table may learn to keep, at most its capacity: as many
+ * as fill an eighth of the bytes that the stock of pages may keep, 0 if the stock does not learn.
+ * [before the allocator is shared] */
 static void let_learn(const TsiSpace* s, TsiTable* table) {
     uint64_t most = tsi_stock_learns(s) ? s->stock.limit / 8 / table->stride : 0;
     table->learned_most = most < table->capacity ? (uint32_t)most : table->capacity;
@@ -104,7 +106,8 @@ static void arena_close(TsiArena* a) {
     tsi_profile_destroy(&a->profile);
 }
 
-/* Gives back all of an arena: stand-ins, tables, address space and its record.
+/* Gives back all of an arena: stand-ins, tables, address space and the record *a itself. The arena is not listed in
+ * the registry, or any more; it may be opened in part only, or not at all.
  * [no other thread in the allocator, no lock held] */
 static void arena_discard(TsiArena* a) {
     tsi_stand_ins_close(a);
@@ -195,8 +198,8 @@ static void report_leaks(TsiArena* a) {
     }
 }
 
-/* Releases all phases with cleanups, so that these run; the others end with their allocator.
- * [destroying thread, no lock held, no bracket open] */
+/* Releases each incarnation that has cleanups (inc->ends is not 0), with its objects, so that these run; the others
+ * stay, and end with their allocator. [destroying thread, no lock held, no bracket open] */
 static void run_cleanups(TsiArena* a) {
     for (uint32_t n = 1; n < tsi_table_used(&a->phases.incs); n++) {
         TsiInc* inc = tsi_inc(&a->phases, n);

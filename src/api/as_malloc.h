@@ -124,8 +124,8 @@ TSI_INLINE void tsi_malloc_start_lean(void) { tsi_os_lean = true; }
  * ends it, and it is drained when its last thread exits inside: the objects of a program that frees them itself must
  * not end with a thread. Returns its domain, or NULL with errno. [own thread, no lock held, no bracket open] */
 epoch_domain_t* tsi_malloc_begin(SlabAllocator* allocator, const char* label);
-/* Returns true if the calling thread's allocations go to a phase of allocator: it is in a domain, and in no outer
- * scope. False on an exiting thread, and on one without a record. allocator was made.
+/* Returns true if the calling thread's allocations from the allocator, which was made, go to the phase of a domain:
+ * its innermost scope there is a domain's, not an outer one. False on an exiting thread, and on one without a record.
  * [own thread, no lock held, no bracket open] */
 bool tsi_malloc_in_phase(SlabAllocator* allocator);
 

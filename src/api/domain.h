@@ -196,8 +196,9 @@ TSI_INLINE bool tsi_scope_put(TsiArena* a, TsiBinding* b, TsiDomain* d) {
  * tsi_scope_ambient sends them from the next one. *top means nothing afterwards. Does not change the domain's count of
  * scopes. [own thread, no bracket open] */
 void tsi_scope_pop(TsiScope* top);
-/* Adds n, which may be below 0, to the scopes in the epoch that the domain borrows, if that goes on; does nothing for a
- * domain with an epoch of its own. Takes the stripe. [any thread, no stripe held] */
+/* Adds n, which may be below 0, to the field `scopes` of the incarnation that the domain borrows, if d->phase.ref
+ * still names it; does nothing for a domain with an epoch of its own. Takes the stripe and gives it back.
+ * [any thread, no stripe held] */
 void tsi_scopes_add(TsiArena* a, TsiDomain* d, int n);
 /* Sets b->heap, where plain calls of b's thread allocate: the thread's heap in the domain of its innermost scope, if
  * that scope is of b's allocator; otherwise its heap in the ring's current epoch; tsi_no_heap if it has none there, so

@@ -26,8 +26,9 @@ typedef struct Named {
     TsiInc* inc;
 } Named;
 
-/* Returns the incarnation that an id names. Its inc is NULL if there is none, which is refused and counted, and its a
- * is NULL, and nothing counted, without an allocator. [any thread, no lock held, no bracket open] */
+/* Returns the arena, the reference and the record of the incarnation that an id names. inc is NULL and ref 0 if there
+ * is none, which is refused with errno and counted; a is NULL, too, without an allocator, which is not counted and
+ * leaves errno alone. [any thread, no lock held, no bracket open] */
 static Named named(SlabAllocator* allocator, EpochId id) {
     TsiArena* a = tsi_arena(allocator);
     TsiRef ref = a != NULL ? tsi_resolve(a, id) : 0;

@@ -33,9 +33,9 @@ typedef struct Gate {
     bool blind; /* the figures could not be read */
 } Gate;
 
-/* Sets *options to the program's options *in (NULL: all zeros), as far as both versions know them, with defaults for
- * zeros in warm_up and rounds. Returns NULL; otherwise a sentence, a literal, that says what is bad, and *options means
- * nothing. [any thread, needs no lock] */
+/* Sets *options to the program's options *in (NULL: all zeros), as far as both versions know them; zeros in warm_up
+ * and rounds become WARM_UP and ROUNDS. Returns NULL; otherwise a sentence, a literal, that says what is bad, and
+ * *options means nothing: a wrong struct_size, or a field that is set and not known. [any thread, needs no lock] */
 static const char* options_read(const SlabGateOptions* in, SlabGateOptions* options) {
     *options = (SlabGateOptions){.struct_size = sizeof *options};
     if (in != NULL && (in->struct_size < sizeof in->struct_size || in->struct_size > 4096))
@@ -48,8 +48,9 @@ static const char* options_read(const SlabGateOptions* in, SlabGateOptions* opti
     return NULL;
 }
 
-/* Returns true if the label of the row *stats is that of the ring's current epoch, where objects are that were made
- * outside of scopes; false if the figures cannot be read. [any thread, no lock held, no bracket open] */
+/* Returns true if the label of the row *stats is that of the ring's current epoch of gate->a, where objects are that
+ * were made outside of scopes; false also if that epoch has moved on before its figures were read.
+ * [any thread, no lock held, no bracket open] */
 static bool has_ring(Gate* gate, const SlabLabelStats* stats) {
     SlabEpochStats ring;
     slab_stats_epoch(gate->a, 0, epoch_current(gate->a), &ring);
@@ -57,8 +58,9 @@ static bool has_ring(Gate* gate, const SlabLabelStats* stats) {
     return ring.label[0] == 0 ? stats->label_id == TSI_LABEL_NONE : strcmp(ring.label, stats->label) == 0;
 }
 
-/* Returns the label, of the `count` rows that were taken, whose scopes have made most bytes outside since the first
- * counted round; NULL if none has. Rows beyond gate->room are not there. [no other user of gate] */
+/* Returns the row, of the first `count` of gate->rows, of the label whose scopes have made most bytes outside since
+ * the first comparison, by most->made_bytes; NULL if none has. count: what slab_stats_labels returned; rows beyond
+ * gate->room are not there. [no other user of gate] */
 static const SlabLabelStats* maker(const Gate* gate, size_t count) {
     const SlabLabelStats* maker = NULL;
     uint64_t most = 0;
@@ -71,8 +73,9 @@ static const SlabLabelStats* maker(const Gate* gate, size_t count) {
     return maker;
 }
 
-/* Writes to gate->why, of gate->why_bytes bytes, that the label of the row *stats retains more after the round number
- * `round`, and which scopes made it; nothing if there is no room. count: rows that were taken.
+/* Writes a sentence to gate->why, of gate->why_bytes bytes, cut there and ended by 0: that the label of the row *stats
+ * retains more after the round number `round`, what it retained before, and, if it is the ring's, which label's scopes
+ * made most; nothing if gate->why_bytes is 0. count: what slab_stats_labels returned.
  * [no other user of gate, no lock held] */
 static void say(Gate* gate, const SlabLabelStats* stats, size_t count, unsigned round) {
     const Most* most = &gate->most[stats->label_id];

@@ -112,11 +112,11 @@ char* tsi_error_text(void);
 /* Sets the thread's sentence of slab_last_error to a text by a format of printf, cut to TSI_SENTENCE_BYTES with the 0;
  * without memory the sentence says that. Returns false, for callers to return. [any thread, no lock held] */
 bool tsi_set_error(const char* format, ...) __attribute__((format(printf, 1, 2)));
-/* Makes a literal the thread's sentence of slab_last_error, and sets errno to `error` and slab_error to match. Returns
- * NULL, for callers to return. [any thread, needs no lock] */
+/* Makes a literal, which must stay, the thread's sentence of slab_last_error, and sets errno to `error` and slab_error
+ * to the SlabError that belongs to that. Returns NULL, for callers to return. [any thread, needs no lock] */
 TSI_COLD void* tsi_failed(int error, const char* literal);
-/* Makes a literal the thread's sentence of slab_last_error, and sets errno to `error` and slab_error to match. Returns
- * false, for callers to return. [any thread, needs no lock] */
+/* Makes a literal, which must stay, the thread's sentence of slab_last_error, and sets errno to `error` and slab_error
+ * to the SlabError that belongs to that. Returns false, for callers to return. [any thread, needs no lock] */
 TSI_COLD bool tsi_failed_bool(int error, const char* literal);
 /* Fills *out from *in (NULL: all defaults), then from TSLAB_OPTIONS, and sets *bad_environment to the number of ignored
  * words there. Returns true; the sentence of slab_last_error then explains these words, and is empty if there are none.

@@ -40,8 +40,9 @@ _Static_assert(sizeof((TsiBinding*)0)->busy == sizeof *((SlabLane*)0)->busy_, "s
 _Static_assert(SLAB_LANE_VERSION == 1 && TSI_GRANULE == 16 && TSI_BUMP_MAX == 4096, "so does the inlined path");
 _Static_assert(sizeof(SlabLane) == 64, "programs that were built before have lanes of this size");
 
-/* Sets *at to where the thread's number is from its thread pointer, in bytes, which is one distance for all threads.
- * Returns true; false, with *at left alone, where that does not hold. [any thread, needs no lock] */
+/* Sets *at to the distance in bytes from the thread pointer to tsi_tls.number, one and the same for all threads.
+ * Returns true; false, with *at left alone, where lanes are not inlined or the distance may differ between threads
+ * (TLS descriptors). [any thread, needs no lock] */
 static bool number_at(int64_t* at) {
 #if !SLAB_LANE_INLINE || defined(TSI_TLS_DESCRIPTORS)
     (void)at;
@@ -66,30 +67,29 @@ static TsiBinding* binding_of(uint64_t* busy) {
 /* Returns the heap behind the program's name for it. [any thread, needs no lock] */
 static TsiHeap* heap_of(struct SlabLaneHeap_* heap) { return (TsiHeap*)(void*)heap; }
 
-/* Returns true if h is the thread's live heap in the phase `ref` and has a region, so that the inlined path would find
- * room there, or another region soon. [owner, no bracket open] */
+/* Returns true if h is the live heap of b's thread in the phase `ref` and has a region that is not tsi_no_region, so
+ * that the inlined path would find room there, or another region soon. [owner, no bracket open] */
 TSI_INLINE bool bumps(const TsiBinding* b, TsiHeap* h, TsiRef ref) {
     return tsi_heap_is_at(b, h, ref) && tsi_load_relaxed(&h->region) != &tsi_no_region;
 }
 
-/* Returns the thread's heap in the incarnation `ref`, if objects are bumped there; otherwise tsi_no_heap, so that the
- * inlined path opens no bracket without use. [owner, no bracket open] */
+/* Returns the heap of b's thread in the incarnation `ref` that tsi_heap_cached finds, if `bumps` returns true for it;
+ * otherwise tsi_no_heap, so that the inlined path opens no bracket without use. [owner, no bracket open] */
 static TSI_NOINLINE struct SlabLaneHeap_* lead_on(TsiBinding* b, TsiRef ref) {
     TsiHeap* h = tsi_heap_cached(b, ref);
     return (struct SlabLaneHeap_*)(void*)(h != NULL && bumps(b, h, ref) ? h : &tsi_no_heap);
 }
 
-/* Returns the thread's heap to which the domain leads, if it is in the incarnation `ref` and objects are bumped there;
- * otherwise another heap of the thread in `ref`, if objects are bumped there; otherwise tsi_no_heap.
- * [owner, no bracket open] */
+/* Returns the heap that d->phase.heap leads to, if `bumps` returns true for it in the incarnation `ref`; otherwise
+ * another heap of the thread in `ref`, by lead_on, or tsi_no_heap. [owner, no bracket open] */
 TSI_INLINE struct SlabLaneHeap_* lead(TsiBinding* b, TsiDomain* d, TsiRef ref) {
     TsiHeap* h = tsi_load_relaxed(&d->phase.heap);
     return TSI_LIKELY(bumps(b, h, ref)) ? (struct SlabLaneHeap_*)(void*)h : lead_on(b, ref);
 }
 
-/* Returns true for an allocator without stand-ins in owned mode, on a thread that is not exiting, if the header knows
- * our records: version, that of the header that the program was built with, is SLAB_LANE_VERSION.
- * [own thread, needs no lock] */
+/* Returns true if the program's inlined path may be used: a->none_at_hand is false (owned mode, no stand-ins, not
+ * hardened), the thread is not exiting, and version, that of the header that the program was built with, is
+ * SLAB_LANE_VERSION. [own thread, needs no lock] */
 static bool may_inline(const TsiArena* a, uint32_t version) {
     return version == SLAB_LANE_VERSION && !a->none_at_hand && !tsi_tls.exiting;
 }
@@ -127,8 +127,9 @@ bool slab_lane_begin_as(SlabLane* lane, SlabAllocator* allocator, const char* la
     return d != NULL;
 }
 
-/* Refuses an allocation, with errno: the lane has no domain (d is NULL), or that was destroyed or has gone on from the
- * lane's phase. Returns NULL, for callers to return. [any thread, no lock held, no bracket open] */
+/* Refuses an allocation, with errno: EINVAL if the lane has no domain (d is NULL), ESTALE if that was destroyed or has
+ * gone on from the lane's phase, which is counted. Returns NULL, for callers to return.
+ * [any thread, no lock held, no bracket open] */
 static TSI_COLD void* refuse(TsiDomain* d) {
     if (d == NULL) (void)tsi_failed_bool(EINVAL, "the lane is none");
     else if (!tsi_domain_is_alive(d)) (void)tsi_domain_refuse_destroyed(d);

@@ -17,8 +17,9 @@
 
 /* ---- the thread's stack ---- */
 
-/* Returns the thread's heap in the incarnation that the domain d has now, or tsi_no_heap, which is normal in a phase
- * that has just begun. Lets d->phase.heap lead to it. [own thread, no bracket open] */
+/* Returns the heap of b's thread in the incarnation that the domain d has now, to which d->phase.heap then leads;
+ * tsi_no_heap, and changes nothing, if there is none, which is normal in a phase that has just begun.
+ * [own thread, no bracket open] */
 TSI_INLINE TsiHeap* heap_in(TsiBinding* b, TsiDomain* d) {
     TsiRef ref = tsi_load_relaxed(&d->phase.ref);
     if (ref == 0 || tsi_load_relaxed(&tsi_binding_inc(b, ref)->heap_count) == 0) return &tsi_no_heap;
@@ -41,9 +42,9 @@ TSI_NOINLINE bool tsi_scopes_make_room(TsiThread* thread) {
     return thread->scope_count != thread->scope_capacity || tsi_scopes_grow(thread);
 }
 
-/* Puts a scope of the domain on top of the calling thread's stack, and sends its plain calls there. Does not change the
- * domain's count of scopes. Returns true; false, and changes nothing, without memory.
- * [own thread, no lock held, no bracket open] */
+/* Puts a scope of the domain on top of the calling thread's stack, whose binding in `a` is b, and sets b's ambient
+ * heap to its heap there or tsi_no_heap, so that plain calls go there. Does not change the domain's count of scopes.
+ * Returns true; false, and changes nothing, without memory. [own thread, no lock held, no bracket open] */
 TSI_INLINE bool push(TsiArena* a, TsiBinding* b, TsiDomain* d) {
     if (TSI_UNLIKELY(!tsi_scope_put(a, b, d))) return false;
     tsi_binding_set_ambient(b, heap_in(b, d));
@@ -112,8 +113,9 @@ static bool domain_enter(epoch_domain_t* domain) {
     return tsi_domain_no_memory(a);
 }
 
-/* Takes one scope off the domain's count, which is above 0; the last one ends the epoch if auto_close says so: releases
- * one of the domain's own, drains a borrowed one. Takes the domain's lock.
+/* Takes one scope off the domain's count, which is above 0, and, of a borrowed one, off its epoch's. The last one ends
+ * the epoch if auto_close is set: releases one of the domain's own, whose next scope opens a fresh one; drains a
+ * borrowed one only if tsi_domain_may_drain returns true, and otherwise leaves it open. Takes the domain's lock.
  * [thread of the scope, which is off its stack; no lock held, no bracket open] */
 static void leave(TsiArena* a, TsiDomain* d) {
     TsiRef end = 0;
@@ -139,9 +141,9 @@ static void leave(TsiArena* a, TsiDomain* d) {
     if (end != 0) tsi_domain_end_ref(a, d, end, own ? EPOCH_RELEASE : EPOCH_DRAIN, own, label);
 }
 
-/* Leaves the domain, whose scope is the thread's innermost; the last to leave ends its epoch if auto_close says so.
- * domain may be NULL or destroyed. Returns true; false after a refusal, with errno, and the thread is where it was.
- * [own thread, no lock held, no bracket open] */
+/* Takes the domain's scope, the thread's innermost, off the stack, and off the count by `leave`, which may end its
+ * epoch. domain may be NULL or destroyed, which is refused, as is the last exit while a run is open. Returns true;
+ * false after a refusal, with errno, and the thread is where it was. [own thread, no lock held, no bracket open] */
 static bool domain_exit(epoch_domain_t* domain) {
     TsiDomain* d = tsi_domain_of(domain);
     if (!tsi_domain_usable(d)) return false;
@@ -179,8 +181,8 @@ bool epoch_domain_detach(epoch_domain_t* domain) {
     return true;
 }
 
-/* Claims one of the domain's detached scopes: takes 1 off `detached`. Returns true; false, with nothing changed, if
- * there is none. [any thread, needs no lock] */
+/* Takes 1 off the domain's `detached` if it is not 0: the caller has that scope then, and puts it on its stack or adds
+ * the 1 again. Returns true; false, with nothing changed, if no scope is detached. [any thread, needs no lock] */
 static bool claim(TsiDomain* d) {
     uint32_t n = tsi_load_seq(&d->detached);                   /* pairs with detach */
     while (n != 0 && !tsi_cas_seq(&d->detached, &n, n - 1)) {} /* decides among those that attach: once per detach */
@@ -321,9 +323,10 @@ SlabAllocator* epoch_domain_allocator(void) {
 
 /* ---- threads that go ---- */
 
-/* Drains the domain d if it `drains` and nobody is inside any more. Otherwise leaves it behind if the exiting thread
- * has made it, whose scope of it was just ended: no other thread may know of it, so its record must not stay, unless a
- * thread is inside, or objects must stay in it. [exiting thread, no lock held, no bracket open] */
+/* Drains and destroys the domain d if its `drains` is true and nobody is inside any more. Otherwise gives it to
+ * tsi_domain_leave_behind, which may destroy it later, if the exiting thread, whose scope of it was just ended, has
+ * made it and nobody is inside; not one with an epoch of its own that stays open (auto_close is false). No other
+ * thread may know of it, so its record must not stay for good. [exiting thread, no lock held, no bracket open] */
 static void leave_with_maker(TsiThread* thread, TsiDomain* d) {
     if (d->drains && tsi_domain_refs(d) == 0) { /* also when another thread made it */
         tsi_domain_drain_left(d);
@@ -335,8 +338,9 @@ static void leave_with_maker(TsiThread* thread, TsiDomain* d) {
     tsi_domain_leave_behind(d);
 }
 
-/* Releases the phases in `a` that belong to the exiting thread alone, with their scopes, and opens their domains to all
- * threads. [exiting thread, no lock held, no bracket open] */
+/* Releases the phases in `a` of domains that are the exiting thread's alone (owner_only, and made by it), with their
+ * scopes, and opens these domains to all threads by tsi_domain_disown; a domain without a phase is only opened. Its
+ * count of scopes is 0 then. [exiting thread, no lock held, no bracket open] */
 static void end_owned(TsiThread* thread, TsiArena* a) {
     for (uint32_t n = 0; n < tsi_table_used(&a->domains); n++) {
         TsiDomain* d = tsi_table_at(&a->domains, n);

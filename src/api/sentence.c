@@ -19,8 +19,8 @@ static bool key_ok;
 
 const char* slab_last_error(void) { return sentence != NULL ? sentence : ""; }
 
-/* Gives the thread's text back as it exits, and clears its sentence. A thread that sets a sentence in a later
- * destructor gets another text, and this is called again. [exiting thread] */
+/* Gives `text`, the value of the key, back as its thread exits, and clears the thread's sentence. A thread that sets a
+ * sentence in a later destructor gets another text, and this is called again. [exiting thread] */
 static void drop_text(void* text) {
     sentence = NULL;
     tsi_os_drop(text, TSI_SENTENCE_BYTES);

@@ -45,8 +45,9 @@ static char* tsi_text_copy(Where where, const char* text, size_t most) {
     return p;
 }
 
-/* Formats a text into an object where `where` says; format NULL is refused as an allocation of no bytes. Most texts are
- * short: they are formatted once, on the stack, and copied. `args` is used up. Returns the object, or NULL with errno.
+/* Formats a text into an object of its length and the 0, where `where` says; format NULL is refused as an allocation
+ * of no bytes, and an error of vsnprintf gives NULL with its errno. Most texts are short: they are formatted once, on
+ * the stack, and copied. `args` is used up. Returns the object, or NULL with errno.
  * [own thread, no lock held, no bracket open] */
 static char* tsi_text_print(Where where, const char* format, va_list args) {
     TSI_KEEP_FRAME();

@@ -90,11 +90,13 @@ SlabMisuse tsi_stand_in_misuse(const TsiArena* a, const void* p, SlabMisuse fore
  * be any address. *seq: the slab's incarnation in which the block was made; 0 for p. a->stand_ins is not NULL.
  * [any thread, no lock held] */
 void* tsi_stand_in_slot(const TsiArena* a, const void* p, uint32_t* seq);
-/* Returns the block of the object in the slot; the slot if the object has none, or has ended. The slot can be read. The
- * allocator has stand-ins. [any thread, no lock held] */
+/* Returns the block of the object in the slot; the slot if the object has none, or has ended. The slot can be read.
+ * a->stand_ins is not NULL. Takes the stand-in lock, unless the slot's first word shows that there is no block.
+ * [any thread, no lock held] */
 void* tsi_stand_in_block(const TsiArena* a, void* slot);
 /* Returns the bytes that were asked for with the block of the object in the slot; `usable`, the bytes of the slot, if
- * the object has none. The slot can be read. a->stand_ins is not NULL. [any thread, no lock held] */
+ * the object has none. The slot can be read. a->stand_ins is not NULL. Takes the stand-in lock, unless the slot's
+ * first word shows that there is no block. [any thread, no lock held] */
 size_t tsi_stand_in_bytes(const TsiArena* a, void* slot, size_t usable);
 
 /* Returns the address in the slot that corresponds to the program's pointer p, if p is in the stand-in of a live

@@ -34,7 +34,7 @@ bool tsi_snapshot_phase(TsiArena* a, TsiRef ref, void (*fn)(const TsiSlabView*, 
  * may be missed. O(pages). Takes the profile's lock. [any thread, no lock held but the segment's] */
 uint64_t tsi_snapshot_metadata_bytes(TsiArena* a);
 /* Returns how many references the incarnation `inc` has: scopes inside, those of its own domain and of domains that
- * borrow it, and those that the program counts with epoch_inc_refcount. [stripe held] */
+ * borrow it, and those that the program counts with slab_epoch_inc_refcount. [stripe held] */
 uint64_t tsi_snapshot_refcount(const TsiArena* a, TsiInc* inc);
 /* Returns the sum of the refusal counter `what` (TSI_REFUSED_..., or a SlabMisuse) over all threads, living and gone.
  * Takes the registry lock. [any thread, no lock held but the segment's] */
