@@ -24,8 +24,9 @@ typedef void* TsiMallocMore(size_t size, TsiBinding* b);
 typedef void TsiFreeMore(void* p);
 
 /* Allocates `size` bytes, any number, by the fast path if the thread used the allocator last and the size is 1 to
- * TSI_LUT_MAX, otherwise or where that misses by `more`. Returns the object, or what `more` returns.
- * [own thread, no lock held, no bracket open] */
+ * TSI_LUT_MAX; otherwise returns more(size, NULL), and where the fast path misses more(size, b), with the bracket of
+ * the binding b open, which `more` closes by tsi_malloc_missed or tsi_malloc_leave. Returns the object, or what `more`
+ * returns. [own thread, no lock held, no bracket open] */
 TSI_INLINE void* tsi_malloc_quick(SlabAllocator* allocator, size_t size, TsiMallocMore* more) {
     if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, allocator) || size - 1 >= TSI_LUT_MAX))
         return more(size, NULL);
@@ -73,8 +74,9 @@ bool tsi_free_at_entry(TsiBinding* b, void* p, uint32_t entry);
  * frees afterwards. [own thread, no lock held, no bracket open] */
 TSI_INLINE void tsi_malloc_poll(void) { tsi_decay_now(tsi_tls.binding); }
 
-/* Frees p, an object of allocator, by the fast path; calls more(p) for any pointer that this knows nothing of. From
- * time to time calls look(p) in its place, which calls tsi_malloc_poll and frees. A refusal is counted.
+/* Frees p, an object of allocator, by the fast path; calls more(p) instead for any pointer that this knows nothing of,
+ * and if the thread used another allocator last. When look_in of the thread's binding reaches 0, calls look(p)
+ * instead, which calls tsi_malloc_poll and frees p. A refusal is counted, and nothing tells the caller.
  * [own thread, no lock held, no bracket open] */
 TSI_INLINE void tsi_free_quick(SlabAllocator* allocator, void* p, TsiFreeMore* more, TsiFreeMore* look) {
     if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, allocator))) {

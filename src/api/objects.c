@@ -40,9 +40,10 @@ static TSI_COLD void* refuse_size(TsiArena* a, int error) {
     return tsi_alloc_refuse(a, SLAB_MISUSE_BAD_SIZE, NULL, error);
 }
 
-/* Returns the class of an object of `size` bytes that has grown and may grow again, in the phase ref (0: the ambient
- * one), where no region takes it: half its size is left behind it, but nothing under a limit. Returns 0 for a large
- * object, which has room. [own thread, no lock held] */
+/* Returns the class for an object of `size` bytes that has grown and may grow again, in the phase ref (0: the ambient
+ * one), where no region takes it: the class of one and a half times the size, or of the size if tsi_meets_limit
+ * returns true. Returns 0, for a large object, which has room, beyond TSI_SOLO_MAX bytes.
+ * [own thread, no lock held] */
 static unsigned grown_class(TsiArena* a, size_t size, TsiRef ref) {
     if (size > TSI_SOLO_MAX) return 0;
     return tsi_class_of(tsi_meets_limit(a, ref) ? size : size + size / 2);

@@ -63,9 +63,9 @@ static void* tsi_alloc_grown(SlabAllocator* allocator, TsiArena* a, size_t size,
     return tsi_alloc_moved(allocator, a, size, ref, prefer);
 }
 
-/* Records in the profile the bytes that the block p, at the place *at, has gained in its place, where it had `had`
- * usable bytes before, if its phase is still known; clears b->profile_hit, which asked for it. from: the caller of the
- * resizing. Returns p. [own thread, no lock held, no bracket open] */
+/* Records in the profile, by tsi_profile_record, the bytes that the block p, at the place *at, has gained in its
+ * place, where it had `had` usable bytes before, unless its phase has ended; sets b->profile_hit, which asked for it,
+ * to false. from: the caller of the resizing. Returns p. [own thread, no lock held, no bracket open] */
 static TSI_COLD void* record_gain(TsiBinding* b, TsiPlace* at, void* p, size_t had, TsiCaller from) {
     TsiRef ref;
     b->profile_hit = false;
@@ -74,8 +74,8 @@ static TSI_COLD void* record_gain(TsiBinding* b, TsiPlace* at, void* p, size_t h
     return p;
 }
 
-/* Returns a number that changes with the life of the slab that the place *at is in. tag: the slab's tag.
- * [any thread, needs no lock] */
+/* Returns a number for the life of the slab that the place *at is in: another one once the slab has left its
+ * incarnation or, for a region, has been empty. tag: the slab's tag. [any thread, needs no lock] */
 static uint64_t life_of(TsiArena* a, const TsiPlace* at, uint64_t tag) {
     unsigned gen = tsi_class_is_region(at->cls)
                        ? tsi_region_gen(tsi_load_seq(&tsi_region(&a->space, at->slab_id)->word)) /* as tsi_byte_check */
@@ -88,8 +88,8 @@ static bool is_anothers(const TsiArena* a, TsiRef ref) {
     return tsi_ref_is_anothers(&a->phases, ref, tsi_tls.thread != NULL ? tsi_tls.thread->index + 1 : 0);
 }
 
-/* Returns true if an allocation in the phase `target` would not be refused for its state or its owner; false if ref is
- * 0: no phase is named. [own thread, needs no lock] */
+/* Returns true if ref is not 0, and an allocation in the phase `target`, to which it leads, would not be refused: that
+ * is active, and not another thread's alone. False if ref is 0: no phase is named. [own thread, needs no lock] */
 static bool may_move_to(const TsiArena* a, TsiRef ref, TsiRef target) {
     return ref != 0 && tsi_ref_is_active(&a->phases, target) && !is_anothers(a, target);
 }
@@ -125,10 +125,10 @@ static size_t pages_moved(TsiArena* a, const TsiPlace* at, const void* p, void* 
     return b != NULL ? tsi_large_move(b, at, q, bytes) : 0;
 }
 
-/* Copies or moves `bytes` bytes from p, whose place is *at, to q, which was made for it, and frees p. Returns q; NULL
- * with ESTALE, and frees q, if p no longer has the life `life` (life_of): the function of a budget may have released
- * its phase, or a thread that the program does not order. Then q may lie where p lay.
- * [own thread, no lock held, no bracket open] */
+/* Moves or copies the first `bytes` bytes of p, whose place is *at, to q, which was made for it and has room for them,
+ * and frees p. Returns q; NULL with ESTALE, after freeing q and leaving p alone, if p no longer has the life `life`,
+ * what life_of returned before q was made: the function of a budget may have released its phase, or a thread that the
+ * program does not order. Then q may lie where p lay. [own thread, no lock held, no bracket open] */
 static void* replace(SlabAllocator* allocator, const TsiPlace* at, uint64_t life, void* p, void* q, size_t bytes) {
     TsiArena* a = tsi_arena(allocator);
     uint64_t tag;

@@ -219,8 +219,8 @@ bool epoch_domain_exit(epoch_domain_t* d) {
 
 /* Takes the thread from its innermost scope, `top` (NULL: it is in none, or in an outer one), which is then detached,
  * to a detached scope of `to`, or to a new one if no scope of it is open (NULL: to none); one of them is not NULL.
- * Returns true; false, with errno, and has changed nothing, if `to` has scopes and none is detached, cannot be
- * entered, or there is no memory. [own thread, no lock held, no bracket open] */
+ * Returns true; false, with errno, and with all scopes as before, if `to` has scopes and none is detached, if it
+ * cannot be entered, or without memory. [own thread, no lock held, no bracket open] */
 static bool switch_to(TsiScope* top, TsiDomain* to) {
     TsiDomain* old = top != NULL ? top->domain : NULL;
     TsiBinding *ours = top != NULL ? top->binding : NULL, *theirs = NULL;

@@ -49,8 +49,10 @@ static int refuse(const char* what, uint32_t pid) {
     return EPROTO;
 }
 
-/* Copies the header to segment->header and checks it against the process. Returns 0; an errno value with a sentence; or
- * TSI_SEGMENT_FOREIGN: the segment of another process. [no other user of segment] */
+/* Copies the header to segment->header and checks it against the process. Returns 0; an errno value with a sentence:
+ * EPROTO for a damaged one, EPROTONOSUPPORT for another major version or byte order; or TSI_SEGMENT_FOREIGN: the
+ * segment of another process, without a sentence. segment->header is filled in part then.
+ * [no other user of segment] */
 static int header_check(SlabSegment* segment, const TsiProcess* process) {
     SlabSegmentHeader* header = &segment->header;
     char boot[64];

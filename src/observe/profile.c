@@ -167,9 +167,10 @@ void tsi_profile_destroy(TsiProfile* profile) {
     profile->stacks = NULL;
 }
 
-/* Finds the record of the stack of `depth` frames, innermost first, with that label and maker, or makes one with all
- * sums 0. label: its record's index; maker: such an index + 1, or 0. Returns it, or NULL if it is new and the table is
- * full. [profile lock held] */
+/* Finds the record of the stack of `depth` frames, innermost first, TSI_PROFILE_FRAMES at most, with that label and
+ * maker, or makes one with all sums 0. label: its record's index; maker: such an index + 1, or 0. Returns it, which
+ * stays there as long as the profile, or NULL if it is new and the table has TSI_PROFILE_STACKS already.
+ * [profile lock held] */
 static TsiProfileStack* stack_locked(TsiProfile* profile, uint32_t label, uint32_t maker, const uintptr_t* frames,
                                      unsigned depth) {
     TSI_HOLDS(&profile->lock);

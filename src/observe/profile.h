@@ -64,11 +64,13 @@ void tsi_profile_grown(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32_t end);
 /* Counts an allocation of `bytes` bytes, at least 1, that no refill has counted: sets b->profile_hit if it is sampled,
  * and leaves that alone otherwise. Does nothing without a profile. [own thread, needs no lock] */
 void tsi_profile_one(TsiBinding* b, uint64_t bytes);
-/* Records a sampled object with its stack, label and maker, and follows it if it lives. gained: the bytes that it has
- * gained where it is, if those are sampled, otherwise 0. ref: its phase; maker: the record of the label whose scope
- * made it outside, + 1, or 0 (tsi_scope_maker); from: the caller of the allocation. Records nothing if the object was
- * released meanwhile, and with mean 1 in epochs of the ring; a table that is full counts it as lost. Preserves errno.
- * Takes the profile's lock. [own thread, no lock held, no bracket open] */
+/* Records a sampled object with its stack, label and maker, and adds it to profile->live if it lives. gained: the
+ * bytes that it has gained where it is, if those are sampled, otherwise 0. ref: its phase; maker: the record of the
+ * label whose scope made it outside, + 1, or 0 (tsi_scope_maker); from: the caller of the allocation. Records nothing
+ * if the object was released meanwhile, and with mean 1 in epochs of the ring; a full table adds 1 to lost_stacks or
+ * lost_live instead. A phase that tsi_profile_escaped was called for has the object counted as escaped at once. Does
+ * not clear b->profile_hit. There is a profile. Preserves errno. Takes the profile's lock.
+ * [own thread, no lock held, no bracket open] */
 void tsi_profile_record(TsiBinding* b, const void* object, uint64_t gained, uint64_t ref, uint32_t maker,
                         TsiCaller from);
 /* Writes the callers of an allocation to `frames`, innermost first: from.pc, then return addresses from the frame that

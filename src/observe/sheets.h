@@ -58,16 +58,17 @@ void tsi_sheet_cell_give(struct TsiSheets* sheets, void* cell);
  * addresses or memory. [any thread, no lock held] */
 void* tsi_sheet_take(struct TsiSheets* sheets, TsiRef ref, size_t size, size_t align);
 /* Takes a block of `size` bytes for an object of the incarnation `ref`, aligned to `align`, a power of two, and at
- * least to 16, on a sheet of its own, before a guard page; fills the bytes between with a pattern and writes a record
- * without callers. Takes the stand-in lock. Returns it; NULL without addresses or memory, for 0 and more than
- * TSI_GUARD_BYTES_MAX bytes, for an alignment beyond a page, and while as many are open as may be.
- * [any thread, no lock held] */
+ * least to 16, on a row of sheets of its own, as near before a guard page as the alignment allows; fills the bytes
+ * between with a pattern that tsi_sheet_give checks, and writes a record without callers. Takes the stand-in lock.
+ * Returns it; NULL without addresses or memory, for 0 and more than TSI_GUARD_BYTES_MAX bytes, for an alignment beyond
+ * a page, and while sheets->guards_most are open. [any thread, no lock held] */
 void* tsi_sheet_take_guarded(struct TsiSheets* sheets, TsiRef ref, size_t size, size_t align);
 /* Adds to the record of a block the `depth` callers that allocated it, innermost first, TSI_SHEET_FRAMES at most;
  * `frames` is read only. Does nothing if TSI_SHEET_FRAMES * 64 other blocks were taken since. Takes the stand-in lock.
  * [holder of the block, no lock held] */
 void tsi_sheet_note(struct TsiSheets* sheets, const void* block, const uintptr_t* frames, unsigned depth);
-/* Ends the object of a block; closes its sheet if that was the last and the sheet is not being filled. Reports on
+/* Ends the object of a block that tsi_sheet_take or tsi_sheet_take_guarded has returned: takes 1 off the live ones of
+ * its sheet, and closes that if it was the last and the sheet is not being filled in a phase that goes on. Reports on
  * standard error a byte written behind a guarded object. Takes the stand-in lock.
  * [holder of the block, no lock held] */
 void tsi_sheet_give(struct TsiSheets* sheets, void* block);

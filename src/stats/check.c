@@ -115,9 +115,10 @@ static void check_claimed(Check* check, uint32_t id, uint32_t starts) {
     if (starts < issued) fail(check, "region %u: claimed, with %u starts, counted %u", id, starts, issued);
 }
 
-/* Checks the region of the slab number `id`, of class `cls`: the map has the counts, and nobody frees in it. heap_at:
- * place of the heap that owns it, its index * sizeof(TsiHeap), 0 if none does. A life that has ended is passed by.
- * Records the first failure by `fail`. [no other thread in the allocator] */
+/* Checks the region of the slab number `id`, of class `cls`: its generation, that no object starts beyond its end,
+ * that the counts of objects issued and freed are those of the map, and that nobody frees in it. heap_at: place of the
+ * heap that owns it, its index * sizeof(TsiHeap), 0 if none does. A life that has ended is passed by. Records the
+ * first failure by `fail`. [no other thread in the allocator] */
 static void check_region(Check* check, uint32_t id, unsigned cls, uint32_t heap_at) {
     TsiSpace* s = &check->a->space;
     const TsiRegion* r = tsi_region(s, id);
@@ -160,9 +161,9 @@ static bool in_chain(Check* check, uint32_t head, uint32_t slab_id) {
     return false;
 }
 
-/* Checks the slab number `id`, of class `cls`, and its lines, and adds its bytes to check->committed; slabs in the
- * pool, retired ones and the inside of large objects pass. Records the first failure by `fail`.
- * [no other thread in the allocator] */
+/* Checks the tag of the slab number `id`, of class `cls`, and its region or lines and handles, and that an orphan is
+ * listed if its list is short; adds its bytes to check->committed. Slabs in the pool, retired ones and the inside of
+ * large objects pass, and add nothing. Records the first failure by `fail`. [no other thread in the allocator] */
 static void check_slab(Check* check, uint32_t id, unsigned cls) {
     TsiSpace* s = &check->a->space;
     const TsiClass* shape = &s->classes->c[cls];
@@ -211,9 +212,9 @@ static void check_put_off(Check* check, const TsiBinding* b) {
         fail(check, "binding %u: %u bytes put off, %llu in entries", b->index, b->put_off_bytes, (Num)bytes);
 }
 
-/* Checks that no slab out of the pool has pages in the stock (stock.h, K1), and that the budget is what is granted,
- * kept and left (K2, K4); adds the stock's bytes to check->committed. Records the first failure by `fail`.
- * [no other thread in the allocator] */
+/* Checks that no slab out of the pool has pages in the stock (stock.h, K1), that no chunk is held, that the budget is
+ * what is granted, kept and left (K2, K4), and by check_put_off what drains have put off; adds the stock's bytes to
+ * check->committed. Records the first failure by `fail`. [no other thread in the allocator] */
 static void check_stock(Check* check) {
     TsiSpace* s = &check->a->space;
     uint64_t kept = 0, granted = 0;

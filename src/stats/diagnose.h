@@ -28,9 +28,10 @@ typedef struct TsiLeaks {
 } TsiLeaks;
 
 /* Collects the live objects of incarnations that accept no more, are at least threshold_sec seconds old, and have let
- * more escape than their label may; a row for each incarnation and class, the largest first. Returns true, and *out to
- * drop; false with errno ENOMEM, *out left alone and nothing to drop. O(slabs, and rows times log of rows). Takes
- * stripes. [any thread, no lock held] */
+ * more escape than their label may; a row for each incarnation and class, the one with most bytes first. Returns true,
+ * and *out for tsi_leaks_drop; false with errno ENOMEM, *out left alone and nothing to drop. Objects that begin or end
+ * meanwhile may be missed or counted. O(slabs, and rows times log of rows). Takes stripes.
+ * [any thread, no lock held] */
 bool tsi_leaks_take(TsiArena* a, uint32_t threshold_sec, TsiLeaks* out);
 /* Joins rows of phases with one label and one class that are all of at least old_sec seconds, or all younger: sums,
  * and era, id and age of the oldest. Sets `old` of the former, which come first; within both the larger before. Lowers

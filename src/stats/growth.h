@@ -58,8 +58,9 @@ TsiLimit tsi_growth_limit(uint64_t bytes, uint64_t used, const TsiGrown* grown, 
 /* Returns true if *limit is reached before *than, or has more of it used when neither is in sight; a limit of 0 bytes
  * is none, and farther than any. [any thread, needs no lock] */
 bool tsi_growth_is_nearer(const TsiLimit* limit, const TsiLimit* than);
-/* Sets growth and limit of the allocator in *stats from its other figures there: live, warm and committed bytes and all
- * paces. now: ns of the clock. Asks the system for its limit. [labels' lock held] */
+/* Sets growth and limit of the allocator in *stats, with the limit's name and max_bytes, from its other figures there,
+ * which are set: live, warm and committed bytes and all paces. The limit is the nearest of reserve_bytes, max_bytes
+ * and RLIMIT_DATA, which the system is asked for. now: ns of the clock. [labels' lock held] */
 void tsi_growth_tell_locked(TsiArena* a, uint64_t now, SlabGlobalStats* stats);
 
 #endif

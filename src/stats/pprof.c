@@ -211,8 +211,10 @@ static void put_label(Message* message, unsigned key, unsigned kind, uint64_t v,
     put_message(message, 3, &label);
 }
 
-/* Writes a sample: values (four of them without escapes), the stack number `stack`, and labels. live: the object of the
- * sample, or NULL for what was allocated. Writes names of labels first where they are new. [no other user of writer] */
+/* Writes a sample: values (four of them without escapes), the locations of the stack number `stack`, and labels: the
+ * label's name, and the maker's if there is one. live: the object of the sample, whose size, class, era and, if it has
+ * escaped, phase are labels, too; or NULL for what was allocated. Writes names of labels first where they are new.
+ * [no other user of writer] */
 static void emit_sample(Writer* writer, uint32_t stack, const uint64_t values[VALUES], const TsiProfileLive* live) {
     const TsiProfileStack* callers = &writer->stacks[stack];
     uint64_t name = name_of(writer, callers->label),

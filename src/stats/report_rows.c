@@ -134,8 +134,9 @@ static uint32_t choose(void* table, uint32_t count, size_t size, const Wanted* w
     return kept;
 }
 
-/* Returns the key of a phase's row for choosing by bytes; 0 for an open one without. Draining phases come before equal
- * ones: there may be more open ones than rows. [any thread, needs no lock] */
+/* Returns the key of a phase's row for choosing by bytes: twice its committed bytes, and 1 more if it is not open, so
+ * that draining ones come before open ones of as many bytes; 0 only for an open one without bytes.
+ * [any thread, needs no lock] */
 static uint64_t phase_bytes(const void* row) {
     const SlabPhaseStats* phase = row;
     return phase->committed_bytes << 1 | (phase->state != EPOCH_ACTIVE);
@@ -150,8 +151,8 @@ static uint64_t phase_drains(const void* row) {
     return ((const SlabPhaseStats*)row)->state != EPOCH_ACTIVE ? phase_age(row) : 0;
 }
 
-/* Returns the key of an epoch's row for choosing by bytes; the largest for those of the ring.
- * [any thread, needs no lock] */
+/* Returns the key of an epoch's row for choosing by bytes: UINT64_MAX for one of the ring; otherwise twice the bytes
+ * of its slabs, and 1 more if it is not open. [any thread, needs no lock] */
 static uint64_t epoch_bytes(const void* row) {
     const TsiEpochRow* epoch_row = row;
     bool ring = (epoch_row->epoch_id & TSI_DOMAIN_ID_BIT) == 0;

@@ -186,8 +186,9 @@ static void phase_row(TsiWalk* walk, uint32_t n, uint64_t now) {
     if (sum->bytes > out->peak_bytes) out->peak_bytes = sum->bytes; /* a slab taken since the phase was copied */
 }
 
-/* Adds the row of the epoch with the record n to the report, if it has held something and its id in the ring names it
- * or it holds slabs. now: ns of the clock. [no other user of walk] */
+/* Adds the row of the epoch with the record n to the report, if it has held something (copies[n].used), and its id in
+ * the ring still names it or it holds slabs: figures of the copy and of walk->sums[n]. Domains' phases have rows only
+ * while they hold slabs. now: ns of the clock. [no other user of walk] */
 static void epoch_row(TsiWalk* walk, uint32_t n, uint64_t now) {
     const TsiPhaseCopy* copy = &walk->copies[n];
     const TsiPhaseSum* sum = &walk->sums[n];

@@ -61,8 +61,9 @@ void tsi_labels_drains(TsiWalk* walk);
  * phase has that its label's account has not, and the figures of ended phases; if walk->figures, also the bytes of
  * settled slabs from walk->drains. [no other user of walk] */
 void tsi_labels_add(TsiWalk* walk);
-/* Computes the rest of the rows and the report's own sums, notes the reading for growth and pace, and sorts the rows by
- * id: the last of four steps. Takes the labels' lock. [no other user of walk, labels' lock not held] */
+/* Computes the rest of the rows and the report's own sums, adds the reading to floors and marks for growth and pace
+ * (tsi_growth_turn, tsi_pace_turn), sets growth, paces and limits, and sorts the rows by id: the last of four steps.
+ * Takes the labels' lock and gives it back. [no other user of walk, labels' lock not held] */
 void tsi_labels_end(TsiWalk* walk);
 
 #endif

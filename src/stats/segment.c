@@ -112,8 +112,9 @@ static SlabSegmentHeader header_of_process(void) {
     return header;
 }
 
-/* Writes the header, the tables and the places of buffers into a new segment, whose bytes are 0, by seg.plan; the magic
- * last, so that readers see all or nothing. Sets seg.process. now: ns of the clock. [segment lock held] */
+/* Writes the header, the tables and the places of buffers into seg.memory, a new segment whose bytes are 0, by
+ * seg.plan; the magic last, so that readers see all or nothing. Sets seg.process to the header without sizes and
+ * magic. seg.pid is set. now: ns of the clock. [segment lock held] */
 static void header_write(uint64_t now) {
     const TsiPlan* plan = &seg.plan;
     SlabSegmentHeader header = seg.process = header_of_process();
@@ -231,9 +232,10 @@ static void mark_clear(unsigned slot) {
     (void)tsi_swap_seq(SLOT(slot, changed), 0);
 }
 
-/* Writes the report as the next publication of the slot number `slot` (P1 to P3), and sets report->publication; of
- * labels the report keeps only those chosen. serial: of its allocator; begun: ns of the clock at its start.
- * [segment lock held] */
+/* Writes the report as the next publication of the slot number `slot` (P1 to P3), into the buffer that readers do not
+ * have, and sets report->publication to its number; of labels the report keeps only those that
+ * tsi_report_choose_labels chooses. Raises seg.publications and the header's heartbeat. serial: of its allocator;
+ * begun: ns of the clock at its start. [segment lock held] */
 static void publication_write(TsiReport* report, unsigned slot, uint64_t serial, uint64_t begun) {
     Slot* entry = &seg.slots[slot];
     uint64_t n = entry->sequence / 2 + 1;

@@ -187,8 +187,10 @@ static void buffer_write(TsiArena* a, const Tables* tables, size_t at, const Sla
     }
 }
 
-/* Writes the tables as the next publication of the slot number `slot` (P1, P2). begun: ns of the clock at its start.
- * Returns 0, or an errno value and nothing published. [segment lock held] */
+/* Writes the tables as the next publication of the slot number `slot` (P1, P2), into the buffer that readers do not
+ * have, after reserving its pages, and marks the slot LIVE with the allocator's serial. begun: ns of the clock at its
+ * start. Returns 0, or an errno value, with nothing published and the last publication still there.
+ * [segment lock held] */
 static int publish(TsiArena* a, const Tables* tables, unsigned slot, uint64_t begun) {
     Slot* entry = &prof.slots[slot];
     uint64_t n = entry->sequence / 2 + 1;

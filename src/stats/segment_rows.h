@@ -22,8 +22,9 @@ typedef struct TsiPlan {
     size_t total_bytes;
 } TsiPlan;
 
-/* Lays out a segment: sets all places of *plan, in bytes, by the sections and metrics of metrics.def. page_bytes: of
- * the system, a power of two. [no other user of plan] */
+/* Lays out a segment: replaces all places and sizes of *plan, in bytes from the segment's start or, of rows, from a
+ * buffer's, by the sections and metrics of metrics.def. page_bytes: of the system, a power of two, to which buffers
+ * are aligned. [no other user of plan] */
 void tsi_plan_make(TsiPlan* plan, size_t page_bytes);
 /* Returns the place of the buffer `which`, 0 or 1, of the slot number `slot`, in bytes from the start of the segment.
  * [any thread, needs no lock] */

@@ -40,8 +40,9 @@ bool tsi_tally_is_full(TsiArena* a, const TsiSlabView* view);
 void tsi_tally_global_begin(TsiArena* a, SlabGlobalStats* out);
 /* Adds the slab *view, which holds memory, to the allocator's sums in *out. [no other user of out] */
 void tsi_tally_global_add(SlabGlobalStats* out, const TsiSlabView* view);
-/* Sets *out to the counters of the class with the public index `index`, which is a good one, and to zeros where slabs
- * are counted. Takes the registry lock. [any thread, no lock held but the segment's] */
+/* Sets *out to the counters of the class with the public index `index`, of which tsi_class_number is not 0, its sizes,
+ * rates and locks, and to zeros where slabs are counted, which tsi_tally_class_add fills. Takes the registry lock.
+ * [any thread, no lock held but the segment's] */
 void tsi_tally_class_begin(TsiArena* a, uint32_t index, SlabClassStats* out);
 /* Adds the slab *view to the sums of the class of *out, if it or objects in it are of that class; otherwise does
  * nothing. region: set by tsi_tally_region, read for regions only. [no other user of out] */
