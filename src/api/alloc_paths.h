@@ -55,8 +55,8 @@ TSI_INLINE void* tsi_bump_there(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32_
     return fast == TSI_FAST_HANDOVER ? tsi_alloc_left(b, h, p) : tsi_leave_and_alloc(b, size, ref, prefer, h, NULL);
 }
 
-/* Allocates `size` bytes, 1 to TSI_SMALL_MAX, from h's current line of the class `cls`, one of cur, the current lines
- * by class. If the line turns out not to do, allocates by other ways: ref: the phase, 0: the ambient one; prefer: true
+/* Allocates `size` bytes, 1 to TSI_SMALL_MAX, from h's current line of the class `cls`, cur[cls]. cur: tsi_cur_of(h).
+ * If the line has no slot ready, allocates by tsi_alloc_missed: ref: the phase of h, 0: the ambient one; prefer: true
  * if the ambient phase takes it when ref accepts no more. Returns the object, or NULL with errno.
  * [owner, no lock held, no bracket open] */
 TSI_INLINE void* tsi_line_there(TsiBinding* b, TsiHeap* h, TsiLine* const* cur, unsigned cls, size_t size, TsiRef ref,

@@ -25,8 +25,9 @@
 
 /* ---- incarnations of a domain's own ---- */
 
-/* Opens the record `index` as the incarnation, with that era and id, of a domain that is `special`, with the owner,
- * times and budget that its options ask for. [domain's lock held, or the domain is not alive yet] */
+/* Opens the record `index` as the incarnation, with that era and id, of a domain whose `special` is true: with its
+ * label, with b's thread as owner if owner_only, without times if `untimed`, and with its budgets. Takes the stripe
+ * and gives it back if there are budgets. [domain's lock held, or the domain is not alive yet] */
 static TSI_NOINLINE void open_special(TsiArena* a, TsiBinding* b, const TsiDomain* d, uint32_t index, uint64_t era,
                                       EpochId id) {
     TsiInc* inc = tsi_inc(&a->phases, index);
@@ -178,15 +179,15 @@ TSI_INLINE void discard(TsiArena* a, TsiBinding* b, TsiDomain* d) {
 
 void tsi_domain_discard(TsiArena* a, TsiDomain* d) { discard(a, tsi_binding_get(a, false), d); }
 
-/* Gives back a new domain whose epoch could not be opened. Returns NULL with errno ENOMEM, for callers to return.
- * [own thread, no lock held, before the domain is alive] */
+/* Gives back the record of a new domain whose epoch could not be opened; counts nothing. Returns NULL with errno
+ * ENOMEM and the sentence, for callers to return. [own thread, no lock held, before the domain is alive] */
 static TSI_NOINLINE epoch_domain_t* create_failed(TsiBinding* b, TsiDomain* d) {
     discard(b->arena, b, d);
     return tsi_failed(ENOMEM, "no memory, or no record, for one more phase: end some, or let the ended ones drain");
 }
 
-/* Ends a new domain's epoch and gives the domain back, because there is no memory for its scope; counts that as a
- * refusal. Returns NULL with errno ENOMEM, for callers to return.
+/* Releases a new domain's epoch and gives the domain's record back, because there is no memory for its scope; adds 1
+ * to the refusals for lack of memory. Returns NULL with errno ENOMEM and the sentence, for callers to return.
  * [own thread, no lock held, before the domain is alive] */
 static TSI_NOINLINE epoch_domain_t* enter_failed(TsiBinding* b, TsiDomain* d) {
     TsiArena* a = b->arena;

@@ -12,8 +12,9 @@
 
 /* ---- into a domain ---- */
 
-/* Returns the reference that the domain's calls use; 0, counted as a refusal and with errno, if the domain has no open
- * phase, was destroyed, or d is NULL. [any thread, no lock held, no bracket open] */
+/* Returns d->phase.ref, which the domain's calls use; 0, with errno, if it is 0 (no open phase, ESTALE), the domain
+ * was destroyed (ESTALE), which both are counted, or d is NULL (EINVAL).
+ * [any thread, no lock held, no bracket open] */
 static TsiRef ref_of(TsiDomain* d) {
     bool there = tsi_domain_usable(d);
     TsiRef ref = there ? tsi_load_acquire(&d->phase.ref) : 0; /* pairs with tsi_domain_open_own */
@@ -133,9 +134,9 @@ static void count_outside(TsiArena* a, size_t size) {
     tsi_pending_sum(&pending->sums.outside_bytes, size);
 }
 
-/* Allocates `size` bytes, any number, in the ring's current epoch, past the scopes that the thread is in, and counts
- * that for their label. allocator may be NULL, which is refused. Returns the object, or NULL with errno.
- * [own thread, no lock held, no bracket open] */
+/* Allocates `size` bytes, any number, in the ring's current epoch, past the scopes that the thread is in, and adds
+ * them to what the label of its innermost scope has made outside. allocator may be NULL, which is refused. Returns the
+ * object, or NULL with errno. [own thread, no lock held, no bracket open] */
 static TSI_NOINLINE void* tsi_malloc_outside(SlabAllocator* allocator, size_t size) {
     TSI_KEEP_FRAME();
     TsiArena* a = tsi_arena(allocator);

@@ -123,8 +123,9 @@ TSI_COLD bool tsi_failed_bool(int error, const char* literal);
  * Returns false, with the sentence that says why, if *in is bad: *out means nothing then, *bad_environment is left
  * alone. [any thread, no lock held] */
 bool tsi_options_read(SlabOptions* out, const SlabOptions* in, uint32_t* bad_environment);
-/* Writes the sentence of slab_last_error to standard error: once a process, and not for an allocator whose options say
- * quiet or have a misuse_fn; otherwise does nothing. [any thread, needs no lock] */
+/* Writes the sentence of slab_last_error, as "temporal-slab: ..." and a newline, to standard error: at the first call
+ * of the process whose allocator's options do not say quiet and have no misuse_fn; otherwise does nothing.
+ * [any thread, needs no lock] */
 void tsi_options_complain(const SlabOptions* options);
 
 #endif

@@ -55,7 +55,8 @@ static uint64_t get(const SlabOptions* options, const Option* option) {
     return memcpy(&q, at, 8), q;
 }
 
-/* Sets an option in *options to v, cut to the size of its field, which v fits. [no other user of options] */
+/* Sets the field of the option in *options, of 1, 4 or 8 bytes at option->offset, to v, of which `fits` returned true.
+ * [no other user of options] */
 static void set(SlabOptions* options, const Option* option, uint64_t v) {
     uint8_t b = (uint8_t)v;
     uint32_t w = (uint32_t)v;
@@ -224,8 +225,10 @@ void tsi_options_complain(const SlabOptions* options) {
     if (n > 0) tsi_os.complain(line, (size_t)n);
 }
 
-/* Copies the program's options *in to *out as far as both versions know them; members that `in` lacks stay. Returns
- * true; false, with the sentence, if they are bad. [no other user of out, no lock held] */
+/* Copies the program's options *in, of in->struct_size bytes, to *out as far as both versions know them; members that
+ * `in` lacks stay. Returns true; false, with a sentence in slab_last_error, if the size is impossible or a member that
+ * this version does not know is not 0; *out is then changed in part or not at all.
+ * [no other user of out, no lock held] */
 static bool copy_struct(SlabOptions* out, const SlabOptions* in) {
     if (in->struct_size < offsetof(SlabOptions, ring_size) + sizeof in->ring_size || in->struct_size > 4096)
         return tsi_set_error("SlabOptions.struct_size is %zu; set it to sizeof(SlabOptions)", in->struct_size);

@@ -48,9 +48,10 @@ static void* tsi_alloc_moved(SlabAllocator* allocator, TsiArena* a, size_t size,
     return ref != 0 ? tsi_alloc_there(allocator, size, ref, prefer) : slab_malloc(allocator, size);
 }
 
-/* Allocates for a block that has grown to `size` bytes, with room to grow on: small ones get all that their class has,
- * above 256 bytes a quarter more, so that a block that grows in steps moves a few times for each doubling. Under a
- * limit they get nothing more, or they would be refused for bytes that nobody asked for. ref: the phase, 0: the ambient
+/* Allocates for a block that has grown to `size` bytes, with room to grow on: objects up to TSI_BUMP_MAX bytes get all
+ * that their class has, above 256 bytes the class of a quarter more, larger ones what TSI_ALIGN_GROWS asks, so that a
+ * block that grows in steps moves a few times for each doubling. Under a limit they get no quarter more, or they would
+ * be refused for bytes that nobody asked for; blocks of malloc have what was asked for. ref: the phase, 0: the ambient
  * one, TSI_REF_CURRENT: the ring's current epoch; prefer: true, with a named phase only, if the ambient phase takes it
  * when ref accepts no more. Returns the object, or NULL with errno. [own thread, no lock held, no bracket open] */
 static void* tsi_alloc_grown(SlabAllocator* allocator, TsiArena* a, size_t size, TsiRef ref, bool prefer) {
@@ -206,9 +207,9 @@ void* tsi_move(SlabAllocator* allocator, void* p, TsiRef ref) {
     return q != NULL ? replace(allocator, &at, life, p, q, bytes) : NULL;
 }
 
-/* Resizes the block p to `size` bytes after a fast path has missed, and closes its bracket: in place if the region
- * allows, otherwise by tsi_resize. Returns the block, or NULL with errno, with the block as it was.
- * [owner, in bracket, no lock held] */
+/* Resizes the block p to at least `size` bytes after a fast path has missed, and closes its bracket: in place if the
+ * region allows, otherwise by tsi_resize. Returns the block; NULL for size 0, which frees it; otherwise NULL with
+ * errno, with the block as it was. [owner, in bracket, no lock held] */
 static TSI_NOINLINE void* tsi_resize_missed(TsiBinding* b, SlabAllocator* allocator, void* p, size_t size) {
     TSI_KEEP_FRAME();
     TsiHeap* h;
@@ -219,9 +220,10 @@ static TSI_NOINLINE void* tsi_resize_missed(TsiBinding* b, SlabAllocator* alloca
     return tsi_resize(allocator, p, size, 0);
 }
 
-/* Resizes the block p (may be NULL, or no object) to `size` bytes, where it is not the last one of the thread's ambient
- * heap: in place if its region allows, otherwise by tsi_resize. Returns the block; NULL for size 0, which frees it;
- * NULL with errno, with the block as it was. [own thread, no lock held, no bracket open] */
+/* Resizes the block p (may be NULL, or no object) to at least `size` bytes, where it is not the last one of the
+ * thread's ambient heap: in place if its region allows, otherwise by tsi_resize. b: tsi_tls.binding, whose allocator,
+ * `allocator`, the thread used last. Returns the block; NULL for size 0, which frees it; NULL with errno, with the
+ * block as it was. [own thread, no lock held, no bracket open] */
 static TSI_NOINLINE void* tsi_resize_any(TsiBinding* b, SlabAllocator* allocator, void* p, size_t size) {
     TSI_KEEP_FRAME();
     TsiHeap* h;

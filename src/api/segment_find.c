@@ -89,8 +89,8 @@ static long mount_of(const char* fdinfo) {
     return at != NULL ? strtol(at + strlen("mnt_id:"), NULL, 10) : -1;
 }
 
-/* Returns the number of the kernel's own mount, where all memfds are and which no list has; -1 if unknown.
- * [any thread, needs no lock] */
+/* Returns the number of the kernel's own mount, where all memfds are and which no list has, by a memfd made and closed
+ * for that; -1 if there is none or /proc does not tell. [any thread, needs no lock] */
 static long memory_mount(void) {
     char path[64];
     int fd = tsi_os.memfd("tslab-mount");

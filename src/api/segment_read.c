@@ -105,8 +105,9 @@ static bool scope_fits(const SlabSegment* segment, const SlabSegmentScope* scope
     return true;
 }
 
-/* Returns true if a metric's row makes sense and its values lie within the rows of its scope; false otherwise. The
- * segment's scopes are copied and checked. [any thread, needs no lock] */
+/* Returns true if a metric's row makes sense: its texts end, its length fits its type, and its values lie within the
+ * rows of its scope; false otherwise. scope_fits returned true for all scopes of the segment, which are in
+ * segment->scopes. [any thread, needs no lock] */
 static bool metric_fits(const SlabSegment* segment, const SlabSegmentMetric* metric) {
     if (!is_text(metric->name, sizeof metric->name) || !is_text(metric->family, sizeof metric->family) ||
         !is_text(metric->help, sizeof metric->help))

@@ -180,8 +180,9 @@ void get_perf_counters(SlabAllocator* allocator, uint32_t size_class, PerfCounte
 
 enum { TOP_ROWS = 256 };
 
-/* Writes a report with the rows that tsi_report_choose keeps with `each` by `text`, to write(ctx, bytes, n). Returns
- * true; false with EINVAL (no allocator, `write` NULL), with ENOMEM, or as soon as `write` refuses.
+/* Writes a report with the rows that tsi_report_choose keeps with `each` by `text`, tsi_report_json or its like, to
+ * write(ctx, bytes, n). Looks first for empty slabs of phases that go on, if that is due. Returns true; false with
+ * EINVAL (no allocator, `write` NULL), with ENOMEM, or as soon as `write` refuses.
  * [any thread, no lock held, no bracket open] */
 static bool write_report(SlabAllocator* allocator, TsiWriteFn write, void* ctx, int each,
                          bool (*text)(const TsiReport*, TsiWriteFn, void*)) {

@@ -35,8 +35,8 @@ static void add(Text* text, const char* format, ...) {
     if (n > 0) text->used += (size_t)n;
 }
 
-/* Adds the receipt's label, if it has one, with '?' for control characters, and its id and era.
- * [no other user of text] */
+/* Appends the receipt's label in quotes, if it has one, with '?' for control characters, and its id, in hex for a
+ * domain's, and era: "\"name\", epoch 3 era 17:". [no other user of text] */
 static void add_epoch(Text* text, const EpochReceipt* receipt) {
     char label[sizeof receipt->label];
     size_t n = 0;

@@ -215,8 +215,8 @@ static bool name_object(TsiBinding* b, const void* object, const TsiPlace* at, T
     return live->name != 0 && tsi_slab_ref(a, at, &now) && now == ref;
 }
 
-/* Returns true if the object of the sample *live still lives; false if it was freed or its phase released. Reads the
- * words that name_object has set. [any thread, needs no lock] */
+/* Returns true if the object of the sample *live still lives; false if it was freed or its phase released. Reads name,
+ * cls, seq and life, of which name_object returned true. [any thread, needs no lock] */
 static bool is_live(TsiArena* a, const TsiProfileLive* live) {
     TsiPlace at;
     uint64_t tag;

@@ -58,8 +58,9 @@ void tsi_profile_bumped(TsiBinding* b, TsiHeap* h, uint32_t bytes, bool fresh);
  * There is a profile. [owner, in bracket] */
 void tsi_profile_solo(TsiBinding* b, TsiRegion* r, uint32_t bytes);
 /* Counts what the last object of the region r of h is about to gain by reaching to `end`, an offset in the region that
- * is not beyond its room: sets b->profile_hit if a mark lies there and leaves that alone otherwise, and moves the limit
- * to the next mark. Does not move the region's rel. There is a profile. [owner, in bracket] */
+ * is not beyond its room: sets b->profile_hit if a mark lies there and leaves that alone otherwise, and moves h->mark,
+ * if r is h's current region, and r->lim to the next mark. Does not move the region's rel. There is a profile.
+ * [owner, in bracket] */
 void tsi_profile_grown(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32_t end);
 /* Counts an allocation of `bytes` bytes, at least 1, that no refill has counted: sets b->profile_hit if it is sampled,
  * and leaves that alone otherwise. Does nothing without a profile. [own thread, needs no lock] */
@@ -86,12 +87,13 @@ void tsi_profile_escaped(TsiArena* a, TsiRef ref);
 /* Returns the number of objects that a sampled one of `bytes` bytes, at least 1, stands for, at least 1. mean: the mean
  * distance of marks in bytes, at least 1 (1: each object is sampled). [any thread, needs no lock] */
 double tsi_profile_weight(uint64_t bytes, uint64_t mean);
-/* Returns the bytes of whole pages of the tables that were written; 0 without a profile. Takes the profile's lock.
- * [any thread that does not hold it] */
+/* Returns the bytes of pages of the profile's tables that were written, each table's rounded up to whole pages; 0
+ * without a profile. Takes the profile's lock. [any thread that does not hold it] */
 size_t tsi_profile_bytes(TsiArena* a);
-/* Drops the samples whose objects have ended, then copies the stacks, the other samples, and sets *counts to the counts
- * of both and of what was lost. `stacks` has room for TSI_PROFILE_STACKS rows and `live` for TSI_PROFILE_LIVE; rows
- * beyond the counts are left alone. There is a profile. Takes the profile's lock. [any thread that does not hold it] */
+/* Drops from the profile the samples whose objects have ended, then copies the stacks and the other samples, and sets
+ * *counts to the counts of both and of what was lost. `stacks` has room for TSI_PROFILE_STACKS rows and `live` for
+ * TSI_PROFILE_LIVE; rows beyond the counts are left alone. There is a profile. Takes the profile's lock.
+ * [any thread that does not hold it] */
 void tsi_profile_copy(TsiArena* a, TsiProfileStack* stacks, TsiProfileLive* live, TsiProfileCounts* counts);
 
 #endif

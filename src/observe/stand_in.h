@@ -81,9 +81,9 @@ void tsi_stand_in_drop(TsiArena* a, void* block, const void* slot);
  * stand-in lock. [any thread, no lock held, no bracket open] */
 void tsi_stand_ins_end(TsiArena* a, TsiRef ref);
 
-/* Returns the misuse that a free of p is, which leads to no object: `foreign`, the one found by its address, unless
- * that is SLAB_MISUSE_FOREIGN_POINTER and p is a block freed lately; then the one recorded as it was freed. The
- * allocator may have no stand-ins. [any thread, no lock held] */
+/* Returns the misuse that a free of p is, which leads to no object: `foreign`, what its address says; but if that is
+ * SLAB_MISUSE_FOREIGN_POINTER and p is the block of one of the last GONE_KEPT stand-ins that ended, the misuse that
+ * was recorded with it. a->stand_ins may be NULL. Takes the stand-in lock if it is not. [any thread, no lock held] */
 SlabMisuse tsi_stand_in_misuse(const TsiArena* a, const void* p, SlabMisuse foreign);
 
 /* Returns the address in the slot that corresponds to p, if p is in the block of a live object; otherwise p, which may

@@ -357,8 +357,8 @@ static void check_listed(Check* check, TsiHeap* h, unsigned cls, uint32_t at) {
     }
 }
 
-/* Checks the current lines and the lists of the room of h, which has one. Records the first failure by `fail`.
- * [no other thread in the allocator] */
+/* Checks the current lines and the lists of the room of h, which has one: that current lines are neither parked nor
+ * listed, and the lists by check_listed. Records the first failure by `fail`. [no other thread in the allocator] */
 static void check_room(Check* check, TsiHeap* h) {
     for (unsigned cls = 1; cls <= TSI_SMALL_CLASSES; cls++) {
         TsiLine* cur = h->room->cur[cls];

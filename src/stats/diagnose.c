@@ -212,8 +212,8 @@ static bool by_label(const void* one, const void* other) {
     return row->c.epoch_era < y->c.epoch_era;
 }
 
-/* Adds the counts of *row to those of *to, a row of the same label and class; the other fields of *to stay.
- * [no other user of to] */
+/* Adds the counts of *row, objects, bytes, slabs, references and phases, to those of *to, a row of the same label and
+ * class; era, id, age and the other fields of *to stay. [no other user of to] */
 static void join(TsiLeakRow* to, const TsiLeakRow* row) {
     to->c.alloc_count += row->c.alloc_count;
     to->c.estimated_rss_bytes += row->c.estimated_rss_bytes;

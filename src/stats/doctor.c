@@ -71,8 +71,8 @@ static void put_escapes(TsiText* text, const SlabLabelStats* stats) {
                         (Num)stats->expected_objects, tsi_word_bytes(stats->expected_bytes).at);
 }
 
-/* Writes the labels of the report that let something escape: those with expectations first, then the others, by id;
- * TSI_DOCTOR_ROWS of them, and how many more there are. [no other user of text] */
+/* Appends by put_escapes the labels of the report with escaped or draining objects: those with expectations first,
+ * then the others, by id; TSI_DOCTOR_ROWS of them, and a line with how many more there are. [no other user of text] */
 static void put_all_escapes(TsiText* text, const TsiReport* report) {
     unsigned told = 0, more = 0;
     for (unsigned expects = 1; expects + 1 != 0; expects--)

@@ -31,15 +31,17 @@ typedef struct TsiPace {
 /* Returns the allocator's age in ns at `now`, ns of the clock; 0 if it began later. [any thread, needs no lock] */
 static inline uint64_t tsi_pace_age(const TsiArena* a, uint64_t now) { return now > a->born_ns ? now - a->born_ns : 0; }
 
-/* Adds to *marks, for each span whose newest mark is half a span old, a mark at age_ns, the allocator's age, with
- * `live` and `committed` bytes. Returns which spans have a new one, bit 1 << TSI_SPAN_... each. [labels' lock held] */
+/* Adds to *marks, for each span whose newest mark is at least half a span old, a mark at age_ns, the allocator's age,
+ * and its `live` and `committed` bytes to marks->all; the oldest goes. Returns which spans have a new one, bit 1 <<
+ * TSI_SPAN_... each. [labels' lock held] */
 unsigned tsi_pace_turn(TsiMarks* marks, uint64_t age_ns, uint64_t live, uint64_t committed);
 /* Puts a reading of `live` and `committed` bytes before the others of *past, for each span in `turned`, the bits that
  * tsi_pace_turn has returned; the oldest goes. Does nothing for other spans. [labels' lock held] */
 void tsi_pace_note(TsiPast* past, unsigned turned, uint64_t live, uint64_t committed);
-/* Returns the pace over the span (TSI_SPAN_...), from a mark of *marks with its bytes in *past to a reading of `live`
- * and `committed` bytes at age_ns, the allocator's age. All 0 if no mark is young enough: the last reading was long
- * ago. [labels' lock held] */
+/* Returns the pace over the span (TSI_SPAN_...), in bytes a second, with its length in ns: from the newest of its
+ * *marks that is a span old or older, with its bytes in *past, to a reading of `live` and `committed` bytes at age_ns,
+ * the allocator's age; from the start in a younger allocator. All 0 if that mark is more than two spans old: the last
+ * reading was long ago. [labels' lock held] */
 TsiPace tsi_pace_told(const TsiMarks* marks, const TsiPast* past, unsigned span, uint64_t age_ns, uint64_t live,
                       uint64_t committed);
 /* Sets the paces of the allocator in *stats from its live and committed bytes there. age_ns: the allocator's age.

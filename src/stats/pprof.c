@@ -175,8 +175,8 @@ static void emit_comment(Writer* writer, uint64_t n, const char* what) {
  * [any thread, needs no lock] */
 static uint64_t location(uint32_t stack, unsigned frame) { return (uint64_t)stack * TSI_PROFILE_FRAMES + frame + 1; }
 
-/* Writes the locations of the stack number `stack`, one a frame, each with the mapping that has its code, if it was
- * kept. [no other user of writer] */
+/* Writes the locations of the stack number `stack`, one a frame, with the ids of `location`, the address of the call,
+ * and the number of the mapping that has its code, if keep_mapping has kept that. [no other user of writer] */
 static void emit_locations(Writer* writer, uint32_t stack) {
     const TsiProfileStack* callers = &writer->stacks[stack];
     for (unsigned n = 0; n < callers->depth; n++) {

@@ -100,9 +100,9 @@ static bool is_rest(const TsiReport* report, const SlabLabelStats* stats) {
     return report->labels_left_out != 0 && stats->label_id == report->label_ids;
 }
 
-/* Writes the label of the label id `id`. Strings that are not UTF-8 may look equal after repair, and two equal series
- * would spoil the page: their ids follow them, and any string like a repaired one, or the rest.
- * [no other user of page] */
+/* Appends the label "label" with the string of the label id `id`, or of the highest id if it has no row. Strings that
+ * are not UTF-8 may look equal after repair, and two equal series would spoil the page: " #" and the id follow these,
+ * a string like a repaired one, and one like that of the rest. [no other user of page] */
 static void write_label(Page* page, uint32_t id) {
     const SlabLabelStats* stats = find_label(page->report, id = shown_label(page->report, id));
     TsiOut* out = begin_label(page, "label");
@@ -332,8 +332,8 @@ static void write_series(Page* page, const TsiMetric* metric, const TsiMetric* s
     }
 }
 
-/* Sets page->newest: for each id of the ring the row + 1 of its epoch with the highest era; it is 0 everywhere before.
- * [no other user of page] */
+/* Sets page->newest, of TSI_RING_MAX entries that are 0, by the report's epochs: for each id of the ring the row + 1
+ * of its epoch with the highest era; 0 stays for ids without one. [no other user of page] */
 static void index_epochs(Page* page) {
     const TsiReport* report = page->report;
     for (uint32_t i = 0; i < report->epoch_rows; i++) {

@@ -83,10 +83,11 @@ bool tsi_report_take(TsiArena* a, TsiReport* out);
  * Returns true, and *out to drop; false with errno ENOMEM and nothing to drop. O(slabs + incarnations). Takes stripes,
  * and the registry's and the labels' locks. [any thread, no lock held but the segment's] */
 bool tsi_report_take_rows(TsiArena* a, int each, TsiReport* out);
-/* Sets *out to figures without the phases that have ended and settled; the rest comes from *kept, which tsi_report_keep
- * has filled and which must stay while the report is used. Returns true, and *out to drop; false with errno ENOMEM and
- * nothing to drop. O(labels + incarnation records + slabs of heaps). Takes stripes, and the registry's and the labels'
- * locks. [any thread, no lock held but the segment's] */
+/* Sets *out to figures without the phases that have ended and settled; rows of phases and epochs, figures of settled
+ * slabs and metadata come from *kept, which tsi_report_keep has filled and which must stay while the report is used.
+ * Returns true, and *out for tsi_report_drop; false with errno ENOMEM and nothing to drop. O(labels + incarnation
+ * records + slabs of heaps). Takes stripes, and the registry's and the labels' locks.
+ * [any thread, no lock held but the segment's] */
 bool tsi_report_figures(TsiArena* a, TsiKept* kept, TsiReport* out);
 /* Copies to *out the results of a report's walk, which has at most TSI_KEPT_PHASES and TSI_KEPT_EPOCHS rows; rows of
  * *out beyond them stay. [no other user of out] */

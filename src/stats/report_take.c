@@ -254,7 +254,8 @@ static bool tables_map(TsiWalk* walk) {
     return at != NULL;
 }
 
-/* Adds *more, the slabs of a class that no heap has, to the row *to of the class. [no other user of to] */
+/* Adds *more, figures of the slabs of a class that no heap has, to the row *to of the class: live and committed bytes,
+ * slabs, and the empty, full and partial ones; other fields stay. [no other user of to] */
 static void add_settled(SlabClassStats* to, const SlabClassStats* more) {
     to->live_bytes += more->live_bytes;
     to->net_slabs += more->net_slabs;

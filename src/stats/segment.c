@@ -97,8 +97,8 @@ static uint64_t start_time(void) {
     return at != NULL ? strtoull(at, NULL, 10) : 0;
 }
 
-/* Returns a header that identifies this process, without its magic; sizes and tables are 0. seg.pid is set.
- * [segment lock held] */
+/* Returns a header that identifies this process: byte order, versions, seg.pid, which is set, start time and the
+ * system's boot id, empty if /proc does not tell; magic, sizes, tables and times are 0. [segment lock held] */
 static SlabSegmentHeader header_of_process(void) {
     SlabSegmentHeader header = {.endian = SLAB_SEGMENT_ENDIAN,
                                 .major = SLAB_SEGMENT_MAJOR,

@@ -127,8 +127,8 @@ static size_t put(size_t at, const void* from, size_t bytes) {
     return at + bytes;
 }
 
-/* Sets head's counts of the tables' rows, those of makers and escapes from 0, and the bytes that head and rows take.
- * [no other user of head] */
+/* Sets head->stacks, live and bytes, the length of head and rows, from *tables, and adds to its makers and escapes,
+ * which are 0, the stacks that have a maker and those with escaped bytes. [no other user of head] */
 static void count_rows(const Tables* tables, SlabProfileBuffer* head) {
     head->stacks = tables->counts.stack_count;
     head->live = tables->counts.live_count;
@@ -217,9 +217,9 @@ static int publish(TsiArena* a, const Tables* tables, unsigned slot, uint64_t be
     return 0;
 }
 
-/* Copies the profile and publishes the copy in the slot number `slot`. begun: ns of the clock at its start. Returns 0,
- * or an errno value. Sets *what to the words for the last step tried, which is the one that failed. Takes the profile's
- * lock. [segment lock held] */
+/* Copies the profile of `a`, whose mean is not 0, and publishes the copy in the slot number `slot`. begun: ns of the
+ * clock at its start. Returns 0, or an errno value with nothing published. Sets *what to the words for the last step
+ * tried, which is the one that failed. Takes the profile's lock. [segment lock held] */
 static int copy_and_publish(TsiArena* a, unsigned slot, uint64_t begun, const char** what) {
     *what = "memory for a copy of the profile";
     Tables* tables = tsi_os_map(sizeof *tables);

@@ -54,8 +54,9 @@ static void count_phases(TsiArena* a, SlabGlobalStats* out) {
     }
 }
 
-/* Adds the counts of repairs, of queues that allocations have mended, of all threads, living and gone, to *out; they
- * are made without sampling, too. Takes the registry lock. [any thread, no lock held but the segment's] */
+/* Adds to total_repairs and the three counts by reason of *out how often allocations of all threads, living and gone,
+ * have mended a queue (tsi_sample_repair); these are counted without sampling, too. Takes the registry lock.
+ * [any thread, no lock held but the segment's] */
 static void count_repairs(TsiArena* a, SlabGlobalStats* out) {
     uint64_t* sums[] = {&out->repairs_full_bitmap, &out->repairs_list_mismatch, &out->repairs_other};
     tsi_lock_take(&tsi_registry_lock);

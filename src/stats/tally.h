@@ -44,8 +44,10 @@ void tsi_tally_global_add(SlabGlobalStats* out, const TsiSlabView* view);
  * rates and locks, and to zeros where slabs are counted, which tsi_tally_class_add fills. Takes the registry lock.
  * [any thread, no lock held but the segment's] */
 void tsi_tally_class_begin(TsiArena* a, uint32_t index, SlabClassStats* out);
-/* Adds the slab *view to the sums of the class of *out, if it or objects in it are of that class; otherwise does
- * nothing. region: set by tsi_tally_region, read for regions only. [no other user of out] */
+/* Adds the slab *view to the sums of the class of *out (class_index): its live bytes of that class, and, if the slab
+ * itself counts under that class, its bytes, and 1 to the slabs, to the warm ones if it is, and to the empty, full or
+ * partial ones; otherwise does nothing. region: set by tsi_tally_region, read for regions only.
+ * [no other user of out] */
 void tsi_tally_class_add(TsiArena* a, SlabClassStats* out, const TsiSlabView* view, const TsiRegionTally* region);
 /* Sets the resident bytes and the recycle rate of *out from its sums, after all slabs. [no other user of out] */
 void tsi_tally_class_end(SlabClassStats* out);
@@ -53,7 +55,8 @@ void tsi_tally_class_end(SlabClassStats* out);
  * zeros, `version` included, if sampling is off. Takes the registry lock.
  * [any thread, no lock held but the segment's] */
 void tsi_tally_sampling(TsiArena* a, SlabSamplingStats* out);
-/* Sets *out to the sums of the refusals of all threads, living and gone. Takes the registry lock, once a cause.
+/* Sets *out to the sums of the refusals of all threads, living and gone, by cause, and to the slabs taken out of use
+ * and ignored words of TSLAB_OPTIONS of the allocator. Takes the registry lock, once a cause.
  * [any thread, no lock held but the segment's] */
 void tsi_tally_refusals(TsiArena* a, SlabRefusals* out);
 
