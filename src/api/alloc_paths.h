@@ -39,8 +39,9 @@ void* tsi_alloc_far(SlabAllocator* allocator, size_t size, TsiRef ref, bool pref
  * or ESTALE, and counted, if the id names none, or is that of a domain's ended epoch.
  * [any thread, no lock held, no bracket open] */
 TsiRef tsi_resolve_for_alloc(SlabAllocator* allocator, EpochId epoch);
-/* Refuses an allocation: counts the misuse `what` at the address `where` (may be NULL) if a is not NULL, and sets errno
- * to `error`. Returns NULL, for callers to return. [any thread, no lock held, no bracket open] */
+/* Refuses an allocation: counts the misuse `what` at the address `where` (may be NULL) if a is not NULL, and sets
+ * errno to `error`, and slab_error to what belongs to the misuse or, without an allocator, to the errno. Returns NULL,
+ * for callers to return. [any thread, no lock held, no bracket open] */
 TSI_COLD void* tsi_alloc_refuse(TsiArena* a, SlabMisuse what, const void* where, int error);
 
 /* Allocates `size` bytes, up to TSI_BUMP_MAX, from h's current region r, at rel, which tsi_bump_fits has set as it
@@ -67,9 +68,9 @@ TSI_INLINE void* tsi_line_there(TsiBinding* b, TsiHeap* h, TsiLine* const* cur, 
     return fast == TSI_FAST_HANDOVER ? tsi_alloc_left(b, h, p) : tsi_alloc_missed(b, size, ref, prefer, h, NULL);
 }
 
-/* Allocates `size` bytes, 1 to TSI_LUT_MAX, in h, a heap of the thread, from its region if they fit there, otherwise
- * from its line. If neither turns out to do, allocates by other ways: ref: the phase, 0: the ambient one; prefer: true
- * if the ambient phase takes it when ref accepts no more. Returns the object, or NULL with errno.
+/* Allocates `size` bytes, 1 to TSI_LUT_MAX, in h, of which tsi_heap_is_at returned true, from its region if they fit
+ * there, otherwise from its line. If neither has room, allocates by other ways: ref: the phase of h, 0: the ambient
+ * one; prefer: true if the ambient phase takes it when ref accepts no more. Returns the object, or NULL with errno.
  * [owner, no lock held, no bracket open] */
 TSI_INLINE void* tsi_alloc_in(TsiBinding* b, TsiHeap* h, size_t size, TsiRef ref, bool prefer) {
     TsiRegion* r = tsi_load_relaxed(&h->region);

@@ -42,9 +42,9 @@ TSI_INLINE void* tsi_malloc_quick(SlabAllocator* allocator, size_t size, TsiMall
     return fast == TSI_FAST_HANDOVER ? tsi_alloc_left(b, h, p) : more(size, b);
 }
 
-/* Allocates `size` bytes, not 0, in the ambient phase after tsi_malloc_quick, for `more`. b: the one that `more` has
- * got; its open bracket is closed, or NULL if none is open. Returns the object, or NULL with errno.
- * [own thread, no lock held] */
+/* Allocates `size` bytes, not 0, in the ambient phase, for the function that tsi_malloc_quick calls as `more`. b: what
+ * that was given: the binding whose bracket is open, which is closed, or NULL if none is open. Returns the object, or
+ * NULL with errno. [own thread, no lock held] */
 TSI_INLINE void* tsi_malloc_missed(SlabAllocator* allocator, size_t size, TsiBinding* b) {
     bool line = b != NULL && (b->region == NULL || tsi_load_relaxed(&b->busy) != tsi_busy_region(b->region));
     if (TSI_LIKELY(line)) return tsi_alloc_missed(b, size, 0, false, b->heap, NULL);

@@ -344,8 +344,9 @@ static TSI_NOINLINE void refuse_destroy(TsiDomain* d, bool found) {
     else (void)tsi_domain_refuse(d, TSI_DOMAIN_INSIDE);
 }
 
-/* Destroys the domain if it is alive, the thread may use it and nobody is inside. Returns true if it has; false after a
- * refusal, with errno. d may be NULL. [any thread, no lock held, no bracket open] */
+/* Destroys the domain by `destroy` if it is alive, tsi_domain_found returns true and nobody is inside. d may be NULL,
+ * which is refused. Returns true if it has; false after a refusal, with errno, and nothing has changed but that a
+ * domain that was left behind is so no longer. [any thread, no lock held, no bracket open] */
 TSI_INLINE bool destroy_asked(TsiDomain* d) {
     if (!tsi_domain_usable(d)) return false;
     bool found = tsi_domain_found(d), may = found && tsi_domain_refs(d) == 0;
@@ -438,9 +439,10 @@ TSI_INLINE bool leave_to_end(TsiDomain* d, TsiScope* top) {
     return others == 0;
 }
 
-/* Leaves the domain and destroys it if nobody else is inside. d may be NULL. Returns true if it was destroyed; false
- * after a refusal, with errno: the scope is not the innermost, a run is open, or others are inside, and then alone the
- * caller has left. [own thread, no lock held, no bracket open] */
+/* Leaves the domain's scope, the thread's innermost, and destroys the domain by `destroy` if nobody else is inside. d
+ * may be NULL. Returns true if it was destroyed; false after a refusal, with errno: the scope is not the innermost or
+ * a run is open, and nothing has changed; or others are inside, and the caller has left.
+ * [own thread, no lock held, no bracket open] */
 TSI_INLINE bool end_asked(TsiDomain* d) {
     if (!tsi_domain_usable(d)) return false;
     TsiScope* top = tsi_scope_top(d);

@@ -106,8 +106,9 @@ TSI_INLINE bool tsi_domain_is_anothers(TsiDomain* d) {
 TSI_INLINE bool tsi_domain_runs(TsiDomain* d) {
     return TSI_UNLIKELY(tsi_load_relaxed(&d->left) == TSI_DOMAIN_OWNED) && tsi_load_relaxed(&d->runs) != TSI_RUN_NONE;
 }
-/* Opens a domain that is one thread's alone to all threads, because its own thread is gone: clears owner_only, runs and
- * the mark in `left`. [its maker as it exits, or fork child] */
+/* Opens a domain whose owner_only is true to all threads, because its own thread is gone: sets owner_only to false,
+ * `runs` to TSI_RUN_NONE, and `left` to 0 if it is TSI_DOMAIN_OWNED. Leaves the phase and its scopes alone.
+ * [its maker as it exits, or fork child] */
 TSI_INLINE void tsi_domain_disown(TsiDomain* d) {
     uint32_t owned = TSI_DOMAIN_OWNED;
     (void)tsi_cas_seq(&d->left, &owned, 0); /* unless it was left behind, or goes */

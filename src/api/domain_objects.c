@@ -42,9 +42,10 @@ TSI_INLINE void* ready_first(TsiBinding* b, TsiDomain* d, size_t size, TsiRef re
     return p;
 }
 
-/* Allocates `size` bytes, 1 to TSI_LUT_MAX, in the domain's phase `ref` where d->phase.heap does not lead to a heap of
- * the thread. If that leads to none the phase has normally just begun. Returns the object, or NULL with errno.
- * [own thread, no lock held, no bracket open] */
+/* Allocates `size` bytes, 1 to TSI_LUT_MAX, in the domain's phase `ref` where d->phase.heap is no heap of the thread
+ * there: from a heap that waits for a phase if it is tsi_no_heap, as in a phase that has just begun, otherwise from
+ * another heap of the thread in `ref`, to which d->phase.heap then leads, or by tsi_alloc_any. Returns the object, or
+ * NULL with errno. [own thread, no lock held, no bracket open] */
 static TSI_NOINLINE void* malloc_first(TsiBinding* b, TsiDomain* d, size_t size, TsiRef ref) {
     void* p = tsi_load_relaxed(&d->phase.heap) == &tsi_no_heap && d->own ? ready_first(b, d, size, ref) : NULL;
     if (TSI_LIKELY(p != NULL)) return p;

@@ -19,9 +19,10 @@ static bool free_obj_in(TsiArena* a, SlabHandle handle) {
     return a != NULL && handle != 0 && tsi_free_handle(a, handle);
 }
 
-/* Frees by handle after a fast path has ended with `fast`, which is not DONE; with MISSED closes its bracket. h: the
- * heap to hand over if fast is HANDOVER, otherwise not read. Returns true if it was freed; false if it was refused,
- * which is counted. [own thread, no lock held; in bracket if fast is MISSED] */
+/* Frees by handle after tsi_bump_handle_free or tsi_free_handle_fast has returned `fast`, which is not DONE; with
+ * MISSED closes the bracket that they left open, otherwise and unless HANDOVER sets b->covered anew. h: the heap to
+ * hand over with HANDOVER, where the object is freed already; otherwise not read. Returns true if it was freed; false
+ * if it was refused, which is counted. [own thread, no lock held; in bracket if fast is MISSED] */
 static TSI_NOINLINE bool free_obj_more(TsiBinding* b, SlabHandle handle, TsiFast fast, TsiHeap* h) {
     TsiArena* a = b->arena;
     if (fast == TSI_FAST_HANDOVER) return tsi_free_left(b, h);

@@ -55,8 +55,8 @@ bool tsi_turn_to(SlabAllocator* allocator);
     (TSI_DEFINED(__builtin_frame_address(0), sizeof(uintptr_t)), \
      (TsiCaller){(uintptr_t)__builtin_return_address(0), *(uintptr_t*)__builtin_frame_address(0)})
 
-/* Checks the allocator (debug builds) and publishes if that is due, after a phase has ended, or the ring moved on, in a
- * call that is about to return. [any thread, no lock held, no bracket open] */
+/* Publishes the statistics if that is due, and in debug builds checks the allocator by tsi_check_closed, after a phase
+ * has ended, or the ring moved on, in a call that is about to return. [any thread, no lock held, no bracket open] */
 TSI_INLINE void tsi_closed(TsiArena* a) {
 #ifdef TSI_DEBUG
     tsi_check_closed(a->owner);
@@ -75,9 +75,10 @@ void* tsi_alloc_ref(SlabAllocator* allocator, size_t size, TsiRef ref);
  * to the object's, or to 0; handle may be NULL. The profile's caller is that of the function that tail-calls this one.
  * Returns the object, or NULL with errno. [own thread, no lock held, no bracket open] */
 void* tsi_alloc_any(TsiArena* a, size_t size, size_t align, TsiRef ref, bool prefer, SlabHandle* handle);
-/* Allocates `size` bytes with an alignment in bytes, which is checked here: a power of two of at most 1 GiB (2^30).
- * ref: the phase, 0: the thread's ambient one. Sets *out to the object's handle, or to 0; out may be NULL. Returns the
- * object, or NULL with errno. [own thread, no lock held, no bracket open] */
+/* Allocates `size` bytes with an alignment in bytes, which is checked here: a power of two of at most 1 GiB (2^30),
+ * otherwise EINVAL, counted as a bad size. ref: the phase, 0: the thread's ambient one. Sets *out to the object's
+ * handle, or to 0; out may be NULL. Returns the object, or NULL with errno.
+ * [own thread, no lock held, no bracket open] */
 void* tsi_alloc_aligned(SlabAllocator* allocator, size_t alignment, size_t size, TsiRef ref, SlabHandle* out);
 /* Allocates `size` bytes. ref: the phase, 0: the thread's ambient one. Sets *out to the object's handle, or to 0; out
  * may be NULL. Returns the object, or NULL with errno. [own thread, no lock held, no bracket open] */

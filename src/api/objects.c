@@ -186,9 +186,9 @@ void* tsi_alloc_ref(SlabAllocator* allocator, size_t size, TsiRef ref) {
     return tsi_alloc_there(allocator, size, ref, false);
 }
 
-/* Allocates `size` bytes in the phase that the id `epoch` names, which is looked up with care. Callers tail-call it, so
- * that the profile finds the program's frame. Returns the object; NULL with errno, also if the id names none, which is
- * counted. [own thread, no lock held, no bracket open] */
+/* Allocates `size` bytes, any number, in the phase that the id `epoch` names; allocator may be NULL, which is refused.
+ * Callers tail-call it, so that the profile finds the program's frame. Returns the object; NULL with errno, EINVAL or
+ * ESTALE if the id names none, which is counted. [own thread, no lock held, no bracket open] */
 static TSI_NOINLINE void* alloc_by_id(SlabAllocator* allocator, size_t size, EpochId epoch) {
     TsiRef ref = tsi_resolve_for_alloc(allocator, epoch);
     if (ref == 0) return NULL;

@@ -101,8 +101,8 @@ static long memory_mount(void) {
     return mount;
 }
 
-/* Returns true if `kind`, a line's rest that begins with the name of a file system, names one that may wait for another
- * machine, by the name's beginning. [any thread, needs no lock] */
+/* Returns true if `kind`, a line's rest that begins with the name of a file system, begins with one of the names of
+ * those that may wait for another machine: fuse, nfs, cifs, smb, ceph, afs, 9p, autofs. [any thread, needs no lock] */
 static bool is_slow(const char* kind) {
     static const char* const slow[] = {"fuse", "nfs", "cifs", "smb", "ceph", "afs", "9p", "autofs"};
     for (size_t n = 0; n < sizeof slow / sizeof *slow; n++)
@@ -127,7 +127,8 @@ bool tsi_segment_is_far(long mount, long memory, const char* mountinfo) {
 }
 
 /* Returns true if even a stat of the process's open file, by its number, the text `name`, may wait on another machine
- * without end. [any thread, no lock held] */
+ * without end: by tsi_segment_is_far, from the file's mount in fdinfo and the process's list of mounts.
+ * [any thread, no lock held] */
 static bool is_far(const TsiProcess* process, const char* name) {
     char fdinfo[64], mountinfo[64];
     (void)snprintf(fdinfo, sizeof fdinfo, "/proc/%u/fdinfo/%.16s", process->pid, name);

@@ -51,8 +51,8 @@ typedef struct Walk {
     TsiRef ref;
 } Walk;
 
-/* Adds the slab *view to the SlabClassStats of the Walk ctx, if it or objects in it are of that class.
- * [no other user of ctx] */
+/* Adds the slab *view to the SlabClassStats walk->out of the Walk ctx, by tsi_tally_class_add, if it or objects in it
+ * are of the class of that row. [no other user of ctx] */
 static void add_class(const TsiSlabView* view, void* ctx) {
     Walk* walk = ctx;
     TsiRegionTally region;
@@ -216,7 +216,8 @@ bool slab_stats_publish(SlabAllocator* allocator) {
 
 /* ---- of one domain ---- */
 
-/* Adds the slab *view, which is of the domain's phase, to the SlabDomainStats ctx. [no other user of ctx] */
+/* Adds the slab *view, which is of the domain's phase, to the SlabDomainStats ctx: its live objects and bytes, its own
+ * bytes, and 1 to the slabs. [no other user of ctx] */
 static void add_to_domain(const TsiSlabView* view, void* ctx) {
     SlabDomainStats* out = ctx;
     out->live_objects += view->sum.live.objects;

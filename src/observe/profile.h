@@ -41,8 +41,9 @@ bool tsi_profile_init(TsiProfile* profile, uint64_t mean, bool escapes);
 /* Unmaps the tables and sets profile->stacks to NULL; does nothing if there are none.
  * [no other thread in the allocator] */
 void tsi_profile_destroy(TsiProfile* profile);
-/* Starts a thread's marks: sets b->profile_mean to `mean` bytes (0: no marks, 1: each object), clears b->profile_hit
- * and b->past, and draws the distance to the first mark. [own thread, or before the binding is shared] */
+/* Starts a thread's marks: sets b->profile_mean to `mean` bytes (0: no marks, 1: each object), b->profile_hit to false
+ * and b->past to 0, seeds the binding's random numbers, and, if mean is not 0, draws b->profile_left, the distance to
+ * the first mark. [own thread, or before the binding is shared] */
 void tsi_profile_start(TsiBinding* b, uint64_t mean);
 /* Returns the slots of `ready`, bits of the line l that are not 0, of `bytes` bytes each, that a refill may hand out
  * now: the lowest, up to the one before the next sampled one. Sets TSI_LINE_CUT of the line if these are not all, and

@@ -33,7 +33,8 @@ static Elapsed elapsed(TsiStopwatch since) {
 /* Returns the smaller one of a and b. [any thread, needs no lock] */
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
-/* Sets each time of `cost` to the least of ROUNDS (256) empty samples, and its sleep to 0. [pthread_once] */
+/* Sets each time of `cost` to the least of ROUNDS (256) samples of nothing, which begin and end at once, and its sleep
+ * to 0. [pthread_once] */
 static void calibrate(void) {
     cost = (Elapsed){UINT64_MAX, UINT64_MAX, UINT64_MAX, 0};
     for (unsigned n = 0; n < ROUNDS; n++) {

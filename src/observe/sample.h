@@ -36,8 +36,8 @@ TsiStopwatch tsi_sample_start(void);
  * histogram of wall times, and sets ns to its wall, cpu and wait time. Returns true; false if the clocks cannot be
  * believed: it is counted as dropped, and ns is left alone. [own thread, needs no lock] */
 bool tsi_sample_stop_alloc(TsiBinding* b, TsiStopwatch since, uint64_t ns[3]);
-/* Adds a sample, ns its wall, cpu and wait time, to the label of the phase `of`; to "(unlabeled)" if `of` is 0 or its
- * record serves another phase by now. [own thread, needs no lock] */
+/* Adds a sample, ns its wall, cpu and wait time, to samples and sample_ns of the label of the phase `of`; of
+ * "(unlabeled)" if `of` is 0 or its record serves another phase by now. [own thread, needs no lock] */
 void tsi_sample_label(TsiBinding* b, TsiRef of, const uint64_t ns[3]);
 /* Counts a repair: an allocation has found a line in a queue where it must not be, and has mended that. why: 0 no free
  * slot, 1 not of this owner or class, 2 other. If sampling is on, also adds its times, from the readings `since` on;

@@ -364,8 +364,8 @@ static uint32_t open_locked(TsiSheets* sheets, TsiRef ref, uint32_t count, uint3
     return place;
 }
 
-/* Ends the filling of the current sheet of the incarnation's record `at`, and closes the sheet if nothing lives there;
- * does nothing if none is being filled. [stand-in lock held] */
+/* Sets sheets->current of the incarnation's record `at` to 0, so that no sheet is filled for it, and closes the sheet
+ * that was if nothing lives there; does nothing if none is being filled. [stand-in lock held] */
 static void leave_current_locked(TsiSheets* sheets, uint32_t at) {
     TSI_HOLDS(&tsi_stand_in_lock);
     uint32_t place = sheets->current[at];
@@ -461,8 +461,8 @@ void* tsi_sheet_take_guarded(TsiSheets* sheets, TsiRef ref, size_t size, size_t 
     return block;
 }
 
-/* Returns the place of the first byte between a guarded object's end and its guard page that somebody has written,
- * counted from the end; sheet->slack if none was written. [stand-in lock held] */
+/* Returns the offset from the guarded object's end of the first byte between that end and its guard page that is not
+ * the pattern any more; sheet->slack if all are. [stand-in lock held] */
 static unsigned written_behind(const TsiSheets* sheets, const Sheet* sheet) {
     const uint8_t* behind = address_of(sheets, sheet->head) + guarded_offset(sheet) + sheet->used;
     unsigned n = 0;

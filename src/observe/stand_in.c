@@ -191,8 +191,8 @@ static size_t alignment_of(const TsiArena* a, const TsiPlace* at, const void* sl
     return has > align ? has : align;
 }
 
-/* Returns a block of malloc, of `size` bytes and aligned to `align`, a power of two; NULL without memory.
- * [any thread, no lock held, no bracket open] */
+/* Returns a block of malloc, of at least `size` bytes and aligned to `align`, a power of two, for free; NULL without
+ * memory. Errno may change. [any thread, no lock held, no bracket open] */
 static void* new_block(size_t size, size_t align) {
     TSI_KEEP_FRAME();
     void* block = NULL;
@@ -400,8 +400,9 @@ SlabMisuse tsi_stand_in_misuse(const TsiArena* a, const void* p, SlabMisuse fore
     return what;
 }
 
-/* Returns the stand-in that the slot's first word points to, if it is one of the allocator's for this slot; otherwise
- * NULL: the word may be anything when the object has ended. [stand-in lock held] */
+/* Returns the stand-in whose block the slot's first word points to, if it is one of the allocator's, for this slot,
+ * and is_present returns true; otherwise NULL: the word may be anything when the object has ended. The slot can be
+ * read. [stand-in lock held] */
 static const TsiStandIn* find_by_slot_locked(const TsiArena* a, void* slot) {
     TSI_HOLDS(&tsi_stand_in_lock);
     const void* block = tsi_load_relaxed(word_of(slot));

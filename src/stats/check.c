@@ -106,8 +106,9 @@ static void check_handles(Check* check, unsigned cls, uint32_t id, uint64_t tag)
     }
 }
 
-/* Checks the claimed region of the slab number `id`: objects of its run are in the map, and not counted yet. starts:
- * objects by the map. Records the first failure by `fail`. [no other thread in the allocator] */
+/* Checks the region of the slab number `id`, which a run has claimed: it is counted as full, and has at least as many
+ * objects by its map, `starts`, as are counted: those of the run are not yet. Records the first failure by `fail`.
+ * [no other thread in the allocator] */
 static void check_claimed(Check* check, uint32_t id, uint32_t starts) {
     const TsiRegion* r = tsi_region(&check->a->space, id);
     uint32_t issued = tsi_load_relaxed(&r->issued), rel = tsi_load_relaxed(&r->rel);

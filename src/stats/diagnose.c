@@ -66,8 +66,9 @@ static TsiLeakRow* row_of(Collect* collect, TsiRef ref, unsigned cls) {
     return row;
 }
 
-/* Adds a slab's bytes to a row, and the slab to the counts by its fill: full if an object of object_bytes would not
- * fit. Does nothing if row is NULL. [no other user of row] */
+/* Adds the bytes of the slab *view to a row, and 1 to its slabs by their fill: reclaimable without live objects, full
+ * if another object of object_bytes would not fit, otherwise partial. Does nothing if row is NULL.
+ * [no other user of row] */
 static void add_slab(TsiLeakRow* row, const TsiSlabView* view, uint64_t object_bytes) {
     if (row == NULL) return;
     row->c.estimated_rss_bytes += view->bytes;

@@ -421,8 +421,8 @@ static const struct {
 #include "stats/words.def"
 };
 
-/* Writes the label under which budgets refuse most to `to`, of n bytes, as the end of a sentence; leaves `to` alone if
- * none does. [no other user of to] */
+/* Writes the label whose budgets have refused most, and how often, to `to`, of n bytes, as the end of a sentence, cut
+ * there; leaves `to` alone if none has refused anything. [no other user of to] */
 static void put_refused(char* to, size_t n, const TsiReport* report) {
     const SlabLabelStats* most = NULL;
     for (uint32_t k = 0; k < report->label_count; k++)
@@ -510,8 +510,8 @@ static Makers makers_of(const TsiReport* report) {
     return m;
 }
 
-/* Returns true if the label of the row *stats has the ring's current epoch: objects made outside of scopes are there.
- * [any thread, needs no lock] */
+/* Returns true if the label of the row *stats is that of the report's row of the ring's current epoch, where objects
+ * are that were made outside of scopes; false also if there is no such row. [any thread, needs no lock] */
 static bool has_ring(const TsiReport* report, const SlabLabelStats* stats) {
     for (uint32_t n = 0; n < report->epoch_rows; n++)
         if (report->epochs[n].epoch_id == report->global.current_epoch)

@@ -37,10 +37,10 @@ void tsi_growth_note(TsiFloor* floor, unsigned which, unsigned turned, uint64_t 
     else if (live < floor->now) floor->now = live;
 }
 
-/* Returns the growth of the least live bytes of the last whole stretch over that of the one before, by *stretch and
- * its *floor, at a reading of `live` bytes at `now`, ns of the clock; ns 0 if there are not two yet; bytes 0 if it has
- * not grown, or has stopped. If the present stretch has half the readings of the last or fewer, the stretches before
- * count. [labels' lock held] */
+/* Returns the growth of the least live bytes of the present stretch over those of the one before, by *stretch and its
+ * *floor, at a reading of `live` bytes at `now`, ns of the clock; if the present one has fewer than half the readings
+ * of the one before, that of the two before. All 0 if there are not two yet; bytes 0 if nothing has grown, or has gone
+ * on growing. [labels' lock held] */
 static TsiGrown told(const TsiStretch* stretch, const TsiFloor* floor, uint64_t now, uint64_t live) {
     bool few = stretch->readings * 2 < stretch->readings_before;
     uint64_t from_ns = few ? stretch->older_ns : stretch->before_ns,

@@ -38,8 +38,8 @@ static void write_value(TsiOut* out, const TsiMetric* metric, const void* row) {
     else tsi_out_u64(out, value.u);
 }
 
-/* Writes a key of n bytes and its colon, after a comma if *comma is true on entry; sets *comma to true.
- * [no other user of out] */
+/* Writes "key": with the n bytes of `key`, which need no escape, after a comma if *comma is true on entry; sets *comma
+ * to true. [no other user of out] */
 static void write_key(TsiOut* out, bool* comma, const char* key, size_t n) {
     if (*comma) tsi_out_char(out, ',');
     *comma = true;

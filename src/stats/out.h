@@ -17,7 +17,8 @@ typedef struct TsiOut {
     char bytes[1024];
 } TsiOut;
 
-/* Sets *out to an empty text to `write`, which is called with `ctx` until it returns false. [no other user of out] */
+/* Sets *out to an empty text to write(ctx, bytes, n), which is called whenever the buffer is full and at tsi_out_end,
+ * until it returns false; out->ok is true until then. [no other user of out] */
 TSI_INLINE void tsi_out_begin(TsiOut* out, bool (*write)(void*, const char*, size_t), void* ctx) {
     out->write = write;
     out->ctx = ctx;

@@ -36,7 +36,7 @@ static inline uint64_t tsi_pace_age(const TsiArena* a, uint64_t now) { return no
  * TSI_SPAN_... each. [labels' lock held] */
 unsigned tsi_pace_turn(TsiMarks* marks, uint64_t age_ns, uint64_t live, uint64_t committed);
 /* Puts a reading of `live` and `committed` bytes before the others of *past, for each span in `turned`, the bits that
- * tsi_pace_turn has returned; the oldest goes. Does nothing for other spans. [labels' lock held] */
+ * tsi_pace_turn has returned; the oldest of TSI_SPAN_MARKS goes. Leaves other spans alone. [labels' lock held] */
 void tsi_pace_note(TsiPast* past, unsigned turned, uint64_t live, uint64_t committed);
 /* Returns the pace over the span (TSI_SPAN_...), in bytes a second, with its length in ns: from the newest of its
  * *marks that is a span old or older, with its bytes in *past, to a reading of `live` and `committed` bytes at age_ns,

@@ -116,7 +116,7 @@ static void emit_message(Writer* writer, unsigned field, const Message* message)
     emit_bytes(writer, field, message->bytes, message->n);
 }
 
-/* Writes the field number `field` of the profile with the value v. [no other user of writer] */
+/* Writes the field number `field` of the profile with the value v as a varint. [no other user of writer] */
 static void emit_number(Writer* writer, unsigned field, uint64_t v) {
     Message message;
     message.n = 0;
@@ -163,7 +163,8 @@ static void emit_mappings(Writer* writer) {
     }
 }
 
-/* Writes a comment, n followed by the text `what`; nothing if n is 0. [no other user of writer] */
+/* Writes a comment, n in decimal followed by the text `what`, as a string and its number; nothing if n is 0.
+ * [no other user of writer] */
 static void emit_comment(Writer* writer, uint64_t n, const char* what) {
     char text[128];
     if (n == 0) return;

@@ -34,7 +34,8 @@ typedef struct Page {
 
 /* ---- pieces of a line ---- */
 
-/* Begins a line, without labels so far: the prefix, the metric's family, and `suffix`. [no other user of page] */
+/* Begins a line, without labels so far (page->labelled is false): TSI_METRIC_PREFIX, the metric's family up to its
+ * '{', and `suffix`. [no other user of page] */
 static void write_name(Page* page, const TsiMetric* metric, const char* suffix) {
     page->labelled = false;
     tsi_out_text(page->out, TSI_METRIC_PREFIX);
@@ -44,8 +45,8 @@ static void write_name(Page* page, const TsiMetric* metric, const char* suffix) 
 
 static TsiOut* begin_label(Page* page, const char* name);
 
-/* Begins a series: the family's name with `suffix` behind it, and the label of its allocator if page->named.
- * [no other user of page] */
+/* Begins a series by write_name, with `suffix` behind the family's name, and the label "allocator" with the report's
+ * number if page->named. [no other user of page] */
 static void write_start(Page* page, const TsiMetric* metric, const char* suffix) {
     write_name(page, metric, suffix);
     if (!page->named) return;
@@ -153,8 +154,8 @@ static void write_f64(TsiOut* out, double v) {
     else tsi_out_f64(out, v);
 }
 
-/* Writes the metric's value in the unit that the page has: seconds for ns, a share for percent, 1 for an INFO.
- * [no other user of out] */
+/* Writes the metric's value in the unit that the page has: ns as seconds by tsi_out_seconds, percent divided by 100, 1
+ * for an INFO, all others as they are: whole numbers in decimal, real ones by write_f64. [no other user of out] */
 static void write_in_unit(TsiOut* out, const TsiMetric* metric, TsiValue value) {
     if (metric->kind == SLAB_SEGMENT_INFO) tsi_out_char(out, '1');
     else if (metric->type == SLAB_SEGMENT_F64)
@@ -278,8 +279,9 @@ static void write_epochs(Page* page, const TsiMetric* metric) {
         if (page->newest[id] != 0) write_sample(page, metric, &page->report->epochs[page->newest[id] - 1]);
 }
 
-/* Returns the type of a metric's family in words. promtool wants "_count" kept for histograms; names that users know
- * end in it, and go without a type. [any thread, needs no lock] */
+/* Returns the type of a metric's family in words: "counter", "histogram", also for the sum of one, "gauge", or
+ * "untyped" for a gauge whose name ends in "_count": promtool wants that kept for histograms, and users know these
+ * names. [any thread, needs no lock] */
 static const char* type_of(const TsiMetric* metric) {
     size_t n = strlen(metric->family);
     if (metric->kind == SLAB_SEGMENT_COUNTER) return "counter";

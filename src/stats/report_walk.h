@@ -54,8 +54,9 @@ TSI_INLINE uint64_t tsi_walk_since(const TsiWalk* walk, const TsiPhaseCopy* copy
  * mapped the tables. A label whose sums moved in each of TRIES readings gets the last reading, in which some may be
  * missing. [no other user of walk] */
 void tsi_labels_begin(TsiWalk* walk);
-/* Sets walk->drains, the sums of ended phases by label, the second of four steps, before the slabs are read. Takes
- * stripes. [no other user of walk, no stripe held] */
+/* Sets walk->drains, the sums of ended phases by label: what labels expect to escape, and by add_draining what phases'
+ * orphans hold; the second of four steps, before the slabs are read. Takes stripes.
+ * [no other user of walk, no stripe held] */
 void tsi_labels_drains(TsiWalk* walk);
 /* Adds the results of the walk over phases and slabs to the rows of labels, the third of four steps: what each copied
  * phase has that its label's account has not, and the figures of ended phases; if walk->figures, also the bytes of

@@ -286,8 +286,9 @@ static bool kept_make(TsiArena* a) {
     return seat->kept != NULL || failed("memory for what walks have found", ENOMEM);
 }
 
-/* Returns the ns in which the process publishes nothing after a publication of `cost` ns: TSI_SEGMENT_SHARE times that,
- * but so that each live allocator can publish once a second. [segment lock held] */
+/* Returns the ns in which the process publishes nothing after a publication of `cost` ns: TSI_SEGMENT_SHARE times
+ * that, at most TSI_SEGMENT_PAUSE_NS divided by the number of slots that are LIVE, so that each live allocator can
+ * publish in that time. [segment lock held] */
 static uint64_t pause_after(uint64_t cost) {
     uint64_t live = 0, pause = TSI_SEGMENT_SHARE * cost;
     for (unsigned n = 0; n < SLAB_SEGMENT_SLOTS; n++)

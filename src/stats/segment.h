@@ -40,8 +40,8 @@ typedef struct TsiSegmentHealth {
     const char* what; /* the last failure in the process, or NULL */
     int error;        /* errno value, or 0 */
 } TsiSegmentHealth;
-/* Returns the state of an allocator's publications, with the last failure of any allocator of the process.
- * [any thread, needs no lock] */
+/* Returns the state of an allocator's publications: `asked`, the option `segment`; its publications and failures; and
+ * the last failure of any allocator of the process, `what` NULL if there was none. [any thread, needs no lock] */
 TsiSegmentHealth tsi_segment_health(TsiArena* a);
 
 #endif

@@ -38,7 +38,8 @@ bool tsi_tally_is_full(TsiArena* a, const TsiSlabView* view);
  * others write: figures are of slightly different times. Takes the registry lock.
  * [any thread, no lock held but the segment's] */
 void tsi_tally_global_begin(TsiArena* a, SlabGlobalStats* out);
-/* Adds the slab *view, which holds memory, to the allocator's sums in *out. [no other user of out] */
+/* Adds the slab *view, of which view_slab returned true, to net_slabs, estimated_slab_rss_bytes, live_objects and
+ * live_bytes of *out. [no other user of out] */
 void tsi_tally_global_add(SlabGlobalStats* out, const TsiSlabView* view);
 /* Sets *out to the counters of the class with the public index `index`, of which tsi_class_number is not 0, its sizes,
  * rates and locks, and to zeros where slabs are counted, which tsi_tally_class_add fills. Takes the registry lock.

@@ -50,8 +50,8 @@ static size_t singular(char* text, size_t len) {
     return len;
 }
 
-/* Formats `args` by `format` into the buffer, cut after LINE_MAX_BYTES - 1 bytes, with nouns in the singular behind a
- * 1; hands the buffer over first if it lacks room. [no other user of text] */
+/* Appends `args` by `format` to the buffer, cut after LINE_MAX_BYTES - 1 bytes, with nouns in the singular behind a 1;
+ * first hands the buffer to `write` if fewer than LINE_MAX_BYTES are left in it. [no other user of text] */
 static void put_list(TsiText* text, const char* format, va_list args) {
     if (sizeof text->buf - text->used < LINE_MAX_BYTES) flush(text);
     int n = vsnprintf(text->buf + text->used, LINE_MAX_BYTES, format, args);

@@ -20,8 +20,8 @@ typedef struct TsiText {
     char buf[2048];
 } TsiText;
 
-/* Writes text by a format of printf, cut after 511 bytes; "1 objects" becomes "1 object", except in quotes. Nothing
- * once `write` has refused. [no other user of text] */
+/* Appends text by a format of printf, cut after 511 bytes, without a newline; "1 objects" becomes "1 object", except
+ * in quotes. Nothing reaches `write` once it has refused. [no other user of text] */
 void tsi_text_put(TsiText* text, const char* format, ...) __attribute__((format(printf, 2, 3)));
 /* Appends the head of the section number `section` as a line, "1. ...", with a newline: a text by a format of printf,
  * cut after 511 bytes, in which "1 objects" becomes "1 object", except in quotes. [no other user of text] */
