@@ -106,8 +106,8 @@ static void arena_close(TsiArena* a) {
     tsi_profile_destroy(&a->profile);
 }
 
-/* Gives back all of an arena: stand-ins, tables, address space and the record *a itself. The arena is not listed in
- * the registry, or any more; it may be opened in part only, or not at all.
+/* Gives back all of an arena: stand-ins, tables, address space and the record *a itself. The registry does not list
+ * the arena, or no longer does; it may be opened in part only, or not at all.
  * [no other thread in the allocator, no lock held] */
 static void arena_discard(TsiArena* a) {
     tsi_stand_ins_close(a);

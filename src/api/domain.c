@@ -133,8 +133,9 @@ TSI_INLINE void name_it(TsiArena* a, TsiBinding* b, TsiDomain* d, const char* la
     b->label_at = d->label_at;
 }
 
-/* Sets errno and the sentence for a domain that cannot be made: no allocator (a is NULL), no binding (b is NULL), or no
- * record. Returns NULL, for callers to return. [any thread, needs no lock] */
+/* Sets errno and the sentence for a domain that cannot be made: EINVAL for no allocator (a is NULL), ENOMEM for no
+ * binding (b is NULL), or no record. Counts nothing. Returns NULL, for callers to return.
+ * [any thread, needs no lock] */
 static TSI_COLD void* make_failed(TsiArena* a, TsiBinding* b) {
     if (a == NULL) return tsi_failed(EINVAL, no_allocator);
     if (b == NULL) return tsi_failed(ENOMEM, "no memory, or no record, for one more thread in the allocator");

@@ -81,11 +81,12 @@ typedef enum TsiDomainWhy {
  * d may have ended. Returns false, for callers to return. [any thread, no lock held, no bracket open] */
 TSI_COLD bool tsi_domain_refuse(TsiDomain* d, TsiDomainWhy why);
 /* Refuses a call on d with a reason found here: NULL (EINVAL), which is not counted; another thread's alone or with a
- * run open (EBUSY); otherwise a domain that was destroyed (ESTALE), counted if its allocator lives. Sets errno and the
- * sentence. Returns false, for callers to return. [any thread, no lock held, no bracket open] */
+ * run open (EBUSY), counted; otherwise a domain that was destroyed or is being destroyed (ESTALE), counted if its
+ * allocator lives. Sets errno and the sentence. Returns false, for callers to return.
+ * [any thread, no lock held, no bracket open] */
 TSI_COLD bool tsi_domain_refuse_destroyed(TsiDomain* d);
-/* Sets errno to ENOMEM and the sentence for a record or a scope that found no memory, and counts the refusal if a is
- * not NULL. Returns false, for callers to return. [any thread, needs no lock] */
+/* Sets errno to ENOMEM and the sentence for a record or a scope that found no memory, and adds 1 to the allocator's
+ * refusals for lack of memory if a is not NULL. Returns false, for callers to return. [any thread, needs no lock] */
 TSI_COLD bool tsi_domain_no_memory(TsiArena* a);
 /* Calls fn(d), from destructors of thread-specific data: past its destructor the thread lets go of all that it has
  * afterwards, unless a scope is open. Returns what fn returns. [exiting thread, no lock held, no bracket open] */
@@ -201,9 +202,9 @@ void tsi_scope_pop(TsiScope* top);
  * still names it; does nothing for a domain with an epoch of its own. Takes the stripe and gives it back.
  * [any thread, no stripe held] */
 void tsi_scopes_add(TsiArena* a, TsiDomain* d, int n);
-/* Sets b->heap, where plain calls of b's thread allocate: the thread's heap in the domain of its innermost scope, if
- * that scope is of b's allocator; otherwise its heap in the ring's current epoch; tsi_no_heap if it has none there, so
- * that the next plain call finds or makes one. [own thread, no bracket open] */
+/* Sets b->heap, where plain calls of b's thread allocate: the thread's heap in the domain of its innermost scope in
+ * b's allocator; if there is none, or an outer one, its heap in the ring's current epoch; tsi_no_heap if it has none
+ * there, so that the next plain call finds or makes one. [own thread, no bracket open] */
 void tsi_scope_ambient(TsiBinding* b);
 /* Ends the record's life as a domain and gives it back, without touching its epoch: it reads as not alive, with
  * phase.ref 0. [the one thread that has set d->left to TSI_DOMAIN_GOING, no lock held] */

@@ -16,8 +16,8 @@
 
 /* ---- resize ---- */
 
-/* Finds the place of a live object: sets *at to it. Returns true; false for any other pointer, which is not counted,
- * and *at means nothing then. [any thread, no lock held] */
+/* Finds the place of a live object by the program's pointer p: sets *at to it. Returns true; false for any other
+ * pointer, NULL included, which is not counted, and *at means nothing then. [any thread, no lock held] */
 static bool live_place(TsiArena* a, const void* p, TsiPlace* at) {
     uint64_t tag;
     return tsi_space_locate(&a->space, tsi_slot_of(a, p), at) == TSI_PLACE_OK && tsi_place_is_live(a, at, &tag);

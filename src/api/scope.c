@@ -74,10 +74,10 @@ void tsi_scopes_add(TsiArena* a, TsiDomain* d, int n) {
     tsi_phase_unlock(inc);
 }
 
-/* Enters the domain: adds 1 to its count of scopes and to its phase's, and puts the scope on the thread's stack. Opens
- * an incarnation first if the domain has none, or if its own was closed by its id and nobody is inside. domain may be
- * NULL or destroyed, which is refused. Returns true; false after a refusal or without memory, with errno: the counts
- * and the stack are as before, and an incarnation that was opened stays open.
+/* Enters the domain: adds 1 to its count of scopes, and of a borrowed one to its epoch's, and puts the scope on the
+ * thread's stack. Opens an incarnation first if the domain has none, or if its own was closed by its id and nobody is
+ * inside. domain may be NULL or destroyed, which is refused. Returns true; false after a refusal or without memory,
+ * with errno: the counts and the stack are as before, and an incarnation that was opened stays open.
  * [own thread, no lock held, no bracket open] */
 static bool domain_enter(epoch_domain_t* domain) {
     TsiDomain* d = tsi_domain_of(domain);

@@ -51,8 +51,8 @@ bool tsi_process_poll(uint32_t pid, TsiProcess* out) {
     return true;
 }
 
-/* Writes the sentence of slab_last_error, whose format takes `pid`, a process id. Returns `error`, an errno value.
- * [any thread, no lock held] */
+/* Sets the sentence of slab_last_error by a format that takes `pid`, a process id. Returns `error`, an errno value,
+ * for callers to return; errno itself stays. [any thread, no lock held] */
 static int refuse(int error, const char* sentence, uint32_t pid) {
     tsi_set_error(sentence, pid);
     return error;

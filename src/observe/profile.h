@@ -55,8 +55,8 @@ uint64_t tsi_profile_cut(TsiBinding* b, TsiLine* l, uint32_t bytes, uint64_t rea
  * object. There is a profile. [owner, in bracket] */
 void tsi_profile_bumped(TsiBinding* b, TsiHeap* h, uint32_t bytes, bool fresh);
 /* Counts an object of `bytes` bytes that has the region r alone: sets b->profile_hit if a mark lies on it and leaves
- * that alone otherwise, and sets the region's limit to the granule of the next mark behind it, or to the region's end.
- * There is a profile. [owner, in bracket] */
+ * that alone otherwise, and sets r->lim to the granule of the next mark behind it, or to the region's end. There is a
+ * profile. [owner, in bracket] */
 void tsi_profile_solo(TsiBinding* b, TsiRegion* r, uint32_t bytes);
 /* Counts what the last object of the region r of h is about to gain by reaching to `end`, an offset in the region that
  * is not beyond its room: sets b->profile_hit if a mark lies there and leaves that alone otherwise, and moves h->mark,

@@ -306,8 +306,8 @@ static uint8_t* address_of(const TsiSheets* sheets, uint32_t place) {
     return sheets->base + (size_t)place * TSI_SHEET_BYTES;
 }
 
-/* Returns true if the phase of a sheet, the first of its row, has ended: drained, released, passed by the ring, or its
- * record serves another phase by now. [any thread, needs no lock] */
+/* Returns true if the phase of a sheet, the first of its row, is not active any more: it was drained, released or
+ * passed by the ring, or its record serves another phase by now. [any thread, needs no lock] */
 static bool has_ended(const TsiSheets* sheets, const Sheet* sheet) {
     uint64_t word = tsi_load_relaxed(&tsi_inc(&sheets->arena->phases, tsi_ref_index(sheet->ref))->word);
     return word >> 2 != tsi_ref_era(sheet->ref) || (word & TSI_INC_STATE) != TSI_INC_ACTIVE;

@@ -293,8 +293,8 @@ TsiVerdict tsi_sampling_verdict(uint64_t wait, uint64_t cpu, uint64_t locks) {
     return wait > cpu ? TSI_VERDICT_SCHEDULER : TSI_VERDICT_ALLOCATOR;
 }
 
-/* Returns the ns of *stats asleep, waiting for locks: wall time that is neither work nor waiting for a processor
- * (observe/sample.h); 0 if these are more. [any thread, needs no lock] */
+/* Returns the ns of *stats that allocations were asleep, waiting for locks: wall time that is neither work nor waiting
+ * for a processor (observe/sample.h); 0 if these two are more than the wall time. [any thread, needs no lock] */
 static uint64_t slept(const ThreadStats* stats) {
     uint64_t other = stats->alloc_cpu_ns_sum + stats->alloc_wait_ns_sum;
     return stats->alloc_wall_ns_sum > other ? stats->alloc_wall_ns_sum - other : 0;

@@ -272,8 +272,8 @@ static void write_phases(Page* page, const TsiMetric* metric) {
         write_phase_sums(page, metric, (uint32_t)first);
 }
 
-/* Writes the series of a metric of epochs, for those that ids of the ring name; index_epochs has run.
- * [no other user of page] */
+/* Writes the series of a metric of epochs, one for each id of the ring that has a row: of its newest epoch, by
+ * page->newest, which index_epochs has set. [no other user of page] */
 static void write_epochs(Page* page, const TsiMetric* metric) {
     for (uint32_t id = 0; id < TSI_RING_MAX && page->out->ok; id++)
         if (page->newest[id] != 0) write_sample(page, metric, &page->report->epochs[page->newest[id] - 1]);
@@ -308,8 +308,8 @@ static void write_head(Page* page, const TsiMetric* metric) {
     tsi_out_char(page->out, '\n');
 }
 
-/* Returns true if the series of the metric in `row` may only rise and could fall: a counter of the row of the rest.
- * [any thread, needs no lock] */
+/* Returns true if the metric in `row` counts up (a COUNTER or HISTOGRAM) and `row` is that of the rest, where the sum
+ * falls when a label gets a row of its own. [any thread, needs no lock] */
 static bool goes_back(const TsiReport* report, const TsiMetric* metric, const void* row) {
     bool rises = metric->kind == SLAB_SEGMENT_COUNTER || metric->kind == SLAB_SEGMENT_HISTOGRAM;
     return rises && metric->section == TSI_SECTION_LABEL && is_rest(report, row);

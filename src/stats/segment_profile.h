@@ -26,8 +26,8 @@ size_t tsi_share_profile_most(void);
  * failure. Returns 0; otherwise an errno value and *what as the words for the step that failed. *what means nothing
  * with 0. [segment lock held] */
 int tsi_share_profile(TsiArena* a, unsigned slot, const SlabSegmentHeader* like, const char** what);
-/* Marks the profile of the slot number `slot` as nobody's, if there is a file: the slot is another allocator's from now
- * on. [segment lock held] */
+/* Marks the profile of the slot number `slot` as SLAB_SEGMENT_FREE, if there is a file of profiles: the slot is
+ * another allocator's from now on, which has not published one. [segment lock held] */
 void tsi_share_profile_vacate(unsigned slot);
 /* Marks the profile of the slot number `slot` as ended at `now`, ns of the clock: its allocator, which has published
  * one, ends. [no other thread in the allocator] */

@@ -29,8 +29,9 @@ void tsi_text_head(TsiText* text, unsigned section, const char* format, ...) __a
 /* Appends a line below a head, indented by three spaces, with a newline: a text by a format of printf, cut after 511
  * bytes, in which "1 objects" becomes "1 object", except in quotes. [no other user of text] */
 void tsi_text_line(TsiText* text, const char* format, ...) __attribute__((format(printf, 2, 3)));
-/* Appends a line " ACTION: " and a text by a format of printf, cut after 511 bytes and with "1 objects" made "1
- * object", and adds 1 to text->actions. [no other user of text] */
+/* Appends a line that begins with three spaces and "ACTION: ", with a newline: a text by a format of printf, cut after
+ * 511 bytes, in which "1 objects" becomes "1 object", except in quotes. Adds 1 to text->actions.
+ * [no other user of text] */
 void tsi_text_action(TsiText* text, const char* format, ...) __attribute__((format(printf, 2, 3)));
 /* Hands over the collected bytes. Returns true, or false if `write` has refused anything, now or before.
  * [no other user of text] */
