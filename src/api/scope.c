@@ -142,8 +142,9 @@ static void leave(TsiArena* a, TsiDomain* d) {
 }
 
 /* Takes the domain's scope, the thread's innermost, off the stack, and off the count by `leave`, which may end its
- * epoch. domain may be NULL or destroyed, which is refused, as is the last exit while a run is open. Returns true;
- * false after a refusal, with errno, and the thread is where it was. [own thread, no lock held, no bracket open] */
+ * epoch. domain may be NULL or destroyed, which is refused, as is the exit that would end the epoch while a run is
+ * open there. Returns true; false after a refusal, with errno, and the thread is where it was.
+ * [own thread, no lock held, no bracket open] */
 static bool domain_exit(epoch_domain_t* domain) {
     TsiDomain* d = tsi_domain_of(domain);
     if (!tsi_domain_usable(d)) return false;

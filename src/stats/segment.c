@@ -334,9 +334,9 @@ static uint64_t publish_locked(TsiArena* a, bool* done) {
 }
 
 /* Publishes if no thread does, or, if `waits` is true, after the publication under way; sets a->seat.due_ns to when
- * the next may be. The thread cannot be cancelled meanwhile. Preserves errno. Returns true if it has; false, with
- * nothing done, if another thread publishes, or if publish_locked has failed. Takes the segment lock.
- * [any thread, no lock held, no bracket open] */
+ * the next may be. The thread cannot be cancelled meanwhile. Preserves errno. Returns true if it has; false if
+ * publish_locked has failed, or, with nothing done, if another thread publishes and `waits` is false. Takes the
+ * segment lock. [any thread, no lock held, no bracket open] */
 static TSI_COLD bool publish(TsiArena* a, bool waits) {
     int saved = errno, state;
     bool done;
