@@ -21,7 +21,8 @@ typedef struct Sheet {
     uint64_t ended_ns, closed_ns;
     uint32_t state, count; /* of places */
     uint32_t used, live;
-    uint32_t head, older;   /* place; the incarnation's sheet before, place + 1 */
+    uint32_t head;          /* place */
+    uint32_t older, newer;  /* sheets of the same record of incarnations, opened before and after: place + 1 */
     bool released, guarded; /* guarded: of one object of `used` bytes */
     uint16_t slack;         /* bytes from the guarded object's end to its guard page */
     char label[TSI_LABEL_BYTES];
@@ -341,6 +342,17 @@ static uint32_t find_locked(const TsiSheets* sheets, uint32_t count, uint32_t al
     return UINT32_MAX;
 }
 
+/* Takes the sheet number `place` out of the chain of the record that it was opened for, before its addresses are used
+ * again; does nothing if it is in none. [stand-in lock held] */
+static void unlink_locked(TsiSheets* sheets, uint32_t place) {
+    TSI_HOLDS(&tsi_stand_in_lock);
+    const Sheet* sheet = &sheets->sheets[place];
+    if (sheet->ref == 0) return; /* a free one, or a tail */
+    if (sheet->newer != 0) sheets->sheets[sheet->newer - 1].older = sheet->older;
+    else sheets->newest[tsi_ref_index(sheet->ref)] = sheet->older;
+    if (sheet->older != 0) sheets->sheets[sheet->older - 1].newer = sheet->newer;
+}
+
 /* Opens `count` sheets in a row for the incarnation `ref`, at an address that is a multiple of `align`; the bytes from
  * offset `from` to `to`, whole pages, become writable. Sets them up as one row without objects, the newest of the
  * incarnation. Returns the number of the first; UINT32_MAX, with nothing changed, without addresses or memory.
@@ -349,6 +361,8 @@ static uint32_t open_locked(TsiSheets* sheets, TsiRef ref, uint32_t count, uint3
     TSI_HOLDS(&tsi_stand_in_lock);
     uint32_t place = find_locked(sheets, count, align), at = tsi_ref_index(ref);
     if (place == UINT32_MAX || tsi_os.commit(address_of(sheets, place) + from, to - from) != 0) return UINT32_MAX;
+
+    for (uint32_t n = 0; n < count; n++) unlink_locked(sheets, place + n);
 
     sheets->next = place + count;
     Sheet* sheet = &sheets->sheets[place];
@@ -360,6 +374,7 @@ static uint32_t open_locked(TsiSheets* sheets, TsiRef ref, uint32_t count, uint3
         sheets->sheets[place + n] = (Sheet){.serial = sheet->serial, .state = SHEET_TAIL, .head = place};
 
     sheet->older = sheets->newest[at];
+    if (sheet->older != 0) sheets->sheets[sheet->older - 1].newer = place + 1;
     sheets->newest[at] = place + 1;
     return place;
 }
@@ -528,7 +543,8 @@ void tsi_sheets_ended(TsiSheets* sheets, TsiRef ref, bool released) {
 
     for (uint32_t place = sheets->newest[at]; place != 0;) {
         Sheet* sheet = &sheets->sheets[place - 1];
-        if (sheet->ref != ref) break; /* older ones are others', or their addresses are used again */
+        if (sheet->ref != ref) break; /* older ones are of earlier incarnations */
+        TSI_CHECK(sheet->older == 0 || sheets->sheets[sheet->older - 1].newer == place);
         if (sheet->ended_ns == 0) sheet->ended_ns = now;
         sheet->released |= released;
         place = sheet->older;
