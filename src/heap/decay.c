@@ -56,9 +56,11 @@ static bool is_due(TsiArena* a, uint64_t now_ns, uint64_t due_ns) {
 
 void tsi_decay_begin(TsiArena* a) { set_due(a, 0); }
 
-/* Gives back pages that this thread has put off, trims each phase that is worth it (is_worth), lowers and empties
- * stores that nobody has used, and gives back pages of the stock that nobody has touched since the last look. b: the
- * thread's binding, or NULL. [any thread, no lock held, no bracket open] */
+/* Notes which threads are idle (note_idle), gives back pages that this thread has put off, takes back room that the
+ * stock has lent, with as many bytes of its pages that nobody has touched since the last look, trims each phase that is
+ * worth it (is_worth), and lowers and empties stores that nobody has used. May change errno. The caller has set
+ * a->decay_due_ns to LOOKING, so that one thread looks at a time, and calls set_due afterwards. b: the thread's
+ * binding, or NULL. [any thread, no lock held, no bracket open] */
 static void look(TsiArena* a, TsiBinding* b) {
     note_idle(a);
     if (b != NULL) tsi_put_off_no_more(b);

@@ -29,7 +29,8 @@ TSI_INLINE bool tsi_decay_is_on(const TsiArena* a) {
     return a->options.decay_ms != 0 && tsi_space_gives_back(&a->space);
 }
 /* Makes the first look due decay_ms after the coarse clock's present time; in a fork child, too, where a look may have
- * been under way. Does so also where there are no looks. [any thread, needs no lock] */
+ * been under way. Does so also where there are no looks. The options are set, and no other thread is at a look: the
+ * allocator is being made, or this is the only thread. [no other user] */
 void tsi_decay_begin(TsiArena* a);
 /* Counts a look of the thread (b->looks), as it has counted down to 0; where there are looks, reads the clock, sets the
  * count anew, to 32 if the last countdown took less than 10 ms, else to 2, and does tsi_decay_poll if that is due, but

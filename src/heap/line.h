@@ -50,7 +50,8 @@ void tsi_inbox_close(TsiBinding* b);
 
 /* ---- the token of a parked line (T1-T4 in line.c): the thread that takes it out tells the owner of room ---- */
 
-/* Returns the slots, a bit each, that the owner could have, freed by itself or by others: a hint for other threads.
+/* Returns the slots that a refill could hand out, a bit each: those that the owner or others have freed, without those
+ * in avail and without holes. line_id is that of l. A hint for threads other than the owner.
  * [any thread, needs no lock] */
 TSI_INLINE uint64_t tsi_line_free_bits(const TsiSpace* s, TsiLine* l, uint32_t line_id) {
     _Atomic uint64_t* r = tsi_remote(s, line_id);

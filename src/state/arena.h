@@ -453,7 +453,9 @@ _Static_assert(sizeof tsi_no_cur == sizeof((TsiRoom*)0)->cur, "it stands for the
 /* Returns the heap record with an index that was handed out, free ones included: records stay readable.
  * [any thread, needs no lock] */
 TSI_INLINE TsiHeap* tsi_heap(const TsiArena* a, uint32_t index) { return tsi_table_at(&a->heaps, index); }
-/* Returns the heap word of a binding, by its index, in a state TSI_HEAP_*. [any thread, needs no lock] */
+/* Makes a value for TsiHeap.word: the binding with the index `binding` is the owner (TSI_BINDINGS_MAX: nobody), the
+ * state is one of TSI_HEAP_*. Returns it. Words of lent and waiting heaps have more bits, which their makers add.
+ * [any thread, needs no lock] */
 TSI_INLINE uint64_t tsi_heap_word(uint32_t binding, unsigned state) { return (uint64_t)binding << 8 | state; }
 /* Returns the state TSI_HEAP_* in a heap word. [any thread, needs no lock] */
 TSI_INLINE unsigned tsi_heap_state(uint64_t word) { return (unsigned)word & 0xff; }
