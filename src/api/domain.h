@@ -182,8 +182,8 @@ TSI_INLINE TsiScope* tsi_scope_top(TsiDomain* d) {
     return top != NULL && top->domain == d ? top : NULL;
 }
 /* Makes room for one scope more on the calling thread's stack, first by taking scopes of destroyed allocators off its
- * top. The stack may move: pointers into thread->scopes are stale afterwards. Returns true, or false without memory; the
- * room is as it was then, though scopes may have been taken off. [own thread, no lock held] */
+ * top. The stack may move: pointers into thread->scopes are stale afterwards. Returns true, or false without memory;
+ * the room is as it was then, though scopes may have been taken off. [own thread, no lock held] */
 bool tsi_scopes_make_room(TsiThread* thread);
 /* Puts a scope of the domain d, or with d NULL an outer one, on top of the calling thread's stack, whose binding in `a`
  * is b, and sets b->scope; the caller then redirects its plain calls (tsi_scope_ambient). Returns true; false, and puts

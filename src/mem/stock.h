@@ -61,10 +61,10 @@ TSI_INLINE void tsi_stock_unreserve(TsiSpace* s, uint64_t bytes) {
 }
 /* Sorts the ids in ascending order and takes room in the budget for those slabs that may stay, which then come first;
  * slabs that share pages come last, and are not counted here. Returns the number that may stay, for which the caller
- * calls tsi_space_keep, or tsi_stock_unreserve with their bytes; 0, with the ids as they were, if the allocator keeps no
- * pages. All others are for tsi_space_release, with the same `learn`. With `learn`, where room is short, other pages of
- * the stock go first: cold ones, or for a small need the coldest there are; these bytes, and those of slabs without
- * room, count as gone for want of budget. [holder of the slabs, no pool lock held] */
+ * calls tsi_space_keep, or tsi_stock_unreserve with their bytes; 0, with the ids as they were, if the allocator keeps
+ * no pages. All others are for tsi_space_release, with the same `learn`. With `learn`, where room is short, other
+ * pages of the stock go first: cold ones, or for a small need the coldest there are; these bytes, and those of slabs
+ * without room, count as gone for want of budget. [holder of the slabs, no pool lock held] */
 unsigned tsi_stock_choose(TsiSpace* s, uint32_t* slab_ids, unsigned n, bool learn);
 /* Takes room in the budget for `bytes`, or as many whole pages less as there is; with `learn`, if that is not all,
  * evicts pages (make_room) and tries again. Returns the bytes of room that it got, which tsi_stock_unreserve gives

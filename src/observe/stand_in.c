@@ -305,9 +305,10 @@ TSI_NOINLINE void tsi_stand_in_drop(TsiArena* a, void* block, const void* slot) 
     free_list(stand_in);
 }
 
-/* Takes from *list, the list of a record of incarnations, the stand-ins of the incarnation `ref`, or with ref 0 all, off
- * the tree and the list, as stale from here on. The record may serve a later incarnation, whose stand-ins stay. Takes the stand-in lock. Returns them as a list of their own, chained by `next`, NULL if there
- * are none. [any thread, no lock held] */
+/* Takes from *list, the list of a record of incarnations, the stand-ins of the incarnation `ref`, or with ref 0 all,
+ * off the tree and the list, as stale from here on. The record may serve a later incarnation, whose stand-ins stay.
+ * Takes the stand-in lock. Returns them as a list of their own, chained by `next`, NULL if there are none. [any
+ * thread, no lock held] */
 static TsiStandIn* take_list(TsiStandIn** list, TsiRef ref) {
     TsiStandIn* taken = NULL;
     tsi_lock_take(&tsi_stand_in_lock);
