@@ -37,9 +37,11 @@ for make in malloc handle large ring; do
 done
 for make in $unset; do report "$make" end fresh "Conditional jump or move depends on uninitialised value" "object_is_used"; done
 for make in $zeroed; do quiet "$make" end fresh; done
-more=--track-origins=yes
-report malloc end fresh "Uninitialised value was created by a heap allocation" "object_is_made"
-more=
+if scale_reaches 1; then # half a minute
+    more=--track-origins=yes
+    report malloc end fresh "Uninitialised value was created by a heap allocation" "object_is_made"
+    more=
+fi
 # Below scale 1 with the first option alone: each costs a run of valgrind.
 for words in $options; do
     scale_reaches 1 || [ "$words" = "${options%%[[:space:]]*}" ] || continue
