@@ -335,6 +335,7 @@ static bool is_unmarked(const TsiArena* a, TsiRef ref) {
 static void unmark(TsiArena* a, TsiRef ref) {
     tsi_lock_take(&tsi_stand_in_lock);
     uint32_t at = tsi_ref_index(ref);
+    /* seq_cst, like the mark's other store: a maker sets it again under this lock before it reads the phase's state */
     if (a->stand_ins->of_inc[at] == NULL) tsi_store_seq(&a->stand_ins->marks[at], 0);
     tsi_lock_give(&tsi_stand_in_lock);
 }
@@ -374,6 +375,7 @@ static bool is_outside(const TsiArena* a, const void* p) {
 static bool is_present(const TsiArena* a, const TsiStandIn* stand_in) {
     TsiPlace at;
     return tsi_space_locate(&a->space, stand_in->slot, &at) == TSI_PLACE_OK &&
+           /* seq_cst: pairs with whoever ends the slab's incarnation, as in after_remote_free */
            tsi_tag_seq(tsi_load_seq(&tsi_slab(&a->space, at.slab_id)->tag)) == stand_in->seq;
 }
 
