@@ -6,8 +6,8 @@
  * of them until the program frees it (EpochCloseMode).
  *
  * Terms
- *   ring         The epochs with ids 0 to ring_size-1. One of them is the current epoch, and epoch_advance makes the
- *                next one current.
+ *   ring         The epochs with ids 0 to ring_size-1. Exactly one of them is current, and epoch_advance makes the next
+ *                one current.
  *   domain       A scope that threads enter and leave, declared in epoch_domain.h. Each domain has an epoch of its own
  *                or borrows an epoch of the ring.
  *   incarnation  One use of an epoch id. Every incarnation has an era, a number that the allocator never uses again.
@@ -97,7 +97,7 @@ typedef uint32_t EpochId;
 /* State of an epoch. ACTIVE epochs accept allocations and frees; CLOSING epochs accept only frees. */
 typedef enum EpochLifecycleState { EPOCH_ACTIVE = 0, EPOCH_CLOSING = 1 } EpochLifecycleState;
 
-/* Ways to end an epoch. EPOCH_DRAIN leaves live objects valid, and their memory is returned as they are freed.
+/* Ways to end an epoch. EPOCH_DRAIN keeps live objects valid; their memory is returned when they are freed.
  * EPOCH_RELEASE ends every live object immediately. */
 typedef enum EpochCloseMode { EPOCH_DRAIN = 0, EPOCH_RELEASE = 1 } EpochCloseMode;
 
@@ -118,9 +118,10 @@ typedef enum SlabPurgePolicy {
     SLAB_PURGE_NEVER = 2     /* pages are not returned, but the allocator reuses them */
 } SlabPurgePolicy;
 
-/* Kinds of misuse. Each misuse is reported to the misuse callback and counted in slab_stats_refusals. */
+/* Kinds of misuse. Each misuse is counted (see slab_stats_refusals) and reported to the misuse callback, if one is
+ * set. */
 typedef enum SlabMisuse {
-    SLAB_MISUSE_STALE_HANDLE = 0, /* a handle of an object that has ended */
+    SLAB_MISUSE_STALE_HANDLE = 0, /* a handle to an object that has ended */
     SLAB_MISUSE_BAD_HANDLE,       /* a forged handle, or a handle of another allocator */
     SLAB_MISUSE_DOUBLE_FREE,      /* a free of an object that is already free */
     SLAB_MISUSE_STALE_FREE,       /* a free after the object's epoch was released or its slab was returned */
@@ -231,8 +232,8 @@ typedef struct SlabOptions {
     /* 1: turn on fill_freed and random_order, and set guard_sampling to 5000 and quarantine_bytes to 4 MiB. Values that
      * are set explicitly take precedence */
     uint8_t hardened;
-    /* guard one in N allocations on average, at random, N = 16..1048576; 0: none. At most 256 guarded objects exist at
-     * a time. A guarded object has its own pages, followed by a guard page. Any access to the object after its end
+    /* guard one random allocation in N on average, N = 16..1048576; 0: none. At most 256 guarded objects exist at a
+     * time. A guarded object has its own pages, followed by a guard page. Any access to the object after its end
      * faults. See docs/hardened.md */
     uint32_t guard_sampling;
     /* bytes of memory from ended phases that are withheld from reuse: 64 KiB..64 GiB; 0: none. See docs/hardened.md */
@@ -257,8 +258,8 @@ typedef struct PerfCounters {
  * objects_released + objects_escaped, and the byte counts satisfy the same equation. Byte counts are in usable bytes.
  * Freed objects were freed individually before the close. Escaped objects were still live when the epoch was drained.
  *
- * A slab is deferred if another thread was inside a call that uses the slab when the epoch was closed. That thread
- * returns the slab before the call ends. Until then, the counts exclude the objects of a deferred slab that a thread
+ * A slab is deferred if, when the epoch was closed, another thread was inside a call that uses the slab. That thread
+ * returns the slab before its call ends. Until then, the counts exclude the objects of a deferred slab that a thread
  * owned. */
 typedef struct EpochReceipt {
     uint32_t version; /* 2 */
@@ -340,7 +341,7 @@ SLAB_API void slab_free(SlabAllocator* a, void* p);
 /* Frees like slab_free. Returns true if the object was freed or p is NULL, and false if the free was refused. */
 SLAB_API bool slab_free_checked(SlabAllocator* a, void* p);
 /* Frees like slab_free, but refuses to free an object that is smaller than `size`, the requested size. The call is
- * O(1), but for an object in a region it also reads one byte for every 16 bytes of the object. */
+ * O(1), except that it reads one byte for every 16 bytes of an object in a region. */
 SLAB_API void slab_free_sized(SlabAllocator* a, void* p, size_t size);
 /* Frees like slab_free_sized. Returns true if the object was freed or p is NULL, and false if the free was refused. */
 SLAB_API bool slab_free_sized_checked(SlabAllocator* a, void* p, size_t size);
@@ -358,7 +359,7 @@ SLAB_API void* slab_calloc_epoch(SlabAllocator* a, size_t n, size_t size, EpochI
  * live object, errno is EINVAL.
  *
  * The object stays in its epoch if that epoch is ACTIVE. Otherwise, if the object has to move, slab_realloc chooses the
- * new epoch like slab_malloc. An object of more than 128 KiB gets spare room when it grows. Growing into that room is
+ * epoch as slab_malloc does. An object of more than 128 KiB gets spare room when it grows. Growing into that room is
  * O(1); copying the object is O(size). */
 SLAB_API void* slab_realloc(SlabAllocator* a, void* p, size_t size) SLAB_REALLOC_SIZE(3);
 /* Resizes like slab_realloc, but an object that has to move is placed in the given epoch. */
@@ -437,10 +438,10 @@ SLAB_API const char* slab_version(void);
 /* Returns a sentence that explains this thread's most recent failure, or "" if there was none. The sentence is set by
  * create and init functions, by domain functions that return bool or a domain, and by functions whose comments mention
  * slab_last_error. A domain function that succeeds leaves the sentence unchanged. After a create or init function
- * succeeds, the sentence names the words of TSLAB_OPTIONS that were ignored, or is "" if none were. The string is in
- * thread-local storage and is valid until the thread calls one of these functions again. */
+ * succeeds, the sentence names the words of TSLAB_OPTIONS that were ignored, or is "" if no words were ignored. The
+ * string is in thread-local storage and is valid until the thread calls one of these functions again. */
 SLAB_API const char* slab_last_error(void);
-/* Returns the cause of this thread's most recent refused call, a SlabError. Successful calls and pure queries
+/* Returns the SlabError that describes this thread's most recent refused call. Successful calls and pure queries
  * (slab_owns, slab_ptr_epoch, slab_handle_ptr) leave the value unchanged. Use this function where other code can change
  * errno before the caller reads it. */
 SLAB_API int slab_error(void);
@@ -450,9 +451,9 @@ SLAB_API int slab_error(void);
 /* Returns the id of the current ring epoch. */
 SLAB_API EpochId epoch_current(SlabAllocator* a);
 /* Closes the current ring epoch to allocation and makes the next id current, as a new incarnation with a larger era.
- * Does not return memory, and waits only for a short lock. With the default reserve_bytes, an advance cannot fail while
- * fewer than 262,000 epochs are open or draining. On failure, the current epoch does not change. O(threads in the old
- * epoch). */
+ * Reclaims no memory, and waits only for a lock that is held briefly. With the default reserve_bytes, an advance cannot
+ * fail while fewer than 262,000 epochs are open or draining. On failure, the current epoch does not change. O(threads
+ * in the old epoch). */
 SLAB_API void epoch_advance(SlabAllocator* a);
 /* Advances the ring like epoch_advance. Returns the id of the new current epoch. */
 SLAB_API EpochId epoch_advance_id(SlabAllocator* a);
@@ -463,13 +464,13 @@ SLAB_API void epoch_close(SlabAllocator* a, EpochId epoch);
  * Allocations without an epoch id then use the next epoch, and allocations with this id are refused.
  *
  * Returns true if the incarnation was closed. Returns false if the id is bad. Returns false and sets errno to EBUSY if
- * the epoch belongs to another thread's SLAB_DOMAIN_OWNER_ONLY domain, or to a domain with an open SlabRun. Does not
- * wait for threads that are inside a call, but with the option `shared`, may wait 0.4 seconds for them. Interrupts the
- * process's running threads once if other threads own slabs of the epoch. O(slabs of the epoch). */
+ * the epoch belongs to another thread's SLAB_DOMAIN_OWNER_ONLY domain, or to a domain with an open SlabRun. With the
+ * option `shared`, may wait up to 0.4 seconds for threads that are inside a call; otherwise, does not wait for them.
+ * Interrupts the process's running threads once if other threads own slabs of the epoch. O(slabs of the epoch). */
 SLAB_API bool epoch_close_ex(SlabAllocator* a, EpochId epoch, EpochCloseMode mode, EpochReceipt* out);
-/* Ends the incarnation with the given era like epoch_close_ex, even if the ring has moved past it. Returns false if the
- * incarnation no longer exists. The search for the incarnation is O(ring epochs + threads), or O(open epochs) if memory
- * for the table of eras has run out. */
+/* Ends the incarnation with the given era like epoch_close_ex, even if the ring has moved past that incarnation.
+ * Returns false if the incarnation no longer exists. The search for the incarnation is O(ring epochs + threads), or
+ * O(open epochs) if memory for the table of eras has run out. */
 SLAB_API bool epoch_close_era(SlabAllocator* a, uint64_t era, EpochCloseMode mode, EpochReceipt* out);
 /* Returns the era of the incarnation that `epoch` names, or 0 if the id is bad. Eras start at 1. */
 SLAB_API uint64_t epoch_era(SlabAllocator* a, EpochId epoch);
@@ -507,9 +508,9 @@ typedef void (*SlabBudgetFn)(SlabAllocator* a, EpochId epoch, uint64_t bytes, bo
  * the allocation continues.
  *
  * A later call replaces the budget. The budget of an epoch ends with the incarnation, and the budget of a label ends
- * with the allocator. A label's budget is exact if it is set before the label is used. If it is set later, up to 64 KiB
- * per thread are not counted until that thread takes its next slab. An epoch can always be relabelled, even if its
- * committed bytes make the new label exceed its budget.
+ * with the allocator. A label's budget is exact if it is set before the label is used. If it is set later, each thread
+ * may leave up to 64 KiB uncounted until it takes its next slab. An epoch can always be relabelled, even if the change
+ * makes the new label exceed its budget.
  *
  * Return true on success. On failure, return false and set errno. EINVAL means that the id or label is bad, or that
  * `hard` is not 0 and is less than `soft`. ESTALE means that the epoch no longer exists. ENOMEM means that there is no
@@ -522,9 +523,9 @@ SLAB_API bool slab_label_set_budget(SlabAllocator* a, const char* label, size_t 
 /* Lets each phase of the label leave up to `objects` objects, with up to `bytes` usable bytes in total, live when the
  * phase is drained. Use this function for objects that are meant to outlive the phase, such as cache entries or a
  * response that is still being sent. Leak reports, slab_doctor and alerts then report a phase only if it exceeds the
- * allowance, and only until it has drained. SlabLabelStats.unexpected_phases counts such phases. For a phase that is
- * already draining, the objects that it still holds at this call are compared with the allowance. The allowance does
- * not change how escaped objects are counted and shown.
+ * allowance, and only until it has drained. SlabLabelStats.unexpected_phases counts the phases that exceed the
+ * allowance. For a phase that is already draining, the objects that it still holds when this function is called are
+ * compared with the allowance. The allowance does not change how escaped objects are counted and shown.
  *
  * If `objects` and `bytes` are both 0, the call withdraws the allowance. Returns true on success. On failure, returns
  * false and sets errno. EINVAL means that `a` is NULL, or that the label is NULL or empty. ENOMEM means that there is
