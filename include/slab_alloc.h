@@ -22,8 +22,8 @@
  *   alignment      Every object is 16-byte aligned. An object whose size class is a power of two up to 256 KiB is
  *                  aligned to the size of the class. Larger objects are aligned to 64 KiB. In a region, only the
  *                  16-byte alignment is guaranteed.
- *   ownership      The caller owns an object until the object ends, which happens when it is freed or its epoch is
- *                  released. The allocator never moves an object on its own, and objects have no headers.
+ *   ownership      The caller owns an object for the lifetime of the object, which ends when the object is freed or its
+ *                  epoch is released. The allocator never moves an object on its own, and objects have no headers.
  *   thread safety  Any thread may call any function at any time and may free any object.
  *   errors         A failed allocation returns NULL and sets errno. EINVAL means that the size is 0, that the
  *                  alignment, epoch id or pointer is bad, or that the allocator is NULL. ENOMEM means that memory ran
@@ -45,9 +45,9 @@
 #include <stdint.h>
 
 #if defined(__GNUC__)
-/* If SLAB_STATIC is defined, the names below are hidden, and a binary that contains the static library, such as a
- * plugin, does not export them. The static library itself is compiled with SLAB_STATIC. A program that links the static
- * library may define SLAB_STATIC too, so that its position-independent code calls the library directly. Never define
+/* If SLAB_STATIC is defined, the names below are hidden, and binaries that contain the static library, such as plugins,
+ * do not export them. The static library itself is compiled with SLAB_STATIC. A program that links the static library
+ * may define SLAB_STATIC too, so that its position-independent code calls the library directly. Never define
  * SLAB_STATIC for a program that uses the shared library, because the program would not link. */
 #ifdef SLAB_STATIC
 #define SLAB_API __attribute__((visibility("hidden")))
@@ -98,11 +98,11 @@ typedef uint32_t EpochId;
 typedef enum EpochLifecycleState { EPOCH_ACTIVE = 0, EPOCH_CLOSING = 1 } EpochLifecycleState;
 
 /* Ways to end an epoch. EPOCH_DRAIN keeps live objects valid; their memory is returned when they are freed.
- * EPOCH_RELEASE ends every live object immediately. */
+ * EPOCH_RELEASE frees every live object immediately. */
 typedef enum EpochCloseMode { EPOCH_DRAIN = 0, EPOCH_RELEASE = 1 } EpochCloseMode;
 
-/* Checked reference to an object; 0 refers to no object. After the object has ended, its handle never becomes valid
- * again, even if a new object uses the same address. */
+/* Checked reference to an object; 0 refers to no object. After the lifetime of the object, its handle never becomes
+ * valid again, even if a new object uses the same address. */
 typedef uint64_t SlabHandle;
 
 /* Storage for an allocator, but not for its objects. Do not move or copy the storage between allocator_init and
@@ -121,7 +121,7 @@ typedef enum SlabPurgePolicy {
 /* Kinds of misuse. Each misuse is counted (see slab_stats_refusals) and reported to the misuse callback, if one is
  * set. */
 typedef enum SlabMisuse {
-    SLAB_MISUSE_STALE_HANDLE = 0, /* a handle to an object that has ended */
+    SLAB_MISUSE_STALE_HANDLE = 0, /* a handle to an object that no longer exists */
     SLAB_MISUSE_BAD_HANDLE,       /* a forged handle, or a handle of another allocator */
     SLAB_MISUSE_DOUBLE_FREE,      /* a free of an object that is already free */
     SLAB_MISUSE_STALE_FREE,       /* a free after the object's epoch was released or its slab was returned */
@@ -133,8 +133,8 @@ typedef enum SlabMisuse {
     SLAB_MISUSE_BAD_SIZE,         /* size 0, a size over PTRDIFF_MAX, an n * size that overflows, or a bad alignment */
     SLAB_MISUSE_DOMAIN_ORDER,     /* a domain call out of order, such as an exit without an enter */
     SLAB_MISUSE_DOMAIN_STALE,     /* a domain that has ended, or whose borrowed ring epoch is no longer current */
-    /* a write to an object after its end (option fill_freed). The library finds the write before it reuses the memory,
-     * and reports it with the address of the next object there */
+    /* a write to an object after its lifetime (option fill_freed). The library finds the write before it reuses the
+     * memory, and reports it with the address of the next object there */
     SLAB_MISUSE_WRITE_AFTER_END,
     SLAB_MISUSE_COUNT
 } SlabMisuse;
@@ -224,16 +224,17 @@ typedef struct SlabOptions {
      * 0, empty slabs stay until slab_trim or the end of the epoch */
     uint32_t decay_ms;
     /* guard one in N allocations, N = 1..1048576; 0: none. A guarded object has its own pages, followed by a guard
-     * page. Any access to the object after its end faults. See docs/late-access.md */
+     * page. Any access to the object after its lifetime faults. See docs/late-access.md */
     uint32_t guard_period;
-    /* 1: zero objects when they end, and verify before reuse that the memory is still zero, see docs/hardened.md */
+    /* 1: zero objects at the end of their lifetime, and verify before reuse that the memory is still zero, see
+     * docs/hardened.md */
     uint8_t fill_freed;
     uint8_t random_order; /* 1: use a random ready slot for each object instead of the next one; implies bump = 2 */
     /* 1: turn on fill_freed and random_order, and set guard_sampling to 5000 and quarantine_bytes to 4 MiB. Values that
      * are set explicitly take precedence */
     uint8_t hardened;
     /* guard one random allocation in N on average, N = 16..1048576; 0: none. At most 256 guarded objects exist at a
-     * time. A guarded object has its own pages, followed by a guard page. Any access to the object after its end
+     * time. A guarded object has its own pages, followed by a guard page. Any access to the object after its lifetime
      * faults. See docs/hardened.md */
     uint32_t guard_sampling;
     /* bytes of memory from ended phases that are withheld from reuse: 64 KiB..64 GiB; 0: none. See docs/hardened.md */
@@ -295,7 +296,7 @@ SLAB_API SlabAllocator* slab_allocator_create(void);
  * option, returns NULL and sets errno to EINVAL. */
 SLAB_API SlabAllocator* slab_allocator_create_with(const SlabOptions* options);
 /* Drops one reference to an allocator that was made by slab_allocator_create or slab_allocator_create_with. Dropping
- * the last reference destroys the allocator and ends all its objects. Does nothing for NULL. When the allocator is
+ * the last reference destroys the allocator and frees all its objects. Does nothing for NULL. When the allocator is
  * destroyed, no thread may be inside a call on it, but threads that have used it may continue to run. O(epochs). */
 SLAB_API void slab_allocator_free(SlabAllocator* a);
 /* Adds a reference to an allocator that was made by slab_allocator_create or slab_allocator_create_with. The caller
@@ -308,7 +309,7 @@ SLAB_API void allocator_init(SlabAllocator* a);
 /* Initialises an allocator in the caller's storage, with the given options; NULL selects the defaults. Returns true on
  * success. On failure, returns false and sets errno; slab_last_error() returns the reason. */
 SLAB_API bool allocator_init_with(SlabAllocator* a, const SlabOptions* options);
-/* Destroys an allocator made by allocator_init or allocator_init_with, and ends all its objects. During this call, no
+/* Destroys an allocator made by allocator_init or allocator_init_with, and frees all its objects. During this call, no
  * thread may be inside another call on the allocator. The storage can then be initialised again. O(epochs). */
 SLAB_API void allocator_destroy(SlabAllocator* a);
 
@@ -409,8 +410,8 @@ SLAB_API bool slab_owns(SlabAllocator* a, const void* p);
 /* Writes the id and era of a live object's epoch to *id and *era, and returns true. `id` and `era` may be NULL. Returns
  * false for any other pointer. */
 SLAB_API bool slab_ptr_epoch(SlabAllocator* a, const void* p, EpochId* id, uint64_t* era);
-/* Returns the object that handle h refers to, or NULL if the object has ended or h is bad. Another thread may free the
- * object before the caller uses the returned pointer. */
+/* Returns the object that handle h refers to, or NULL if the object no longer exists or h is bad. Another thread may
+ * free the object before the caller uses the returned pointer. */
 SLAB_API void* slab_handle_ptr(SlabAllocator* a, SlabHandle h);
 /* Returns the handle of a live object. Returns 0 for any other pointer, or if memory for handles runs out. O(1).
  * Interrupts the process's running threads once (membarrier) if the object is in another thread's slab and no object in
