@@ -174,8 +174,8 @@ typedef void (*SlabLeakFn)(SlabAllocator* a, const char* label, uint64_t era, ui
  *
  * The environment variable TSLAB_OPTIONS="name=value,..." overrides the struct, except in set-user-id programs. Sizes
  * in the variable may end with k, m or g. The library ignores unknown words and out-of-range values in the variable.
- * After the allocator is created, slab_last_error() names them. The library also prints the ignored words and values to
- * standard error, once per process, unless `quiet` or `misuse_fn` is set. See docs/options.md. */
+ * After the allocator is created, slab_last_error() names the ignored words and values. The library prints the same
+ * message to standard error, once per process, unless `quiet` or `misuse_fn` is set. See docs/options.md. */
 typedef struct SlabOptions {
     size_t struct_size;       /* sizeof(SlabOptions) of the caller */
     uint32_t ring_size;       /* number of ring epochs: 2..1024, default 16 */
