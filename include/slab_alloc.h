@@ -131,7 +131,7 @@ typedef enum SlabMisuse {
     SLAB_MISUSE_BAD_EPOCH,        /* an epoch id or era that does not exist */
     SLAB_MISUSE_CLOSED_EPOCH,     /* an allocation in an epoch that is not ACTIVE */
     SLAB_MISUSE_BAD_SIZE,         /* size 0, a size over PTRDIFF_MAX, an n * size that overflows, or a bad alignment */
-    SLAB_MISUSE_DOMAIN_ORDER,     /* a domain call out of order, such as an exit without an enter */
+    SLAB_MISUSE_DOMAIN_ORDER,     /* a domain call out of order, such as an exit without an enter or a destroy while entered */
     SLAB_MISUSE_DOMAIN_STALE,     /* a domain that has ended, or whose borrowed ring epoch is no longer current */
     /* a write to an object after its lifetime (option fill_freed). The library finds the write before it reuses the
      * memory, and reports it with the address of the next object there */
@@ -465,9 +465,10 @@ SLAB_API void epoch_close(SlabAllocator* a, EpochId epoch);
  * Allocations without an epoch id then use the next epoch, and allocations with this id are refused.
  *
  * Returns true if the incarnation was closed. Returns false if the id is bad. Returns false and sets errno to EBUSY if
- * the epoch belongs to another thread's SLAB_DOMAIN_OWNER_ONLY domain, or to a domain with an open SlabRun. With the
- * option `shared`, may wait up to 0.4 seconds for threads that are inside a call; otherwise, does not wait for them.
- * Interrupts the process's running threads once if other threads own slabs of the epoch. O(slabs of the epoch). */
+ * the epoch belongs to another thread's SLAB_DOMAIN_OWNER_ONLY domain, or to a domain with an open SlabRun. Does not
+ * wait for threads that are inside a call, unless the option `shared` is set. With that option, the wait is at most 0.4
+ * seconds. Interrupts the process's running threads once if other threads own slabs of the epoch. O(slabs of the
+ * epoch). */
 SLAB_API bool epoch_close_ex(SlabAllocator* a, EpochId epoch, EpochCloseMode mode, EpochReceipt* out);
 /* Ends the incarnation with the given era like epoch_close_ex, even if the ring has moved past that incarnation.
  * Returns false if the incarnation no longer exists. The search for the incarnation is O(ring epochs + threads), or
