@@ -131,7 +131,7 @@ typedef enum SlabMisuse {
     SLAB_MISUSE_BAD_EPOCH,        /* an epoch id or era that does not exist */
     SLAB_MISUSE_CLOSED_EPOCH,     /* an allocation in an epoch that is not ACTIVE */
     SLAB_MISUSE_BAD_SIZE,         /* size 0, a size over PTRDIFF_MAX, an n * size that overflows, or a bad alignment */
-    SLAB_MISUSE_DOMAIN_ORDER,     /* a domain call out of order, such as an exit without an enter or a destroy while entered */
+    SLAB_MISUSE_DOMAIN_ORDER,     /* a domain call out of order, such as exit without enter or destroy while entered */
     SLAB_MISUSE_DOMAIN_STALE,     /* a domain that has ended, or whose borrowed ring epoch is no longer current */
     /* a write to an object after its lifetime (option fill_freed). The library finds the write before it reuses the
      * memory, and reports it with the address of the next object there */
@@ -143,7 +143,7 @@ typedef enum SlabMisuse {
  * and reports use the same names. The string is in static storage. */
 SLAB_API const char* slab_misuse_name(SlabMisuse what);
 
-/* Causes of refused calls, as returned by slab_error. They are more detailed than errno. */
+/* Causes of refused calls, in more detail than errno. The function slab_error returns them. */
 typedef enum SlabError {
     SLAB_ERROR_NONE = 0,  /* no call has been refused on this thread yet */
     SLAB_ERROR_NO_MEMORY, /* a lack of memory or of internal records (ENOMEM) */
