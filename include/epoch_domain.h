@@ -1,29 +1,43 @@
 /*
  * epoch_domain.h - scopes bound to an epoch.
  *
- * A domain made by epoch_domain_create has an epoch of its own: objects allocated while it is entered end with it. A
- * domain made by epoch_domain_wrap borrows a ring epoch and drains it.
+ * A domain binds scopes to an epoch. While a thread is inside a domain, slab_malloc allocates in the domain's epoch. A
+ * domain created by epoch_domain_create owns its epoch. A domain created by epoch_domain_wrap borrows an epoch of the
+ * ring (the epochs of the allocator itself, whose ids are reused in turn), and its last exit can drain that epoch.
  *
- * Thread safety: any thread may enter a domain, and several may be inside at the same time. Enter/exit pairs belong to
- * one thread and nest in LIFO order, without a limit and across allocators. Misuse (exit out of order or without enter,
- * destroy while entered, a stale era, a domain that is gone) is refused and counted; it never aborts the program. NULL
- * is refused. Calls that return bool say whether they took effect. If a call returns false, nothing has changed (but
- * see epoch_domain_end), and slab_last_error() gives the reason. Then errno is EINVAL for NULL or if the thread is not
- * where the call needs it, and EBUSY if another thread or scope is inside. If the domain was destroyed or has ended, or
- * the ring has moved past its borrowed epoch, errno is ESTALE; if memory runs out, errno is ENOMEM. A call that
- * succeeds changes neither errno nor that reason. A cleanup may not end, reset or enter the domain that is being ended:
- * the call is refused. Complexity: O(1), plus O(slabs of the epoch) where a phase ends. Conventions are as in
- * slab_alloc.h.
+ * Terms
+ *   scope          the stay of a thread in a domain, from enter to exit. The scopes of a thread form a stack
+ *   incarnation    one opening of an epoch, until its end. Its era is a number that is never reused
+ *   phase          an incarnation, from the point of view of the program: a request, a frame, a batch
+ *   receipt        the counts that a call writes when it ends a phase (EpochReceipt)
+ *   to release     to end a phase together with its live objects
+ *   to drain       to end a phase for new allocations only; live objects stay valid until they are freed
+ *
+ * Conventions are those of slab_alloc.h. In addition, unless a comment says otherwise
+ *   thread safety  any thread may enter a domain, and several threads may be inside at the same time. A thread leaves
+ *                  its scopes in reverse order. Scopes can be nested to any depth, even across allocators
+ *   misuse         is refused and counted, and does not abort the program unless the option misuse_fatal is set.
+ *                  Examples are an exit out of order, a destroy while a thread is inside, and a stale era
+ *   results        a call that returns bool returns true if it took effect. A call that fails changes nothing (see
+ *                  epoch_domain_end for the exception), and slab_last_error() gives the reason. A call that succeeds
+ *                  changes neither errno nor that reason
+ *   errno          EINVAL for NULL, or if the thread's innermost scope is not the required one. EBUSY if another thread
+ *                  or scope is inside the domain. ESTALE if the domain was destroyed or has ended, or if the ring has
+ *                  moved past the borrowed epoch. ENOMEM if memory runs out
+ *   cleanups       cannot end, reset or enter the domain whose end runs them (see epoch_domain_on_end); such calls are
+ *                  refused
+ *   complexity     O(1), plus O(slabs of the epoch) if the call ends a phase
  *
  * Five ways to end a phase
- *   epoch_domain_end          leaves the scope, releases its objects and destroys the domain
- *   epoch_domain_end_ex       does the same and writes a receipt, or does nothing at all
- *   epoch_domain_exit         leaves the scope; the last exit releases the objects, and the domain can be entered again
- *   epoch_domain_reset        releases the objects and goes on in a fresh incarnation, as for a frame loop
- *   epoch_domain_drain        keeps live objects valid until they are freed. A live object keeps its page, so move
- *                             objects that must outlive the phase (slab_move_outside)
- * Calls that end a phase by its domain, id or era while the thread is elsewhere: epoch_domain_destroy,
- * epoch_domain_force_close, epoch_close_ex, epoch_close_era.
+ *   epoch_domain_end          leaves the scope, releases its objects, and destroys the domain
+ *   epoch_domain_end_ex       does the same and writes a receipt. If it fails, it changes nothing
+ *   epoch_domain_exit         leaves the scope. The last exit releases the objects; the domain can be entered again
+ *   epoch_domain_reset        releases the objects and opens a fresh incarnation, for example at the end of a frame
+ *   epoch_domain_drain        keeps live objects valid until they are freed. Each live object keeps its page committed,
+ *                             so move objects that must outlive the phase (slab_move_outside)
+ *
+ * Other calls end a phase by its domain, id or era, and leave no scope: epoch_domain_destroy, epoch_domain_force_close,
+ * epoch_close_ex and epoch_close_era.
  */
 #ifndef EPOCH_DOMAIN_H
 #define EPOCH_DOMAIN_H
@@ -34,194 +48,214 @@
 extern "C" {
 #endif
 
-/* A domain. The library owns it from create or wrap to destroy. The fields may be read. refcount is updated atomically
- * and is only a hint; auto_close may be set before the first enter. */
+/* A domain. The library owns the record from the call that creates it until a call destroys it. Programs may read the
+ * fields, and may set auto_close before the first enter. refcount is updated atomically, but is only a hint. */
 typedef struct epoch_domain {
     SlabAllocator* alloc;
-    EpochId epoch_id;   /* for slab_malloc_epoch(d->alloc, n, d->epoch_id) */
-    uint64_t epoch_era; /* incarnation the domain is bound to */
-    uint32_t refcount;  /* scopes inside now */
-    bool auto_close;    /* end the epoch when the last scope leaves */
+    EpochId epoch_id;   /* id of the current or last incarnation, for slab_malloc_epoch */
+    uint64_t epoch_era; /* era of the current or last incarnation */
+    uint32_t refcount;  /* number of open scopes, including detached ones */
+    bool auto_close;    /* if true, the last exit ends the epoch */
     uint64_t private_[6];
 } epoch_domain_t;
 
-/* Makes a domain with an epoch of its own; auto_close is true. On failure, returns NULL, and slab_last_error() gives
- * the reason. errno is ENOMEM if records run out: there are about 262,000, and fewer with a smaller reservation. A
- * thread that exits inside a domain that it made leaves the domain behind for other threads. The last 256 domains left
- * behind stay; older ones are destroyed if no thread has used them since. O(1). */
+/* Creates a domain that owns its epoch, with auto_close set. On failure, returns NULL and sets errno to EINVAL for
+ * NULL, or to ENOMEM if memory or records run out; slab_last_error() gives the reason. An allocator has about 262,000
+ * records for domains and the same number for epochs, or fewer with a smaller reservation. If a thread exits while it
+ * is inside a domain that it created, the domain remains available to other threads. The allocator keeps the 256 most
+ * recent of these domains. Older ones are destroyed, unless a thread has used them since or auto_close is false.
+ * O(1). */
 SLAB_API epoch_domain_t* epoch_domain_create(SlabAllocator* a);
-/* Makes a domain like epoch_domain_create, with a label, of which at most 31 bytes are copied; NULL means none. */
+/* Creates a domain like epoch_domain_create, with a copy of at most 31 bytes of `label`. NULL means no label. */
 SLAB_API epoch_domain_t* epoch_domain_create_labeled(SlabAllocator* a, const char* label);
-/* Options of epoch_domain_create_ex. Set struct_size to sizeof(SlabDomainOptions), and the fields that you do not need
- * to 0. */
+/* Options for epoch_domain_create_ex. Set struct_size to sizeof(SlabDomainOptions), and set the options that you do not
+ * use to 0. */
 typedef struct SlabDomainOptions {
     size_t struct_size;
-    const char* label; /* 31 bytes, copied, NULL for none */
-    uint32_t flags;    /* SLAB_DOMAIN_... */
+    const char* label; /* at most 31 bytes are copied; NULL: no label */
+    uint32_t flags;    /* any of the SLAB_DOMAIN_ flags */
     uint32_t reserved_;
-    uint64_t soft_bytes, hard_bytes; /* budget of each of its epochs, see slab_epoch_set_budget; 0 for none */
+    uint64_t soft_bytes, hard_bytes; /* budget of each incarnation, see slab_epoch_set_budget; 0: none */
     SlabBudgetFn budget_fn;          /* may be NULL */
     void* budget_ctx;
 } SlabDomainOptions;
-/* No exit ends the domain's epoch; only destroy, end, drain, reset and force_close do. */
+/* The domain's epoch stays open when the last scope exits. The epoch ends only when a call ends it explicitly, such as
+ * epoch_domain_end or epoch_domain_reset. */
 #define SLAB_DOMAIN_KEEP 1u
-/* The domain belongs to its maker's thread alone. Other threads are refused (EBUSY, one misuse counted) if they
- * allocate in it, enter, attach or reset it, or end it in any way, including by id or era. Its epochs cannot be
- * borrowed. Other threads may free its objects; their trims skip the domain. When the thread exits, the phase is
- * released; so it is in a fork child that does not have that thread. After that, any thread may use or destroy the
- * domain. */
+/* Only the thread that creates the domain may use it. If another thread allocates in the domain, or enters, attaches or
+ * resets it, the call is refused (EBUSY) and counted as one misuse. Calls of other threads that would end the domain
+ * are refused too, even if they name its phase by id or era. epoch_domain_wrap refuses to borrow the domain's epochs.
+ * Other threads may free the domain's objects, but slab_trim on another thread skips the domain. When the creating
+ * thread exits, the open phase is released. If another thread forks, the child process releases the phase. Afterwards,
+ * any thread may use or destroy the domain. */
 #define SLAB_DOMAIN_OWNER_ONLY 2u
-/* The domain's phases have no age, are never reported as leaks and are in no histogram of durations. No clock is read
- * when they begin, nor when epoch_domain_destroy and epoch_domain_end end them on the shortest path. A receipt still
- * says how long the end took. */
+/* The domain's phases have no age, are never reported as leaks, and are left out of the histograms of durations. The
+ * clock is not read when a phase begins, or when epoch_domain_destroy or epoch_domain_end ends a phase on the fast
+ * path. If a call writes a receipt, close_ns in the receipt is still set. */
 #define SLAB_DOMAIN_UNTIMED 4u
-/* Makes a domain with an epoch of its own and the given options. Returns NULL and sets errno to EINVAL for NULL, a
- * struct_size that is too small, or a nonzero option of a later version. Unknown flags give EINVAL too, and so does a
- * soft budget over the hard one. Fails with ENOMEM like epoch_domain_create. Each incarnation that the domain opens has
- * the budget and the flags. A phase with a budget does not begin and end on the shortest path. [any thread] O(1). */
+/* Creates a domain that owns its epoch, with the given options. The budget and the flags apply to every incarnation of
+ * the domain. Phases with a budget begin and end more slowly, because they cannot use the fast path. On failure,
+ * returns NULL and sets errno. errno is ENOMEM if memory or records run out, as for epoch_domain_create. errno is
+ * EINVAL if the allocator or `options` is NULL, or struct_size is too small. Unknown flags, a nonzero option of a later
+ * version, and a soft budget above the hard budget also cause EINVAL. [any thread] O(1). */
 SLAB_API epoch_domain_t* epoch_domain_create_ex(SlabAllocator* a, const SlabDomainOptions* options);
-/* Makes a domain over the incarnation that a ring id names now. With auto_close, the domain's last exit drains that
- * incarnation if the id still names it and no scope of another domain is inside. */
+/* Creates a domain that borrows the incarnation that the id `epoch` currently names. With auto_close, the domain's last
+ * exit drains this incarnation, unless the id no longer names it or a scope of another domain is inside it. On failure,
+ * returns NULL and sets errno. errno is EINVAL for NULL or an unknown id, and ENOMEM if memory or records run out.
+ * errno is EBUSY if the epoch belongs to a domain with SLAB_DOMAIN_OWNER_ONLY, and ESTALE if it belonged to a domain
+ * and has ended. */
 SLAB_API epoch_domain_t* epoch_domain_wrap(SlabAllocator* a, EpochId epoch, bool auto_close);
-/* Makes the domain the innermost scope of this thread. Entering an ended domain with an epoch of its own opens a fresh
- * incarnation under the same label. On failure, returns false, does not enter, and sets errno to EINVAL, ESTALE, or
- * ENOMEM if there is no memory for a record or a scope. */
+/* Enters the domain. The new scope becomes the innermost scope of this thread. If the domain owns its epoch and the
+ * epoch has ended, opens a fresh incarnation with the same label. On failure, returns false, leaves the thread's scopes
+ * unchanged, and sets errno: EINVAL for NULL, ESTALE if the domain was destroyed or the ring has moved past its
+ * borrowed epoch, ENOMEM if there is no memory for a record or a scope. */
 SLAB_API bool epoch_domain_enter(epoch_domain_t* d);
-/* Leaves the innermost scope, which must be d. With auto_close, the last exit releases the domain's own epoch or drains
- * a borrowed one. Returns false and does not leave if d is not this thread's innermost scope (EINVAL) or is gone
- * (ESTALE). */
+/* Leaves this thread's innermost scope, which must be a scope of d. With auto_close, the last exit releases the epoch
+ * if the domain owns it, or drains the epoch if the domain borrows it. On failure, returns false and leaves the scope
+ * open, with errno EINVAL if the innermost scope is not d's, or ESTALE if d was destroyed. */
 SLAB_API bool epoch_domain_exit(epoch_domain_t* d);
-/* Destroys the domain. Releases the domain's own epoch. Drains a borrowed epoch with auto_close if the last exit should
- * have drained it but could not, because another scope was inside; otherwise leaves a borrowed epoch alone. Returns
- * false, and d stays, if a thread is inside or a scope is detached (EBUSY), or if d is gone (ESTALE). */
+/* Destroys the domain, and releases its epoch if the domain owns it. A borrowed epoch normally stays open; it is
+ * drained only if auto_close is set and the last exit could not drain it because a scope of another domain was inside.
+ * On failure, changes nothing, returns false, and sets errno: EBUSY if a scope is inside the domain or detached from
+ * it, ESTALE if d was destroyed. */
 SLAB_API bool epoch_domain_destroy(epoch_domain_t* d);
-/* Releases the epoch now. Returns false and does nothing if a thread is inside (EBUSY) or the era no longer matches
- * (ESTALE). */
+/* Releases the domain's epoch immediately, even a borrowed one, and keeps the domain. On failure, changes nothing,
+ * returns false, and sets errno: EBUSY if a scope is inside, ESTALE if the epoch has ended or the ring has moved past
+ * it. */
 SLAB_API bool epoch_domain_force_close(epoch_domain_t* d);
-/* Makes a labeled domain and enters it. On failure, returns NULL and sets errno; slab_last_error() gives the reason. */
+/* Creates a domain with the given label and enters it, in one step. Returns the domain, which is then this thread's
+ * innermost scope. On failure, returns NULL and sets errno; slab_last_error() gives the reason. */
 SLAB_API epoch_domain_t* epoch_domain_begin(SlabAllocator* a, const char* label);
-/* Leaves the innermost scope, which must be d, and destroys the domain, in one step. If several threads end d at the
- * same time, the last one destroys it. Returns false and leaves d as it was if d is not this thread's innermost scope
- * (EINVAL) or is gone (ESTALE). If others are inside, only leaves the scope and returns false (EBUSY). Either failure
- * counts one misuse. */
+/* Leaves this thread's innermost scope, which must be a scope of d, and destroys the domain, in one step. If several
+ * threads end d at the same time, the last thread destroys it. If d is not this thread's innermost scope (EINVAL) or
+ * was destroyed (ESTALE), changes nothing and returns false. If other scopes are inside d, leaves the scope, keeps the
+ * domain, and returns false (EBUSY). Each of these failures counts one misuse. */
 SLAB_API bool epoch_domain_end(epoch_domain_t* d);
-/* Leaves the innermost scope, which must be d, ends the domain and writes the receipt of that end to *out (may be
- * NULL). Does all of this, or does nothing and returns false. That happens if d is not this thread's innermost scope
- * (EINVAL), if another scope is inside, even a detached one (EBUSY), or if d is gone (ESTALE). Releases the domain's
- * own epoch, even if auto_close is false; drains a borrowed one where epoch_domain_exit would. If a borrowed epoch goes
- * on, *out is the receipt of epoch_domain_receipt, or all 0 except for its version. */
+/* Leaves this thread's innermost scope, which must be a scope of d, ends the domain, and writes the receipt to *out
+ * (may be NULL). Releases the epoch if the domain owns it, even if auto_close is false. Drains a borrowed epoch in the
+ * cases in which epoch_domain_exit drains it. If a borrowed epoch stays open, *out is the receipt that
+ * epoch_domain_receipt would return; without such a receipt, all fields except the version are 0. On failure, changes
+ * nothing, returns false, and sets errno: EINVAL if d is not this thread's innermost scope, EBUSY if another scope is
+ * inside d or detached from it, ESTALE if d was destroyed. */
 SLAB_API bool epoch_domain_end_ex(epoch_domain_t* d, EpochReceipt* out);
-/* Destroys the domain like epoch_domain_destroy and writes the receipt of the end to *out (may be NULL), like
- * epoch_domain_end_ex. If the domain has ended already, the receipt is that of its last end. Returns false and leaves d
- * as it was if a thread is inside (EBUSY) or d is gone (ESTALE). */
+/* Destroys the domain like epoch_domain_destroy, and writes a receipt to *out (may be NULL) like epoch_domain_end_ex.
+ * If the domain's epoch has ended already, *out is the receipt of its last incarnation. On failure, changes nothing,
+ * returns false, and sets errno: EBUSY if a scope is inside d or detached from it, ESTALE if d was destroyed. */
 SLAB_API bool epoch_domain_destroy_ex(epoch_domain_t* d, EpochReceipt* out);
 
-/* Amounts that a domain holds now. Set struct_size to sizeof(SlabDomainStats). */
+/* Memory that a domain holds. Set struct_size to sizeof(SlabDomainStats). */
 typedef struct SlabDomainStats {
     size_t struct_size;
-    EpochId epoch_id;         /* of the phase that is open */
-    uint64_t epoch_era;       /* of the phase that is open */
-    uint64_t live_objects;    /* allocated and not freed, by all threads */
+    EpochId epoch_id;         /* id of the open incarnation */
+    uint64_t epoch_era;       /* era of the open incarnation */
+    uint64_t live_objects;    /* objects of all threads that are not freed yet */
     uint64_t live_bytes;      /* usable bytes of the live objects */
-    uint64_t committed_bytes; /* of its slabs and large objects, used or not: what budgets limit */
-    uint64_t slabs;           /* including large objects */
+    uint64_t committed_bytes; /* bytes of slabs and large objects, used or not; budgets limit this amount */
+    uint64_t slabs;           /* number of slabs; a large object counts as one */
 } SlabDomainStats;
-/* Fills *out, for admission control: "may this request have more?". The figures are exact while no thread allocates or
- * frees in the phase; otherwise objects that come or go meanwhile may be missed. Interrupts no thread, and does not
- * slow the phase's end, but ends of other phases may wait for this call. Returns false and leaves *out as it was if
- * struct_size is too small (EINVAL), the domain has no open phase (ESTALE, no misuse counted), or the domain was
- * destroyed. [any thread] O(slabs of the phase), plus one byte read for every 16 bytes of regions in which objects were
- * freed. */
+/* Fills *out with the amounts that the domain holds, for example to decide whether a request may use more memory. The
+ * figures are exact if no thread allocates or frees in the phase during the call. Otherwise, objects that are allocated
+ * or freed during the call may be missing. The call interrupts no thread and does not delay the end of this phase, but
+ * the ends of other phases may have to wait for it. On failure, returns false and leaves *out unchanged. errno is
+ * EINVAL if d or out is NULL or struct_size is too small. errno is ESTALE if the domain was destroyed, or if it has no
+ * open phase; the latter is not counted as a misuse. [any thread] O(slabs of the phase), plus one byte read for every
+ * 16 bytes of regions in which objects were freed. */
 SLAB_API bool epoch_domain_stats(epoch_domain_t* d, SlabDomainStats* out);
-/* Ends the domain by draining its epoch: no allocation that begins afterwards succeeds in the epoch. Live objects stay
- * valid until any thread frees them with slab_free, and the free that empties a slab returns the slab. d is gone when
- * the call returns. The epoch can still be reached by its era (epoch_close_era), and its cleanups run when it is empty.
- * Call epoch_domain_drain when nobody is inside d, or on the thread whose innermost scope is d; that scope is then
- * left. Writes the receipt to *out (may be NULL), in which objects_escaped counts the objects that live on. If the
- * domain has ended already, the receipt is that of the last end. Returns false and leaves d as it was if another scope
- * is inside d or another domain of its borrowed epoch (EBUSY), or the ring has moved past that epoch (ESTALE). O(slabs
- * of the epoch). */
+/* Ends the domain and drains its epoch: allocations that begin afterwards are refused in this epoch, but live objects
+ * stay valid until they are freed. Any thread may free them with slab_free, and the free that empties a slab returns
+ * the slab. The call destroys d. Afterwards, the epoch can still be ended by its era (epoch_close_era), and its
+ * cleanups run once it is empty. The calling thread may be outside d, or d may be its innermost scope, which the call
+ * leaves. No other scope may be inside. Writes the receipt to *out (may be NULL); objects_escaped counts the objects
+ * that are still live. If the domain's epoch has ended already, *out is the receipt of its last incarnation. On
+ * failure, changes nothing, returns false, and sets errno. errno is EBUSY if another scope is inside d, or inside
+ * another domain that borrows the same epoch. errno is ESTALE if d was destroyed or the ring has moved past the
+ * borrowed epoch. O(slabs of the epoch). */
 SLAB_API bool epoch_domain_drain(epoch_domain_t* d, EpochReceipt* out);
-/* Returns the innermost domain of this thread, of any allocator, or NULL if there is none or the innermost scope is an
- * outer one. */
+/* Returns the domain of this thread's innermost scope, in any allocator. Returns NULL if the thread is in no scope, or
+ * if the innermost scope is an outer scope (slab_scope_outer). */
 SLAB_API epoch_domain_t* epoch_domain_current(void);
-/* Enters an outer scope. Until slab_scope_outer_leave, this thread's allocations that name no epoch go to the ring's
- * current epoch, even after the ring advances and whatever domains the thread is inside. Use an outer scope to fill a
- * cache, or to make a global object, in the middle of a request. Outer scopes nest: domains may be entered inside them,
- * and scopes are left in reverse order. A thread's exit and a fork treat an outer scope like any other. Returns false
- * and sets errno to EINVAL for NULL, or to ENOMEM if memory runs out. O(1). */
+/* Enters an outer scope. In an outer scope, allocations that name no epoch go to the ring's current epoch, even if the
+ * thread is inside domains and even after the ring advances. Use an outer scope to fill a cache, or to create a global
+ * object, while a request is being processed. The thread may enter domains inside an outer scope, and leaves all scopes
+ * in reverse order. When a thread exits or forks, its outer scopes are treated like its other scopes. Returns false and
+ * sets errno to EINVAL for NULL, or to ENOMEM if memory runs out. O(1). */
 SLAB_API bool slab_scope_outer(SlabAllocator* a);
-/* Leaves the innermost scope, which must be an outer scope of the allocator. Otherwise changes nothing, counts a
- * refusal, sets errno to EINVAL and returns false. O(1). */
+/* Leaves this thread's innermost scope, which must be an outer scope of allocator `a`. If it is not, changes nothing,
+ * counts one misuse, sets errno to EINVAL, and returns false. O(1). */
 SLAB_API bool slab_scope_outer_leave(SlabAllocator* a);
-/* Returns the allocator of the innermost domain, or NULL if there is none. */
+/* Returns the allocator of the domain that epoch_domain_current() returns, or NULL if there is no such domain. */
 SLAB_API SlabAllocator* epoch_domain_allocator(void);
-/* Allocates in the domain's incarnation, whatever scope the thread is in. Returns NULL and sets errno to ESTALE if the
- * incarnation has ended or the domain was destroyed. Otherwise this call and those below act like slab_malloc,
- * slab_calloc and slab_realloc_epoch. */
+/* Allocates `size` bytes in the domain's incarnation, regardless of the thread's scopes. Fails like slab_malloc. In
+ * addition, returns NULL and sets errno to ESTALE if the incarnation has ended or the domain was destroyed. */
 SLAB_API void* epoch_domain_malloc(epoch_domain_t* d, size_t size) SLAB_ALLOC_SIZE(2);
-/* Allocates a zeroed array in the domain's incarnation. */
+/* Allocates a zeroed array in the domain's incarnation, like slab_calloc. Fails like epoch_domain_malloc. */
 SLAB_API void* epoch_domain_calloc(epoch_domain_t* d, size_t n, size_t size) SLAB_ALLOC_ARRAY(2, 3);
-/* Resizes any object of d's allocator. A block that has to move goes to the domain. If p is NULL, allocates a new block
- * there. If `size` is 0, frees p and returns NULL, even if the domain has ended; any other size then fails with ESTALE,
- * and the block stays as it is. O(size) when the block is copied. */
+/* Resizes an object of d's allocator, like slab_realloc_epoch. If the block must move, the new block is allocated in
+ * the domain. If p is NULL, allocates a new block there. If `size` is 0, frees p and returns NULL, even if the domain's
+ * incarnation has ended. For any other size, fails with ESTALE after that end and leaves the block unchanged. O(size)
+ * if the block is copied. */
 SLAB_API void* epoch_domain_realloc(epoch_domain_t* d, void* p, size_t size) SLAB_REALLOC_SIZE(3);
-/* Allocates an aligned object in the domain's incarnation; alignment is a power of two up to 1 GiB. */
+/* Allocates an aligned object in the domain's incarnation. `alignment` must be a power of two, at most 1 GiB. */
 SLAB_API void* epoch_domain_aligned_alloc(epoch_domain_t* d, size_t alignment, size_t size) SLAB_ALLOC_ALIGNED(2, 3);
-/* Allocates an object in the domain's incarnation and writes its handle to *out (0 on failure; out may be NULL), like
- * alloc_obj_epoch, but with any size and alignment. The alignment is a power of two up to 1 GiB; values up to 16 change
- * nothing. */
+/* Allocates an object in the domain's incarnation and writes its handle to *out (may be NULL), or 0 on failure. Accepts
+ * any size, unlike alloc_obj_epoch, and an alignment, which must be a power of two, at most 1 GiB. Every object is
+ * 16-byte aligned, so smaller alignments have no effect. */
 SLAB_API void* epoch_domain_alloc_obj(epoch_domain_t* d, size_t size, size_t alignment, SlabHandle* out)
     SLAB_ALLOC_SIZE(2);
-/* Moves a live object of the allocator of `to` into that domain, like slab_move_outside moves it to the ring. For
- * example, this moves a query's result into its transaction. Returns the new object, or p if it is in the domain's
- * incarnation already. On failure, returns NULL, leaves p as it was and sets errno (ESTALE if that incarnation or p's
- * phase has ended). O(size). */
+/* Moves a live object into the domain `to`, for example a query's result into the transaction. The object must belong
+ * to the domain's allocator. Copies the usable bytes to a new, 16-byte aligned object and frees the old object, like
+ * slab_move_outside. Returns the new object, or p if the object is already in the domain's incarnation. On failure,
+ * returns NULL, leaves the object unchanged, and sets errno (ESTALE if the domain's incarnation or the object's phase
+ * has ended). O(size). */
 SLAB_API void* epoch_domain_move(epoch_domain_t* to, void* p) SLAB_ALLOC;
-/* Act like slab_strdup, slab_strndup, slab_memdup and slab_asprintf, in the domain's incarnation. */
+/* Act like slab_strdup, slab_strndup, slab_memdup and slab_asprintf, but allocate in the domain's incarnation. */
 SLAB_API char* epoch_domain_strdup(epoch_domain_t* d, const char* text) SLAB_ALLOC;
 SLAB_API char* epoch_domain_strndup(epoch_domain_t* d, const char* text, size_t n) SLAB_ALLOC;
 SLAB_API void* epoch_domain_memdup(epoch_domain_t* d, const void* p, size_t n) SLAB_ALLOC_SIZE(3);
 SLAB_API char* epoch_domain_asprintf(epoch_domain_t* d, const char* format, ...) SLAB_ALLOC SLAB_FORMAT(2, 3);
-/* Registers fn(arg) to run when the domain's incarnation ends, like slab_epoch_on_end. Returns false if the incarnation
- * has ended (ESTALE), memory runs out (ENOMEM), or fn is NULL (EINVAL). */
+/* Registers a cleanup: fn(arg) runs when the domain's incarnation ends, as described for slab_epoch_on_end. Returns
+ * false and sets errno to ESTALE if the incarnation has ended, to ENOMEM if memory runs out, or to EINVAL if d or fn is
+ * NULL. */
 SLAB_API bool epoch_domain_on_end(epoch_domain_t* d, void (*fn)(void* arg), void* arg);
-/* Writes the receipt of the incarnation that ended last to *out. Returns false if none has ended, or out is NULL
- * (EINVAL). */
+/* Writes the receipt of the domain's most recently ended incarnation to *out. Returns false and sets errno to EINVAL if
+ * no incarnation has ended or if out is NULL. */
 SLAB_API bool epoch_domain_receipt(epoch_domain_t* d, EpochReceipt* out);
-/* Releases all objects and starts a fresh incarnation under the same label, as in a frame loop. Returns false and does
- * nothing if the domain borrows its epoch (EINVAL) or if a scope of another thread or a detached scope is inside
- * (EBUSY). Fails too while the domain is being ended (ESTALE) and if records run out (ENOMEM). */
+/* Releases all objects of the domain and opens a fresh incarnation with the same label, for example at the end of each
+ * frame. On failure, changes nothing, returns false, and sets errno. errno is EINVAL if the domain borrows its epoch,
+ * and EBUSY if a scope of another thread or a detached scope is inside. errno is ESTALE if the domain is being ended,
+ * and ENOMEM if records run out. */
 SLAB_API bool epoch_domain_reset(epoch_domain_t* d);
-/* Takes the scope of d off the top of this thread's stack without ending the scope; refcount stays the same. Returns
- * false if d is not the innermost domain (EINVAL). */
+/* Detaches this thread's innermost scope, which must be a scope of d: removes it from the thread's stack, but does not
+ * end it. A detached scope still counts in refcount. Returns false and sets errno to EINVAL if d is not the innermost
+ * domain. */
 SLAB_API bool epoch_domain_detach(epoch_domain_t* d);
-/* Puts a detached scope of d on this thread's stack, once per detach. Returns false if no scope is detached (EINVAL) or
- * memory runs out (ENOMEM). */
+/* Attaches a detached scope of d to this thread, as the innermost scope. Each detached scope can be attached once.
+ * Returns false and sets errno to EINVAL if d has no detached scope, or to ENOMEM if memory runs out. */
 SLAB_API bool epoch_domain_attach(epoch_domain_t* d);
-/* Replaces the innermost scope of this thread with one of `to`. Executors use this in place of a detach and an attach.
- * Takes the innermost scope off the stack like epoch_domain_detach and puts a detached scope of `to` there. If nobody
- * is inside `to`, puts a new scope there like epoch_domain_enter; if `to` is NULL, puts none there. Changes nothing if
- * `to` is the innermost domain. Sets *from (may be NULL) to the domain of the scope that was taken off, or to NULL.
- * Returns false and changes nothing if scopes of `to` are inside but none is detached (EINVAL) or if memory runs out
- * (ENOMEM). Fails with ESTALE if `to` is gone or the ring has moved past its borrowed epoch. */
+/* Switches this thread from its innermost domain to the domain `to`, as executors do between tasks. Detaches the
+ * innermost scope, as epoch_domain_detach does, and attaches a detached scope of `to`. If `to` has no open scope,
+ * enters it like epoch_domain_enter instead. If `to` is NULL, only detaches. If `to` is the innermost domain already,
+ * changes no scope. Sets *from (may be NULL) to the domain of the detached scope, or to NULL if there was none. On
+ * failure, changes nothing, returns false, and sets errno. errno is EINVAL if `to` has open scopes but none is
+ * detached, and ENOMEM if memory runs out. errno is ESTALE if `to` was destroyed or the ring has moved past its
+ * borrowed epoch. */
 SLAB_API bool epoch_domain_switch(epoch_domain_t* to, epoch_domain_t** from);
-/* Returns the era of the domain's current or last incarnation; other threads may open and end incarnations meanwhile.
- * Returns 0 for NULL and for a domain that is gone. */
+/* Returns the era of the domain's current incarnation, or of the last one if none is open. Other threads may begin or
+ * end incarnations during the call. Returns 0 if d is NULL or was destroyed. */
 SLAB_API uint64_t epoch_domain_era(const epoch_domain_t* d);
 
 #if defined(__GNUC__)
-/* Ends the domain of SLAB_SCOPE if one was begun. */
+/* Ends the domain that SLAB_SCOPE began. Does nothing if no domain was begun. */
 static inline void slab_scope_end_(epoch_domain_t* const* d) {
     if (*d != NULL) (void)epoch_domain_end(*d);
 }
 #define SLAB_SCOPE_JOIN_(a, b) a##b
 #define SLAB_SCOPE_NAME_(line) SLAB_SCOPE_JOIN_(slab_scope_, line)
-/* Declares a scope: begins a domain (epoch_domain_begin) that ends at the closing brace of the block. The domain ends
- * however the block is left, except by longjmp, by exit and, without -fexceptions, by the end of the thread.
- * epoch_domain_current() returns the domain. If the domain cannot be begun, slab_last_error() says why, and the block
- * runs in the enclosing scope. At most one SLAB_SCOPE may stand on a line. The macro needs the cleanup attribute of gcc
- * and clang. */
+/* Begins a domain like epoch_domain_begin, and ends it at the closing brace of the enclosing block. The domain ends
+ * however control leaves the block, with these exceptions: longjmp, exit and, without -fexceptions, the end of the
+ * thread. Inside the block, epoch_domain_current() returns the domain. If the domain cannot be created, the block runs
+ * in the enclosing scope, and slab_last_error() gives the reason. Use at most one SLAB_SCOPE per source line. The macro
+ * requires the cleanup attribute of gcc and clang. */
 #define SLAB_SCOPE(a, label)                                                                             \
     epoch_domain_t* const SLAB_SCOPE_NAME_(__LINE__) __attribute__((cleanup(slab_scope_end_), unused)) = \
         epoch_domain_begin((a), (label))

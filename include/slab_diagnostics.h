@@ -1,10 +1,10 @@
 /*
- * slab_diagnostics.h - reports that answer questions: which phase leaks, why allocations are slow, whether the kernel
- * took the pages back, and which objects escaped.
+ * slab_diagnostics.h - reports on leaks, slow allocations, memory returned to the kernel, and objects that outlive
+ * their phase.
  *
- * Arrays in reports belong to the caller, who must free() them; an empty array is NULL. Conventions are as in
- * slab_alloc.h: any thread may call these functions, and a NULL allocator gives empty reports. If memory runs out, the
- * arrays are NULL, the counts are 0 and errno is ENOMEM.
+ * The caller owns the arrays in reports and must free() them; an empty array is NULL. Any thread may call these
+ * functions. For a NULL allocator, reports are empty. If memory runs out, the arrays are NULL, the counts are 0, and
+ * errno is ENOMEM. All other conventions are those of slab_alloc.h.
  */
 #ifndef SLAB_DIAGNOSTICS_H
 #define SLAB_DIAGNOSTICS_H
@@ -17,30 +17,31 @@ extern "C" {
 
 #define SLAB_DIAGNOSTICS_VERSION 1
 
-/* A class of an epoch that no longer accepts allocations, with the objects that still live there. */
+/* A size class in an epoch that no longer accepts allocations, with the objects that are still live there. */
 typedef struct EpochLeakCandidate {
     uint32_t class_index, object_size;
     EpochId epoch_id;
     uint64_t epoch_era;
     char label[32];
-    /* age since the first slab; live objects; bytes of their slabs */
+    /* seconds since the first slab was taken; live objects; bytes of the slabs that hold them */
     uint64_t age_sec, alloc_count, estimated_rss_bytes;
     uint32_t partial_slab_count, full_slab_count, reclaimable_slab_count;
 } EpochLeakCandidate;
 
 typedef struct EpochLeakReport {
     uint32_t version, threshold_sec;
-    uint32_t candidate_count; /* found */
-    uint32_t top_count;       /* in the array, which has the largest */
+    uint32_t candidate_count; /* number of leaks found */
+    uint32_t top_count;       /* number of rows in `candidates`, which has the largest leaks */
     EpochLeakCandidate* candidates;
 } EpochLeakReport;
 
-/* Lists the CLOSING epochs that are at least `threshold_sec` old and have live objects, in at most `max_top` rows, with
- * the largest number of bytes first. Returns candidate_count. O(slabs). */
+/* Lists epochs that are CLOSING, are at least `threshold_sec` seconds old, and have live objects. Writes at most
+ * `max_top` rows, sorted by bytes, largest first. Returns candidate_count. O(slabs). */
 SLAB_API uint32_t slab_detect_epoch_leaks(SlabAllocator* a, uint32_t threshold_sec, uint32_t max_top,
                                           EpochLeakReport* out);
 
-/* Causes by which allocations of a class left the fast path. The four causes exclude each other and sum to the hits. */
+/* Slow-path allocations of a size class, by cause. Each allocation has exactly one of the four causes, so the four
+ * counts add up to total_slow_path_hits. */
 typedef struct SlowPathAttribution {
     uint32_t class_index, object_size;
     uint64_t total_slow_path_hits, cache_miss_count, epoch_closed_count, partial_null_count, partial_full_count;
@@ -50,18 +51,18 @@ typedef struct SlowPathAttribution {
 
 typedef struct SlowPathReport {
     uint32_t version, class_count;
-    SlowPathAttribution* classes; /* classes with hits */
+    SlowPathAttribution* classes; /* only size classes with slow-path allocations */
 } SlowPathReport;
 
-/* Counts the slow paths of each class by cause. O(threads + slabs). */
+/* Counts, for each size class, the allocations that left the fast path, by cause. O(threads + slabs). */
 SLAB_API void slab_analyze_slow_path(SlabAllocator* a, SlowPathReport* out);
 
-/* A class of a closed incarnation. */
+/* A size class in an incarnation (one opening of an epoch) that was closed. */
 typedef struct EpochReclamation {
     uint32_t class_index;
     EpochId epoch_id;
     uint64_t epoch_era, slabs_recycled, bytes_madvised, rss_before, rss_after;
-    int64_t rss_delta; /* before - after; positive if it fell */
+    int64_t rss_delta; /* rss_before - rss_after; positive if the resident size fell */
     char label[32];
     bool was_closed;
 } EpochReclamation;
@@ -69,11 +70,12 @@ typedef struct EpochReclamation {
 typedef struct ReclamationReport {
     uint32_t version;
     uint64_t total_madvise_calls, total_madvise_bytes, total_madvise_failures;
-    uint32_t epoch_count;     /* rows */
-    EpochReclamation* epochs; /* the last 256 closes by id or era, oldest first; ends of domains are not included */
+    uint32_t epoch_count;     /* number of rows in `epochs` */
+    EpochReclamation* epochs; /* last 256 rows, oldest first: a row per size class and close by id or era */
 } ReclamationReport;
 
-/* Lists the pages given back to the system by each close. O(1). */
+/* Lists, for each close of an epoch by its id or era, the pages that were returned to the system. Ends of domains are
+ * not listed. O(1). */
 SLAB_API void slab_analyze_reclamation(SlabAllocator* a, ReclamationReport* out);
 
 /* A live object. */
@@ -83,54 +85,58 @@ typedef struct SlabLiveObject {
     uint32_t class_index;
 } SlabLiveObject;
 
-/* Calls `fn` for each live object of the incarnation that an epoch id names now, in any state, until `fn` returns
- * false. Returns the number of calls. The walk is exact while no thread allocates or frees there. Otherwise, an object
- * allocated or freed during the walk may be left out, or may be freed already when `fn` is called for it. `fn` must not
- * free the object for which it is called. O(slabs). */
+/* Calls `fn` for each live object of the incarnation that the id `epoch` currently names, in any state. Stops when `fn`
+ * returns false. Returns the number of calls. The walk is exact if no thread allocates or frees in the incarnation
+ * during the walk. Otherwise, the walk may miss objects that are allocated or freed during the walk, and an object may
+ * be freed before `fn` receives it. `fn` must not free the object that it receives. O(slabs). */
 SLAB_API uint64_t slab_epoch_walk(SlabAllocator* a, EpochId epoch, bool (*fn)(const SlabLiveObject* object, void* ctx),
                                   void* ctx);
-/* Walks like slab_epoch_walk over the incarnation with this era, even if the ring has moved past it. */
+/* Walks the incarnation with the given era, like slab_epoch_walk, even if the ring has moved past it. Returns the
+ * number of calls. */
 SLAB_API uint64_t slab_epoch_walk_era(SlabAllocator* a, uint64_t era,
                                       bool (*fn)(const SlabLiveObject* object, void* ctx), void* ctx);
 
-/* Writes the three reports and the health of locks and samples as text, with ACTION lines that say what to do, and
- * about which label. Calls `write` like slab_stats_json. Returns false and sets errno to EINVAL if the allocator or
- * `write` is NULL. The text calls an ended phase with live objects a leak once it is 60 s old, and until then too young
- * to judge. */
+/* Writes a diagnosis as text: the three reports above, and the state of locks and samples. Lines that begin with ACTION
+ * recommend a change and name the label concerned. Calls `write` like slab_stats_json. Returns false and sets errno to
+ * EINVAL if the allocator or `write` is NULL. Ended phases with live objects are reported as leaks from an age of 60 s;
+ * younger ones are reported as too young to judge. */
 SLAB_API bool slab_doctor(SlabAllocator* a, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);
-/* Writes like slab_doctor, but calls a phase a leak from an age of `leak_sec` on, for programs whose phases drain
- * sooner. Pass 0 if no phase is expected to drain any more. */
+/* Writes the same text as slab_doctor, but reports an ended phase as a leak from an age of `leak_sec` seconds. Use a
+ * smaller value than 60 for programs whose phases drain sooner. Pass 0 if no phase is expected to be draining at the
+ * time of the call. */
 SLAB_API bool slab_doctor_ex(SlabAllocator* a, uint32_t leak_sec, bool (*write)(void* ctx, const char* bytes, size_t n),
                              void* ctx);
 
-/* Limits of slab_gate. */
+/* Options for slab_gate. */
 typedef struct SlabGateOptions {
     size_t struct_size; /* sizeof(SlabGateOptions) */
-    const char* label;  /* this label only; NULL: every label */
-    /* rounds before the first that counts, in which caches fill and libraries make their globals; 0: 3 */
+    const char* label;  /* tests only this label; NULL: tests every label */
+    /* uncounted rounds at the start, in which caches fill and libraries create their global objects; 0: 3 rounds */
     uint32_t warm_up;
-    uint32_t rounds;         /* rounds that count; 0: 5 */
-    uint64_t objects, bytes; /* amounts that a round may leave behind beyond those of any earlier round */
+    uint32_t rounds;         /* counted rounds; 0: 5 rounds */
+    uint64_t objects, bytes; /* tolerated increase of retained objects and bytes over all earlier rounds */
 } SlabGateOptions;
 
-/* Tests for leaks: calls round(ctx), which may run any number of phases, and compares what each label retains after
- * each counted round with what it retained after every earlier round. A label retains the objects that live in its open
- * and its ended phases. The label fails if it retains more objects by more than `objects`, or more usable bytes by more
- * than a quarter plus `bytes` (in another place, the same objects take up to a quarter more). So the first round that
- * leaves more behind reveals a leak, even in a program that keeps other things. If options is NULL, every label is
- * tested and nothing more may remain. Returns true if no label fails. Otherwise returns false and sets errno: ERANGE if
- * a label retains more, EINVAL for NULL or bad options, ENOMEM if memory runs out. `why` (may be NULL) then gets a
- * sentence of at most `why_bytes` bytes that names the label. The figures are exact if no other thread works. No lock
- * is held while `round` runs. O(rounds * (slabs + incarnations + labels)). */
+/* Tests a program for leaks: calls round(ctx) several times and compares the memory that each label retains after the
+ * rounds. `round` may run any number of phases. A label retains the objects that are live in its open and ended phases.
+ * After each counted round, each label is compared with the most that it has retained since the uncounted rounds. The
+ * label fails if it retains more than `objects` additional objects. The label also fails if its retained bytes exceed
+ * the earlier maximum by more than `bytes` plus a quarter of that maximum; the same objects can take up to a quarter
+ * more memory in another place. So a program may keep objects from the uncounted rounds, and the first counted round
+ * that retains more reveals a leak. If options is NULL, tests every label and tolerates no additional objects. Returns
+ * true if no label fails. Otherwise, returns false and sets errno: ERANGE if a label fails, EINVAL for NULL or bad
+ * options, ENOMEM if memory runs out. In these cases, writes the reason as a sentence, cut to `why_bytes` bytes, to
+ * `why` (may be NULL); for ERANGE, the sentence names the label. The figures are exact if no other thread is working.
+ * No lock is held while `round` runs. O(rounds * (slabs + incarnations + labels)). */
 SLAB_API bool slab_gate(SlabAllocator* a, const SlabGateOptions* options, void (*round)(void* ctx), void* ctx,
                         char* why, size_t why_bytes);
 
-/* Writes the heap profile (option profile_bytes, docs/profile.md) in the format of pprof (profile.proto, not
- * compressed). The profile has the objects and bytes allocated since the allocator was made, and those in use now, by
- * stack and by the label of their phase. For objects made by slab_malloc_outside, it also has the label of the scope
- * that made them. Calls `write` like slab_stats_json. Returns the number of bytes written, or 0 if `write` refused
- * some. On failure, returns 0 and sets errno: EINVAL if the allocator or `write` is NULL or no profile is taken, ENOMEM
- * if memory runs out. O(samples). */
+/* Writes the heap profile (option profile_bytes, see docs/profile.md) in the uncompressed pprof format (profile.proto).
+ * The profile contains the objects and bytes allocated since the allocator was created, and the objects and bytes in
+ * use. Both are grouped by stack and by the label of the phase. For objects allocated by slab_malloc_outside, the
+ * profile also contains the label of the scope in which the thread was. Calls `write` like slab_stats_json. Returns the
+ * number of bytes written, or 0 if `write` returned false. On failure, returns 0 and sets errno: EINVAL if the
+ * allocator or `write` is NULL or no profile is taken, ENOMEM if memory runs out. O(samples). */
 SLAB_API size_t slab_profile_write(SlabAllocator* a, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);
 
 #ifdef __cplusplus

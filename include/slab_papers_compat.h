@@ -1,10 +1,11 @@
 /*
- * slab_papers_compat.h - names from the founding papers that are different here.
+ * slab_papers_compat.h - names from the founding papers that differ in this library.
  *
- * This header is for a program that uses the papers' names, until it uses the new ones; docs/coming-from/papers.md has
- * the whole list. Everything here is inline or a macro, so the library gains no symbol. Include the header after the
- * other headers, or alone. Calls whose meaning has changed are left out on purpose: using one does not compile, and the
- * compiler's message says what to write instead. Conventions are as in slab_alloc.h; a NULL `out` is ignored.
+ * Include this header in a program that still uses the papers' names. docs/coming-from/papers.md lists all of these
+ * names. The header contains only inline functions and macros, so the library exports no additional symbols. Include
+ * it after the library's other headers, or alone. Calls that mean something else in this library are left out: a
+ * program that uses them does not compile, and the compiler's message gives the replacement. Conventions are those of
+ * slab_alloc.h, except that a NULL `out` is ignored.
  */
 #ifndef SLAB_PAPERS_COMPAT_H
 #define SLAB_PAPERS_COMPAT_H
@@ -32,13 +33,13 @@ static inline uint64_t read_rss_bytes_linux(void) { return slab_rss_bytes(); }
 /* Returns slab_now_ns(). */
 static inline uint64_t now_ns(void) { return slab_now_ns(); }
 
-/* Fields of SlabClassStats, where contention_ratio is called lock_contention_rate. */
+/* Some fields of SlabClassStats. contention_ratio is the papers' name for lock_contention_rate. */
 typedef struct SizeClassStats {
     uint64_t slow_path_hits, new_slab_count, lock_fast_acquire, lock_contended;
     double contention_ratio;
 } SizeClassStats;
 
-/* Fills *out by slab_stats_class. */
+/* Fills *out like slab_stats_class. Does nothing if out is NULL. */
 static inline void slab_stats_size_class(SlabAllocator* a, uint32_t size_class, SizeClassStats* out) {
     SlabClassStats s;
     if (out == NULL) return;
@@ -50,14 +51,14 @@ static inline void slab_stats_size_class(SlabAllocator* a, uint32_t size_class, 
     out->contention_ratio = s.lock_contention_rate;
 }
 
-/* Fields of SlabEpochStats, summed over the classes. */
+/* Some fields of SlabEpochStats, summed over the size classes. */
 typedef struct EpochStats {
     uint64_t open_since_ns, alloc_count, estimated_rss_bytes;
     char label[32];
 } EpochStats;
 
-/* Fills *out by slab_stats_epoch, summed over the classes, or with zeros for a bad id. O(classes x slabs of the
- * allocator). */
+/* Fills *out with the figures of slab_stats_epoch, summed over the size classes, or with zeros for a bad id. Does
+ * nothing if out is NULL. O(classes * slabs of the allocator). */
 static inline void slab_papers_stats_epoch(SlabAllocator* a, EpochId epoch, EpochStats* out) {
     SlabEpochStats s;
     uint32_t size_class = 0;
@@ -71,25 +72,29 @@ static inline void slab_papers_stats_epoch(SlabAllocator* a, EpochId epoch, Epoc
     }
 }
 
-/* Pick the name for the number of arguments. */
+/* Select a function name by the number of arguments. */
 #define SLAB_PAPERS_FIFTH_(a1, a2, a3, a4, name, ...) name
 #define SLAB_PAPERS_THIRD_(a1, a2, name, ...) name
 
-/* Takes (a, epoch, &EpochStats) as in the papers, or (a, size_class, epoch, &SlabEpochStats). */
+/* Calls the papers' function for three arguments (a, epoch, &EpochStats), and the library's function for four (a,
+ * size_class, epoch, &SlabEpochStats). */
 #define slab_stats_epoch(...) \
     SLAB_PAPERS_FIFTH_(__VA_ARGS__, slab_stats_epoch, slab_papers_stats_epoch, 0, 0)(__VA_ARGS__)
 
-/* Takes (a, "label") to make and enter a domain by epoch_domain_begin, or (domain) to enter that domain. */
+/* Creates and enters a domain, like epoch_domain_begin, if the arguments are (a, "label"). Enters an existing domain if
+ * the only argument is a domain. */
 #define epoch_domain_enter(...) SLAB_PAPERS_THIRD_(__VA_ARGS__, epoch_domain_begin, epoch_domain_enter, 0)(__VA_ARGS__)
 
-/* Takes (a, "label") for epoch_domain_create_labeled; (a) alone does not compile. */
+/* Calls epoch_domain_create_labeled if the arguments are (a, "label"). With only one argument, the program does not
+ * compile. */
 #define epoch_domain_create(...)                                                          \
     SLAB_PAPERS_THIRD_(__VA_ARGS__, epoch_domain_create_labeled,                          \
                        epoch_domain_create_has_changed_see_docs_coming_from_papers_md, 0) \
     (__VA_ARGS__)
 
 #ifdef SLAB_PAPERS_LEFT_OUT_
-/* The papers' epoch_domain_create wrapped the current ring epoch and kept its objects at the last exit. */
+/* Stands for the papers' epoch_domain_create, which wrapped the current ring epoch and kept the objects after the last
+ * exit. */
 SLAB_PAPERS_LEFT_OUT_("its last exit ends its objects now, see docs/coming-from/papers.md: write epoch_domain_wrap(a, "
                       "epoch_current(a), false) for the old meaning, epoch_domain_create_labeled(a, NULL) for the new")
 static inline epoch_domain_t* epoch_domain_create_has_changed_see_docs_coming_from_papers_md(SlabAllocator* a) {
