@@ -1,28 +1,30 @@
 /*
- * tslab.hpp - the C headers for C++17 and later: owners, memory for containers, typed objects, and coroutines from
- * C++20 on.
+ * tslab.hpp - the C++ interface, for C++17 and later: owners, memory for containers, and typed objects. C++20 adds
+ * coroutines.
  *
- * Everything is in namespace tslab and inline over the C functions; there is nothing to link with but the library. Each
- * class has a get() for calls that it does not wrap, and every C function may be used beside it.
+ * Everything is in namespace tslab and is defined inline on top of the C functions, so a program links with the library
+ * only. Classes that own a C object have a member get(), which returns it for use with the C functions. A program may
+ * mix both interfaces.
  *
- *   temporal_slab/phases.hpp    allocator, domain, scope, entered: owners and guards; cleanups; carrier
- *   temporal_slab/objects.hpp   where objects come from; make, unique, handle
- *   temporal_slab/memory.hpp    memory resources of std::pmr, allocators for other containers
- *   temporal_slab/task.hpp      tasks, which take their phase from thread to thread (C++20, empty before)
+ *   temporal_slab/phases.hpp    owners and guards: allocator, domain, scope, entered, carrier; cleanups
+ *   temporal_slab/objects.hpp   sources of memory, and typed objects: make, unique, handle
+ *   temporal_slab/memory.hpp    memory resources for std::pmr, and allocators for other containers
+ *   temporal_slab/task.hpp      coroutine tasks that stay in their phase on every thread (C++20; otherwise empty)
  *
- * Conventions for all of it, unless a comment says otherwise
- *   ownership      a class whose copies are deleted owns one thing and ends it in its destructor; all others are
- *                  pointers in disguise: cheap to copy, and dead with what they point to
- *   order          an allocator outlives its domains; a domain outlives its objects and the guards inside of it
- *   thread safety  of the C functions for what an object points to; an object itself is like an int: one writer, or
- *                  many readers
- *   errors         an allocation that fails throws tslab::bad_alloc, a std::bad_alloc that has errno's value; a call
- *                  that is refused throws std::system_error with errno and the sentence of slab_last_error().
- *                  Destructors, frees and noexcept functions throw nothing: refusals there are counted
- *                  (slab_stats_refusals). Without exceptions (-fno-exceptions) calls that would throw call std::abort
- *   destructors    the end of a phase runs none: it takes memory back. See make, unique and on_end for types that need
- *                  one
- *   complexity     of the C function of that name; nothing here allocates besides it, unless its comment says so
+ * Conventions, unless a comment says otherwise
+ *   ownership      a class that cannot be copied owns one thing, which its destructor ends. All other classes are like
+ *                  pointers: they are cheap to copy, and must not be used after the object they refer to has ended
+ *   lifetime       an allocator must outlive its domains. A domain must outlive its objects and the guards inside it
+ *   thread safety  calls are as thread-safe as the C functions they use. A C++ object of this interface may have one
+ *                  writer, or several readers, at a time, like an int
+ *   errors         a failed allocation throws tslab::bad_alloc, a std::bad_alloc that contains the errno value. Other
+ *                  failed calls throw std::system_error with errno and the text of slab_last_error(). Destructors,
+ *                  frees and other noexcept functions do not throw; their failures are counted (slab_stats_refusals).
+ *                  With -fno-exceptions, functions call std::abort instead of throwing
+ *   destructors    the end of a phase frees memory without running destructors. For types that need a destructor, see
+ *                  make, unique and on_end
+ *   complexity     is that of the C function with the same name. Functions do not allocate additional memory, unless
+ *                  their comments say so
  */
 #ifndef TSLAB_HPP
 #define TSLAB_HPP

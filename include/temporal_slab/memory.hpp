@@ -1,17 +1,17 @@
 /*
- * memory.hpp - memory for containers: resources of std::pmr, and allocators of a type of their own. See tslab.hpp.
+ * memory.hpp - memory for containers: resources for std::pmr, and allocators for other containers. See tslab.hpp.
  *
- * For each source of objects.hpp:
+ * Each source of memory (see objects.hpp) has a std::pmr resource and an allocator. The last column says what
+ * deallocate does:
  *
  *   source    std::pmr::memory_resource    allocator of T            deallocate
  *   ambient   allocator_resource           ambient_allocator<T>      frees
  *   outside   outside_resource             outside_allocator<T>      frees
- *   phase     domain_resource              domain_allocator<T>       frees: memory that a container gives up is reused
- *   bulk      bulk_resource                bulk_allocator<T>         does nothing: for containers that are built and
- *             dropped
+ *   phase     domain_resource              domain_allocator<T>       frees, so the phase can reuse the memory
+ *   bulk      bulk_resource                bulk_allocator<T>         does nothing; for containers that only grow
  *
- * Any of them is as shareable between threads as the C functions; a container is not. Objects in a phase may be left
- * without running destructors, if these would only give back memory of that phase (make_undestroyed).
+ * Several threads may use a resource or an allocator at the same time, but not a container. Objects in a phase need not
+ * be destroyed if their destructors would only free memory of the same phase (see make_undestroyed).
  */
 #ifndef TEMPORAL_SLAB_MEMORY_HPP
 #define TEMPORAL_SLAB_MEMORY_HPP
@@ -25,10 +25,10 @@ namespace tslab {
 
 /* ---- std::pmr --------------------------------------------------------------------------- */
 
-/* A memory resource over a source, which must outlive the resource and its containers. Any alignment up to 1 GiB;
- * throws tslab::bad_alloc. Equal to a resource of the same class over an equal source, and to no other: of two phases
- * one may end before the other, so a container that is moved from one to the other moves its elements. (Without RTTI:
- * equal to itself.) */
+/* A memory resource that allocates from a source. The source must outlive the resource and the containers that use it.
+ * Supports alignments up to 1 GiB. Throws tslab::bad_alloc. Two resources are equal if they have the same class and
+ * equal sources. Resources of different phases are unequal, because one phase can end before the other, so moving a
+ * container from one phase to another moves its elements. Without RTTI, a resource is equal only to itself. */
 template <class Source> class basic_resource final : public std::pmr::memory_resource {
   public:
     template <class From, class = std::enable_if_t<std::is_convertible_v<const From&, Source> ||
@@ -59,13 +59,14 @@ using outside_resource = basic_resource<outside>;
 using domain_resource = basic_resource<phase>;
 using bulk_resource = basic_resource<bulk>;
 
-/* A phase with a bulk resource over it: a std::pmr::monotonic_buffer_resource that threads may share. */
+/* A memory resource that owns a phase and frees nothing before the phase ends: a std::pmr::monotonic_buffer_resource
+ * that several threads can share. */
 class phase_resource final : public std::pmr::memory_resource {
   public:
-    /* Makes the phase like the constructor of domain. */
+    /* Begins the phase. The parameters and exceptions are those of the constructor of domain. */
     explicit phase_resource(SlabAllocator* a, const char* label = nullptr) : phase_(a, label) {}
     explicit phase_resource(const allocator& a, const char* label = nullptr) : phase_(a, label) {}
-    /* Releases all that was allocated, by domain::reset; the resource can be used on. */
+    /* Releases all memory allocated from the resource, like domain::reset. The resource remains usable. */
     void release() { phase_.reset(); }
     const tslab::domain& domain() const noexcept { return phase_; }
     tslab::domain& domain() noexcept { return phase_; }
@@ -80,11 +81,11 @@ class phase_resource final : public std::pmr::memory_resource {
     tslab::domain phase_;
 };
 
-/* ---- containers with a type of their own ------------------------------------------------ */
+/* ---- allocators for other containers ---------------------------------------------------- */
 
-/* An allocator for containers of std::. Copies, moves and swaps of a container do not take it along, like
- * std::pmr::polymorphic_allocator: a container stays in the phase that it was made in. Throws tslab::bad_alloc, and
- * std::bad_array_new_length for more elements than there can be. */
+/* An allocator for standard containers. Assignments and swaps do not change a container's allocator, as with
+ * std::pmr::polymorphic_allocator, so a container stays in the phase in which it was created. Throws tslab::bad_alloc,
+ * and std::bad_array_new_length if the number of elements is too large. */
 template <class T, class Source> class basic_allocator {
   public:
     using value_type = T;

@@ -1,14 +1,17 @@
 /*
- * objects.hpp - where objects come from, and objects with a type: make, unique, handle. See tslab.hpp.
+ * objects.hpp - sources of memory, and typed objects: make, unique, handle. See tslab.hpp.
  *
- * A source is a place for objects; functions that make one take a source, or an object that stands for it:
+ * A source decides where an object is allocated. Functions that create objects take a source, or an object from which a
+ * source is made:
  *
- *   ambient   where slab_malloc puts it: the innermost scope of this thread, else the ring. An allocator stands for it
- *   outside   the current epoch of the ring, whatever scope the thread is in
- *   phase     one named domain, whatever scope the thread is in. A domain, a scope or an epoch_domain_t* stands for it
- *   bulk      the same, but nothing is freed before the phase ends
- *   lane      a phase as one thread allocates in it: the fast path is inlined in the caller
- *   owner_run a phase that is one thread's alone (SLAB_DOMAIN_OWNER_ONLY): the fastest path, until the closing brace
+ *   ambient   the innermost scope of this thread, or the ring if there is none, as for slab_malloc. Made from an
+ *             allocator
+ *   outside   the current epoch of the ring, regardless of the thread's scopes
+ *   phase     one given domain, regardless of the thread's scopes. Made from a domain, a scope or an epoch_domain_t*
+ *   bulk      like phase, but frees nothing before the phase ends
+ *   lane      a phase in which one thread allocates; the fast path is inlined in the caller (see slab_lane.h)
+ *   owner_run a phase that belongs to one thread (SLAB_DOMAIN_OWNER_ONLY). The fastest source; it lasts until the
+ *             closing brace (see slab_lane.h)
  */
 #ifndef TEMPORAL_SLAB_OBJECTS_HPP
 #define TEMPORAL_SLAB_OBJECTS_HPP
@@ -22,12 +25,13 @@
 
 namespace tslab {
 
-/* Alignment of every object; more is asked for where a type needs it. */
+/* Minimum alignment of objects. A type with a larger alignment gets that alignment. */
 inline constexpr std::size_t alignment = 16;
 
 namespace detail {
 
-/* Calls make with the current epoch of the ring, again if the ring has moved on. Returns its result. */
+/* Calls make with the id of the ring's current epoch, and repeats the call if the ring advances during it. Returns the
+ * result of the last call. */
 template <class Make> void* in_the_ring(SlabAllocator* a, Make make) noexcept {
     for (;;) {
         const EpochId epoch = epoch_current(a);
@@ -40,9 +44,9 @@ template <class Make> void* in_the_ring(SlabAllocator* a, Make make) noexcept {
 
 /* ---- sources ---------------------------------------------------------------------------- */
 
-/* Members of every source: take(size, aligned) allocates and returns NULL with errno like the C functions; a size of 0
- * counts as 1. give(p, size) frees what take has returned for the same size. Sources that are equal free each other's
- * objects, and have one lifetime. */
+/* Members of every source: take(size, aligned) allocates memory, and returns NULL and sets errno like the C functions.
+ * A size of 0 counts as 1. give(p, size) frees memory that take returned for the same size. Objects from one source can
+ * be freed with any equal source. Equal sources have the same lifetime. */
 class ambient {
   public:
     ambient(SlabAllocator* a) noexcept : a_(a) {}
@@ -57,7 +61,7 @@ class ambient {
     void* take_named(std::size_t size, std::size_t, SlabHandle* h) const noexcept {
         return alloc_obj(a_, static_cast<std::uint32_t>(size), h);
     }
-    void* move_here(void* p) const noexcept = delete; /* the scope of the moment is no place to move to: name one */
+    void* move_here(void* p) const noexcept = delete; /* a move needs a named target */
     friend bool operator==(const ambient& x, const ambient& y) noexcept { return x.a_ == y.a_; }
     friend bool operator!=(const ambient& x, const ambient& y) noexcept { return x.a_ != y.a_; }
 
@@ -120,12 +124,13 @@ class bulk : public phase {
     void give(void*, std::size_t) const noexcept {}
 };
 
-/* A source for a loop of one thread; see slab_lane.h for when it pays. Inlines on the thread that made it, and is also
- * right on others, one at a time. Once its domain has gone on to another epoch it gives no memory (ESTALE): make it
- * anew. More alignment than 16 bytes, or a handle, takes a call to the domain. */
+/* A source for a loop on one thread; slab_lane.h describes when a lane is faster. Allocations are inlined on the thread
+ * that created the lane. Other threads can use the lane too, one at a time, but without inlining. After the domain has
+ * opened another incarnation (see epoch_domain.h), allocations fail with ESTALE; create a new lane. Handles, and
+ * alignments above 16 bytes, are served by a call to the domain. */
 class lane {
   public:
-    /* Opens a lane of the phase p. Throws std::system_error (ESTALE, EINVAL). O(1). */
+    /* Opens a lane in the phase p. Throws std::system_error (ESTALE, EINVAL). O(1). */
     explicit lane(const phase& p) { detail::need(slab_lane_open(&lane_, p.get())); }
     SlabAllocator* home() const noexcept { return lane_.domain->alloc; }
     epoch_domain_t* get() const noexcept { return lane_.domain; }
@@ -143,17 +148,17 @@ class lane {
     friend bool operator!=(const lane& x, const lane& y) noexcept { return x.get() != y.get(); }
 
   private:
-    mutable SlabLane lane_; /* it follows the heap, and no object changes with it */
+    mutable SlabLane lane_; /* mutable: allocation updates the lane's cached state, which is not part of its value */
 };
 
-/* A run of a domain with SLAB_DOMAIN_OWNER_ONLY, until the closing brace; see slab_lane.h. Belongs to the thread that
- * made it, which is not checked where NDEBUG is defined: on another thread it would hand out memory that is in use.
- * Until it has ended the domain is not ended, reset or entered (EBUSY): declare it behind the domain. More alignment
- * than 16 bytes, or a handle, takes a call to the domain. */
+/* A source that lasts until the closing brace: a run (see slab_lane.h) in a domain with SLAB_DOMAIN_OWNER_ONLY. Only
+ * the thread that created the run may use it. With NDEBUG, this is not checked, and an allocation on another thread
+ * would return memory that is in use. While the run is open, the domain cannot be ended, reset or entered (EBUSY), so
+ * declare the run after the domain. Handles, and alignments above 16 bytes, are served by a call to the domain. */
 class [[nodiscard]] owner_run {
   public:
-    /* Begins a run in the phase p. Throws std::system_error: EINVAL for another domain, EBUSY on another thread or
-     * where the domain has a run already, ESTALE. O(1). */
+    /* Begins a run in the phase p. Throws std::system_error: EINVAL if the domain lacks SLAB_DOMAIN_OWNER_ONLY, EBUSY
+     * if the domain belongs to another thread or already has a run, ESTALE if the domain has ended. O(1). */
     explicit owner_run(const phase& p) { detail::need(slab_run_begin(&run_, p.get())); }
     ~owner_run() { static_cast<void>(slab_run_end(&run_)); }
     owner_run(const owner_run&) = delete;
@@ -173,7 +178,7 @@ class [[nodiscard]] owner_run {
     void* move_here(void* p) const noexcept { return phase(run_.domain).move_here(p); }
 
   private:
-    mutable SlabRun run_; /* its place in the region moves on, and no object does */
+    mutable SlabRun run_; /* mutable: allocation advances the run's position, which is not part of its value */
 };
 
 namespace detail {
@@ -192,13 +197,14 @@ inline const owner_run& source_of(const owner_run& s) noexcept { return s; }
 
 template <class T> constexpr std::size_t most_of = static_cast<std::size_t>(PTRDIFF_MAX) / sizeof(T);
 
-/* Returns the bytes of n objects of T. Throws tslab::bad_alloc (ENOMEM) if they cannot be. */
+/* Returns the number of bytes in n objects of type T. Throws tslab::bad_alloc (ENOMEM) if the number is too large. */
 template <class T> std::size_t bytes_of(std::size_t n) {
     if (n > most_of<T>) no_memory(ENOMEM);
     return n * sizeof(T);
 }
 
-/* Gives memory that was taken back, unless it is kept: a constructor may throw. */
+/* Memory for an object that is being constructed. The destructor frees the memory unless keep() was called. So the
+ * memory is freed if the constructor of the object throws. */
 template <class Source> struct taken {
     const Source& source;
     void* p;
@@ -224,19 +230,19 @@ template <class T, class Source, class... Args> T* construct(const Source& sourc
 
 /* ---- objects that end with their phase -------------------------------------------------- */
 
-/* Makes a T in `from`. The T ends with its phase, which runs no destructor, so T must not need one (compiled only
- * then). Throws tslab::bad_alloc, or what the constructor throws. */
+/* Creates a T in `from`. The T ends with its phase, and its destructor is not run, so only trivially destructible types
+ * compile. Returns a pointer to the T. Throws tslab::bad_alloc, or the exception of the constructor. */
 template <class T, class From, class... Args> T* make(const From& from, Args&&... args) {
     static_assert(std::is_trivially_destructible_v<T>,
                   "the end of a phase runs no destructor: make_unique, or make_undestroyed where that is meant");
     return detail::construct<T>(detail::source_of(from), std::forward<Args>(args)...);
 }
-/* Makes a T whose destructor would only give memory of the phase back, such as one with a container of std::pmr in it:
- * the destructor is never run. */
+/* Creates a T whose destructor is never run. Use it for types whose destructor would only free memory of the same
+ * phase, such as a struct with std::pmr containers. */
 template <class T, class From, class... Args> T* make_undestroyed(const From& from, Args&&... args) {
     return detail::construct<T>(detail::source_of(from), std::forward<Args>(args)...);
 }
-/* Makes n objects of T, value-initialised. For n = 0 returns an address of its own. */
+/* Creates an array of n value-initialised objects of type T. For n = 0, returns a unique address. */
 template <class T, class From> T* make_array(const From& from, std::size_t n) {
     static_assert(std::is_trivially_destructible_v<T> && std::is_nothrow_default_constructible_v<T>,
                   "an array in a phase: the end runs no destructor, and constructors must not throw");
@@ -245,9 +251,9 @@ template <class T, class From> T* make_array(const From& from, std::size_t n) {
     return first;
 }
 
-/* Moves a T that must survive its phase to another phase, or by outside(slab) to the ring, and frees the one that p
- * points to. The bytes are copied, which T must allow. Returns where the T is now, and p is dead then; throws
- * tslab::bad_alloc, and leaves the T where it was. O(size). */
+/* Moves a T to another phase, or to the ring if `to` is outside(slab), so that the T survives its phase. T must be
+ * trivially copyable. Copies the bytes, frees the old object, and returns the new one; p is then invalid. If this
+ * fails, throws tslab::bad_alloc and leaves the old object unchanged. O(size). */
 template <class T, class To> T* move_to(const To& to, T* p) {
     static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= alignment, "bytes are copied, to 16-byte alignment");
     return static_cast<T*>(detail::need(detail::source_of(to).move_here(p)));
@@ -255,8 +261,9 @@ template <class T, class To> T* move_to(const To& to, T* p) {
 
 /* ---- objects with one owner ------------------------------------------------------------- */
 
-/* Destroys an object and frees it. A deleter of a derived class turns into one of a base with a virtual destructor.
- * Where the phase has ended before, the object is gone: the owner must not live longer than the phase. */
+/* Destroys and frees an object. A deleter for a derived class converts to a deleter for its base class, which needs a
+ * virtual destructor. The owner must not outlive the phase of the object, because the end of the phase frees the
+ * object. */
 template <class T> class deleter {
   public:
     deleter() noexcept : a_(nullptr) {}
@@ -294,9 +301,10 @@ template <class T> class deleter<T[]> {
 
 template <class T> using unique = std::unique_ptr<T, deleter<T>>;
 
-/* Makes an object with one owner, like std::make_unique: unique<T> for a type, unique<T[]> for an array of n,
- * value-initialised. Throws tslab::bad_alloc, or what a constructor throws; then nothing is left. Does not compile for
- * bulk. */
+/* Creates an object with one owner, like std::make_unique. make_unique<T> creates a single object, and make_unique<T[]>
+ * creates an array of n value-initialised objects. If a constructor throws, frees the memory and rethrows the
+ * exception. Throws tslab::bad_alloc if memory runs out. Does not compile for the source bulk, which frees no
+ * objects. */
 template <class T, class From, class... Args>
 std::enable_if_t<!std::is_array_v<T>, unique<T>> make_unique(const From& from, Args&&... args) {
     const auto& source = detail::source_of(from);
@@ -315,10 +323,10 @@ std::enable_if_t<std::is_array_v<T>, unique<T>> make_unique(const From& from, st
     return unique<T>(first, deleter<T>(source.home(), n));
 }
 
-/* ---- objects with a checked name -------------------------------------------------------- */
+/* ---- handles ---------------------------------------------------------------------------- */
 
-/* A name of a T, which never names another object once that T has ended. A plain number, valid as long as its
- * allocator. */
+/* A checked reference to a T. After the T has ended, its handle never refers to another object. A handle is a plain
+ * number, and is valid as long as its allocator exists. */
 template <class T> class handle {
   public:
     static_assert(std::is_trivially_destructible_v<T>,
@@ -327,10 +335,11 @@ template <class T> class handle {
     constexpr explicit handle(SlabHandle h) noexcept : h_(h) {}
     constexpr SlabHandle value() const noexcept { return h_; }
     constexpr explicit operator bool() const noexcept { return h_ != 0; }
-    /* Returns the object, or NULL if it has ended; another thread's free may overtake the answer. */
+    /* Returns the object, or NULL if it has ended. Another thread may free the object before the caller uses the
+     * result. */
     T* get(SlabAllocator* a) const noexcept { return static_cast<T*>(slab_handle_ptr(a, h_)); }
     T* get(const allocator& a) const noexcept { return get(a.get()); }
-    /* Frees the object. Returns true exactly once, however many threads try. */
+    /* Frees the object. Returns true exactly once, even if several threads call it. */
     bool free(SlabAllocator* a) const noexcept { return free_obj(a, h_); }
     bool free(const allocator& a) const noexcept { return free(a.get()); }
     friend constexpr bool operator==(handle x, handle y) noexcept { return x.h_ == y.h_; }
@@ -341,8 +350,8 @@ template <class T> class handle {
     SlabHandle h_;
 };
 
-/* Makes a T in `from` and returns its name. Throws tslab::bad_alloc, or what the constructor throws; nothing is left
- * then. */
+/* Creates a T in `from` and returns its handle. Throws tslab::bad_alloc, or the exception of the constructor; the
+ * memory is then freed. */
 template <class T, class From, class... Args> handle<T> make_handle(const From& from, Args&&... args) {
     const auto& source = detail::source_of(from);
     static_assert(sizeof(T) <= UINT32_MAX && alignof(T) <= std::decay_t<decltype(source)>::named_alignment,

@@ -1,11 +1,11 @@
 /*
- * phases.hpp - owners and guards: allocator, domain, scope, entered, carrier, and cleanups by lambda. See tslab.hpp.
+ * phases.hpp - owners and guards: allocator, domain, scope, entered, carrier; and cleanups by lambda. See tslab.hpp.
  *
  *   allocator   owns a SlabAllocator
- *   domain      owns a phase that lives as long as the object; leaving it never ends it
- *   entered     is inside of a domain, on this thread, until the closing brace
- *   scope       a phase of its own that this thread is inside of, until the closing brace: domain and entered in one
- *   carrier     takes a phase, and the scopes inside of it, from thread to thread
+ *   domain      owns a phase, which lasts as long as the C++ object. Leaving the domain does not end the phase
+ *   entered     keeps this thread inside a domain until the closing brace
+ *   scope       owns a phase and keeps this thread inside it until the closing brace: domain and entered in one
+ *   carrier     moves a phase, and the scopes inside it, from thread to thread
  */
 #ifndef TEMPORAL_SLAB_PHASES_HPP
 #define TEMPORAL_SLAB_PHASES_HPP
@@ -29,8 +29,8 @@
 
 namespace tslab {
 
-/* Exception of an allocation that failed. error() is ENOMEM, EINVAL, ESTALE (the phase accepts none any more) or EDQUOT
- * (a budget). */
+/* Thrown by a failed allocation. error() returns ENOMEM, EINVAL, ESTALE (the phase no longer accepts allocations) or
+ * EDQUOT (a budget would be exceeded). */
 class bad_alloc : public std::bad_alloc {
   public:
     explicit bad_alloc(int error) noexcept : error_(error) {}
@@ -71,12 +71,13 @@ template <class T> T* need(T* p) {
 inline void need(bool done) {
     if (!done) refused(errno, slab_last_error());
 }
-/* Returns p, a result of create or begin; throws with errno and slab_last_error() if it is NULL. */
+/* Returns p, the result of a C function that creates something. If p is NULL, throws std::system_error with errno and
+ * the text of slab_last_error(). */
 template <class T> T* made(T* p) {
     need(p != nullptr);
     return p;
 }
-/* Drains the phase, sets d to NULL and returns the receipt. */
+/* Drains the phase of d, sets d to NULL, and returns the receipt. Throws std::system_error on failure. */
 inline EpochReceipt drained(epoch_domain_t*& d) {
     EpochReceipt receipt{};
     need(epoch_domain_drain(d, &receipt));
@@ -84,8 +85,9 @@ inline EpochReceipt drained(epoch_domain_t*& d) {
     return receipt;
 }
 
-/* Function of a cleanup, for the C library to call. A lambda of the size of a pointer travels in the pointer, others in
- * an object of operator new: the phase has ended by then, and a drain would wait for an object in it. */
+/* The C function that runs a cleanup, and the argument for it. A trivially copyable lambda of at most the size of a
+ * pointer is stored in the argument itself. Any other lambda is stored in an object from operator new, not in the
+ * phase: the phase has ended when the cleanup runs, and an object in the phase would delay a drain. */
 template <class F> struct closure {
     static_assert(std::is_nothrow_invocable_v<F&>, "a cleanup is noexcept: it runs inside of a C function");
     static constexpr bool in_pointer =
@@ -103,7 +105,7 @@ template <class F> struct closure {
     }
 };
 
-/* Registers f by add(function, argument), which throws if it failed. */
+/* Registers f with add(function, argument). Passes on the exception that add throws if the registration fails. */
 template <class Add, class F> void add_cleanup(Add add, F&& f) {
     using Kept = std::decay_t<F>;
     if constexpr (closure<Kept>::in_pointer) {
@@ -122,21 +124,22 @@ template <class Add, class F> void add_cleanup(Add add, F&& f) {
 
 /* ---- allocators ------------------------------------------------------------------------- */
 
-/* Returns options with all defaults, to change and pass to allocator. */
+/* Returns options with default values, for the caller to change and pass to allocator. */
 inline SlabOptions default_options() noexcept {
     SlabOptions options{};
     options.struct_size = sizeof options;
     return options;
 }
 
-/* Owns an allocator, alone or with others (share); the last owner ends it with all its objects. No thread may be inside
- * a call on it then. */
+/* Owns an allocator, alone or with other owners (see share). The last owner destroys the allocator, which ends all its
+ * objects. No thread may be inside a call on the allocator when it is destroyed. */
 class allocator {
   public:
-    /* Creates an allocator by slab_allocator_create_with. Throws std::system_error: EINVAL for a bad option, ENOMEM. */
+    /* Creates an allocator like slab_allocator_create_with. Throws std::system_error (EINVAL for a bad option,
+     * ENOMEM). */
     allocator() : a_(detail::made(slab_allocator_create())) {}
     explicit allocator(const SlabOptions& options) : a_(detail::made(slab_allocator_create_with(&options))) {}
-    /* Takes over an allocator of slab_allocator_create*, or nothing for NULL. */
+    /* Returns an owner for an allocator that slab_allocator_create* returned. NULL gives an owner of nothing. */
     static allocator adopt(SlabAllocator* a) noexcept { return allocator(a); }
     allocator(allocator&& other) noexcept : a_(other.release()) {}
     allocator& operator=(allocator&& other) noexcept {
@@ -145,13 +148,13 @@ class allocator {
     }
     ~allocator() { slab_allocator_free(a_); }
 
-    /* For the C functions; NULL after a move. */
+    /* Returns the allocator for use with the C functions, or NULL after a move. */
     SlabAllocator* get() const noexcept { return a_; }
     explicit operator bool() const noexcept { return a_ != nullptr; }
-    /* Returns a second owner of this allocator; the last owner ends it. Throws std::system_error (EINVAL) after a
-     * move. */
+    /* Returns another owner of this allocator. The last owner destroys the allocator. Throws std::system_error (EINVAL)
+     * after a move. */
     allocator share() const { return allocator(detail::made(slab_allocator_retain(a_))); }
-    /* Gives the allocator up: the caller frees it. */
+    /* Releases ownership of the allocator and returns it. The caller must free it. */
     [[nodiscard]] SlabAllocator* release() noexcept { return std::exchange(a_, nullptr); }
     void swap(allocator& other) noexcept { std::swap(a_, other.a_); }
 
@@ -162,16 +165,16 @@ class allocator {
 
 /* ---- cleanups --------------------------------------------------------------------------- */
 
-/* Registers f() to run once when the phase has been released or has drained, last registered first, on the thread that
- * ends it. f is noexcept, which is checked when it is compiled, and owns its captures. The objects of the phase are
- * gone by then: f needs its data by value (a file, a count), and may free but not allocate in that phase. Throws
- * std::system_error (ESTALE, ENOMEM), or what copying f throws; f is not called then. Allocates by operator new where f
- * is larger than a pointer. */
+/* Registers the cleanup f(), which runs once, when the phase has been released or has drained. Cleanups run in reverse
+ * order of registration, on the thread that ends the phase. f must be noexcept, which is checked at compile time. The
+ * objects of the phase no longer exist when f runs, so f must own its data, such as a file descriptor or a count. f may
+ * free, but must not allocate, in that phase. If the registration fails, throws std::system_error (ESTALE, ENOMEM) or
+ * the exception from copying f, and never calls f. Allocates with operator new if f is larger than a pointer. */
 template <class F> void on_end(epoch_domain_t* d, F&& f) {
     detail::add_cleanup([d](void (*fn)(void*), void* arg) { detail::need(epoch_domain_on_end(d, fn, arg)); },
                         std::forward<F>(f));
 }
-/* Registers f() for an epoch of the ring. */
+/* Registers the cleanup f() like the function above, but for an epoch of the ring. */
 template <class F> void on_end(SlabAllocator* a, EpochId epoch, F&& f) {
     detail::add_cleanup(
         [a, epoch](void (*fn)(void*), void* arg) {
@@ -184,8 +187,9 @@ template <class F> void on_end(SlabAllocator* a, EpochId epoch, F&& f) {
 
 /* ---- phases ----------------------------------------------------------------------------- */
 
-/* Returns options of a domain, to change and pass to domain; flags are SLAB_DOMAIN_*, such as SLAB_DOMAIN_OWNER_ONLY,
- * which tslab::owner_run needs. The label is copied as the domain is made, and must last until then. */
+/* Returns options for a domain, for the caller to change and pass to domain. `flags` are SLAB_DOMAIN_ flags; for
+ * example, tslab::owner_run needs SLAB_DOMAIN_OWNER_ONLY. The string `label` must exist until the domain is created,
+ * which copies it. */
 inline SlabDomainOptions domain_options(const char* label = nullptr, std::uint32_t flags = 0) noexcept {
     SlabDomainOptions options{};
     options.struct_size = sizeof options;
@@ -194,47 +198,50 @@ inline SlabDomainOptions domain_options(const char* label = nullptr, std::uint32
     return options;
 }
 
-/* Owns a phase: the objects made in it end with the owner, in one step, and not before. Entering and leaving the domain
- * do not end them (auto_close is false), so it can be passed from thread to thread and entered by several at once. */
+/* Owns a phase, whose objects end together with the owner. Entering and leaving the domain does not end the phase,
+ * because auto_close is false. So several threads may enter the domain at the same time, and a program may pass it from
+ * thread to thread. */
 class domain {
   public:
-    /* Makes a domain by epoch_domain_create_labeled; the label is copied. Throws std::system_error (ENOMEM, EINVAL).
-     * O(1). */
+    /* Creates a domain like epoch_domain_create_labeled, which copies the label. Throws std::system_error (ENOMEM,
+     * EINVAL). O(1). */
     explicit domain(SlabAllocator* a, const char* label = nullptr)
         : d_(detail::made(epoch_domain_create_labeled(a, label))) {
         d_->auto_close = false;
     }
     explicit domain(const allocator& a, const char* label = nullptr) : domain(a.get(), label) {}
-    /* Makes a domain by epoch_domain_create_ex. With SLAB_DOMAIN_OWNER_ONLY the domain belongs to the calling thread
-     * alone: others are refused, also when they end it by the destructor, and the phase is released when that thread
-     * exits. Throws std::system_error (ENOMEM, EINVAL). O(1). */
+    /* Creates a domain like epoch_domain_create_ex. With SLAB_DOMAIN_OWNER_ONLY, the domain belongs to the calling
+     * thread. Calls of other threads are refused, including the destructor, and the phase is released when the calling
+     * thread exits. Throws std::system_error (ENOMEM, EINVAL). O(1). */
     domain(SlabAllocator* a, const SlabDomainOptions& options) : d_(detail::made(epoch_domain_create_ex(a, &options))) {
         d_->auto_close = false;
     }
     domain(const allocator& a, const SlabDomainOptions& options) : domain(a.get(), options) {}
-    /* Takes over a domain of epoch_domain_create* or _wrap, or nothing for NULL. */
+    /* Returns an owner for a domain that epoch_domain_create* or epoch_domain_wrap returned. NULL gives an owner of
+     * nothing. */
     static domain adopt(epoch_domain_t* d) noexcept { return domain(d); }
     domain(domain&& other) noexcept : d_(other.release()) {}
     domain& operator=(domain&& other) noexcept {
         domain(std::move(other)).swap(*this);
         return *this;
     }
-    /* Ends the domain by epoch_domain_destroy: refused, counted and left open if a thread is still inside. */
+    /* Destroys the domain like epoch_domain_destroy. If a thread is still inside, the call is refused and counted, and
+     * the domain stays open. */
     ~domain() {
         if (d_ != nullptr) static_cast<void>(epoch_domain_destroy(d_));
     }
 
-    /* For the C functions; NULL after a move, end or drain. */
+    /* Returns the domain for use with the C functions, or NULL after a move, end or drain. */
     epoch_domain_t* get() const noexcept { return d_; }
     explicit operator bool() const noexcept { return d_ != nullptr; }
-    /* Gives the domain up: the caller destroys it. */
+    /* Releases ownership of the domain and returns it. The caller must destroy it. */
     [[nodiscard]] epoch_domain_t* release() noexcept { return std::exchange(d_, nullptr); }
     void swap(domain& other) noexcept { std::swap(d_, other.d_); }
     SlabAllocator* home() const noexcept { return d_->alloc; }
     EpochId id() const noexcept { return d_->epoch_id; }
     std::uint64_t era() const noexcept { return epoch_domain_era(d_); }
-    /* Returns the amounts that the domain holds now, by epoch_domain_stats. Throws std::system_error (ESTALE) if its
-     * phase has ended. */
+    /* Returns the amounts of memory that the domain holds, like epoch_domain_stats. Throws std::system_error (ESTALE)
+     * if the domain's phase has ended. */
     SlabDomainStats held() const {
         SlabDomainStats stats{};
         stats.struct_size = sizeof stats;
@@ -242,24 +249,25 @@ class domain {
         return stats;
     }
 
-    /* Releases the domain's objects and goes on, empty, under the same label, by epoch_domain_reset. Throws
-     * std::system_error (EBUSY) and does nothing while another thread is inside. */
+    /* Releases the domain's objects and opens a fresh incarnation with the same label, like epoch_domain_reset. If
+     * another thread is inside, throws std::system_error (EBUSY) and changes nothing. */
     void reset() { detail::need(epoch_domain_reset(d_)); }
-    /* Ends the domain now and returns the receipt. Throws std::system_error (EBUSY) and does nothing while a thread is
-     * inside. */
+    /* Destroys the domain and returns the receipt (see EpochReceipt). If a thread is inside, throws std::system_error
+     * (EBUSY) and changes nothing. */
     EpochReceipt end() {
         EpochReceipt receipt{};
         detail::need(try_end(receipt));
         return receipt;
     }
-    /* Ends the domain like end. Returns false if refused; errno and slab_last_error() have the reason. */
+    /* Destroys the domain like end, but without exceptions. Returns false if the call is refused; errno and
+     * slab_last_error() give the reason. */
     bool try_end(EpochReceipt& out) noexcept {
         if (!epoch_domain_destroy_ex(d_, &out)) return false;
         d_ = nullptr;
         return true;
     }
-    /* Drains the phase by epoch_domain_drain: live objects stay valid until they are freed. Throws std::system_error
-     * (EBUSY) and does nothing while another thread is inside. */
+    /* Drains the phase like epoch_domain_drain, so live objects stay valid until they are freed. Returns the receipt.
+     * If another thread is inside, throws std::system_error (EBUSY) and changes nothing. */
     EpochReceipt drain() { return detail::drained(d_); }
     template <class F> void on_end(F&& f) { tslab::on_end(d_, std::forward<F>(f)); }
 
@@ -268,8 +276,9 @@ class domain {
     epoch_domain_t* d_;
 };
 
-/* Guard that keeps this thread inside of a domain, as its innermost scope, until the closing brace: slab_malloc goes
- * there. Belongs to the thread that made it; guards of a thread end in reverse order. */
+/* A guard that keeps this thread inside a domain until the closing brace. The domain is the thread's innermost scope,
+ * so slab_malloc allocates there. The guard belongs to the thread that created it. The guards of a thread must end in
+ * reverse order. */
 class [[nodiscard]] entered {
   public:
     /* Enters the domain. Throws std::system_error (ESTALE, ENOMEM). */
@@ -283,11 +292,12 @@ class [[nodiscard]] entered {
     epoch_domain_t* d_;
 };
 
-/* Guard with a phase of its own, which this thread is inside of until the closing brace, however that is left;
- * SLAB_SCOPE in C. Belongs to the thread that made it; guards of a thread end in reverse order. */
+/* A guard that owns a phase and keeps this thread inside it until the closing brace, however control leaves the block.
+ * In C, SLAB_SCOPE has the same effect. The guard belongs to the thread that created it. The guards of a thread must
+ * end in reverse order. */
 class [[nodiscard]] scope {
   public:
-    /* Begins the phase by epoch_domain_begin. Throws std::system_error (ENOMEM, EINVAL). O(1). */
+    /* Begins the phase like epoch_domain_begin. Throws std::system_error (ENOMEM, EINVAL). O(1). */
     explicit scope(SlabAllocator* a, const char* label = nullptr) : d_(detail::made(epoch_domain_begin(a, label))) {}
     explicit scope(const allocator& a, const char* label = nullptr) : scope(a.get(), label) {}
     ~scope() {
@@ -296,19 +306,20 @@ class [[nodiscard]] scope {
     scope(const scope&) = delete;
     scope& operator=(const scope&) = delete;
 
-    /* For the C functions; NULL after end or drain. */
+    /* Returns the domain for use with the C functions, or NULL after end or drain. */
     epoch_domain_t* get() const noexcept { return d_; }
     SlabAllocator* home() const noexcept { return d_->alloc; }
     std::uint64_t era() const noexcept { return epoch_domain_era(d_); }
-    /* Ends the phase now by epoch_domain_end_ex and returns the receipt. Throws std::system_error and does nothing if
-     * the phase is not the innermost scope of the thread (EINVAL) or another scope is inside (EBUSY). */
+    /* Ends the phase like epoch_domain_end_ex and returns the receipt. On failure, throws std::system_error and changes
+     * nothing. errno is EINVAL if the phase is not the thread's innermost scope, and EBUSY if another scope is
+     * inside. */
     EpochReceipt end() {
         EpochReceipt receipt{};
         detail::need(epoch_domain_end_ex(d_, &receipt));
         d_ = nullptr;
         return receipt;
     }
-    /* Drains the phase like domain::drain. */
+    /* Drains the phase like domain::drain. Returns the receipt. */
     EpochReceipt drain() { return detail::drained(d_); }
     template <class F> void on_end(F&& f) { tslab::on_end(d_, std::forward<F>(f)); }
 
@@ -316,24 +327,25 @@ class [[nodiscard]] scope {
     epoch_domain_t* d_;
 };
 
-/* Takes a phase from thread to thread, for work that goes on in pieces: tasks, callbacks of an event loop. resume()
- * puts the thread inside of the phase, suspend() takes it out without ending anything. Guards made between the two, on
- * one thread, that are still open are taken out and put back with the phase, in their order. Only one thread at a time
- * may use a carrier, and the executor that hands the work on must order them. The phase must outlive the carrier, and
- * must not be entered otherwise on that thread between resume and suspend. O(scopes that are inside). */
+/* Moves a phase from thread to thread, for work that runs in pieces, such as tasks or the callbacks of an event loop.
+ * resume() puts the thread inside the phase. suspend() takes the thread out without ending anything. Guards that were
+ * created between resume and suspend, on the same thread, and that are still open, move with the phase in their order.
+ * Only one thread at a time may use a carrier; the executor must order the accesses of different threads. The phase
+ * must outlive the carrier. Between resume and suspend, the thread must not enter the phase in another way. O(scopes
+ * that are inside). */
 class carrier {
   public:
-    /* Makes a carrier, which enters nothing before the first resume. NULL: one that carries nothing. */
+    /* Creates a carrier. The thread first enters the phase in resume. If `phase` is NULL, the carrier does nothing. */
     explicit carrier(epoch_domain_t* phase) noexcept : phase_(phase) {}
     explicit carrier(const domain& phase) noexcept : carrier(phase.get()) {}
     carrier(const carrier&) = delete;
     carrier& operator=(const carrier&) = delete;
-    /* Leaves the phase, also if it is suspended: guards inside of it must be gone. */
+    /* Leaves the phase, even if the carrier is suspended. All guards inside the phase must have ended. */
     ~carrier() { finish(); }
 
     epoch_domain_t* phase() const noexcept { return phase_; }
-    /* Puts the phase, and the guards that were taken out, on this thread. Throws std::system_error (ENOMEM, ESTALE):
-     * the thread is not inside then, and the guards stay out. */
+    /* Puts this thread inside the phase, and restores the guards that suspend took out. On failure, throws
+     * std::system_error (ENOMEM, ESTALE), and the thread is outside the phase and the guards. */
     void resume() {
         if (phase_ == nullptr || inside_) return;
         detail::need(known_ ? epoch_domain_attach(phase_) : epoch_domain_enter(phase_));
@@ -343,8 +355,9 @@ class carrier {
         take_out();
         detail::refused(error, slab_last_error());
     }
-    /* Takes the guards and the phase off the thread. Throws std::system_error (EINVAL) if the phase is not among the
-     * thread's scopes, or std::bad_alloc for a list of the guards; nothing has changed then. */
+    /* Takes this thread out of the phase and of the guards inside it. Throws std::system_error (EINVAL) if the phase is
+     * not among the thread's scopes, or std::bad_alloc if there is no memory for the list of guards. In both cases,
+     * changes nothing. */
     void suspend() {
         if (!inside_) return;
         struct undo {
@@ -356,7 +369,7 @@ class carrier {
         take_out();
         failed.of = nullptr;
     }
-    /* Leaves the phase for good, on this thread. */
+    /* Leaves the phase finally, on this thread. */
     void finish() noexcept {
         if (!known_) return;
         if (!inside_) static_cast<void>(epoch_domain_attach(phase_));
@@ -365,14 +378,14 @@ class carrier {
     }
 
   private:
-    /* Puts the guards inside of the phase onto this thread. Returns false with errno at the first that finds no
-     * memory. */
+    /* Puts this thread inside the guards that were taken out. Returns false and sets errno at the first guard for which
+     * there is no memory. */
     bool put_back() noexcept {
         for (; !scopes_.empty(); scopes_.pop_back())
             if (!epoch_domain_attach(scopes_.back())) return false;
         return true;
     }
-    /* Takes the guards inside of the phase, and the phase, off this thread. */
+    /* Takes this thread out of the guards inside the phase, and then out of the phase. */
     void take_out() {
         struct lost {
             epoch_domain_t* scope = nullptr;
@@ -390,9 +403,9 @@ class carrier {
     }
 
     epoch_domain_t* phase_;
-    std::vector<epoch_domain_t*> scopes_; /* guards that were taken out, the innermost first */
-    bool known_ = false;                  /* entered, here or elsewhere */
-    bool inside_ = false;                 /* on the thread that uses it */
+    std::vector<epoch_domain_t*> scopes_; /* guards that were taken out, innermost first */
+    bool known_ = false;                  /* true from the first resume to finish, on any thread */
+    bool inside_ = false;                 /* true while the thread that uses the carrier is inside */
 };
 
 } // namespace tslab

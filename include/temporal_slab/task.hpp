@@ -1,17 +1,19 @@
 /*
- * task.hpp - coroutines that take their phase from thread to thread (C++20; empty before it). See tslab.hpp.
+ * task.hpp - coroutines that stay in their phase on every thread (C++20; empty in older versions). See tslab.hpp.
  *
- * A task is a coroutine that begins when it is awaited, and gives its result to its awaiter. A chain of tasks, in which
- * one awaits the other, has one phase, given to the outermost by spawn or run: wherever a piece of the chain runs, that
- * thread is inside of the phase, and slab_malloc goes there. Where the chain waits for anything but a task, the thread
- * leaves the phase before other code learns of the coroutine, and the thread that resumes it enters: a carrier, see
- * phases.hpp. Scopes and guards that the coroutine itself has open then go along.
+ * A task is a coroutine that starts when it is awaited and returns its result to the awaiting coroutine. Tasks that
+ * await one another form a chain. A chain has one phase, which spawn or run gives to the outermost task. A thread that
+ * runs a part of the chain is inside this phase, so slab_malloc allocates there.
+ *
+ * A task may also await something other than a task. In that case, the thread leaves the phase before other code can
+ * resume the coroutine, and the thread that resumes the coroutine enters the phase. Scopes and guards that are open in
+ * the coroutine move with the phase. The carrier class (phases.hpp) does this work.
  *
  *   tslab::task<int> answer(connection& c) { co_await c.readable(); co_return parse(c); }       // any awaitable
  *   tslab::spawn(tslab::domain(slab, "GET /"), serve(c));                                       // runs until it waits
  *
- * Invariants of a chain: one thread at a time runs it; the executor that resumes it orders that thread after the
- * previous one. Nothing here has a thread or a queue of its own.
+ * A chain runs on only one thread at a time. When a chain moves to another thread, the executor that resumes it must
+ * order the two threads. This header creates no threads and no queues.
  */
 #ifndef TEMPORAL_SLAB_TASK_HPP
 #define TEMPORAL_SLAB_TASK_HPP
@@ -32,15 +34,18 @@ template <class T = void> class task;
 
 namespace detail {
 
-/* Allocates frames by operator new, or, where the coroutine's parameters begin with std::allocator_arg and a source,
- * from that source. The allocator of a frame is stored behind it. */
+/* Allocates coroutine frames. If the coroutine's parameters begin with std::allocator_arg and a source, the frame is
+ * allocated from that source; otherwise, it is allocated with operator new. The pointer to the frame's allocator is
+ * stored after the frame. */
 class frames {
   public:
-    /* Must not be inlined: gcc would see that operator delete, below, is not that of the block, and warn. */
+    /* Must not be inlined. Otherwise, gcc would see that the operator delete below does not match the operator new that
+     * allocated the block, and would warn. */
     [[gnu::noinline]] static void* operator new(std::size_t size) {
         return keep(::operator new(whole(size)), size, nullptr);
     }
-    /* Must be inlined: without optimisation gcc takes it for an operator new without a matching operator delete. */
+    /* Must be inlined. Otherwise, without optimisation, gcc treats this function as an operator new without a matching
+     * operator delete. */
     template <class From, class... Args>
     [[gnu::always_inline]] static void* operator new(std::size_t size, std::allocator_arg_t, const From& from,
                                                      const Args&...) {
@@ -76,13 +81,15 @@ template <class A> decltype(auto) awaiter_of(A&& a) {
     else return std::forward<A>(a);
 }
 
-/* Waits for anything but a task, outside of the phase, which the thread that goes on enters. */
+/* Awaits something other than a task. The waiting thread leaves the phase, and the thread that resumes the coroutine
+ * enters the phase. */
 template <class Awaiter> class carrying {
   public:
     template <class A> carrying(A&& a, carrier* c) : inner_(awaiter_of(std::forward<A>(a))), carrier_(c) {}
     bool await_ready() { return inner_.await_ready(); }
-    /* Once inner_ has h, another thread may go on: nothing of this object is touched after that. Must not be inlined,
-     * because compilers may keep inlined values in the frame, which is gone then. */
+    /* Suspends the coroutine. Once inner_ has received h, another thread can resume the coroutine, so this function
+     * does not use its object after that point. Must not be inlined, because compilers may keep inlined values in the
+     * coroutine's frame, which may no longer exist. */
     template <class Promise> [[gnu::noinline]] auto await_suspend(std::coroutine_handle<Promise> h) {
         carrier* const c = carrier_;
         if (c == nullptr) return inner_.await_suspend(h);
@@ -108,7 +115,8 @@ template <class Awaiter> class carrying {
     bool waited_ = false;
 };
 
-/* Begins a task, and goes on when it is done; its result is taken from the task. */
+/* Starts a task, and resumes the awaiting coroutine when the task is done. The caller reads the result from the
+ * task. */
 template <class Promise> class done_awaiter {
   public:
     done_awaiter(std::coroutine_handle<Promise> child, carrier* c) noexcept : child_(child), carrier_(c) {}
@@ -154,7 +162,7 @@ class task_promise : public frames {
 
   private:
     std::coroutine_handle<> parent_ = std::noop_coroutine();
-    carrier* carrier_ = nullptr; /* of the chain; NULL: awaited by a coroutine of another kind */
+    carrier* carrier_ = nullptr; /* carrier of the chain, or NULL if a coroutine of another kind awaits the chain */
     std::exception_ptr thrown_;
 };
 
@@ -183,9 +191,10 @@ template <> class promise_of<void> final : public task_promise {
 
 } // namespace detail
 
-/* A coroutine that begins when it is awaited, once. Owns its frame: the destructor destroys a task that was never
- * awaited, and must not run for one that waits. An exception of the body comes out where the task is awaited. A body
- * does not enter the phase of its chain again, and ends its guards before it returns. */
+/* A coroutine that starts when it is awaited, which may happen only once. A task owns its coroutine frame. The
+ * destructor destroys a task that was never awaited, and must not run while the task is waiting. If the coroutine
+ * throws an exception, the co_await expression rethrows it. The coroutine must not enter the phase of its chain again,
+ * and must end its guards before it returns. */
 template <class T> class [[nodiscard]] task {
   public:
     using promise_type = detail::promise_of<T>;
@@ -199,11 +208,13 @@ template <class T> class [[nodiscard]] task {
         if (h_) h_.destroy();
     }
     void swap(task& other) noexcept { std::swap(h_, other.h_); }
-    /* Returns an awaiter: inside of the phase of the awaiting task's chain, or of no phase in any other coroutine. */
+    /* Returns an awaiter that runs the task. In another task, the task runs inside the phase of the chain; in other
+     * coroutines, it runs in no phase. */
     auto operator co_await() noexcept { return within(nullptr); }
-    /* Returns an awaiter inside of the phase that c carries, which the thread has resumed. */
+    /* Returns an awaiter that runs the task inside the phase of the carrier c, which this thread has resumed. */
     auto within(carrier* c) noexcept { return detail::task_awaiter<promise_type>(h_, c); }
-    /* Returns an awaiter like within, without the result, which thrown() and result() have then. */
+    /* Returns an awaiter like within, but the co_await expression has no result. Call thrown() and result()
+     * afterwards. */
     auto done_within(carrier* c) noexcept { return detail::done_awaiter<promise_type>(h_, c); }
     const std::exception_ptr& thrown() const noexcept { return h_.promise().thrown(); }
     T result() { return h_.promise().result(); }
@@ -221,7 +232,7 @@ inline task<void> promise_of<void>::get_return_object() noexcept {
     return task<void>(std::coroutine_handle<promise_of>::from_promise(*this));
 }
 
-/* A coroutine that nobody awaits. */
+/* A coroutine that no other coroutine awaits. */
 struct driver {
     struct promise_type {
         driver get_return_object() const noexcept { return {}; }
@@ -234,7 +245,7 @@ struct driver {
 
 template <class Done> driver drive(domain phase, std::unique_ptr<carrier> carried, task<void> body, Done done) {
     {
-        task<void> mine = std::move(body); /* its frame may lie in the phase */
+        task<void> mine = std::move(body); /* destroyed before the phase ends, because its frame may be in the phase */
         co_await mine.within(carried.get());
     }
     carried->finish();
@@ -243,7 +254,7 @@ template <class Done> driver drive(domain phase, std::unique_ptr<carrier> carrie
     done(receipt);
 }
 
-/* Outcome of a task, for which a thread waits in run. */
+/* Outcome of a task. In run(), a thread waits for it. */
 class outcome {
   public:
     void tell() {
@@ -277,11 +288,12 @@ template <class T, class Put> driver drive_and_tell(carrier& carried, task<T> bo
 
 } // namespace detail
 
-/* Begins a task in the given phase, on this thread, and returns when it waits for the first time or is done. The phase
- * ends when the task is done, on the thread that ran its last piece; done(receipt) is then called there; the receipt is
- * all 0 if the end was refused, because another scope is inside. Throws std::system_error or std::bad_alloc, and
- * nothing has begun then. An exception that leaves the task, or done, calls std::terminate, as with std::thread. Two
- * allocations of operator new, for a coroutine and a carrier. */
+/* Starts a task in the given phase on this thread, and returns when the task first waits or is done. When the task is
+ * done, the thread that ran its last part ends the phase and then calls done(receipt). The receipt contains the counts
+ * of the ended phase (see EpochReceipt). If the end is refused because another scope is inside, all fields of the
+ * receipt are 0. If the task cannot be started, throws std::system_error or std::bad_alloc. If an exception leaves the
+ * task or done, std::terminate is called, as with std::thread. Makes two allocations with operator new, for a coroutine
+ * and for a carrier. */
 template <class Done> void spawn(domain phase, task<void> body, Done done) {
     auto carried = std::make_unique<carrier>(phase);
     carried->resume();
@@ -291,8 +303,9 @@ inline void spawn(domain phase, task<void> body) {
     spawn(std::move(phase), std::move(body), [](const EpochReceipt&) {});
 }
 
-/* Begins a task in the given phase, on this thread, and waits until it is done, on whatever thread. Returns its result
- * or throws its exception. NULL, or no phase: the thread's scopes do not change. The phase stays open. */
+/* Starts a task in the given phase on this thread, and waits until the task is done, even if it finishes on another
+ * thread. Returns the result of the task, or rethrows its exception. The phase stays open. If `phase` is NULL or
+ * omitted, the thread's scopes do not change. */
 template <class T> T run(epoch_domain_t* phase, task<T> body) {
     carrier carried(phase);
     carried.resume();
