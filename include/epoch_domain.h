@@ -2,42 +2,42 @@
  * epoch_domain.h - scopes bound to an epoch.
  *
  * A domain binds scopes to an epoch. While a thread is inside a domain, slab_malloc allocates in the domain's epoch. A
- * domain created by epoch_domain_create owns its epoch. A domain created by epoch_domain_wrap borrows an epoch of the
- * ring (the epochs of the allocator itself, whose ids are reused in turn), and its last exit can drain that epoch.
+ * domain created by epoch_domain_create owns its epoch. A domain created by epoch_domain_wrap borrows an epoch, which
+ * normally belongs to the ring. The ring is a fixed set of epoch ids, which the allocator reuses in turn
+ * (epoch_advance).
  *
  * Terms
- *   scope          the stay of a thread in a domain, from enter to exit. The scopes of a thread form a stack
+ *   scope          one entry of a thread into a domain, until the matching exit. The scopes of a thread form a stack
  *   incarnation    one opening of an epoch, until its end. Its era is a number that is never reused
- *   phase          an incarnation, from the point of view of the program: a request, a frame, a batch
+ *   phase          the part of a program that an incarnation stands for, such as a request, a frame or a batch
  *   receipt        the counts that a call writes when it ends a phase (EpochReceipt)
- *   to release     to end a phase together with its live objects
- *   to drain       to end a phase for new allocations only; live objects stay valid until they are freed
+ *   release        to end a phase together with its live objects
+ *   drain          to end a phase for new allocations only; live objects stay valid until they are freed
  *
- * Conventions are those of slab_alloc.h. In addition, unless a comment says otherwise
+ * Conventions, in addition to those of slab_alloc.h, unless a comment says otherwise
  *   thread safety  any thread may enter a domain, and several threads may be inside at the same time. A thread leaves
  *                  its scopes in reverse order. Scopes can be nested to any depth, even across allocators
- *   misuse         is refused and counted, and does not abort the program unless the option misuse_fatal is set.
- *                  Examples are an exit out of order, a destroy while a thread is inside, and a stale era
+ *   misuse         the library refuses and counts misuse, such as an exit out of order, the destruction of a domain
+ *                  that a thread is inside, or a stale era. Unless the option misuse_fatal is set, the program goes on
  *   results        a call that returns bool returns true if it took effect. A call that fails changes nothing (see
- *                  epoch_domain_end for the exception), and slab_last_error() gives the reason. A call that succeeds
- *                  changes neither errno nor that reason
+ *                  epoch_domain_end for the exception), sets errno, and stores the reason for slab_last_error().
+ *                  A call that succeeds changes neither errno nor that reason
  *   errno          EINVAL for NULL, or if the thread's innermost scope is not the required one. EBUSY if another thread
  *                  or scope is inside the domain. ESTALE if the domain was destroyed or has ended, or if the ring has
  *                  moved past the borrowed epoch. ENOMEM if memory runs out
- *   cleanups       cannot end, reset or enter the domain whose end runs them (see epoch_domain_on_end); such calls are
- *                  refused
+ *   cleanups       a cleanup (epoch_domain_on_end) cannot end, reset or enter the domain whose end runs it
  *   complexity     O(1), plus O(slabs of the epoch) if the call ends a phase
  *
  * Five ways to end a phase
  *   epoch_domain_end          leaves the scope, releases its objects, and destroys the domain
- *   epoch_domain_end_ex       does the same and writes a receipt. If it fails, it changes nothing
+ *   epoch_domain_end_ex       does the same and writes a receipt; a call that fails changes nothing
  *   epoch_domain_exit         leaves the scope. The last exit releases the objects; the domain can be entered again
  *   epoch_domain_reset        releases the objects and opens a fresh incarnation, for example at the end of a frame
  *   epoch_domain_drain        keeps live objects valid until they are freed. Each live object keeps its page committed,
  *                             so move objects that must outlive the phase (slab_move_outside)
  *
- * Other calls end a phase by its domain, id or era, and leave no scope: epoch_domain_destroy, epoch_domain_force_close,
- * epoch_close_ex and epoch_close_era.
+ * Other calls end a phase by its domain, id or era without leaving a scope: epoch_domain_destroy,
+ * epoch_domain_force_close, epoch_close_ex and epoch_close_era.
  */
 #ifndef EPOCH_DOMAIN_H
 #define EPOCH_DOMAIN_H
@@ -48,8 +48,8 @@
 extern "C" {
 #endif
 
-/* A domain. The library owns the record from the call that creates it until a call destroys it. Programs may read the
- * fields, and may set auto_close before the first enter. refcount is updated atomically, but is only a hint. */
+/* A domain, which the library creates and destroys. Programs may read the fields, and may set auto_close before the
+ * first enter. The field refcount is updated atomically, but is only a hint. */
 typedef struct epoch_domain {
     SlabAllocator* alloc;
     EpochId epoch_id;   /* id of the current or last incarnation, for slab_malloc_epoch */
@@ -83,67 +83,67 @@ typedef struct SlabDomainOptions {
  * epoch_domain_end or epoch_domain_reset. */
 #define SLAB_DOMAIN_KEEP 1u
 /* Only the thread that creates the domain may use it. If another thread allocates in the domain, or enters, attaches or
- * resets it, the call is refused (EBUSY) and counted as one misuse. Calls of other threads that would end the domain
- * are refused too, even if they name its phase by id or era. epoch_domain_wrap refuses to borrow the domain's epochs.
- * Other threads may free the domain's objects, but slab_trim on another thread skips the domain. When the creating
- * thread exits, the open phase is released. If another thread forks, the child process releases the phase. Afterwards,
- * any thread may use or destroy the domain. */
+ * resets it, the call is refused (EBUSY) and counted as one misuse. Calls from other threads that would end the domain
+ * are refused too, even if they name its phase by id or era. The domain's epochs cannot be borrowed with
+ * epoch_domain_wrap. Other threads may free the domain's objects, but slab_trim on another thread skips the domain.
+ * When the creating thread exits, the open phase is released. If another thread forks, the child process releases the
+ * phase. Afterwards, any thread may use or destroy the domain. */
 #define SLAB_DOMAIN_OWNER_ONLY 2u
 /* The domain's phases have no age, are never reported as leaks, and are left out of the histograms of durations. The
  * clock is not read when a phase begins, or when epoch_domain_destroy or epoch_domain_end ends a phase on the fast
  * path. If a call writes a receipt, close_ns in the receipt is still set. */
 #define SLAB_DOMAIN_UNTIMED 4u
 /* Creates a domain that owns its epoch, with the given options. The budget and the flags apply to every incarnation of
- * the domain. Phases with a budget begin and end more slowly, because they cannot use the fast path. On failure,
- * returns NULL and sets errno. errno is ENOMEM if memory or records run out, as for epoch_domain_create. errno is
- * EINVAL if the allocator or `options` is NULL, or struct_size is too small. Unknown flags, a nonzero option of a later
- * version, and a soft budget above the hard budget also cause EINVAL. [any thread] O(1). */
+ * the domain. Phases with a budget begin and end more slowly, because they cannot use the fast path. Returns NULL on
+ * failure. Fails with ENOMEM if memory or records run out, like epoch_domain_create. Fails with EINVAL if the allocator
+ * or `options` is NULL, or if struct_size is too small. Unknown flags, a nonzero option of a later version, and a soft
+ * budget above the hard budget also cause EINVAL. [any thread] O(1). */
 SLAB_API epoch_domain_t* epoch_domain_create_ex(SlabAllocator* a, const SlabDomainOptions* options);
-/* Creates a domain that borrows the incarnation that the id `epoch` currently names. With auto_close, the domain's last
- * exit drains this incarnation, unless the id no longer names it or a scope of another domain is inside it. On failure,
- * returns NULL and sets errno. errno is EINVAL for NULL or an unknown id, and ENOMEM if memory or records run out.
- * errno is EBUSY if the epoch belongs to a domain with SLAB_DOMAIN_OWNER_ONLY, and ESTALE if it belonged to a domain
- * and has ended. */
+/* Creates a domain that borrows the incarnation currently named by `epoch`. With auto_close, the domain's last exit
+ * drains this incarnation, unless the id no longer names it or a scope of another domain is inside it. Returns NULL on
+ * failure. Fails with EINVAL for NULL or an unknown id, and with ENOMEM if memory or records run out. Fails with EBUSY
+ * if the epoch belongs to a domain with SLAB_DOMAIN_OWNER_ONLY, and with ESTALE if it belonged to a domain and has
+ * ended. */
 SLAB_API epoch_domain_t* epoch_domain_wrap(SlabAllocator* a, EpochId epoch, bool auto_close);
 /* Enters the domain. The new scope becomes the innermost scope of this thread. If the domain owns its epoch and the
- * epoch has ended, opens a fresh incarnation with the same label. On failure, returns false, leaves the thread's scopes
- * unchanged, and sets errno: EINVAL for NULL, ESTALE if the domain was destroyed or the ring has moved past its
- * borrowed epoch, ENOMEM if there is no memory for a record or a scope. */
+ * epoch has ended, opens a fresh incarnation with the same label. Returns false on failure, and leaves the thread's
+ * scopes unchanged. Fails with ESTALE if the domain was destroyed or the ring has moved past its borrowed epoch. Fails
+ * with EINVAL for NULL, and with ENOMEM if there is no memory for a record or a scope. */
 SLAB_API bool epoch_domain_enter(epoch_domain_t* d);
 /* Leaves this thread's innermost scope, which must be a scope of d. With auto_close, the last exit releases the epoch
- * if the domain owns it, or drains the epoch if the domain borrows it. On failure, returns false and leaves the scope
- * open, with errno EINVAL if the innermost scope is not d's, or ESTALE if d was destroyed. */
+ * if the domain owns it, or drains the epoch if the domain borrows it. Returns false on failure, and leaves the scope
+ * open. Fails with EINVAL if the innermost scope is not d's, and with ESTALE if d was destroyed. */
 SLAB_API bool epoch_domain_exit(epoch_domain_t* d);
-/* Destroys the domain, and releases its epoch if the domain owns it. A borrowed epoch normally stays open; it is
- * drained only if auto_close is set and the last exit could not drain it because a scope of another domain was inside.
- * On failure, changes nothing, returns false, and sets errno: EBUSY if a scope is inside the domain or detached from
- * it, ESTALE if d was destroyed. */
+/* Destroys the domain, and releases its epoch if the domain owns it. A borrowed epoch normally stays open. The call
+ * drains it only if auto_close is set and another domain's scope prevented the last exit from draining it. Returns
+ * false on failure, and changes nothing. Fails with EBUSY if a scope is inside the domain or detached from it, and with
+ * ESTALE if d was destroyed. */
 SLAB_API bool epoch_domain_destroy(epoch_domain_t* d);
-/* Releases the domain's epoch immediately, even a borrowed one, and keeps the domain. On failure, changes nothing,
- * returns false, and sets errno: EBUSY if a scope is inside, ESTALE if the epoch has ended or the ring has moved past
- * it. */
+/* Releases the domain's epoch immediately, even a borrowed one, and keeps the domain. Returns false on failure, and
+ * changes nothing. Fails with EBUSY if a scope is inside the domain, and with ESTALE if the epoch has ended or the ring
+ * has moved past it. */
 SLAB_API bool epoch_domain_force_close(epoch_domain_t* d);
 /* Creates a domain with the given label and enters it, in one step. Returns the domain, which is then this thread's
  * innermost scope. On failure, returns NULL and sets errno; slab_last_error() gives the reason. */
 SLAB_API epoch_domain_t* epoch_domain_begin(SlabAllocator* a, const char* label);
 /* Leaves this thread's innermost scope, which must be a scope of d, and destroys the domain, in one step. If several
- * threads end d at the same time, the last thread destroys it. If d is not this thread's innermost scope (EINVAL) or
- * was destroyed (ESTALE), changes nothing and returns false. If other scopes are inside d, leaves the scope, keeps the
- * domain, and returns false (EBUSY). Each of these failures counts one misuse. */
+ * threads end d at the same time, the last thread destroys it. Returns false and changes nothing if d is not this
+ * thread's innermost scope (EINVAL) or was destroyed (ESTALE). If other scopes are inside d, leaves the scope, keeps
+ * the domain, and returns false (EBUSY). Each of these failures counts one misuse. */
 SLAB_API bool epoch_domain_end(epoch_domain_t* d);
 /* Leaves this thread's innermost scope, which must be a scope of d, ends the domain, and writes the receipt to *out
  * (may be NULL). Releases the epoch if the domain owns it, even if auto_close is false. Drains a borrowed epoch in the
- * cases in which epoch_domain_exit drains it. If a borrowed epoch stays open, *out is the receipt that
- * epoch_domain_receipt would return; without such a receipt, all fields except the version are 0. On failure, changes
- * nothing, returns false, and sets errno: EINVAL if d is not this thread's innermost scope, EBUSY if another scope is
- * inside d or detached from it, ESTALE if d was destroyed. */
+ * cases in which epoch_domain_exit drains it. If a borrowed epoch stays open, *out is the receipt of the domain's most
+ * recent end. If no incarnation of the domain has ended, all fields of *out except the version are 0. Returns false on
+ * failure, and changes nothing. Fails with EINVAL if d is not this thread's innermost scope, and with ESTALE if d was
+ * destroyed. Fails with EBUSY if another scope is inside d or detached from it. */
 SLAB_API bool epoch_domain_end_ex(epoch_domain_t* d, EpochReceipt* out);
 /* Destroys the domain like epoch_domain_destroy, and writes a receipt to *out (may be NULL) like epoch_domain_end_ex.
- * If the domain's epoch has ended already, *out is the receipt of its last incarnation. On failure, changes nothing,
- * returns false, and sets errno: EBUSY if a scope is inside d or detached from it, ESTALE if d was destroyed. */
+ * If the domain's epoch has ended already, *out is the receipt of its last incarnation. Returns false on failure, and
+ * changes nothing. Fails with EBUSY if a scope is inside d or detached from it, and with ESTALE if d was destroyed. */
 SLAB_API bool epoch_domain_destroy_ex(epoch_domain_t* d, EpochReceipt* out);
 
-/* Memory that a domain holds. Set struct_size to sizeof(SlabDomainStats). */
+/* Amounts of memory that a domain holds. Set struct_size to sizeof(SlabDomainStats). */
 typedef struct SlabDomainStats {
     size_t struct_size;
     EpochId epoch_id;         /* id of the open incarnation */
@@ -151,25 +151,24 @@ typedef struct SlabDomainStats {
     uint64_t live_objects;    /* objects of all threads that are not freed yet */
     uint64_t live_bytes;      /* usable bytes of the live objects */
     uint64_t committed_bytes; /* bytes of slabs and large objects, used or not; budgets limit this amount */
-    uint64_t slabs;           /* number of slabs; a large object counts as one */
+    uint64_t slabs;           /* number of slabs; a large object counts as one slab */
 } SlabDomainStats;
-/* Fills *out with the amounts that the domain holds, for example to decide whether a request may use more memory. The
- * figures are exact if no thread allocates or frees in the phase during the call. Otherwise, objects that are allocated
- * or freed during the call may be missing. The call interrupts no thread and does not delay the end of this phase, but
- * the ends of other phases may have to wait for it. On failure, returns false and leaves *out unchanged. errno is
- * EINVAL if d or out is NULL or struct_size is too small. errno is ESTALE if the domain was destroyed, or if it has no
- * open phase; the latter is not counted as a misuse. [any thread] O(slabs of the phase), plus one byte read for every
- * 16 bytes of regions in which objects were freed. */
+/* Fills *out with the amounts of memory that the domain holds, for example to decide whether a request may use more.
+ * The figures are exact if no thread allocates or frees in the phase during the call. Otherwise, objects that are
+ * allocated or freed during the call may or may not be counted. The call interrupts no thread and does not delay the
+ * end of this phase, but the ends of other phases may have to wait for it. Returns false on failure, and leaves *out
+ * unchanged. Fails with EINVAL if d or out is NULL, or if struct_size is too small. Fails with ESTALE if the domain was
+ * destroyed or has no open phase. A missing phase is not counted as misuse. [any thread] O(slabs of the phase), plus
+ * one byte read for every 16 bytes of regions in which objects were freed. */
 SLAB_API bool epoch_domain_stats(epoch_domain_t* d, SlabDomainStats* out);
-/* Ends the domain and drains its epoch: allocations that begin afterwards are refused in this epoch, but live objects
- * stay valid until they are freed. Any thread may free them with slab_free, and the free that empties a slab returns
- * the slab. The call destroys d. Afterwards, the epoch can still be ended by its era (epoch_close_era), and its
- * cleanups run once it is empty. The calling thread may be outside d, or d may be its innermost scope, which the call
- * leaves. No other scope may be inside. Writes the receipt to *out (may be NULL); objects_escaped counts the objects
- * that are still live. If the domain's epoch has ended already, *out is the receipt of its last incarnation. On
- * failure, changes nothing, returns false, and sets errno. errno is EBUSY if another scope is inside d, or inside
- * another domain that borrows the same epoch. errno is ESTALE if d was destroyed or the ring has moved past the
- * borrowed epoch. O(slabs of the epoch). */
+/* Ends the domain and drains its epoch. Later allocations in the epoch are refused, but live objects stay valid until
+ * they are freed. Any thread may free the objects with slab_free; the free that empties a slab returns the slab. The
+ * call destroys d. Afterwards, the epoch can still be closed by its era (epoch_close_era), and its cleanups run once it
+ * is empty. The calling thread may be outside d, or d may be its innermost scope, which the call leaves. No other scope
+ * may be inside. Writes the receipt to *out (may be NULL); objects_escaped counts the objects that are still live. If
+ * the domain's epoch has ended already, *out is the receipt of its last incarnation. Returns false on failure, and
+ * changes nothing. Fails with EBUSY if another scope is inside d, or inside another domain that borrows the same epoch.
+ * Fails with ESTALE if d was destroyed or the ring has moved past the borrowed epoch. O(slabs of the epoch). */
 SLAB_API bool epoch_domain_drain(epoch_domain_t* d, EpochReceipt* out);
 /* Returns the domain of this thread's innermost scope, in any allocator. Returns NULL if the thread is in no scope, or
  * if the innermost scope is an outer scope (slab_scope_outer). */
@@ -191,15 +190,15 @@ SLAB_API void* epoch_domain_malloc(epoch_domain_t* d, size_t size) SLAB_ALLOC_SI
 /* Allocates a zeroed array in the domain's incarnation, like slab_calloc. Fails like epoch_domain_malloc. */
 SLAB_API void* epoch_domain_calloc(epoch_domain_t* d, size_t n, size_t size) SLAB_ALLOC_ARRAY(2, 3);
 /* Resizes an object of d's allocator, like slab_realloc_epoch. If the block must move, the new block is allocated in
- * the domain. If p is NULL, allocates a new block there. If `size` is 0, frees p and returns NULL, even if the domain's
- * incarnation has ended. For any other size, fails with ESTALE after that end and leaves the block unchanged. O(size)
- * if the block is copied. */
+ * the domain. If p is NULL, allocates a new block in the domain. If `size` is 0, frees p and returns NULL, even if the
+ * domain's incarnation has ended. With any other size, a call after that end fails with ESTALE and leaves the block
+ * unchanged. O(size) if the block is copied. */
 SLAB_API void* epoch_domain_realloc(epoch_domain_t* d, void* p, size_t size) SLAB_REALLOC_SIZE(3);
 /* Allocates an aligned object in the domain's incarnation. `alignment` must be a power of two, at most 1 GiB. */
 SLAB_API void* epoch_domain_aligned_alloc(epoch_domain_t* d, size_t alignment, size_t size) SLAB_ALLOC_ALIGNED(2, 3);
-/* Allocates an object in the domain's incarnation and writes its handle to *out (may be NULL), or 0 on failure. Accepts
- * any size, unlike alloc_obj_epoch, and an alignment, which must be a power of two, at most 1 GiB. Every object is
- * 16-byte aligned, so smaller alignments have no effect. */
+/* Allocates an object in the domain's incarnation and writes its handle to *out (may be NULL), or 0 on failure. Unlike
+ * alloc_obj_epoch, accepts any size and an alignment. The alignment must be a power of two, at most 1 GiB. Every object
+ * is 16-byte aligned, so smaller alignments have no effect. */
 SLAB_API void* epoch_domain_alloc_obj(epoch_domain_t* d, size_t size, size_t alignment, SlabHandle* out)
     SLAB_ALLOC_SIZE(2);
 /* Moves a live object into the domain `to`, for example a query's result into the transaction. The object must belong
@@ -221,9 +220,9 @@ SLAB_API bool epoch_domain_on_end(epoch_domain_t* d, void (*fn)(void* arg), void
  * no incarnation has ended or if out is NULL. */
 SLAB_API bool epoch_domain_receipt(epoch_domain_t* d, EpochReceipt* out);
 /* Releases all objects of the domain and opens a fresh incarnation with the same label, for example at the end of each
- * frame. On failure, changes nothing, returns false, and sets errno. errno is EINVAL if the domain borrows its epoch,
- * and EBUSY if a scope of another thread or a detached scope is inside. errno is ESTALE if the domain is being ended,
- * and ENOMEM if records run out. */
+ * frame. Returns false on failure, and changes nothing. Fails with EINVAL if the domain borrows its epoch, and with
+ * EBUSY if a scope of another thread or a detached scope is inside. Fails with ESTALE if the domain is being ended, and
+ * with ENOMEM if records run out. */
 SLAB_API bool epoch_domain_reset(epoch_domain_t* d);
 /* Detaches this thread's innermost scope, which must be a scope of d: removes it from the thread's stack, but does not
  * end it. A detached scope still counts in refcount. Returns false and sets errno to EINVAL if d is not the innermost
@@ -235,13 +234,12 @@ SLAB_API bool epoch_domain_attach(epoch_domain_t* d);
 /* Switches this thread from its innermost domain to the domain `to`, as executors do between tasks. Detaches the
  * innermost scope, as epoch_domain_detach does, and attaches a detached scope of `to`. If `to` has no open scope,
  * enters it like epoch_domain_enter instead. If `to` is NULL, only detaches. If `to` is the innermost domain already,
- * changes no scope. Sets *from (may be NULL) to the domain of the detached scope, or to NULL if there was none. On
- * failure, changes nothing, returns false, and sets errno. errno is EINVAL if `to` has open scopes but none is
- * detached, and ENOMEM if memory runs out. errno is ESTALE if `to` was destroyed or the ring has moved past its
- * borrowed epoch. */
+ * changes no scope. Sets *from (may be NULL) to the domain of the detached scope, or to NULL if there was none. Returns
+ * false on failure, and changes nothing. Fails with EINVAL if `to` has open scopes but none is detached, and with
+ * ENOMEM if memory runs out. Fails with ESTALE if `to` was destroyed or the ring has moved past its borrowed epoch. */
 SLAB_API bool epoch_domain_switch(epoch_domain_t* to, epoch_domain_t** from);
-/* Returns the era of the domain's current incarnation, or of the last one if none is open. Other threads may begin or
- * end incarnations during the call. Returns 0 if d is NULL or was destroyed. */
+/* Returns the era of the domain's current incarnation, or of the last one if none is open. The era can change at any
+ * time if other threads use the domain. Returns 0 if d is NULL or was destroyed. */
 SLAB_API uint64_t epoch_domain_era(const epoch_domain_t* d);
 
 #if defined(__GNUC__)
@@ -251,11 +249,11 @@ static inline void slab_scope_end_(epoch_domain_t* const* d) {
 }
 #define SLAB_SCOPE_JOIN_(a, b) a##b
 #define SLAB_SCOPE_NAME_(line) SLAB_SCOPE_JOIN_(slab_scope_, line)
-/* Begins a domain like epoch_domain_begin, and ends it at the closing brace of the enclosing block. The domain ends
- * however control leaves the block, with these exceptions: longjmp, exit and, without -fexceptions, the end of the
- * thread. Inside the block, epoch_domain_current() returns the domain. If the domain cannot be created, the block runs
- * in the enclosing scope, and slab_last_error() gives the reason. Use at most one SLAB_SCOPE per source line. The macro
- * requires the cleanup attribute of gcc and clang. */
+/* Begins a domain like epoch_domain_begin, and ends it at the closing brace of the enclosing block, however control
+ * leaves the block. The domain does not end if longjmp or exit leaves the block or, without -fexceptions, if the thread
+ * ends. Inside the block, epoch_domain_current() returns the domain. If the domain cannot be created, the
+ * block runs in the enclosing scope, and slab_last_error() gives the reason. Use at most one SLAB_SCOPE per source
+ * line. The macro requires the cleanup attribute of gcc and clang. */
 #define SLAB_SCOPE(a, label)                                                                             \
     epoch_domain_t* const SLAB_SCOPE_NAME_(__LINE__) __attribute__((cleanup(slab_scope_end_), unused)) = \
         epoch_domain_begin((a), (label))

@@ -23,7 +23,7 @@ typedef struct EpochLeakCandidate {
     EpochId epoch_id;
     uint64_t epoch_era;
     char label[32];
-    /* seconds since the first slab was taken; live objects; bytes of the slabs that hold them */
+    /* age in seconds since the first slab, number of live objects, and bytes of the slabs that hold the objects */
     uint64_t age_sec, alloc_count, estimated_rss_bytes;
     uint32_t partial_slab_count, full_slab_count, reclaimable_slab_count;
 } EpochLeakCandidate;
@@ -31,12 +31,12 @@ typedef struct EpochLeakCandidate {
 typedef struct EpochLeakReport {
     uint32_t version, threshold_sec;
     uint32_t candidate_count; /* number of leaks found */
-    uint32_t top_count;       /* number of rows in `candidates`, which has the largest leaks */
+    uint32_t top_count;       /* number of rows in `candidates`, largest leaks first */
     EpochLeakCandidate* candidates;
 } EpochLeakReport;
 
 /* Lists epochs that are CLOSING, are at least `threshold_sec` seconds old, and have live objects. Writes at most
- * `max_top` rows, sorted by bytes, largest first. Returns candidate_count. O(slabs). */
+ * `max_top` rows, in descending order of estimated_rss_bytes. Returns candidate_count. O(slabs). */
 SLAB_API uint32_t slab_detect_epoch_leaks(SlabAllocator* a, uint32_t threshold_sec, uint32_t max_top,
                                           EpochLeakReport* out);
 
@@ -54,7 +54,7 @@ typedef struct SlowPathReport {
     SlowPathAttribution* classes; /* only size classes with slow-path allocations */
 } SlowPathReport;
 
-/* Counts, for each size class, the allocations that left the fast path, by cause. O(threads + slabs). */
+/* Counts the slow-path allocations of each size class by cause. O(threads + slabs). */
 SLAB_API void slab_analyze_slow_path(SlabAllocator* a, SlowPathReport* out);
 
 /* A size class in an incarnation (one opening of an epoch) that was closed. */
@@ -71,11 +71,11 @@ typedef struct ReclamationReport {
     uint32_t version;
     uint64_t total_madvise_calls, total_madvise_bytes, total_madvise_failures;
     uint32_t epoch_count;     /* number of rows in `epochs` */
-    EpochReclamation* epochs; /* last 256 rows, oldest first: a row per size class and close by id or era */
+    EpochReclamation* epochs; /* the last 256 rows, oldest first; a close adds one row per size class */
 } ReclamationReport;
 
-/* Lists, for each close of an epoch by its id or era, the pages that were returned to the system. Ends of domains are
- * not listed. O(1). */
+/* Lists the pages that each close of an epoch by its id or era returned to the system. Ends of domains are not listed.
+ * O(1). */
 SLAB_API void slab_analyze_reclamation(SlabAllocator* a, ReclamationReport* out);
 
 /* A live object. */
@@ -96,14 +96,14 @@ SLAB_API uint64_t slab_epoch_walk(SlabAllocator* a, EpochId epoch, bool (*fn)(co
 SLAB_API uint64_t slab_epoch_walk_era(SlabAllocator* a, uint64_t era,
                                       bool (*fn)(const SlabLiveObject* object, void* ctx), void* ctx);
 
-/* Writes a diagnosis as text: the three reports above, and the state of locks and samples. Lines that begin with ACTION
- * recommend a change and name the label concerned. Calls `write` like slab_stats_json. Returns false and sets errno to
- * EINVAL if the allocator or `write` is NULL. Ended phases with live objects are reported as leaks from an age of 60 s;
- * younger ones are reported as too young to judge. */
+/* Writes a diagnosis as text. The text covers the three reports above, lock contention, and sampled allocation times.
+ * Lines that begin with ACTION recommend a change and name the label concerned. Calls `write` like slab_stats_json.
+ * Returns false and sets errno to EINVAL if the allocator or `write` is NULL. An ended phase that has live objects is
+ * reported as a leak if it is at least 60 s old. Younger phases are reported as too young to judge. */
 SLAB_API bool slab_doctor(SlabAllocator* a, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);
-/* Writes the same text as slab_doctor, but reports an ended phase as a leak from an age of `leak_sec` seconds. Use a
- * smaller value than 60 for programs whose phases drain sooner. Pass 0 if no phase is expected to be draining at the
- * time of the call. */
+/* Writes the same text as slab_doctor, but reports an ended phase as a leak if it is at least `leak_sec` seconds old.
+ * Use a value below 60 for programs whose phases drain sooner. Pass 0 to report every ended phase that has live
+ * objects. */
 SLAB_API bool slab_doctor_ex(SlabAllocator* a, uint32_t leak_sec, bool (*write)(void* ctx, const char* bytes, size_t n),
                              void* ctx);
 
@@ -119,24 +119,25 @@ typedef struct SlabGateOptions {
 
 /* Tests a program for leaks: calls round(ctx) several times and compares the memory that each label retains after the
  * rounds. `round` may run any number of phases. A label retains the objects that are live in its open and ended phases.
- * After each counted round, each label is compared with the most that it has retained since the uncounted rounds. The
- * label fails if it retains more than `objects` additional objects. The label also fails if its retained bytes exceed
- * the earlier maximum by more than `bytes` plus a quarter of that maximum; the same objects can take up to a quarter
- * more memory in another place. So a program may keep objects from the uncounted rounds, and the first counted round
- * that retains more reveals a leak. If options is NULL, tests every label and tolerates no additional objects. Returns
- * true if no label fails. Otherwise, returns false and sets errno: ERANGE if a label fails, EINVAL for NULL or bad
- * options, ENOMEM if memory runs out. In these cases, writes the reason as a sentence, cut to `why_bytes` bytes, to
- * `why` (may be NULL); for ERANGE, the sentence names the label. The figures are exact if no other thread is working.
- * No lock is held while `round` runs. O(rounds * (slabs + incarnations + labels)). */
+ * The first figures are read after the uncounted rounds. After each counted round, the figures of each label are
+ * compared with their earlier maximum. The label fails if its objects exceed that maximum by more than `objects`. The
+ * label also fails if its bytes exceed their earlier maximum by more than `bytes` plus a quarter of that maximum. The
+ * quarter allows for objects that take more memory in another place. Objects that a program keeps from the uncounted
+ * rounds are therefore not reported, and the first counted round that retains more reveals a leak. If options is NULL,
+ * tests every label and tolerates no additional objects. Returns true if no label fails. Otherwise, returns false and
+ * sets errno to ERANGE if a label fails, to EINVAL for NULL or bad options, or to ENOMEM if memory runs out. If `why`
+ * is not NULL, it receives the reason as a sentence, cut to `why_bytes` bytes. For ERANGE, the sentence names the
+ * label. The figures are exact if no other thread is working. No lock is held while `round` runs. O(rounds * (slabs +
+ * incarnations + labels)). */
 SLAB_API bool slab_gate(SlabAllocator* a, const SlabGateOptions* options, void (*round)(void* ctx), void* ctx,
                         char* why, size_t why_bytes);
 
 /* Writes the heap profile (option profile_bytes, see docs/profile.md) in the uncompressed pprof format (profile.proto).
  * The profile contains the objects and bytes allocated since the allocator was created, and the objects and bytes in
- * use. Both are grouped by stack and by the label of the phase. For objects allocated by slab_malloc_outside, the
- * profile also contains the label of the scope in which the thread was. Calls `write` like slab_stats_json. Returns the
- * number of bytes written, or 0 if `write` returned false. On failure, returns 0 and sets errno: EINVAL if the
- * allocator or `write` is NULL or no profile is taken, ENOMEM if memory runs out. O(samples). */
+ * use. The figures are grouped by stack and by the label of the phase. For objects allocated by slab_malloc_outside,
+ * the profile also contains the label of the thread's scope at that time. Calls `write` like slab_stats_json. Returns
+ * the number of bytes written, or 0 if `write` returned false. On failure, returns 0 and sets errno to EINVAL if the
+ * allocator or `write` is NULL or no profile is taken, or to ENOMEM if memory runs out. O(samples). */
 SLAB_API size_t slab_profile_write(SlabAllocator* a, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);
 
 #ifdef __cplusplus

@@ -1,11 +1,11 @@
 /*
  * slab_papers_compat.h - names from the founding papers that differ in this library.
  *
- * Include this header in a program that still uses the papers' names. docs/coming-from/papers.md lists all of these
- * names. The header contains only inline functions and macros, so the library exports no additional symbols. Include
- * it after the library's other headers, or alone. Calls that mean something else in this library are left out: a
- * program that uses them does not compile, and the compiler's message gives the replacement. Conventions are those of
- * slab_alloc.h, except that a NULL `out` is ignored.
+ * Include this header in a program that still uses the papers' names. The page docs/coming-from/papers.md lists all of
+ * these names. The header contains only inline functions and macros, so the library exports no additional symbols.
+ * Include the header after the library's other headers, or alone. Calls that mean something else in this library are
+ * left out. A program that uses one of these calls does not compile, and the compiler's message gives the replacement.
+ * Conventions are those of slab_alloc.h, except that a NULL `out` is ignored.
  */
 #ifndef SLAB_PAPERS_COMPAT_H
 #define SLAB_PAPERS_COMPAT_H
@@ -33,7 +33,7 @@ static inline uint64_t read_rss_bytes_linux(void) { return slab_rss_bytes(); }
 /* Returns slab_now_ns(). */
 static inline uint64_t now_ns(void) { return slab_now_ns(); }
 
-/* Some fields of SlabClassStats. contention_ratio is the papers' name for lock_contention_rate. */
+/* Some fields of SlabClassStats. The field contention_ratio corresponds to lock_contention_rate. */
 typedef struct SizeClassStats {
     uint64_t slow_path_hits, new_slab_count, lock_fast_acquire, lock_contended;
     double contention_ratio;

@@ -3,8 +3,8 @@
  * coroutines.
  *
  * Everything is in namespace tslab and is defined inline on top of the C functions, so a program links with the library
- * only. Classes that own a C object have a member get(), which returns it for use with the C functions. A program may
- * mix both interfaces.
+ * only. Classes that own a C object have a member function get(), which returns the C object. A program may mix both
+ * interfaces.
  *
  *   temporal_slab/phases.hpp    owners and guards: allocator, domain, scope, entered, carrier; cleanups
  *   temporal_slab/objects.hpp   sources of memory, and typed objects: make, unique, handle
@@ -12,19 +12,20 @@
  *   temporal_slab/task.hpp      coroutine tasks that stay in their phase on every thread (C++20; otherwise empty)
  *
  * Conventions, unless a comment says otherwise
- *   ownership      a class that cannot be copied owns one thing, which its destructor ends. All other classes are like
- *                  pointers: they are cheap to copy, and must not be used after the object they refer to has ended
+ *   ownership      a class that cannot be copied owns one object, such as a phase, and its destructor ends that object.
+ *                  Instances of other classes are like pointers: they are cheap to copy, and must not be used after
+ *                  the object they refer to has ended
  *   lifetime       an allocator must outlive its domains. A domain must outlive its objects and the guards inside it
- *   thread safety  calls are as thread-safe as the C functions they use. A C++ object of this interface may have one
- *                  writer, or several readers, at a time, like an int
+ *   thread safety  calls are as thread-safe as the C functions they use. Like an int, a C++ object of this interface
+ *                  must not be changed while another thread uses it
  *   errors         a failed allocation throws tslab::bad_alloc, a std::bad_alloc that contains the errno value. Other
  *                  failed calls throw std::system_error with errno and the text of slab_last_error(). Destructors,
  *                  frees and other noexcept functions do not throw; their failures are counted (slab_stats_refusals).
  *                  With -fno-exceptions, functions call std::abort instead of throwing
  *   destructors    the end of a phase frees memory without running destructors. For types that need a destructor, see
  *                  make, unique and on_end
- *   complexity     is that of the C function with the same name. Functions do not allocate additional memory, unless
- *                  their comments say so
+ *   complexity     a function has the complexity of the C function with the same name, and allocates no additional
+ *                  memory
  */
 #ifndef TSLAB_HPP
 #define TSLAB_HPP

@@ -8,10 +8,11 @@
  *   ambient   allocator_resource           ambient_allocator<T>      frees
  *   outside   outside_resource             outside_allocator<T>      frees
  *   phase     domain_resource              domain_allocator<T>       frees, so the phase can reuse the memory
- *   bulk      bulk_resource                bulk_allocator<T>         does nothing; for containers that only grow
+ *   bulk      bulk_resource                bulk_allocator<T>         does nothing; for containers that are filled once
  *
- * Several threads may use a resource or an allocator at the same time, but not a container. Objects in a phase need not
- * be destroyed if their destructors would only free memory of the same phase (see make_undestroyed).
+ * Several threads may use a resource or an allocator at the same time. A container still needs a lock of its own.
+ * Objects in a phase need not be destroyed if their destructors would only free memory of the same phase (see
+ * make_undestroyed).
  */
 #ifndef TEMPORAL_SLAB_MEMORY_HPP
 #define TEMPORAL_SLAB_MEMORY_HPP
@@ -27,8 +28,9 @@ namespace tslab {
 
 /* A memory resource that allocates from a source. The source must outlive the resource and the containers that use it.
  * Supports alignments up to 1 GiB. Throws tslab::bad_alloc. Two resources are equal if they have the same class and
- * equal sources. Resources of different phases are unequal, because one phase can end before the other, so moving a
- * container from one phase to another moves its elements. Without RTTI, a resource is equal only to itself. */
+ * equal sources. Resources of different phases are unequal, because one phase can end before the other. Moving a
+ * container from one phase to another therefore moves its elements. Without RTTI, a resource is equal only to
+ * itself. */
 template <class Source> class basic_resource final : public std::pmr::memory_resource {
   public:
     template <class From, class = std::enable_if_t<std::is_convertible_v<const From&, Source> ||
@@ -59,8 +61,8 @@ using outside_resource = basic_resource<outside>;
 using domain_resource = basic_resource<phase>;
 using bulk_resource = basic_resource<bulk>;
 
-/* A memory resource that owns a phase and frees nothing before the phase ends: a std::pmr::monotonic_buffer_resource
- * that several threads can share. */
+/* A memory resource that owns a phase and frees nothing before the phase ends. Works like a
+ * std::pmr::monotonic_buffer_resource, but several threads can share it. */
 class phase_resource final : public std::pmr::memory_resource {
   public:
     /* Begins the phase. The parameters and exceptions are those of the constructor of domain. */

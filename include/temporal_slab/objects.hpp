@@ -44,9 +44,9 @@ template <class Make> void* in_the_ring(SlabAllocator* a, Make make) noexcept {
 
 /* ---- sources ---------------------------------------------------------------------------- */
 
-/* Members of every source: take(size, aligned) allocates memory, and returns NULL and sets errno like the C functions.
- * A size of 0 counts as 1. give(p, size) frees memory that take returned for the same size. Objects from one source can
- * be freed with any equal source. Equal sources have the same lifetime. */
+/* Every source has two main members. The member take(size, aligned) allocates memory, or returns NULL and sets errno
+ * like the C functions; a size of 0 counts as 1. The member give(p, size) frees memory that take returned for the same
+ * size. Objects from one source can be freed with any equal source. Equal sources have the same lifetime. */
 class ambient {
   public:
     ambient(SlabAllocator* a) noexcept : a_(a) {}
@@ -126,8 +126,8 @@ class bulk : public phase {
 
 /* A source for a loop on one thread; slab_lane.h describes when a lane is faster. Allocations are inlined on the thread
  * that created the lane. Other threads can use the lane too, one at a time, but without inlining. After the domain has
- * opened another incarnation (see epoch_domain.h), allocations fail with ESTALE; create a new lane. Handles, and
- * alignments above 16 bytes, are served by a call to the domain. */
+ * opened another incarnation (see epoch_domain.h), allocations fail with ESTALE; create a new lane. Allocations with a
+ * handle, or with an alignment above 16 bytes, call the domain instead of the inlined code. */
 class lane {
   public:
     /* Opens a lane in the phase p. Throws std::system_error (ESTALE, EINVAL). O(1). */
@@ -152,13 +152,15 @@ class lane {
 };
 
 /* A source that lasts until the closing brace: a run (see slab_lane.h) in a domain with SLAB_DOMAIN_OWNER_ONLY. Only
- * the thread that created the run may use it. With NDEBUG, this is not checked, and an allocation on another thread
- * would return memory that is in use. While the run is open, the domain cannot be ended, reset or entered (EBUSY), so
- * declare the run after the domain. Handles, and alignments above 16 bytes, are served by a call to the domain. */
+ * the thread that created the run may use it. If NDEBUG is defined, the thread is not checked, and an allocation on
+ * another thread would return memory that is in use. While the run is open, the domain cannot be ended, reset or
+ * entered (EBUSY), so declare the run after the domain. Allocations with a handle, or with an alignment above 16 bytes,
+ * call the domain instead of the inlined code. */
 class [[nodiscard]] owner_run {
   public:
-    /* Begins a run in the phase p. Throws std::system_error: EINVAL if the domain lacks SLAB_DOMAIN_OWNER_ONLY, EBUSY
-     * if the domain belongs to another thread or already has a run, ESTALE if the domain has ended. O(1). */
+    /* Begins a run in the phase p. Throws std::system_error with EINVAL if the domain lacks SLAB_DOMAIN_OWNER_ONLY, or
+     * with ESTALE if the domain has ended. Throws EBUSY if the domain belongs to another thread or already has a run.
+     * O(1). */
     explicit owner_run(const phase& p) { detail::need(slab_run_begin(&run_, p.get())); }
     ~owner_run() { static_cast<void>(slab_run_end(&run_)); }
     owner_run(const owner_run&) = delete;
@@ -230,15 +232,15 @@ template <class T, class Source, class... Args> T* construct(const Source& sourc
 
 /* ---- objects that end with their phase -------------------------------------------------- */
 
-/* Creates a T in `from`. The T ends with its phase, and its destructor is not run, so only trivially destructible types
- * compile. Returns a pointer to the T. Throws tslab::bad_alloc, or the exception of the constructor. */
+/* Creates a T in `from`. The T ends with its phase and is never destroyed, so T must be trivially destructible. Returns
+ * a pointer to the T. Throws tslab::bad_alloc, or the exception of the constructor. */
 template <class T, class From, class... Args> T* make(const From& from, Args&&... args) {
     static_assert(std::is_trivially_destructible_v<T>,
                   "the end of a phase runs no destructor: make_unique, or make_undestroyed where that is meant");
     return detail::construct<T>(detail::source_of(from), std::forward<Args>(args)...);
 }
-/* Creates a T whose destructor is never run. Use it for types whose destructor would only free memory of the same
- * phase, such as a struct with std::pmr containers. */
+/* Creates a T whose destructor is never run. Use make_undestroyed for types whose destructor would only free memory of
+ * the same phase, such as a struct with std::pmr containers. */
 template <class T, class From, class... Args> T* make_undestroyed(const From& from, Args&&... args) {
     return detail::construct<T>(detail::source_of(from), std::forward<Args>(args)...);
 }
@@ -252,8 +254,8 @@ template <class T, class From> T* make_array(const From& from, std::size_t n) {
 }
 
 /* Moves a T to another phase, or to the ring if `to` is outside(slab), so that the T survives its phase. T must be
- * trivially copyable. Copies the bytes, frees the old object, and returns the new one; p is then invalid. If this
- * fails, throws tslab::bad_alloc and leaves the old object unchanged. O(size). */
+ * trivially copyable. Copies the bytes, frees the old object, and returns the new one; p is then invalid. On failure,
+ * throws tslab::bad_alloc and leaves the old object unchanged. O(size). */
 template <class T, class To> T* move_to(const To& to, T* p) {
     static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= alignment, "bytes are copied, to 16-byte alignment");
     return static_cast<T*>(detail::need(detail::source_of(to).move_here(p)));
@@ -301,10 +303,10 @@ template <class T> class deleter<T[]> {
 
 template <class T> using unique = std::unique_ptr<T, deleter<T>>;
 
-/* Creates an object with one owner, like std::make_unique. make_unique<T> creates a single object, and make_unique<T[]>
- * creates an array of n value-initialised objects. If a constructor throws, frees the memory and rethrows the
- * exception. Throws tslab::bad_alloc if memory runs out. Does not compile for the source bulk, which frees no
- * objects. */
+/* Creates an object with one owner, like std::make_unique. The form make_unique<T> creates a single object, and the
+ * form make_unique<T[]> creates an array of n value-initialised objects. If a constructor throws, frees the memory and
+ * rethrows the exception. Throws tslab::bad_alloc if memory runs out. Does not compile for the source bulk, which frees
+ * no objects. */
 template <class T, class From, class... Args>
 std::enable_if_t<!std::is_array_v<T>, unique<T>> make_unique(const From& from, Args&&... args) {
     const auto& source = detail::source_of(from);
@@ -339,7 +341,7 @@ template <class T> class handle {
      * result. */
     T* get(SlabAllocator* a) const noexcept { return static_cast<T*>(slab_handle_ptr(a, h_)); }
     T* get(const allocator& a) const noexcept { return get(a.get()); }
-    /* Frees the object. Returns true exactly once, even if several threads call it. */
+    /* Frees the object. Returns true for exactly one call, even if several threads try to free the object. */
     bool free(SlabAllocator* a) const noexcept { return free_obj(a, h_); }
     bool free(const allocator& a) const noexcept { return free(a.get()); }
     friend constexpr bool operator==(handle x, handle y) noexcept { return x.h_ == y.h_; }

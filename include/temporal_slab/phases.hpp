@@ -4,7 +4,7 @@
  *   allocator   owns a SlabAllocator
  *   domain      owns a phase, which lasts as long as the C++ object. Leaving the domain does not end the phase
  *   entered     keeps this thread inside a domain until the closing brace
- *   scope       owns a phase and keeps this thread inside it until the closing brace: domain and entered in one
+ *   scope       owns a phase and keeps this thread inside it until the closing brace; combines domain and entered
  *   carrier     moves a phase, and the scopes inside it, from thread to thread
  */
 #ifndef TEMPORAL_SLAB_PHASES_HPP
@@ -29,8 +29,8 @@
 
 namespace tslab {
 
-/* Thrown by a failed allocation. error() returns ENOMEM, EINVAL, ESTALE (the phase no longer accepts allocations) or
- * EDQUOT (a budget would be exceeded). */
+/* Exception that a failed allocation throws. The member error() returns ENOMEM, EINVAL, ESTALE (the phase no longer
+ * accepts allocations) or EDQUOT (a budget would be exceeded). */
 class bad_alloc : public std::bad_alloc {
   public:
     explicit bad_alloc(int error) noexcept : error_(error) {}
@@ -124,22 +124,22 @@ template <class Add, class F> void add_cleanup(Add add, F&& f) {
 
 /* ---- allocators ------------------------------------------------------------------------- */
 
-/* Returns options with default values, for the caller to change and pass to allocator. */
+/* Returns default options. Change them as needed, and pass them to the constructor of allocator. */
 inline SlabOptions default_options() noexcept {
     SlabOptions options{};
     options.struct_size = sizeof options;
     return options;
 }
 
-/* Owns an allocator, alone or with other owners (see share). The last owner destroys the allocator, which ends all its
- * objects. No thread may be inside a call on the allocator when it is destroyed. */
+/* Owns an allocator, possibly together with other owners (see share). The last owner destroys the allocator, which ends
+ * all its objects. No thread may be inside a call on the allocator when it is destroyed. */
 class allocator {
   public:
     /* Creates an allocator like slab_allocator_create_with. Throws std::system_error (EINVAL for a bad option,
      * ENOMEM). */
     allocator() : a_(detail::made(slab_allocator_create())) {}
     explicit allocator(const SlabOptions& options) : a_(detail::made(slab_allocator_create_with(&options))) {}
-    /* Returns an owner for an allocator that slab_allocator_create* returned. NULL gives an owner of nothing. */
+    /* Returns an owner for an allocator that slab_allocator_create* returned. For NULL, returns an empty owner. */
     static allocator adopt(SlabAllocator* a) noexcept { return allocator(a); }
     allocator(allocator&& other) noexcept : a_(other.release()) {}
     allocator& operator=(allocator&& other) noexcept {
@@ -154,7 +154,7 @@ class allocator {
     /* Returns another owner of this allocator. The last owner destroys the allocator. Throws std::system_error (EINVAL)
      * after a move. */
     allocator share() const { return allocator(detail::made(slab_allocator_retain(a_))); }
-    /* Releases ownership of the allocator and returns it. The caller must free it. */
+    /* Releases ownership of the allocator and returns it; the caller must free it. */
     [[nodiscard]] SlabAllocator* release() noexcept { return std::exchange(a_, nullptr); }
     void swap(allocator& other) noexcept { std::swap(a_, other.a_); }
 
@@ -166,10 +166,11 @@ class allocator {
 /* ---- cleanups --------------------------------------------------------------------------- */
 
 /* Registers the cleanup f(), which runs once, when the phase has been released or has drained. Cleanups run in reverse
- * order of registration, on the thread that ends the phase. f must be noexcept, which is checked at compile time. The
- * objects of the phase no longer exist when f runs, so f must own its data, such as a file descriptor or a count. f may
- * free, but must not allocate, in that phase. If the registration fails, throws std::system_error (ESTALE, ENOMEM) or
- * the exception from copying f, and never calls f. Allocates with operator new if f is larger than a pointer. */
+ * order of registration, on the thread that ends the phase. The function must be noexcept, which is checked at compile
+ * time. The objects of the phase no longer exist when the cleanup runs, so it must own its data, such as a file
+ * descriptor or a count. The cleanup may free objects in that phase, but must not allocate there. If the registration
+ * fails, throws std::system_error (ESTALE, ENOMEM) or the exception from copying f, and never calls f. Allocates with
+ * operator new if f is larger than a pointer. */
 template <class F> void on_end(epoch_domain_t* d, F&& f) {
     detail::add_cleanup([d](void (*fn)(void*), void* arg) { detail::need(epoch_domain_on_end(d, fn, arg)); },
                         std::forward<F>(f));
@@ -187,9 +188,9 @@ template <class F> void on_end(SlabAllocator* a, EpochId epoch, F&& f) {
 
 /* ---- phases ----------------------------------------------------------------------------- */
 
-/* Returns options for a domain, for the caller to change and pass to domain. `flags` are SLAB_DOMAIN_ flags; for
- * example, tslab::owner_run needs SLAB_DOMAIN_OWNER_ONLY. The string `label` must exist until the domain is created,
- * which copies it. */
+/* Returns default options for a domain. Change them as needed, and pass them to the constructor of domain. The
+ * parameter `flags` contains SLAB_DOMAIN_ flags; for example, tslab::owner_run needs SLAB_DOMAIN_OWNER_ONLY. The string
+ * `label` must exist until the domain is created, which copies it. */
 inline SlabDomainOptions domain_options(const char* label = nullptr, std::uint32_t flags = 0) noexcept {
     SlabDomainOptions options{};
     options.struct_size = sizeof options;
@@ -198,9 +199,9 @@ inline SlabDomainOptions domain_options(const char* label = nullptr, std::uint32
     return options;
 }
 
-/* Owns a phase, whose objects end together with the owner. Entering and leaving the domain does not end the phase,
- * because auto_close is false. So several threads may enter the domain at the same time, and a program may pass it from
- * thread to thread. */
+/* Owns a phase. The objects of the phase end when the owner is destroyed. Entering and leaving the domain does not end
+ * the phase, because auto_close is false. A domain can thus be passed from thread to thread, and several threads can be
+ * inside it at the same time. */
 class domain {
   public:
     /* Creates a domain like epoch_domain_create_labeled, which copies the label. Throws std::system_error (ENOMEM,
@@ -211,14 +212,14 @@ class domain {
     }
     explicit domain(const allocator& a, const char* label = nullptr) : domain(a.get(), label) {}
     /* Creates a domain like epoch_domain_create_ex. With SLAB_DOMAIN_OWNER_ONLY, the domain belongs to the calling
-     * thread. Calls of other threads are refused, including the destructor, and the phase is released when the calling
-     * thread exits. Throws std::system_error (ENOMEM, EINVAL). O(1). */
+     * thread. Calls from other threads, including the destructor, are refused. When the calling thread exits, the phase
+     * is released. Throws std::system_error (ENOMEM, EINVAL). O(1). */
     domain(SlabAllocator* a, const SlabDomainOptions& options) : d_(detail::made(epoch_domain_create_ex(a, &options))) {
         d_->auto_close = false;
     }
     domain(const allocator& a, const SlabDomainOptions& options) : domain(a.get(), options) {}
-    /* Returns an owner for a domain that epoch_domain_create* or epoch_domain_wrap returned. NULL gives an owner of
-     * nothing. */
+    /* Returns an owner for a domain that epoch_domain_create* or epoch_domain_wrap returned. For NULL, returns an empty
+     * owner. */
     static domain adopt(epoch_domain_t* d) noexcept { return domain(d); }
     domain(domain&& other) noexcept : d_(other.release()) {}
     domain& operator=(domain&& other) noexcept {
@@ -234,7 +235,7 @@ class domain {
     /* Returns the domain for use with the C functions, or NULL after a move, end or drain. */
     epoch_domain_t* get() const noexcept { return d_; }
     explicit operator bool() const noexcept { return d_ != nullptr; }
-    /* Releases ownership of the domain and returns it. The caller must destroy it. */
+    /* Releases ownership of the domain and returns it; the caller must destroy it. */
     [[nodiscard]] epoch_domain_t* release() noexcept { return std::exchange(d_, nullptr); }
     void swap(domain& other) noexcept { std::swap(d_, other.d_); }
     SlabAllocator* home() const noexcept { return d_->alloc; }
@@ -259,8 +260,8 @@ class domain {
         detail::need(try_end(receipt));
         return receipt;
     }
-    /* Destroys the domain like end, but without exceptions. Returns false if the call is refused; errno and
-     * slab_last_error() give the reason. */
+    /* Destroys the domain like end and writes the receipt to `out`, but does not throw. Returns false if the call is
+     * refused; errno and slab_last_error() give the reason. */
     bool try_end(EpochReceipt& out) noexcept {
         if (!epoch_domain_destroy_ex(d_, &out)) return false;
         d_ = nullptr;
@@ -311,7 +312,7 @@ class [[nodiscard]] scope {
     SlabAllocator* home() const noexcept { return d_->alloc; }
     std::uint64_t era() const noexcept { return epoch_domain_era(d_); }
     /* Ends the phase like epoch_domain_end_ex and returns the receipt. On failure, throws std::system_error and changes
-     * nothing. errno is EINVAL if the phase is not the thread's innermost scope, and EBUSY if another scope is
+     * nothing. Fails with EINVAL if the phase is not the thread's innermost scope, and with EBUSY if another scope is
      * inside. */
     EpochReceipt end() {
         EpochReceipt receipt{};
@@ -328,14 +329,15 @@ class [[nodiscard]] scope {
 };
 
 /* Moves a phase from thread to thread, for work that runs in pieces, such as tasks or the callbacks of an event loop.
- * resume() puts the thread inside the phase. suspend() takes the thread out without ending anything. Guards that were
- * created between resume and suspend, on the same thread, and that are still open, move with the phase in their order.
- * Only one thread at a time may use a carrier; the executor must order the accesses of different threads. The phase
- * must outlive the carrier. Between resume and suspend, the thread must not enter the phase in another way. O(scopes
- * that are inside). */
+ * The function resume() puts the thread inside the phase, and suspend() takes the thread out without ending anything.
+ * Guards that were created on the thread between resume and suspend, and are still open, move with the phase in the
+ * same order. Only one thread at a time may use a carrier; the executor must synchronize the threads. The phase must
+ * outlive the carrier. Between resume and suspend, the thread must not enter the phase by other means. O(scopes that
+ * are inside). */
 class carrier {
   public:
-    /* Creates a carrier. The thread first enters the phase in resume. If `phase` is NULL, the carrier does nothing. */
+    /* Creates a carrier. The thread enters the phase only when it calls resume. If `phase` is NULL, the carrier does
+     * nothing. */
     explicit carrier(epoch_domain_t* phase) noexcept : phase_(phase) {}
     explicit carrier(const domain& phase) noexcept : carrier(phase.get()) {}
     carrier(const carrier&) = delete;
@@ -369,7 +371,7 @@ class carrier {
         take_out();
         failed.of = nullptr;
     }
-    /* Leaves the phase finally, on this thread. */
+    /* Leaves the phase on this thread, and ends the carrier's scope. */
     void finish() noexcept {
         if (!known_) return;
         if (!inside_) static_cast<void>(epoch_domain_attach(phase_));
@@ -378,8 +380,8 @@ class carrier {
     }
 
   private:
-    /* Puts this thread inside the guards that were taken out. Returns false and sets errno at the first guard for which
-     * there is no memory. */
+    /* Puts this thread inside the guards that were taken out. If there is no memory for a guard, stops, returns false,
+     * and sets errno. */
     bool put_back() noexcept {
         for (; !scopes_.empty(); scopes_.pop_back())
             if (!epoch_domain_attach(scopes_.back())) return false;
@@ -404,7 +406,7 @@ class carrier {
 
     epoch_domain_t* phase_;
     std::vector<epoch_domain_t*> scopes_; /* guards that were taken out, innermost first */
-    bool known_ = false;                  /* true from the first resume to finish, on any thread */
+    bool known_ = false;                  /* true from the first call of resume until finish */
     bool inside_ = false;                 /* true while the thread that uses the carrier is inside */
 };
 

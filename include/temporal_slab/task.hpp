@@ -1,19 +1,19 @@
 /*
  * task.hpp - coroutines that stay in their phase on every thread (C++20; empty in older versions). See tslab.hpp.
  *
- * A task is a coroutine that starts when it is awaited and returns its result to the awaiting coroutine. Tasks that
- * await one another form a chain. A chain has one phase, which spawn or run gives to the outermost task. A thread that
- * runs a part of the chain is inside this phase, so slab_malloc allocates there.
+ * A task is a coroutine that starts when it is awaited and returns its result to the awaiting coroutine. A task, the
+ * task that it awaits, and so on form a chain. A chain has one phase, which spawn or run gives to the outermost task. A
+ * thread that runs a part of the chain is inside this phase, so slab_malloc allocates there.
  *
  * A task may also await something other than a task. In that case, the thread leaves the phase before other code can
  * resume the coroutine, and the thread that resumes the coroutine enters the phase. Scopes and guards that are open in
- * the coroutine move with the phase. The carrier class (phases.hpp) does this work.
+ * the coroutine move with the phase. The class carrier (phases.hpp) implements these moves.
  *
  *   tslab::task<int> answer(connection& c) { co_await c.readable(); co_return parse(c); }       // any awaitable
  *   tslab::spawn(tslab::domain(slab, "GET /"), serve(c));                                       // runs until it waits
  *
- * A chain runs on only one thread at a time. When a chain moves to another thread, the executor that resumes it must
- * order the two threads. This header creates no threads and no queues.
+ * A chain runs on only one thread at a time. When a chain moves to another thread, the executor that resumes the chain
+ * must synchronize the two threads. This header creates no threads and no queues.
  */
 #ifndef TEMPORAL_SLAB_TASK_HPP
 #define TEMPORAL_SLAB_TASK_HPP
@@ -44,7 +44,7 @@ class frames {
     [[gnu::noinline]] static void* operator new(std::size_t size) {
         return keep(::operator new(whole(size)), size, nullptr);
     }
-    /* Must be inlined. Otherwise, without optimisation, gcc treats this function as an operator new without a matching
+    /* Must be inlined. Otherwise, gcc without optimisation treats this function as an operator new that has no matching
      * operator delete. */
     template <class From, class... Args>
     [[gnu::always_inline]] static void* operator new(std::size_t size, std::allocator_arg_t, const From& from,
@@ -191,7 +191,7 @@ template <> class promise_of<void> final : public task_promise {
 
 } // namespace detail
 
-/* A coroutine that starts when it is awaited, which may happen only once. A task owns its coroutine frame. The
+/* A coroutine that starts when it is awaited. A task can be awaited only once. A task owns its coroutine frame. The
  * destructor destroys a task that was never awaited, and must not run while the task is waiting. If the coroutine
  * throws an exception, the co_await expression rethrows it. The coroutine must not enter the phase of its chain again,
  * and must end its guards before it returns. */
@@ -213,8 +213,8 @@ template <class T> class [[nodiscard]] task {
     auto operator co_await() noexcept { return within(nullptr); }
     /* Returns an awaiter that runs the task inside the phase of the carrier c, which this thread has resumed. */
     auto within(carrier* c) noexcept { return detail::task_awaiter<promise_type>(h_, c); }
-    /* Returns an awaiter like within, but the co_await expression has no result. Call thrown() and result()
-     * afterwards. */
+    /* Returns an awaiter like within, but the co_await expression has no result. To read the result, call thrown() and
+     * result() afterwards. */
     auto done_within(carrier* c) noexcept { return detail::done_awaiter<promise_type>(h_, c); }
     const std::exception_ptr& thrown() const noexcept { return h_.promise().thrown(); }
     T result() { return h_.promise().result(); }
