@@ -18,7 +18,7 @@
  *   thread safety  any thread may enter a domain, and several threads may be inside at the same time. A thread leaves
  *                  its scopes in reverse order. Scopes can be nested to any depth, even across allocators
  *   misuse         the library refuses and counts misuse, such as an exit out of order, the destruction of a domain
- *                  that a thread is inside, or a stale era. Unless the option misuse_fatal is set, the program goes on
+ *                  that a thread is inside, or a stale era. Without the option misuse_fatal, the program continues
  *   results        a call that returns bool returns true if it took effect. A call that fails changes nothing (see
  *                  epoch_domain_end for the exception), sets errno, and stores the reason for slab_last_error().
  *                  A call that succeeds changes neither errno nor that reason
@@ -63,10 +63,11 @@ typedef struct epoch_domain {
  * NULL, or to ENOMEM if memory or records run out; slab_last_error() gives the reason. An allocator has about 262,000
  * records for domains and the same number for epochs, or fewer with a smaller reservation. If a thread exits while it
  * is inside a domain that it created, the domain remains available to other threads. The allocator keeps the 256 most
- * recent of these domains. Older ones are destroyed, unless a thread has used them since or auto_close is false.
+ * recent of these domains. Older domains are destroyed, unless auto_close is false or a thread has used them since.
  * O(1). */
 SLAB_API epoch_domain_t* epoch_domain_create(SlabAllocator* a);
-/* Creates a domain like epoch_domain_create, with a copy of at most 31 bytes of `label`. NULL means no label. */
+/* Creates a domain like epoch_domain_create, and sets the domain's label to a copy of at most 31 bytes of `label`. NULL
+ * means no label. */
 SLAB_API epoch_domain_t* epoch_domain_create_labeled(SlabAllocator* a, const char* label);
 /* Options for epoch_domain_create_ex. Set struct_size to sizeof(SlabDomainOptions), and set the options that you do not
  * use to 0. */
@@ -100,14 +101,14 @@ typedef struct SlabDomainOptions {
  * budget above the hard budget also cause EINVAL. [any thread] O(1). */
 SLAB_API epoch_domain_t* epoch_domain_create_ex(SlabAllocator* a, const SlabDomainOptions* options);
 /* Creates a domain that borrows the incarnation currently named by `epoch`. With auto_close, the domain's last exit
- * drains this incarnation, unless the id no longer names it or a scope of another domain is inside it. Returns NULL on
- * failure. Fails with EINVAL for NULL or an unknown id, and with ENOMEM if memory or records run out. Fails with EBUSY
- * if the epoch belongs to a domain with SLAB_DOMAIN_OWNER_ONLY, and with ESTALE if it belonged to a domain and has
- * ended. */
+ * drains this incarnation, unless the id no longer names the incarnation or another domain has a scope inside it.
+ * Returns NULL on failure. Fails with EINVAL for a NULL allocator or an unknown id, and with ENOMEM if memory or
+ * records run out. Fails with EBUSY if the epoch belongs to a domain with SLAB_DOMAIN_OWNER_ONLY, and with ESTALE if it
+ * belonged to a domain and has ended. */
 SLAB_API epoch_domain_t* epoch_domain_wrap(SlabAllocator* a, EpochId epoch, bool auto_close);
 /* Enters the domain. The new scope becomes the innermost scope of this thread. If the domain owns its epoch and the
  * epoch has ended, opens a fresh incarnation with the same label. Returns false on failure, and leaves the thread's
- * scopes unchanged. Fails with ESTALE if the domain was destroyed or the ring has moved past its borrowed epoch. Fails
+ * scopes unchanged. Fails with ESTALE if the domain was destroyed or the ring has moved past the borrowed epoch. Fails
  * with EINVAL for NULL, and with ENOMEM if there is no memory for a record or a scope. */
 SLAB_API bool epoch_domain_enter(epoch_domain_t* d);
 /* Leaves this thread's innermost scope, which must be a scope of d. With auto_close, the last exit releases the epoch
@@ -153,30 +154,31 @@ typedef struct SlabDomainStats {
     uint64_t committed_bytes; /* bytes of slabs and large objects, used or not; budgets limit this amount */
     uint64_t slabs;           /* number of slabs; a large object counts as one slab */
 } SlabDomainStats;
-/* Fills *out with the amounts of memory that the domain holds, for example to decide whether a request may use more.
- * The figures are exact if no thread allocates or frees in the phase during the call. Otherwise, objects that are
- * allocated or freed during the call may or may not be counted. The call interrupts no thread and does not delay the
- * end of this phase, but the ends of other phases may have to wait for it. Returns false on failure, and leaves *out
- * unchanged. Fails with EINVAL if d or out is NULL, or if struct_size is too small. Fails with ESTALE if the domain was
- * destroyed or has no open phase. A missing phase is not counted as misuse. [any thread] O(slabs of the phase), plus
- * one byte read for every 16 bytes of regions in which objects were freed. */
+/* Fills *out with the amounts of memory that the domain holds, for example to decide whether a request may use more
+ * memory. The figures are exact if no thread allocates or frees in the phase during the call. Otherwise, objects that
+ * are allocated or freed during the call may or may not be counted. The call interrupts no thread and does not delay
+ * the end of this phase, but the ends of other phases may have to wait for it. Returns false on failure, and leaves
+ * *out unchanged. Fails with EINVAL if d or out is NULL, or if struct_size is too small. Fails with ESTALE if the
+ * domain was destroyed or has no open phase. A missing phase is not counted as misuse. [any thread] O(slabs of the
+ * phase), plus one byte read for every 16 bytes of regions in which objects were freed. */
 SLAB_API bool epoch_domain_stats(epoch_domain_t* d, SlabDomainStats* out);
 /* Ends the domain and drains its epoch. Later allocations in the epoch are refused, but live objects stay valid until
  * they are freed. Any thread may free the objects with slab_free; the free that empties a slab returns the slab. The
- * call destroys d. Afterwards, the epoch can still be closed by its era (epoch_close_era), and its cleanups run once it
- * is empty. The calling thread may be outside d, or d may be its innermost scope, which the call leaves. No other scope
- * may be inside. Writes the receipt to *out (may be NULL); objects_escaped counts the objects that are still live. If
- * the domain's epoch has ended already, *out is the receipt of its last incarnation. Returns false on failure, and
- * changes nothing. Fails with EBUSY if another scope is inside d, or inside another domain that borrows the same epoch.
- * Fails with ESTALE if d was destroyed or the ring has moved past the borrowed epoch. O(slabs of the epoch). */
+ * call destroys d. Afterwards, the epoch can still be closed by its era (epoch_close_era), and its cleanups run when it
+ * becomes empty. The calling thread may be outside d, or d may be its innermost scope, which the call then leaves. No
+ * other scope may be inside d. Writes the receipt to *out (may be NULL); objects_escaped counts the objects that are
+ * still live. If the domain's epoch has ended already, *out is the receipt of its last incarnation. Returns false on
+ * failure, and changes nothing. Fails with EBUSY if another scope is inside d, or inside another domain that borrows
+ * the same epoch. Fails with ESTALE if d was destroyed or the ring has moved past the borrowed epoch. O(slabs of the
+ * epoch). */
 SLAB_API bool epoch_domain_drain(epoch_domain_t* d, EpochReceipt* out);
 /* Returns the domain of this thread's innermost scope, in any allocator. Returns NULL if the thread is in no scope, or
  * if the innermost scope is an outer scope (slab_scope_outer). */
 SLAB_API epoch_domain_t* epoch_domain_current(void);
 /* Enters an outer scope. In an outer scope, allocations that name no epoch go to the ring's current epoch, even if the
  * thread is inside domains and even after the ring advances. Use an outer scope to fill a cache, or to create a global
- * object, while a request is being processed. The thread may enter domains inside an outer scope, and leaves all scopes
- * in reverse order. When a thread exits or forks, its outer scopes are treated like its other scopes. Returns false and
+ * object, while a request is being processed. The thread may enter domains inside an outer scope, and must leave all
+ * scopes in reverse order. When a thread exits or forks, outer scopes are treated like other scopes. Returns false and
  * sets errno to EINVAL for NULL, or to ENOMEM if memory runs out. O(1). */
 SLAB_API bool slab_scope_outer(SlabAllocator* a);
 /* Leaves this thread's innermost scope, which must be an outer scope of allocator `a`. If it is not, changes nothing,
@@ -184,8 +186,8 @@ SLAB_API bool slab_scope_outer(SlabAllocator* a);
 SLAB_API bool slab_scope_outer_leave(SlabAllocator* a);
 /* Returns the allocator of the domain that epoch_domain_current() returns, or NULL if there is no such domain. */
 SLAB_API SlabAllocator* epoch_domain_allocator(void);
-/* Allocates `size` bytes in the domain's incarnation, regardless of the thread's scopes. Fails like slab_malloc. In
- * addition, returns NULL and sets errno to ESTALE if the incarnation has ended or the domain was destroyed. */
+/* Allocates `size` bytes in the domain's incarnation, regardless of the thread's scopes. Returns NULL on failure. Fails
+ * like slab_malloc, and with ESTALE if the incarnation has ended or the domain was destroyed. */
 SLAB_API void* epoch_domain_malloc(epoch_domain_t* d, size_t size) SLAB_ALLOC_SIZE(2);
 /* Allocates a zeroed array in the domain's incarnation, like slab_calloc. Fails like epoch_domain_malloc. */
 SLAB_API void* epoch_domain_calloc(epoch_domain_t* d, size_t n, size_t size) SLAB_ALLOC_ARRAY(2, 3);
@@ -203,9 +205,9 @@ SLAB_API void* epoch_domain_alloc_obj(epoch_domain_t* d, size_t size, size_t ali
     SLAB_ALLOC_SIZE(2);
 /* Moves a live object into the domain `to`, for example a query's result into the transaction. The object must belong
  * to the domain's allocator. Copies the usable bytes to a new, 16-byte aligned object and frees the old object, like
- * slab_move_outside. Returns the new object, or p if the object is already in the domain's incarnation. On failure,
- * returns NULL, leaves the object unchanged, and sets errno (ESTALE if the domain's incarnation or the object's phase
- * has ended). O(size). */
+ * slab_move_outside. Returns the new object, or p if the object is already in the domain's incarnation. Returns NULL on
+ * failure, and leaves the object unchanged. Fails with ESTALE if the domain's incarnation or the object's phase has
+ * ended. O(size). */
 SLAB_API void* epoch_domain_move(epoch_domain_t* to, void* p) SLAB_ALLOC;
 /* Act like slab_strdup, slab_strndup, slab_memdup and slab_asprintf, but allocate in the domain's incarnation. */
 SLAB_API char* epoch_domain_strdup(epoch_domain_t* d, const char* text) SLAB_ALLOC;
@@ -234,9 +236,10 @@ SLAB_API bool epoch_domain_attach(epoch_domain_t* d);
 /* Switches this thread from its innermost domain to the domain `to`, as executors do between tasks. Detaches the
  * innermost scope, as epoch_domain_detach does, and attaches a detached scope of `to`. If `to` has no open scope,
  * enters it like epoch_domain_enter instead. If `to` is NULL, only detaches. If `to` is the innermost domain already,
- * changes no scope. Sets *from (may be NULL) to the domain of the detached scope, or to NULL if there was none. Returns
- * false on failure, and changes nothing. Fails with EINVAL if `to` has open scopes but none is detached, and with
- * ENOMEM if memory runs out. Fails with ESTALE if `to` was destroyed or the ring has moved past its borrowed epoch. */
+ * changes no scope. Sets *from (may be NULL) to the domain of the detached scope, or to NULL if no scope was detached.
+ * Returns false on failure, and changes nothing. Fails with EINVAL if `to` has open scopes but none is detached, and
+ * with ENOMEM if memory runs out. Fails with ESTALE if `to` was destroyed, or if the ring has moved past the epoch that
+ * `to` borrows. */
 SLAB_API bool epoch_domain_switch(epoch_domain_t* to, epoch_domain_t** from);
 /* Returns the era of the domain's current incarnation, or of the last one if none is open. The era can change at any
  * time if other threads use the domain. Returns 0 if d is NULL or was destroyed. */
@@ -250,10 +253,10 @@ static inline void slab_scope_end_(epoch_domain_t* const* d) {
 #define SLAB_SCOPE_JOIN_(a, b) a##b
 #define SLAB_SCOPE_NAME_(line) SLAB_SCOPE_JOIN_(slab_scope_, line)
 /* Begins a domain like epoch_domain_begin, and ends it at the closing brace of the enclosing block, however control
- * leaves the block. The domain does not end if longjmp or exit leaves the block or, without -fexceptions, if the thread
- * ends. Inside the block, epoch_domain_current() returns the domain. If the domain cannot be created, the
- * block runs in the enclosing scope, and slab_last_error() gives the reason. Use at most one SLAB_SCOPE per source
- * line. The macro requires the cleanup attribute of gcc and clang. */
+ * leaves the block. The macro does not end the domain if the program leaves the block by longjmp or exit. Without
+ * -fexceptions, the same is true if the thread ends inside the block. Inside the block, epoch_domain_current() returns
+ * the domain. If the domain cannot be created, the block runs in the enclosing scope, and slab_last_error() gives the
+ * reason. Use at most one SLAB_SCOPE per source line. The macro requires the cleanup attribute of gcc and clang. */
 #define SLAB_SCOPE(a, label)                                                                             \
     epoch_domain_t* const SLAB_SCOPE_NAME_(__LINE__) __attribute__((cleanup(slab_scope_end_), unused)) = \
         epoch_domain_begin((a), (label))

@@ -74,8 +74,8 @@ typedef struct ReclamationReport {
     EpochReclamation* epochs; /* the last 256 rows, oldest first; a close adds one row per size class */
 } ReclamationReport;
 
-/* Lists the pages that each close of an epoch by its id or era returned to the system. Ends of domains are not listed.
- * O(1). */
+/* Lists, for each epoch that was closed by its id or era, the pages that were returned to the system. Ends of domains
+ * are not listed. O(1). */
 SLAB_API void slab_analyze_reclamation(SlabAllocator* a, ReclamationReport* out);
 
 /* A live object. */
@@ -122,22 +122,23 @@ typedef struct SlabGateOptions {
  * The first figures are read after the uncounted rounds. After each counted round, the figures of each label are
  * compared with their earlier maximum. The label fails if its objects exceed that maximum by more than `objects`. The
  * label also fails if its bytes exceed their earlier maximum by more than `bytes` plus a quarter of that maximum. The
- * quarter allows for objects that take more memory in another place. Objects that a program keeps from the uncounted
- * rounds are therefore not reported, and the first counted round that retains more reveals a leak. If options is NULL,
- * tests every label and tolerates no additional objects. Returns true if no label fails. Otherwise, returns false and
- * sets errno to ERANGE if a label fails, to EINVAL for NULL or bad options, or to ENOMEM if memory runs out. If `why`
- * is not NULL, it receives the reason as a sentence, cut to `why_bytes` bytes. For ERANGE, the sentence names the
- * label. The figures are exact if no other thread is working. No lock is held while `round` runs. O(rounds * (slabs +
- * incarnations + labels)). */
+ * quarter allows for objects that move from a region to a size class, where they can take up to a quarter more memory.
+ * Objects that a program keeps from the uncounted rounds are therefore not reported. The first counted round that
+ * retains more reveals a leak. If options is NULL, tests every label and tolerates no additional objects. Returns true
+ * if no label fails. Otherwise, returns false and sets errno to ERANGE if a label fails, to EINVAL for NULL or bad
+ * options, or to ENOMEM if memory runs out. If `why` is not NULL, it receives the reason as a sentence, cut to
+ * `why_bytes` bytes. For ERANGE, the sentence names the label. The figures are exact if no other thread is working. No
+ * lock is held while `round` runs. O(rounds * (slabs + incarnations + labels)). */
 SLAB_API bool slab_gate(SlabAllocator* a, const SlabGateOptions* options, void (*round)(void* ctx), void* ctx,
                         char* why, size_t why_bytes);
 
 /* Writes the heap profile (option profile_bytes, see docs/profile.md) in the uncompressed pprof format (profile.proto).
  * The profile contains the objects and bytes allocated since the allocator was created, and the objects and bytes in
  * use. The figures are grouped by stack and by the label of the phase. For objects allocated by slab_malloc_outside,
- * the profile also contains the label of the thread's scope at that time. Calls `write` like slab_stats_json. Returns
- * the number of bytes written, or 0 if `write` returned false. On failure, returns 0 and sets errno to EINVAL if the
- * allocator or `write` is NULL or no profile is taken, or to ENOMEM if memory runs out. O(samples). */
+ * the profile also contains the label of the thread's scope at the time of the allocation. Calls `write` like
+ * slab_stats_json. Returns the number of bytes written, or 0 if `write` returned false. On failure, returns 0 and sets
+ * errno. Fails with EINVAL if the allocator or `write` is NULL, or if no profile is taken. Fails with ENOMEM if memory
+ * runs out. O(samples). */
 SLAB_API size_t slab_profile_write(SlabAllocator* a, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);
 
 #ifdef __cplusplus

@@ -2,9 +2,9 @@
  * tslab.hpp - the C++ interface, for C++17 and later: owners, memory for containers, and typed objects. C++20 adds
  * coroutines.
  *
- * Everything is in namespace tslab and is defined inline on top of the C functions, so a program links with the library
- * only. Classes that own a C object have a member function get(), which returns the C object. A program may mix both
- * interfaces.
+ * Everything is in namespace tslab and is defined inline on top of the C functions, so a program needs to link only
+ * with the library. Classes that own a C object have a member function get(), which returns the C object. A program may
+ * mix both interfaces.
  *
  *   temporal_slab/phases.hpp    owners and guards: allocator, domain, scope, entered, carrier; cleanups
  *   temporal_slab/objects.hpp   sources of memory, and typed objects: make, unique, handle

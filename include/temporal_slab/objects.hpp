@@ -152,15 +152,15 @@ class lane {
 };
 
 /* A source that lasts until the closing brace: a run (see slab_lane.h) in a domain with SLAB_DOMAIN_OWNER_ONLY. Only
- * the thread that created the run may use it. If NDEBUG is defined, the thread is not checked, and an allocation on
- * another thread would return memory that is in use. While the run is open, the domain cannot be ended, reset or
- * entered (EBUSY), so declare the run after the domain. Allocations with a handle, or with an alignment above 16 bytes,
- * call the domain instead of the inlined code. */
+ * the thread that created the run may use it. If NDEBUG is defined, this is not checked: an allocation on another
+ * thread then returns memory that is in use. While the run is open, the domain cannot be ended, reset or entered
+ * (EBUSY), so declare the run after the domain. Allocations with a handle, or with an alignment above 16 bytes, call
+ * the domain instead of the inlined code. */
 class [[nodiscard]] owner_run {
   public:
-    /* Begins a run in the phase p. Throws std::system_error with EINVAL if the domain lacks SLAB_DOMAIN_OWNER_ONLY, or
-     * with ESTALE if the domain has ended. Throws EBUSY if the domain belongs to another thread or already has a run.
-     * O(1). */
+    /* Begins a run in the phase p. Throws std::system_error on failure. Fails with EINVAL if the domain lacks
+     * SLAB_DOMAIN_OWNER_ONLY, and with ESTALE if the domain has ended. Fails with EBUSY if the domain belongs to
+     * another thread or already has a run. O(1). */
     explicit owner_run(const phase& p) { detail::need(slab_run_begin(&run_, p.get())); }
     ~owner_run() { static_cast<void>(slab_run_end(&run_)); }
     owner_run(const owner_run&) = delete;
@@ -233,7 +233,7 @@ template <class T, class Source, class... Args> T* construct(const Source& sourc
 /* ---- objects that end with their phase -------------------------------------------------- */
 
 /* Creates a T in `from`. The T ends with its phase and is never destroyed, so T must be trivially destructible. Returns
- * a pointer to the T. Throws tslab::bad_alloc, or the exception of the constructor. */
+ * a pointer to the T. Throws tslab::bad_alloc, and any exception that the constructor throws. */
 template <class T, class From, class... Args> T* make(const From& from, Args&&... args) {
     static_assert(std::is_trivially_destructible_v<T>,
                   "the end of a phase runs no destructor: make_unique, or make_undestroyed where that is meant");
@@ -352,8 +352,8 @@ template <class T> class handle {
     SlabHandle h_;
 };
 
-/* Creates a T in `from` and returns its handle. Throws tslab::bad_alloc, or the exception of the constructor; the
- * memory is then freed. */
+/* Creates a T in `from` and returns its handle. Throws tslab::bad_alloc if memory runs out. If the constructor throws,
+ * frees the memory and rethrows the exception. */
 template <class T, class From, class... Args> handle<T> make_handle(const From& from, Args&&... args) {
     const auto& source = detail::source_of(from);
     static_assert(sizeof(T) <= UINT32_MAX && alignof(T) <= std::decay_t<decltype(source)>::named_alignment,

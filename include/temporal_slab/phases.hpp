@@ -86,8 +86,9 @@ inline EpochReceipt drained(epoch_domain_t*& d) {
 }
 
 /* The C function that runs a cleanup, and the argument for it. A trivially copyable lambda of at most the size of a
- * pointer is stored in the argument itself. Any other lambda is stored in an object from operator new, not in the
- * phase: the phase has ended when the cleanup runs, and an object in the phase would delay a drain. */
+ * pointer is stored in the argument itself. Any other lambda is stored in an object from operator new. The phase cannot
+ * contain this object, because the phase has ended when the cleanup runs, and because the object would delay a
+ * drain. */
 template <class F> struct closure {
     static_assert(std::is_nothrow_invocable_v<F&>, "a cleanup is noexcept: it runs inside of a C function");
     static constexpr bool in_pointer =
@@ -190,7 +191,7 @@ template <class F> void on_end(SlabAllocator* a, EpochId epoch, F&& f) {
 
 /* Returns default options for a domain. Change them as needed, and pass them to the constructor of domain. The
  * parameter `flags` contains SLAB_DOMAIN_ flags; for example, tslab::owner_run needs SLAB_DOMAIN_OWNER_ONLY. The string
- * `label` must exist until the domain is created, which copies it. */
+ * `label` is copied when the domain is created, and must exist until then. */
 inline SlabDomainOptions domain_options(const char* label = nullptr, std::uint32_t flags = 0) noexcept {
     SlabDomainOptions options{};
     options.struct_size = sizeof options;

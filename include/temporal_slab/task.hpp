@@ -1,9 +1,9 @@
 /*
  * task.hpp - coroutines that stay in their phase on every thread (C++20; empty in older versions). See tslab.hpp.
  *
- * A task is a coroutine that starts when it is awaited and returns its result to the awaiting coroutine. A task, the
- * task that it awaits, and so on form a chain. A chain has one phase, which spawn or run gives to the outermost task. A
- * thread that runs a part of the chain is inside this phase, so slab_malloc allocates there.
+ * A task is a coroutine that starts when it is awaited and returns its result to the awaiting coroutine. A chain
+ * consists of a task, the task that it awaits, and so on. A chain has one phase, which spawn or run gives to the
+ * outermost task. A thread that runs a part of the chain is inside this phase, so slab_malloc allocates there.
  *
  * A task may also await something other than a task. In that case, the thread leaves the phase before other code can
  * resume the coroutine, and the thread that resumes the coroutine enters the phase. Scopes and guards that are open in
@@ -39,8 +39,8 @@ namespace detail {
  * stored after the frame. */
 class frames {
   public:
-    /* Must not be inlined. Otherwise, gcc would see that the operator delete below does not match the operator new that
-     * allocated the block, and would warn. */
+    /* Must not be inlined. Otherwise, gcc would warn that the operator delete below does not match the operator new
+     * that allocated the block. */
     [[gnu::noinline]] static void* operator new(std::size_t size) {
         return keep(::operator new(whole(size)), size, nullptr);
     }
@@ -254,7 +254,7 @@ template <class Done> driver drive(domain phase, std::unique_ptr<carrier> carrie
     done(receipt);
 }
 
-/* Outcome of a task. In run(), a thread waits for it. */
+/* Outcome of a task, for which run() waits. */
 class outcome {
   public:
     void tell() {
@@ -291,9 +291,9 @@ template <class T, class Put> driver drive_and_tell(carrier& carried, task<T> bo
 /* Starts a task in the given phase on this thread, and returns when the task first waits or is done. When the task is
  * done, the thread that ran its last part ends the phase and then calls done(receipt). The receipt contains the counts
  * of the ended phase (see EpochReceipt). If the end is refused because another scope is inside, all fields of the
- * receipt are 0. If the task cannot be started, throws std::system_error or std::bad_alloc. If an exception leaves the
- * task or done, std::terminate is called, as with std::thread. Makes two allocations with operator new, for a coroutine
- * and for a carrier. */
+ * receipt are 0. If the task cannot be started, throws std::system_error or std::bad_alloc. If the task or `done`
+ * throws an exception, std::terminate is called, as with std::thread. Makes two allocations with operator new, for a
+ * coroutine and for a carrier. */
 template <class Done> void spawn(domain phase, task<void> body, Done done) {
     auto carried = std::make_unique<carrier>(phase);
     carried->resume();
