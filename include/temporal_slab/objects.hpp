@@ -232,8 +232,8 @@ template <class T, class Source, class... Args> T* construct(const Source& sourc
 
 /* ---- objects that end with their phase -------------------------------------------------- */
 
-/* Creates a T in `from`. The T ends with its phase and is never destroyed, so T must be trivially destructible. Returns
- * a pointer to the T. Throws tslab::bad_alloc, and any exception that the constructor throws. */
+/* Creates a T in `from`. The T ends with its phase, and its destructor never runs, so T must be trivially destructible.
+ * Returns a pointer to the T. Throws tslab::bad_alloc, and any exception that the constructor throws. */
 template <class T, class From, class... Args> T* make(const From& from, Args&&... args) {
     static_assert(std::is_trivially_destructible_v<T>,
                   "the end of a phase runs no destructor: make_unique, or make_undestroyed where that is meant");

@@ -278,9 +278,9 @@ class domain {
     epoch_domain_t* d_;
 };
 
-/* A guard that keeps this thread inside a domain until the closing brace. The domain is the thread's innermost scope,
- * so slab_malloc allocates there. The guard belongs to the thread that created it. The guards of a thread must end in
- * reverse order. */
+/* A guard that keeps this thread inside a domain until the closing brace. The guard's scope is the thread's innermost
+ * scope, so slab_malloc allocates in the domain. The guard belongs to the thread that created it. The guards of a
+ * thread must end in reverse order. */
 class [[nodiscard]] entered {
   public:
     /* Enters the domain. Throws std::system_error (ESTALE, ENOMEM). */
