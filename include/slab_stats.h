@@ -1,9 +1,20 @@
 /*
- * slab_stats.h - statistics: what an allocator holds and does.
+ * slab_stats.h - statistics: the memory that an allocator holds and the work that it has done.
  *
- * Snapshots are read from the words that the allocator works with: the allocation path touches no counter. A snapshot
- * is exact when nothing runs, and never negative while threads allocate. Conventions are as in slab_alloc.h. For a NULL
- * allocator or a bad class, the structures are filled with zeros.
+ * The fast path of an allocation updates no counters for statistics. Snapshots are computed from the allocator's own
+ * bookkeeping. A snapshot is exact if no other thread is using the allocator. While threads allocate, a snapshot is
+ * approximate, but no count in it falls below 0. The conventions of slab_alloc.h apply. Functions that fill a structure
+ * set it to zeros if the allocator is NULL or the class index is invalid.
+ *
+ * Terms used below
+ *   incarnation  a phase of the program: one use of an epoch id, from its opening to its end. Its era is a number that
+ *                is never reused
+ *   draining     ended, but still holding memory because of objects that the program has not freed yet
+ *   escape       an object that is live when its phase is drained
+ *   slab         a run of pages that belongs to one thread in one incarnation
+ *   line         up to 64 equal slots of a slab, each with room for one object
+ *   region       a slab without slots, in which objects of any size lie next to each other
+ *   bank         with the option `shared`, the slabs that several threads use in turn, behind one lock
  */
 #ifndef SLAB_STATS_H
 #define SLAB_STATS_H
@@ -16,9 +27,11 @@ extern "C" {
 
 #define SLAB_STATS_VERSION 3
 
-/* The whole allocator. The compare-exchange fields of frees count frees by other threads. In shared mode, those of
- * allocations count allocations through a bank (attempts) and those that found the bank held (retries); otherwise they
- * are 0. The fields of current_partial are always 0. */
+/* The whole allocator. Frees by threads that do not own the slab use compare-exchange operations:
+ * total_bitmap_free_attempts counts these frees, and total_bitmap_free_cas_retries counts the repeated operations. With
+ * the option `shared`, total_bitmap_alloc_attempts counts allocations through a bank, and
+ * total_bitmap_alloc_cas_retries counts those that found the bank locked. Without this option, both are 0. The
+ * total_current_partial_* fields are always 0. */
 typedef struct SlabGlobalStats {
     uint32_t version, current_epoch, active_epoch_count, closing_epoch_count;
     uint64_t total_slabs_allocated, total_slabs_recycled;
@@ -28,49 +41,58 @@ typedef struct SlabGlobalStats {
         total_madvise_failures, total_bitmap_alloc_cas_retries, total_bitmap_free_cas_retries,
         total_current_partial_cas_failures, total_bitmap_alloc_attempts, total_bitmap_free_attempts,
         total_current_partial_cas_attempts;
-    /* pages of the allocator's own tables that were written and not given back; these and the slabs are all that is
-     * resident */
+    /* Pages of the allocator's own tables that were written and have not been returned to the system. The allocator has
+     * no other resident memory except its slabs. */
     uint64_t metadata_bytes;
-    uint64_t committed_bytes; /* slabs in an epoch, and pages kept warm */
+    uint64_t committed_bytes; /* slabs and large objects in epochs, and pages kept warm */
     uint64_t live_bytes, live_objects;
     uint64_t reserved_bytes;  /* address space */
     uint64_t open_phases;     /* incarnations that accept allocations */
-    uint64_t draining_phases; /* incarnations that do not, and still hold slabs */
-    /* Lists of lines that an allocation found wrong and repaired, by cause; counted even without sampling. */
+    uint64_t draining_phases; /* ended incarnations that still hold slabs */
+    /* Repairs by cause. An allocation repairs a list of lines if it finds a line there that does not belong in it.
+     * Repairs are counted even if sampling is off. */
     uint64_t total_repairs, repairs_full_bitmap, repairs_list_mismatch, repairs_other;
-    /* Warm pages, which no epoch owns: the current budget, the bytes kept within it, and the part of these that no
-     * thread or class has yet. The last field counts, since the start, bytes taken from the system again right after
-     * they were given back for lack of budget. */
+    /* Warm pages belong to no epoch and are kept for reuse. warm_budget_bytes is the current limit on them, and
+     * warm_bytes is their current amount. warm_stock_bytes is the part of warm_bytes that no thread and no size class
+     * holds. warm_regretted_bytes counts bytes that were returned to the system because the budget was too small, and
+     * that were needed again within about 100 ms. */
     uint64_t warm_budget_bytes, warm_bytes, warm_stock_bytes, warm_regretted_bytes;
-    /* The nearest limit on the bytes of epochs: max_bytes, the reservation, or the rest of RLIMIT_DATA. limit_name
-     * names that limit, and limit_used_bytes count against it. limit_ns is the time until the limit is reached, at the
-     * pace at which growing memory is committed; 0 means more than a year. */
+    /* The nearest limit on the slabs and large objects in epochs. limit_name is "max_bytes" (the option),
+     * "reserve_bytes" (the reservation), or "RLIMIT_DATA" (the memory that this resource limit leaves).
+     * limit_used_bytes is the part of limit_bytes that is in use. limit_ns is the estimated time until the limit is
+     * reached, based on how fast growing data takes up memory. A limit_ns of 0 means that the limit is more than a year
+     * away or that nothing grows. */
     uint64_t limit_bytes, limit_used_bytes, limit_ns;
     char limit_name[32];
-    /* Growth of live bytes between the lowest readings of two stretches of time, and the time between the two; 0 ns
-     * means that there are not two stretches yet. A stretch lasts an eighth of the allocator's age, 2 s to 1 h. The
-     * pace is over stretches of at most 10 s if these grew too. Readings are made by slab_stats_labels,
-     * slab_stats_phases, JSON, Prometheus, the doctor, and each publication in a segment. */
+    /* Growth of live bytes, computed from two consecutive stretches of time. growth_bytes is the difference between the
+     * lowest readings of the two stretches. growth_ns is the time between their starts, or 0 while there is only one
+     * stretch. A stretch lasts an eighth of the allocator's age, but at least 2 s and at most 1 h. growth_per_second is
+     * measured over shorter stretches, of at most 10 s, if live bytes have grown over those as well. Readings are taken
+     * by slab_stats_labels, slab_stats_phases, slab_doctor, the JSON and Prometheus functions, and each publication in
+     * a segment. */
     uint64_t growth_bytes, growth_ns;
     double growth_per_second;
-    uint64_t max_bytes; /* the option; 0: none */
-    /* Change of live and committed bytes in bytes per second, negative where they fall: over the last 10 s, over the
-     * last 100 s, and since the allocator was made. pace_10s_ns and pace_100s_ns are the true lengths: 10 to 20 s and
-     * 100 to 200 s, or less in a younger allocator. If the previous reading was too long ago, these lengths and the
-     * paces are 0. The readings are those that growth_bytes uses. */
+    uint64_t max_bytes; /* the option max_bytes; 0: no limit */
+    /* Change of live and committed bytes, in bytes per second; negative if they fall. The *_10s fields cover the last
+     * 10 s, the *_100s fields cover the last 100 s, and the *_ever fields cover the time since the allocator was made.
+     * pace_10s_ns and pace_100s_ns are the lengths of time that were actually measured: 10 to 20 s and 100 to 200 s, or
+     * less in a younger allocator. If the previous reading was too long ago, the measured length and its two paces are
+     * 0. Readings are taken as for growth_bytes. */
     uint64_t pace_10s_ns, pace_100s_ns;
     double live_pace_10s, live_pace_100s, live_pace_ever;
     double committed_pace_10s, committed_pace_100s, committed_pace_ever;
-    uint64_t quarantine_bytes; /* of ended phases, not yet reusable; part of warm_bytes, beyond its budget */
+    /* Memory of ended phases in quarantine, where it cannot be reused yet (option quarantine_bytes). warm_bytes
+     * includes this memory, but warm_budget_bytes does not limit it. */
+    uint64_t quarantine_bytes;
 } SlabGlobalStats;
 
-/* A size class. cache_size is the number of slabs that threads keep warm or that are in quarantine. cache_capacity is
- * the number of slabs of the class that the current warm budget would hold alone, or 0 for regions and large objects,
- * which have no single size. cache_overflow_len is always 0, because there is no second cache. The scan_* fields belong
- * to the whole allocator and are equal in all classes. They show the controller of shared mode, which spreads threads
- * over four banks while they meet (scan_mode 1), and are 0 otherwise. object_size is 0 where each object has a size of
- * its own. After the sizes, indices go on to regions, whose objects count under the class of their usable size, and to
- * large objects. The first bad index gives version 0. */
+/* A size class. The last two indices stand for regions and large objects, which have an object_size of 0 because each
+ * object has its own size. Objects in a region count under the class of their usable size. For an index after the last
+ * class, slab_stats_class sets `version` to 0. cache_size is the number of slabs of the class that threads keep warm or
+ * that are in quarantine. cache_capacity is the number of slabs of the class that would fill the current warm budget,
+ * or 0 for regions and large objects. cache_overflow_len is always 0. The scan_* fields are equal in all classes and
+ * are 0 without the option `shared`. With this option, they describe the controller that sets scan_mode: 0 if all
+ * threads use one bank, 1 if the threads are spread over four banks because too many allocations had to wait. */
 typedef struct SlabClassStats {
     uint32_t version, class_index, object_size;
     uint64_t slow_path_hits, new_slab_count, list_move_partial_to_full, list_move_full_to_partial, current_partial_null,
@@ -84,132 +106,142 @@ typedef struct SlabClassStats {
     double avg_alloc_cas_retries_per_attempt, avg_free_cas_retries_per_attempt, current_partial_cas_failure_rate,
         lock_contention_rate;
     uint64_t lock_fast_acquire_by_label[16], lock_contended_by_label[16], bitmap_alloc_cas_retries_by_label[16],
-        bitmap_free_cas_retries_by_label[16]; /* 0 unlabeled, 1-14 first labels, 15 the rest */
+        bitmap_free_cas_retries_by_label[16]; /* index 0: unlabeled; 1 to 14: the first labels; 15: all other labels */
     uint32_t cache_size, cache_capacity, cache_overflow_len, total_partial_slabs, total_full_slabs;
     double recycle_rate_pct;
     uint64_t net_slabs, estimated_rss_bytes;
-    uint64_t slab_bytes; /* bytes of one slab; of a page for regions, of a chunk for large objects */
+    uint64_t slab_bytes; /* size of a slab; for regions, of a page; for large objects, of their unit of allocation */
 } SlabClassStats;
 
-/* A class within the incarnation that an epoch id names now. */
+/* A size class in the incarnation that an epoch id currently names. */
 typedef struct SlabEpochStats {
     uint32_t version, class_index, object_size;
     EpochId epoch_id;
     uint64_t epoch_era;
     EpochLifecycleState state;
-    uint64_t open_since_ns; /* 0 for the first incarnation of id 0 and before the first slab */
+    uint64_t open_since_ns; /* 0 before the first slab, and always in the first incarnation of id 0 */
     uint64_t alloc_count;   /* live objects */
     char label[32];
     uint64_t rss_before_close, rss_after_close;
     uint32_t partial_slab_count, full_slab_count;
     uint64_t estimated_rss_bytes;
-    uint32_t reclaimable_slab_count; /* without a live object */
+    uint32_t reclaimable_slab_count; /* slabs without a live object */
     uint64_t reclaimable_bytes;
 } SlabEpochStats;
 
-/* Refused calls by cause, since the allocator was made. */
+/* Counts of refused calls by cause, and of related events, since the allocator was made. */
 typedef struct SlabRefusals {
     uint32_t version;
     uint64_t stale_handle, bad_handle, double_free, stale_free, interior_pointer, foreign_pointer, size_mismatch,
         bad_epoch, closed_epoch, bad_size, domain_order, domain_stale;
-    uint64_t late_double_free; /* racing double frees found when a slab's words were merged */
+    uint64_t late_double_free; /* double frees by two threads at once, found only after both frees had succeeded */
     uint64_t out_of_memory;    /* allocations refused for lack of memory */
-    uint64_t retired_slabs;    /* slabs whose handle generations ran out */
-    uint64_t bad_environment;  /* options of TSLAB_OPTIONS that were ignored */
+    uint64_t retired_slabs;    /* slabs taken out of use because their handle generations ran out */
+    uint64_t bad_environment;  /* options in TSLAB_OPTIONS that were ignored */
     uint64_t over_budget;      /* allocations refused by a hard budget or max_bytes */
-    uint64_t write_after_end;  /* new objects whose memory was written to after an earlier one's end */
+    uint64_t write_after_end;  /* new objects whose memory was written to after the previous object there had ended */
 } SlabRefusals;
 
 enum {
-    /* bucket i counts values from 2^i to 2^(i+1) - 1; bucket 0 counts 0 and 1; the last counts all above */
+    /* Bucket i counts values from 2^i to 2^(i+1) - 1. Bucket 0 also counts 0, and the last bucket also counts all
+     * larger values. */
     SLAB_HISTOGRAM_BUCKETS = 48,
     SLAB_LATENCY_BUCKETS =
-        96 /* four buckets per doubling: values 0..3 singly, then 4 * floor(log2 v) + the next two bits - 4 */
+        96 /* a value v below 4: bucket v; above: bucket 4 * floor(log2 v) - 4 + (the two bits after the top bit) */
 };
 
-/* Everything attributed to one label since the allocator was made. Id 0 is "(unlabeled)"; the other labels follow in
- * order of first use. The highest id is "(other)", which takes the phases whose label found no room. When a live epoch
- * is relabelled, past counters stay with the old label, and live amounts move. At any moment allocated = freed +
- * released + live, for objects and for bytes, unless an epoch with live objects was relabelled. Under the new label,
- * those objects end without having been allocated there. While threads work, sums may miss what moves between two
- * readings, but they never exceed the truth and never fall. */
+/* Statistics of one label since the allocator was made. Id 0 is "(unlabeled)", and the other labels follow in order of
+ * first use. The highest id is "(other)", which counts the phases whose labels came after all other ids were taken. If
+ * a live epoch is relabelled, its past counts stay with the old label, and its live amounts move to the new label. At
+ * any moment, allocated = freed + released + live, both in objects and in bytes. The equation does not hold after an
+ * epoch with live objects was relabelled, because these objects end under the new label but were allocated under the
+ * old one. While threads are running, cumulative counts can be slightly too low, but they are never too high and never
+ * decrease. */
 typedef struct SlabLabelStats {
     uint32_t version, label_id;
     char label[32];
-    uint64_t phases_opened, phases_ended;  /* ended: closed or released, drained or not */
-    uint64_t phases_open, phases_draining; /* now; draining: ended, but with live objects */
+    uint64_t phases_opened, phases_ended;  /* phases_ended: closed or released, even if still draining */
+    uint64_t phases_open, phases_draining; /* now; phases_draining: ended, but with live objects */
     uint64_t objects_allocated, bytes_allocated;
-    uint64_t objects_freed, bytes_freed;       /* singly */
-    uint64_t objects_released, bytes_released; /* ended in bulk */
-    uint64_t objects_escaped, bytes_escaped;   /* live when their epoch was closed by draining, summed over closes */
+    uint64_t objects_freed, bytes_freed;       /* one by one */
+    uint64_t objects_released, bytes_released; /* in bulk, at the end of their phase */
+    uint64_t objects_escaped, bytes_escaped;   /* live when their epoch was drained, summed over all drains */
     uint64_t live_objects, live_bytes;
     uint64_t committed_bytes; /* slabs and large objects held now */
-    uint64_t peak_bytes;      /* most committed_bytes ever */
+    uint64_t peak_bytes;      /* highest committed_bytes so far */
     uint64_t slow_path_hits, refusals;
-    /* as in ThreadStats; 0 without sampling */
+    /* as in ThreadStats; 0 if sampling is off */
     uint64_t alloc_samples, alloc_wall_ns_sum, alloc_cpu_ns_sum, alloc_wait_ns_sum;
-    uint64_t lock_fast_acquire, lock_contended; /* of the locks that its slow paths and ends took */
-    uint64_t cas_retries;                       /* of frees by other threads */
-    /* Budgets of 0 bytes mean none. Refusals are those by the label's hard budget, by those of its phases, and by
-     * max_bytes. */
+    /* Locks that slow paths and ends of phases took immediately, and locks that they had to wait for. */
+    uint64_t lock_fast_acquire, lock_contended;
+    uint64_t cas_retries; /* repeated compare-exchanges of frees by other threads */
+    /* A budget of 0 bytes means that there is none. budget_refusals counts the allocations refused by the label's hard
+     * budget, by the hard budget of a phase, or by max_bytes. */
     uint64_t budget_soft_bytes, budget_hard_bytes, budget_warnings, budget_refusals;
-    /* slabs and large objects that ends examined; the part that live objects kept from going back */
+    /* Slabs and large objects that were examined when phases ended, and those of them that could not be returned
+     * because of live objects. */
     uint64_t closed_slabs, pinned_slabs;
-    double drainability;                          /* 1 - pinned / closed; 1 when nothing ended */
-    uint64_t swallowed;                           /* "(other)" only: phases opened under a label that found no room */
-    uint64_t duration_ns[SLAB_HISTOGRAM_BUCKETS]; /* ended phases that had held something, first slab to end */
-    uint64_t peak_bytes_hist[SLAB_HISTOGRAM_BUCKETS]; /* ended phases that had held something, by their peak */
-    /* Ended phases with live objects: the numbers of these phases and objects, and the bytes of slabs and large objects
-     * that they hold. Then come the time since the first slab of the oldest (0: none) and a histogram of their ages.
-     * The library keeps these figures; they are exact except for operations under way, and are read without visiting
-     * the phases. */
+    double drainability; /* 1 - pinned_slabs / closed_slabs; 1 if closed_slabs is 0 */
+    uint64_t swallowed;  /* only in "(other)": phases whose labels found no free id */
+    /* Histograms of the ended phases that have had slabs: by the time from first slab to end, and by peak size. */
+    uint64_t duration_ns[SLAB_HISTOGRAM_BUCKETS];
+    uint64_t peak_bytes_hist[SLAB_HISTOGRAM_BUCKETS];
+    /* Ended phases that still have live objects. draining_objects counts these objects, and draining_bytes is the size
+     * of the slabs and large objects that the phases hold. oldest_draining_ns is the time since the oldest phase took
+     * its first slab (0: there is none), and draining_age_ns is a histogram of these times. The library maintains these
+     * figures, so reading them does not visit the phases. They are exact except for operations in progress. */
     uint64_t draining_phases, draining_objects, draining_bytes, oldest_draining_ns;
     uint64_t draining_age_ns[SLAB_HISTOGRAM_BUCKETS];
-    /* The three draining phases that hold the most bytes, largest first; era 0: none. */
+    /* The three draining phases that hold the most bytes, largest first. An era of 0 marks an unused entry. Ages are
+     * times since the first slab. */
     uint64_t worst_eras[3], worst_bytes[3], worst_objects[3], worst_ages_ns[3];
-    uint64_t open_objects, open_bytes; /* live ones in its open phases */
-    /* Objects made by slab_malloc_outside inside a scope of the label, and the bytes asked for. These objects live in
-     * the ring's epoch and count under that epoch's label. */
+    uint64_t open_objects, open_bytes; /* live objects in the label's open phases */
+    /* Objects that slab_malloc_outside made inside a scope of the label, and the bytes that were requested. Such
+     * objects live in the current ring epoch of the allocator and otherwise count under the label of that epoch. */
     uint64_t outside_objects, outside_bytes;
-    uint64_t growth_bytes, growth_ns; /* of live_bytes, as in SlabGlobalStats */
+    uint64_t growth_bytes, growth_ns; /* growth of live_bytes, as in SlabGlobalStats */
     double growth_per_second;
-    /* The nearest limit among the label's hard budget and those of its open phases, as in SlabGlobalStats; 0: there is
-     * none. */
+    /* The hard budget of the label or of one of its open phases, whichever is reached first. The fields are as in
+     * SlabGlobalStats; a limit_bytes of 0 means that there is no hard budget. */
     uint64_t limit_bytes, limit_used_bytes, limit_ns;
-    /* Escapes allowed to each phase of the label (slab_label_expect_escapes). If both amounts are 0, none are allowed,
-     * and every escape is unexpected. unexpected_phases counts, since the allocator was made, phases that let more
-     * escape when they were drained. unexpected_draining_* and oldest_unexpected_ns describe the unexpected phases that
-     * are still draining, like the figures of all draining phases above. */
+    /* The escapes that slab_label_expect_escapes allows to each phase of the label: expected_objects objects, with
+     * expected_bytes in total. If both are 0, every escape is unexpected. unexpected_phases counts the phases that have
+     * let more escape than is allowed. unexpected_draining_* and oldest_unexpected_ns correspond to draining_* and
+     * oldest_draining_ns, but include only such phases. */
     uint64_t expected_objects, expected_bytes, unexpected_phases;
     uint64_t unexpected_draining_phases, unexpected_draining_objects, unexpected_draining_bytes, oldest_unexpected_ns;
-    /* as in SlabGlobalStats, which has the lengths of time */
+    /* as in SlabGlobalStats, whose pace_10s_ns and pace_100s_ns also apply here */
     double live_pace_10s, live_pace_100s, live_pace_ever;
     double committed_pace_10s, committed_pace_100s, committed_pace_ever;
 } SlabLabelStats;
 
-/* An incarnation that is open or draining. */
+/* A phase (an incarnation of an epoch) that is open or draining. */
 typedef struct SlabPhaseStats {
     uint32_t version;
-    EpochId epoch_id; /* may name a later incarnation by now: compare the era */
+    EpochId epoch_id; /* can name a later incarnation by now; compare epoch_era */
     uint64_t epoch_era;
     char label[32];
     uint32_t label_id;
     EpochLifecycleState state;
-    /* since its first slab, both 0 before; the first incarnation of id 0 is open from the start of the allocator */
+    /* Clock time of the phase's first slab, and the time since then. Both are 0 in a phase without a clock
+     * (SLAB_DOMAIN_UNTIMED). In the first incarnation of id 0, open_since_ns is 0, and age_ns is the allocator's
+     * age. */
     uint64_t open_since_ns, age_ns;
-    uint64_t refcount; /* scopes inside and slab_epoch_inc_refcount */
+    uint64_t refcount; /* scopes inside, plus references by slab_epoch_inc_refcount */
     uint32_t threads;  /* threads that own slabs of the phase */
     uint64_t objects_allocated, bytes_allocated, live_objects, live_bytes;
     uint64_t slabs, empty_slabs, committed_bytes, peak_bytes;
-    uint64_t purged_bytes; /* given back to the system by its closes */
+    uint64_t purged_bytes; /* returned to the system when the phase was closed */
     uint64_t budget_soft_bytes, budget_hard_bytes;
-    uint64_t rss_before_close, rss_after_close; /* of the process; 0 when not measured */
+    uint64_t rss_before_close, rss_after_close; /* resident bytes of the process; 0 if not measured */
 } SlabPhaseStats;
 
-/* Sampled allocations of one thread: one in `sampling_period` (an option) of those that leave the fast path. An
- * allocation leaves that path if a line or region is used up, a phase allocates for the first time, or the object is
- * large. Only such allocations can wait for a lock, the kernel or memory. wait is wall - cpu, less the cost of the
- * clocks, and never below 0. Samples in which cpu exceeds wall are dropped. */
+/* Sampled allocations of one thread. Of the allocations that leave the fast path, one in `sampling_period` (an option)
+ * is sampled. An allocation leaves the fast path if, for example, a line or region is used up, the thread has not
+ * allocated in the phase before, or the object is large. Only such allocations can wait for a lock, the kernel or
+ * memory. `wall` is elapsed time and `cpu` is processor time, both less the cost of reading the clocks. `wait` is wall
+ * - cpu, less the time asleep in the allocator's own locks, and never below 0. A sample is dropped if `cpu` exceeds the
+ * elapsed time by more than 50 us. */
 typedef struct ThreadStats {
     uint64_t alloc_samples, alloc_wall_ns_sum, alloc_cpu_ns_sum, alloc_wait_ns_sum, alloc_wall_ns_max, alloc_cpu_ns_max,
         alloc_wait_ns_max, repair_count, repair_wall_ns_sum, repair_cpu_ns_sum, repair_wait_ns_sum, repair_wall_ns_max,
@@ -217,51 +249,55 @@ typedef struct ThreadStats {
         repair_reason_other;
 } ThreadStats;
 
-/* Samples of all threads of an allocator and of its locks. */
+/* Samples of all threads that use an allocator, and of its locks. */
 typedef struct SlabSamplingStats {
     uint32_t version;
-    uint32_t period; /* slow allocations per sample; 0: off */
+    uint32_t period; /* slow-path allocations per sample; 0: sampling is off */
     ThreadStats sum;
-    uint64_t dropped; /* samples with more cpu than wall */
+    uint64_t dropped; /* samples dropped because cpu exceeded the elapsed time */
     uint64_t lock_samples, lock_wait_ns_sum, lock_wait_ns_max, lock_hold_ns_sum, lock_hold_ns_max;
     uint64_t alloc_wall_ns[SLAB_LATENCY_BUCKETS], lock_wait_ns[SLAB_LATENCY_BUCKETS],
         lock_hold_ns[SLAB_LATENCY_BUCKETS];
 } SlabSamplingStats;
 
-/* Fills *out with the figures of the whole allocator. O(threads + slabs of the allocator). */
+/* Fills *out with the statistics of the whole allocator. O(threads + slabs). */
 SLAB_API void slab_stats_global(SlabAllocator* a, SlabGlobalStats* out);
-/* Fills *out with the figures of a class. O(threads + slabs of the allocator). */
+/* Fills *out with the statistics of a size class. O(threads + slabs). */
 SLAB_API void slab_stats_class(SlabAllocator* a, uint32_t size_class, SlabClassStats* out);
-/* Fills *out with the figures of a class in an epoch, or with zeros for a bad class or id. O(slabs of the
- * allocator). */
+/* Fills *out with the statistics of a size class in an epoch, or with zeros if the class or the id is invalid. O(slabs
+ * of the allocator). */
 SLAB_API void slab_stats_epoch(SlabAllocator* a, uint32_t size_class, EpochId epoch, SlabEpochStats* out);
-/* Fills *out with the refused calls by cause. O(threads). */
+/* Fills *out with the counts of refused calls. O(threads). */
 SLAB_API void slab_stats_refusals(SlabAllocator* a, SlabRefusals* out);
-/* Fills up to `capacity` rows of `out`, ordered by label_id; if `capacity` is 0, out may be NULL. Returns the number of
- * labels. O(slabs + incarnations + labels). */
+/* Fills up to `capacity` rows of `out`, in order of label_id. If `capacity` is 0, `out` may be NULL. Returns the number
+ * of labels, which can exceed `capacity`, or 0 if memory for the snapshot runs out. O(slabs + incarnations +
+ * labels). */
 SLAB_API size_t slab_stats_labels(SlabAllocator* a, SlabLabelStats* out, size_t capacity);
-/* Fills up to `capacity` rows of `out`, ordered by era, with the incarnations that are draining or that are open and
- * were used. Returns the number of these incarnations. O(slabs + incarnations). */
+/* Fills up to `capacity` rows of `out`, in order of era. If `capacity` is 0, `out` may be NULL. There is a row for each
+ * phase that is draining, and for each open phase that has been used. Returns the number of such phases, which can
+ * exceed `capacity`, or 0 if memory for the snapshot runs out. O(slabs + incarnations). */
 SLAB_API size_t slab_stats_phases(SlabAllocator* a, SlabPhaseStats* out, size_t capacity);
-/* Returns the calling thread's samples in all allocators. */
+/* Returns the calling thread's samples, combined over all allocators. */
 SLAB_API ThreadStats slab_stats_thread(void);
 /* Fills *out with the samples of all threads, or with zeros if sampling is off. O(threads). */
 SLAB_API void slab_stats_sampling(SlabAllocator* a, SlabSamplingStats* out);
 
-/* Writes everything above as one JSON document (schema: share/temporal-slab/stats.schema.json). `write` receives the
- * text in pieces, on the calling thread, with no lock held; if it returns false, the call stops and returns false. On
- * failure, returns false and sets errno: EINVAL if a or `write` is NULL, ENOMEM if there is no memory for the snapshot.
- * The document has the 256 phases and the 256 epochs that hold the most, and as many of the oldest (half of these
- * draining). The document says how many it leaves out; the sums of labels include them all. */
+/* Writes all of these statistics as one JSON document (schema: share/temporal-slab/stats.schema.json). Passes the text
+ * to `write` in pieces, on the calling thread, while holding no lock. Stops and returns false as soon as `write`
+ * returns false. On error, returns false and sets errno: EINVAL if `a` or `write` is NULL, ENOMEM if memory for the
+ * snapshot runs out. The document lists at most 512 phases: the 256 that hold the most memory, and 256 of the oldest,
+ * of which half are draining if there are enough of those. Epochs are limited in the same way, but ring epochs take
+ * precedence. The document states how many phases and epochs it leaves out; sums over labels include them. */
 SLAB_API bool slab_stats_json(SlabAllocator* a, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);
-/* Writes like slab_stats_json, but with every phase and epoch. */
+/* Writes the document of slab_stats_json, but with every phase and epoch. */
 SLAB_API bool slab_stats_json_all(SlabAllocator* a, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);
-/* Writes like slab_stats_json, in the Prometheus text format. */
+/* Writes the statistics like slab_stats_json, but in the Prometheus text format. */
 SLAB_API bool slab_stats_prometheus(SlabAllocator* a, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);
 
-/* Copies the statistics to the segment now (option `segment`, slab_segment.h). Idle programs need this call; busy ones
- * publish as they run. Waits while another thread publishes. Returns false if there is no segment or no room in it.
- * O(labels + slabs of open phases). */
+/* Publishes the statistics in the segment now (option `segment`, slab_segment.h). Busy programs publish automatically
+ * from time to time; an idle program must call this function to publish. Waits while another thread publishes. Returns
+ * false if there is no segment, if the segment has no free slot, or if memory runs out. O(labels + slabs of open
+ * phases). */
 SLAB_API bool slab_stats_publish(SlabAllocator* a);
 
 #ifdef __cplusplus
