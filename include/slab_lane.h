@@ -1,5 +1,7 @@
 /*
- * slab_lane.h - allocation by one thread in a phase, with the fast path inlined in the caller.
+ * slab_lane.h - lanes and runs: fast allocation by one thread in one phase, inlined in the caller.
+ *
+ * A lane (SlabLane) lets one thread allocate in a domain (epoch_domain.h) without a function call.
  *
  *     SlabLane lane;
  *     if (slab_lane_begin(&lane, a, "request")) {
@@ -8,27 +10,32 @@
  *         epoch_domain_end(lane.domain);
  *     }
  *
- * An object of a lane is an object of the lane's domain. The domain's calls free, resize, query and release it, from
- * any thread, and the domain's figures count it. slab_lane_malloc allocates and refuses like epoch_domain_malloc. In
- * addition, it refuses once the domain has moved on to another epoch (by epoch_domain_reset, or by an exit that ended
- * the old one); then open the lane again.
+ * Objects allocated through a lane are ordinary objects of the lane's domain. Any thread can free, resize or query
+ * them, they end with the domain's phase, and the domain's statistics include them. slab_lane_malloc behaves like
+ * epoch_domain_malloc, except that it fails once the domain has moved on to another epoch. The domain moves on after
+ * epoch_domain_reset, or after an exit that ended the old epoch. In that case, open the lane again.
  *
- * Use a lane in a loop that makes many objects of up to 4 KiB in one phase, on one thread. Do not use it for a few
- * objects, since opening a lane costs about what ten calls save, or where most objects are freed singly before the
- * phase ends. Nor does it help in an epoch of the ring (epoch_domain_wrap), whose objects lie in size classes, or in a
- * library that does not know which allocator it gets. A lane works correctly there too, but it makes calls, and costs
- * more than a plain call.
+ * Use a lane in a loop that makes many objects of up to 4 KiB in one phase, on one thread. Opening a lane costs about
+ * as much as ten allocations save. Do not use a lane in these places:
+ *   - where a phase makes only a few objects;
+ *   - where most objects are freed one by one before the phase ends;
+ *   - in a ring epoch (epoch_domain_wrap), because its objects lie in size classes;
+ *   - in a library that does not know which allocator its callers pass.
  *
- * In these cases slab_lane_malloc calls the library, and is correct but slower:
+ * A lane works correctly there too. In the last two places, however, slab_lane_malloc can be a call to the library,
+ * which costs more than epoch_domain_malloc.
+ *
+ * slab_lane_malloc calls the library, which is slower but correct, in these cases:
  *   - on a thread other than the one that opened the lane, or on an exiting thread;
  *   - while the phase is closed or detached;
- *   - when a region is used up, or for more than 4 KiB;
- *   - with the option `shared` or with stand-ins (`by_malloc`, AddressSanitizer);
+ *   - when a region (the block of memory that the lane allocates from) is used up, or for more than 4 KiB;
+ *   - with the option `shared`, or with an option of the hardened form (docs/hardened.md);
+ *   - if blocks of malloc stand in for objects (the option `by_malloc`, or AddressSanitizer);
  *   - if the kernel has no membarrier, or the processor is neither x86-64 nor arm64;
- *   - if the library's records are not those of this header (SLAB_LANE_VERSION).
+ *   - if the program was compiled for another SLAB_LANE_VERSION than the library.
  *
- * A *run* goes further, in a domain that belongs to one thread alone (SLAB_DOMAIN_OWNER_ONLY). The run has the rest of
- * a region to itself, and an allocation touches only the run and two bytes of the region's map.
+ * A run (SlabRun) is faster still, but needs a domain that belongs to one thread alone (SLAB_DOMAIN_OWNER_ONLY). A run
+ * reserves the rest of a region for itself. An allocation then touches only the run and two bytes of the region's map.
  *
  *     SlabDomainOptions o = {.struct_size = sizeof o, .label = "parse", .flags = SLAB_DOMAIN_OWNER_ONLY};
  *     epoch_domain_t* d = epoch_domain_create_ex(a, &o);
@@ -40,11 +47,12 @@
  *     }
  *     epoch_domain_destroy(d);
  *
- * Ownership: the lane is memory of the caller and owns nothing. Forget it when the phase has ended, and do not use it
- * once the allocator is gone. Thread safety: only one thread at a time may use a lane, and only on the thread that
- * opened it is the fast path inlined. Each thread of a domain opens a lane of its own; a thread may have several lanes,
- * even of one domain. Do not use a lane in a signal handler. A fork child may go on with a lane of the thread that
- * forked. Errors: those of epoch_domain_malloc. Complexity: O(1).
+ * Ownership: the caller provides the memory of a lane. A lane owns nothing and needs no closing; abandon it when the
+ * phase has ended. Do not use a lane after its allocator is destroyed. Thread safety: only one thread at a time may use
+ * a lane, and the fast path is inlined only on the thread that opened the lane. Each thread of a domain opens its own
+ * lane. A thread may have several lanes, even in one domain. Do not use a lane in a signal handler. After a fork, the
+ * child may continue to use a lane of the thread that forked. Errors: the same as for epoch_domain_malloc. Complexity:
+ * O(1).
  */
 #ifndef SLAB_LANE_H
 #define SLAB_LANE_H
@@ -55,10 +63,11 @@
 extern "C" {
 #endif
 
-/* Version of the records below. If the library has another version, its lanes always call. */
+/* Version of the structures below. If the library's version differs, every allocation through a lane calls the
+ * library. */
 #define SLAB_LANE_VERSION 1u
 
-/* 1 if this compiler inlines lanes; 0 if each slab_lane_malloc is a call. */
+/* 1 if this compiler inlines the fast path; 0 if every slab_lane_malloc calls the library. */
 #ifndef SLAB_LANE_INLINE
 #if defined(__linux__) && defined(__LP64__) && defined(__GNUC__) && (defined(__x86_64__) || defined(__aarch64__))
 #define SLAB_LANE_INLINE 1
@@ -67,7 +76,8 @@ extern "C" {
 #endif
 #endif
 
-/* The beginnings of the library's own records, as far as the inlined path reads them. Programs must not touch them. */
+/* The first fields of two internal structures of the library, up to the last one that the inlined path uses. Programs
+ * must not access them. */
 struct SlabLaneHeap_ {
     uint32_t unused_[2];
     uint64_t word, key, unused2_[2];
@@ -82,42 +92,44 @@ struct SlabLaneRegion_ {
     uint8_t life;
 };
 
-/* A lane, which may be copied. If all fields are 0, the lane is not open, and its allocations are refused. */
+/* A lane. Copies of a lane are allowed. If all fields are 0, the lane is not open and refuses allocations. */
 typedef struct SlabLane {
-    epoch_domain_t* domain; /* may be read */
+    epoch_domain_t* domain; /* programs may read this field */
     uint64_t phase_, thread_;
     int64_t thread_at_;
     struct SlabLaneHeap_* heap_;
     uint64_t *busy_, live_, reserved_;
 } SlabLane;
 
-/* Open a lane for the inline functions below. `version` is SLAB_LANE_VERSION of the caller's header. */
+/* Open a lane on behalf of the inline functions below. `version` is the SLAB_LANE_VERSION that the caller was compiled
+ * with. */
 SLAB_API bool slab_lane_open_as(SlabLane* lane, epoch_domain_t* d, uint32_t version);
 SLAB_API bool slab_lane_begin_as(SlabLane* lane, SlabAllocator* a, const char* label, uint32_t version);
-/* Result of slab_lane_malloc_called: the object, and the heap that the lane leads to from then on. */
+/* Result of slab_lane_malloc_called: the object, and the internal heap that the lane allocates from afterwards. */
 typedef struct SlabLaneGot {
     void* p;
     struct SlabLaneHeap_* heap_;
 } SlabLaneGot;
-/* Allocates if the inlined path does not. Takes the lane's fields by value, so that the lane can live in registers. */
+/* Allocates when the inlined path cannot. Takes the lane's fields by value, so that compilers can keep the lane in
+ * registers. */
 SLAB_API SlabLaneGot slab_lane_malloc_called(epoch_domain_t* domain, uint64_t phase, uint64_t thread,
                                              struct SlabLaneHeap_* heap, uint64_t* busy, size_t size);
-/* Hands over the heap in which the inlined path has allocated p, because another thread has asked for it. Returns p. */
+/* Hands the heap over to another thread that requested it while the inlined path was allocating p. Returns p. */
 SLAB_API void* slab_lane_left(struct SlabLaneHeap_* heap, uint64_t* busy, void* p);
 
-/* Opens a lane of the domain's current epoch for the calling thread, which need not be inside the domain. On failure,
- * returns false, leaves *lane not open, and sets errno to EINVAL for NULL, or to ESTALE if the domain was destroyed or
- * has ended. [any thread] O(1). */
+/* Opens a lane in the domain's current epoch for the calling thread, which need not be inside the domain. On failure,
+ * returns false, leaves *lane not open, and sets errno: EINVAL if d is NULL, ESTALE if the domain was destroyed or has
+ * ended. [any thread] O(1). */
 static inline bool slab_lane_open(SlabLane* lane, epoch_domain_t* d) {
-    SlabLane made; /* keeps the address of the caller's lane private, so that the lane can live in registers */
+    SlabLane made; /* the address of the caller's lane does not escape, so compilers can keep the lane in registers */
     bool ok = slab_lane_open_as(&made, d, SLAB_LANE_VERSION);
     *lane = made;
     return ok;
 }
 
-/* Begins a phase by epoch_domain_begin and opens a lane of it; lane->domain is then the thread's innermost scope.
- * epoch_domain_end(lane->domain) ends the phase. Returns false and leaves *lane not open if epoch_domain_begin fails.
- * [any thread] O(1). */
+/* Begins a phase with epoch_domain_begin and opens a lane in it. Afterwards, lane->domain is the thread's innermost
+ * scope. End the phase with epoch_domain_end(lane->domain). If epoch_domain_begin fails, returns false and leaves *lane
+ * not open. [any thread] O(1). */
 static inline bool slab_lane_begin(SlabLane* lane, SlabAllocator* a, const char* label) {
     SlabLane made;
     bool ok = slab_lane_begin_as(&made, a, label, SLAB_LANE_VERSION);
@@ -128,7 +140,7 @@ static inline bool slab_lane_begin(SlabLane* lane, SlabAllocator* a, const char*
 #if SLAB_LANE_INLINE
 #ifdef __cplusplus
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wold-style-cast" /* this code is C */
+#pragma GCC diagnostic ignored "-Wold-style-cast" /* this header is C */
 #endif
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
@@ -140,8 +152,8 @@ static inline bool slab_lane_begin(SlabLane* lane, SlabAllocator* a, const char*
 #endif
 
 #if defined(__x86_64__)
-/* Returns true on the thread with the number `thread`. `at` is the offset of a thread's number from its thread pointer.
- * The thread pointer is read anew each time, because a coroutine may continue on another thread. */
+/* Returns true if the calling thread has the number `thread`. `at` is the distance from the thread pointer to the
+ * thread's number. Each call reads the thread pointer anew, because a coroutine can resume on another thread. */
 static inline bool slab_lane_on_thread_(int64_t at, uint64_t thread) {
     bool same;
     __asm__ __volatile__("cmp{q %%fs:(%1), %2| %2, QWORD PTR fs:[%1]}" : "=@cce"(same) : "r"(at), "r"(thread));
@@ -155,8 +167,8 @@ static inline bool slab_lane_on_thread_(int64_t at, uint64_t thread) {
 }
 #endif
 #if defined(__x86_64__) && !defined(SLAB_LANE_WATCHED_)
-/* Compare or add in one instruction each. Compilers would first load an atomic into a register, and the address of a
- * memory word too, so the offsets are written out here. */
+/* Each of these functions compares or adds in one instruction. For an atomic access, compilers would first load the
+ * value and its address into registers. The assembly code avoids these loads by using the offsets of the fields. */
 #define SLAB_LANE_CMP_(condition, letter, size, base, at, v, out)                 \
     __asm__ __volatile__("cmp{" letter " %2, %c3(%1)| " size " PTR [%1+%c3], %2}" \
                          : "=@cc" condition(out)                                  \
@@ -185,7 +197,7 @@ static inline void slab_lane_count_(struct SlabLaneRegion_* r) {
 #undef SLAB_LANE_CMP_
 #else
 static inline bool slab_lane_is_of_(const struct SlabLaneHeap_* h, uint64_t phase) {
-    __asm__("" : "+r"(h)); /* a lane of zeros is refused before this, but compilers would see a read of NULL */
+    __asm__("" : "+r"(h)); /* keeps compilers from seeing a read of NULL; a lane of zeros never gets here */
     return __atomic_load_n(&h->key, __ATOMIC_RELAXED) == phase;
 }
 static inline bool slab_lane_is_live_(const struct SlabLaneHeap_* h, uint64_t live) {
@@ -203,7 +215,7 @@ static inline void slab_lane_count_(struct SlabLaneRegion_* r) {
 #define SLAB_LANE_UNLIKELY_(x) (x)
 #endif
 
-/* Allocates by a call. */
+/* Allocates by calling the library, and updates the lane's heap. */
 static inline void* slab_lane_call_(SlabLane* lane, size_t size) {
     SlabLaneGot got =
         slab_lane_malloc_called(lane->domain, lane->phase_, lane->thread_, lane->heap_, lane->busy_, size);
@@ -211,20 +223,21 @@ static inline void* slab_lane_call_(SlabLane* lane, size_t size) {
     return got.p;
 }
 
-/* Allocates `size` bytes, 16-byte aligned, in the lane's phase, like epoch_domain_malloc. On failure, returns NULL and
- * sets errno to EINVAL (size 0, or the lane is not open), ESTALE (its phase has ended), ENOMEM or EDQUOT. O(1). */
+/* Allocates `size` bytes in the lane's phase, aligned to 16 bytes, like epoch_domain_malloc. On failure, returns NULL
+ * and sets errno: EINVAL if `size` is 0 or the lane is not open, ESTALE if the lane's phase has ended, ENOMEM if memory
+ * runs out, and EDQUOT if a budget would be exceeded. O(1). */
 SLAB_ALLOC_SIZE(2) static inline void* slab_lane_malloc(SlabLane* lane, size_t size) {
 #if SLAB_LANE_INLINE
-    /* This is the library's own fast path, word for word: tsi_bump_fast (src/heap/bump.h) states its invariants, and
-     * the partner of each order. The check for room is inside the bracket, so that the region of a heap that the thread
-     * no longer owns is not touched. */
+    /* A copy of tsi_bump_fast, the library's own fast path. The header src/heap/bump.h states the invariants and, for
+     * each memory order, the access with which it pairs. The region is touched only after the check that the thread
+     * still owns the heap. If another thread has taken the heap, the region can be gone. */
     struct SlabLaneHeap_* h = lane->heap_;
     uint64_t *busy = lane->busy_, live = lane->live_;
-    size_t last = (size - 1) | 15; /* of its bytes; 0 becomes the largest */
+    size_t last = (size - 1) | 15; /* offset of the last byte, rounded up; size 0 gives SIZE_MAX */
     if (SLAB_LANE_UNLIKELY_(last >= 4096 || !slab_lane_on_thread_(lane->thread_at_, lane->thread_) ||
                             !slab_lane_is_of_(h, lane->phase_)))
         return slab_lane_call_(lane, size);
-    if (h == NULL) __builtin_unreachable(); /* for compilers: a lane that is not open fails the checks above */
+    if (h == NULL) __builtin_unreachable(); /* for compilers: a lane that is not open has failed the checks above */
     struct SlabLaneRegion_* r = __atomic_load_n(&h->region, __ATOMIC_RELAXED);
     __atomic_store_n(busy, (uint64_t)(uintptr_t)r, __ATOMIC_RELEASE);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -246,10 +259,10 @@ SLAB_ALLOC_SIZE(2) static inline void* slab_lane_malloc(SlabLane* lane, size_t s
 
 /* ---- runs ---- */
 
-/* A run. If all fields are 0, the run is not open, and its allocations are refused. A run must not be copied, because
- * each copy would hand out the same memory. */
+/* A run. If all fields are 0, the run is not open and refuses allocations. Never copy a run: each copy would hand out
+ * the same memory. */
 typedef struct SlabRun {
-    epoch_domain_t* domain; /* may be read */
+    epoch_domain_t* domain; /* programs may read this field */
     uintptr_t at_, end_, map_, life_, gap_;
     uint64_t count_, phase_, thread_;
     int64_t thread_at_;
@@ -257,21 +270,21 @@ typedef struct SlabRun {
     uint32_t from_, reserved_;
 } SlabRun;
 
-/* Begins a run. `version` is SLAB_LANE_VERSION of the caller's header. */
+/* Begins a run on behalf of slab_run_begin. `version` is the SLAB_LANE_VERSION that the caller was compiled with. */
 SLAB_API bool slab_run_begin_as(SlabRun* run, epoch_domain_t* d, uint32_t version);
-/* Allocates if the inlined path does not. Takes and returns the run by value, so that the run can live in registers;
- * the object is in got_. */
+/* Allocates when the inlined path cannot. Takes and returns the run by value, so that compilers can keep the run in
+ * registers. The field got_ of the returned run is the object, or NULL. */
 SLAB_API SlabRun slab_run_malloc_called(SlabRun run, size_t size);
-/* Ends a run. */
+/* Ends a run on behalf of slab_run_end, with the same result. */
 SLAB_API bool slab_run_end_as(SlabRun run);
 
-/* Begins a run in the domain's current epoch. Until slab_run_end, the thread stays with that epoch: calls that end,
- * reset, detach or enter the domain, and an exit that would end its epoch, are refused (EBUSY, one misuse). The
- * domain's other calls work as before, and objects of the run are freed, resized and queried like others, from any
- * thread. The allocator's figures count allocations of the run once their region is used up or the run ends; live
- * objects count immediately. On failure, returns false, leaves *run not open and sets errno. EINVAL: d is NULL, or
- * lacks SLAB_DOMAIN_OWNER_ONLY. EBUSY: the domain is another thread's, or has a run already. ESTALE: the domain has
- * ended. O(1). */
+/* Begins a run in the domain's current epoch. Until slab_run_end, the domain keeps that epoch. Calls that end, reset,
+ * detach or enter the domain are refused, and so is an exit that would end the epoch. Each refusal sets errno to EBUSY
+ * and counts as one misuse. The domain's other functions still work, and any thread can free, resize or query objects
+ * of the run. Live objects of the run appear in the allocator's statistics immediately. Counts of allocations include
+ * these objects once their region is used up or the run has ended. On failure, returns false, leaves *run not open, and
+ * sets errno: EINVAL if d is NULL or lacks SLAB_DOMAIN_OWNER_ONLY, EBUSY if the domain belongs to another thread or
+ * already has a run, ESTALE if the domain has ended. O(1). */
 static inline bool slab_run_begin(SlabRun* run, epoch_domain_t* d) {
     SlabRun made;
     bool ok = slab_run_begin_as(&made, d, SLAB_LANE_VERSION);
@@ -279,14 +292,15 @@ static inline bool slab_run_begin(SlabRun* run, epoch_domain_t* d) {
     return ok;
 }
 
-/* Allocates `size` bytes, 16-byte aligned, like epoch_domain_malloc. Call it only on the thread that began the run, and
- * only until the run ends. This is checked (NULL, EBUSY, ESTALE) if the path is not inlined or NDEBUG is not defined;
- * otherwise a wrong call would hand out memory that is in use. Functions that an allocation of the run calls, such as a
- * budget function, must not touch the run: using or ending it is refused (EBUSY, one misuse). On failure, returns NULL
- * and sets errno to EINVAL (size 0, or the run is not open), ENOMEM or EDQUOT. A fork child may go on with the run of
- * the thread that forked. O(1). */
+/* Allocates `size` bytes, aligned to 16 bytes, like epoch_domain_malloc. Call this function only on the thread that
+ * began the run, and only before the run ends. If NDEBUG is not defined or the path is not inlined, a wrong call
+ * returns NULL and sets errno to EBUSY or ESTALE. Otherwise, a wrong call can return memory that is already in use.
+ * Functions that the library calls during an allocation, such as budget functions, must not use or end the run. If they
+ * try, they are refused (EBUSY, counted as one misuse). On failure, returns NULL and sets errno: EINVAL if `size` is 0
+ * or the run is not open, ENOMEM if memory runs out, and EDQUOT if a budget would be exceeded. After a fork, the child
+ * may continue the run of the thread that forked. O(1). */
 SLAB_ALLOC_SIZE(2) static inline void* slab_run_malloc(SlabRun* run, size_t size) {
-    size_t last = (size - 1) | 15; /* of its bytes; 0 becomes the largest */
+    size_t last = (size - 1) | 15; /* offset of the last byte, rounded up; size 0 gives SIZE_MAX */
     uintptr_t at = run->at_;
 #if !defined(NDEBUG) && SLAB_LANE_INLINE
     bool mine = run->thread_ != 0 && slab_lane_on_thread_(run->thread_at_, run->thread_);
@@ -295,23 +309,24 @@ SLAB_ALLOC_SIZE(2) static inline void* slab_run_malloc(SlabRun* run, size_t size
 #endif
     if (!mine || last >= 4096 || last >= run->end_ - at) {
         SlabRun was = *run;
-        run->at_ = run->end_ = 0; /* so that functions that the call runs are refused too */
+        run->at_ = run->end_ = 0; /* so that functions of the program that this call runs cannot use the run */
         *run = slab_run_malloc_called(was, size);
         return run->got_;
     }
     uintptr_t end = at + last + 1;
     run->at_ = end;
     run->count_++;
-    /* The start of the rest, which bounds the object, is stored first. release: pairs with tsi_byte_check, which then
-     * finds both. */
+    /* The mark behind the object is stored first, because that mark bounds the object. The release pairs with
+     * tsi_byte_check, which then finds both marks. */
     __atomic_store_n((uint8_t*)(run->map_ + (end >> 4)), (uint8_t)run->gap_, __ATOMIC_RELAXED);
     __atomic_store_n((uint8_t*)(run->map_ + (at >> 4)), (uint8_t)run->life_, __ATOMIC_RELEASE);
     return (void*)at;
 }
 
-/* Ends the run; its objects stay, and the domain may end. In any case, *run is not open afterwards. On failure, returns
- * false and sets errno: EINVAL if the run is not open, EBUSY on another thread, ESTALE if its epoch has ended. The
- * epoch has ended if its thread exited with the run open. O(1). */
+/* Ends the run. The objects of the run stay valid, and calls that end the domain work again. Afterwards, *run is not
+ * open, even if the call fails. On failure, returns false and sets errno: EINVAL if the run is not open, EBUSY on a
+ * thread that did not begin the run, and ESTALE if the run's epoch ended because the thread that began the run exited.
+ * O(1). */
 static inline bool slab_run_end(SlabRun* run) {
     SlabRun ended = *run;
     run->domain = NULL;
