@@ -11,9 +11,9 @@
  *     }
  *
  * Objects allocated through a lane are ordinary objects of the lane's domain. Any thread can free, resize or query
- * them, they end with the domain's phase, and the domain's statistics include them. slab_lane_malloc behaves like
- * epoch_domain_malloc, except that it fails once the domain has moved on to another epoch. The domain moves on after
- * epoch_domain_reset, or after an exit that ended the old epoch. In that case, open the lane again.
+ * these objects. They end with the domain's phase and are included in the domain's statistics. slab_lane_malloc behaves
+ * like epoch_domain_malloc, except that it fails once the domain has moved on to another epoch. The domain moves on
+ * after epoch_domain_reset, or after an exit that ended the old epoch. In that case, open the lane again.
  *
  * Use a lane in a loop that makes many objects of up to 4 KiB in one phase, on one thread. Opening a lane costs about
  * as much as ten allocations save. Do not use a lane in these places:
@@ -22,13 +22,13 @@
  *   - in a ring epoch (epoch_domain_wrap), because its objects lie in size classes;
  *   - in a library that does not know which allocator its callers pass.
  *
- * A lane works correctly there too. In the last two places, however, slab_lane_malloc can be a call to the library,
- * which costs more than epoch_domain_malloc.
+ * A lane still works correctly in these places. In the last two, however, slab_lane_malloc can become a call to the
+ * library, which costs more than epoch_domain_malloc.
  *
  * slab_lane_malloc calls the library, which is slower but correct, in these cases:
  *   - on a thread other than the one that opened the lane, or on an exiting thread;
  *   - while the phase is closed or detached;
- *   - when a region (the block of memory that the lane allocates from) is used up, or for more than 4 KiB;
+ *   - when a region (the block of memory that the lane allocates from) is used up, or for objects of more than 4 KiB;
  *   - with the option `shared`, or with an option of the hardened form (docs/hardened.md);
  *   - if blocks of malloc stand in for objects (the option `by_malloc`, or AddressSanitizer);
  *   - if the kernel has no membarrier, or the processor is neither x86-64 nor arm64;
@@ -47,12 +47,14 @@
  *     }
  *     epoch_domain_destroy(d);
  *
- * Ownership: the caller provides the memory of a lane. A lane owns nothing and needs no closing; abandon it when the
- * phase has ended. Do not use a lane after its allocator is destroyed. Thread safety: only one thread at a time may use
- * a lane, and the fast path is inlined only on the thread that opened the lane. Each thread of a domain opens its own
- * lane. A thread may have several lanes, even in one domain. Do not use a lane in a signal handler. After a fork, the
- * child may continue to use a lane of the thread that forked. Errors: the same as for epoch_domain_malloc. Complexity:
- * O(1).
+ * Ownership: the caller provides the memory of a lane. A lane owns nothing and needs no closing; stop using the lane
+ * when the phase has ended. Do not use a lane after its allocator is destroyed.
+ *
+ * Thread safety: only one thread at a time may use a lane, and the fast path is inlined only on the thread that opened
+ * the lane. Each thread of a domain opens its own lane. A thread may have several lanes, even in one domain. Do not use
+ * a lane in a signal handler. After a fork, the child may continue to use a lane of the thread that forked.
+ *
+ * Errors: the same as for epoch_domain_malloc. Complexity: O(1).
  */
 #ifndef SLAB_LANE_H
 #define SLAB_LANE_H
@@ -77,7 +79,7 @@ extern "C" {
 #endif
 
 /* The first fields of two internal structures of the library, up to the last one that the inlined path uses. Programs
- * must not access them. */
+ * must not access these structures. */
 struct SlabLaneHeap_ {
     uint32_t unused_[2];
     uint64_t word, key, unused2_[2];
@@ -92,7 +94,7 @@ struct SlabLaneRegion_ {
     uint8_t life;
 };
 
-/* A lane. Copies of a lane are allowed. If all fields are 0, the lane is not open and refuses allocations. */
+/* A lane. Programs may copy a lane. If all fields are 0, the lane is not open and refuses allocations. */
 typedef struct SlabLane {
     epoch_domain_t* domain; /* programs may read this field */
     uint64_t phase_, thread_;
@@ -140,7 +142,7 @@ static inline bool slab_lane_begin(SlabLane* lane, SlabAllocator* a, const char*
 #if SLAB_LANE_INLINE
 #ifdef __cplusplus
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wold-style-cast" /* this header is C */
+#pragma GCC diagnostic ignored "-Wold-style-cast" /* this header is C code */
 #endif
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
@@ -197,7 +199,7 @@ static inline void slab_lane_count_(struct SlabLaneRegion_* r) {
 #undef SLAB_LANE_CMP_
 #else
 static inline bool slab_lane_is_of_(const struct SlabLaneHeap_* h, uint64_t phase) {
-    __asm__("" : "+r"(h)); /* keeps compilers from seeing a read of NULL; a lane of zeros never gets here */
+    __asm__("" : "+r"(h)); /* hides a possible NULL from compilers; a lane of zeros has already been refused */
     return __atomic_load_n(&h->key, __ATOMIC_RELAXED) == phase;
 }
 static inline bool slab_lane_is_live_(const struct SlabLaneHeap_* h, uint64_t live) {
@@ -229,7 +231,7 @@ static inline void* slab_lane_call_(SlabLane* lane, size_t size) {
 SLAB_ALLOC_SIZE(2) static inline void* slab_lane_malloc(SlabLane* lane, size_t size) {
 #if SLAB_LANE_INLINE
     /* A copy of tsi_bump_fast, the library's own fast path. The header src/heap/bump.h states the invariants and, for
-     * each memory order, the access with which it pairs. The region is touched only after the check that the thread
+     * each memory order, the access that it pairs with. The region is touched only after the check that the thread
      * still owns the heap. If another thread has taken the heap, the region can be gone. */
     struct SlabLaneHeap_* h = lane->heap_;
     uint64_t *busy = lane->busy_, live = lane->live_;
@@ -237,7 +239,7 @@ SLAB_ALLOC_SIZE(2) static inline void* slab_lane_malloc(SlabLane* lane, size_t s
     if (SLAB_LANE_UNLIKELY_(last >= 4096 || !slab_lane_on_thread_(lane->thread_at_, lane->thread_) ||
                             !slab_lane_is_of_(h, lane->phase_)))
         return slab_lane_call_(lane, size);
-    if (h == NULL) __builtin_unreachable(); /* for compilers: a lane that is not open has failed the checks above */
+    if (h == NULL) __builtin_unreachable(); /* h is not NULL, because a lane that is not open fails the checks above */
     struct SlabLaneRegion_* r = __atomic_load_n(&h->region, __ATOMIC_RELAXED);
     __atomic_store_n(busy, (uint64_t)(uintptr_t)r, __ATOMIC_RELEASE);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -293,12 +295,12 @@ static inline bool slab_run_begin(SlabRun* run, epoch_domain_t* d) {
 }
 
 /* Allocates `size` bytes, aligned to 16 bytes, like epoch_domain_malloc. Call this function only on the thread that
- * began the run, and only before the run ends. If NDEBUG is not defined or the path is not inlined, a wrong call
- * returns NULL and sets errno to EBUSY or ESTALE. Otherwise, a wrong call can return memory that is already in use.
- * Functions that the library calls during an allocation, such as budget functions, must not use or end the run. If they
- * try, they are refused (EBUSY, counted as one misuse). On failure, returns NULL and sets errno: EINVAL if `size` is 0
- * or the run is not open, ENOMEM if memory runs out, and EDQUOT if a budget would be exceeded. After a fork, the child
- * may continue the run of the thread that forked. O(1). */
+ * began the run, and only before the run ends. If NDEBUG is not defined or the path is not inlined, a call that breaks
+ * this rule returns NULL and sets errno to EBUSY or ESTALE. Otherwise, such a call can return memory that is already in
+ * use. Functions that the library calls during an allocation, such as budget functions, must not use or end the run.
+ * Such calls are refused with EBUSY, and each counts as one misuse. On failure, returns NULL and sets errno: EINVAL if
+ * `size` is 0 or the run is not open, ENOMEM if memory runs out, and EDQUOT if a budget would be exceeded. After a
+ * fork, the child may continue the run of the thread that forked. O(1). */
 SLAB_ALLOC_SIZE(2) static inline void* slab_run_malloc(SlabRun* run, size_t size) {
     size_t last = (size - 1) | 15; /* offset of the last byte, rounded up; size 0 gives SIZE_MAX */
     uintptr_t at = run->at_;
@@ -309,7 +311,7 @@ SLAB_ALLOC_SIZE(2) static inline void* slab_run_malloc(SlabRun* run, size_t size
 #endif
     if (!mine || last >= 4096 || last >= run->end_ - at) {
         SlabRun was = *run;
-        run->at_ = run->end_ = 0; /* so that functions of the program that this call runs cannot use the run */
+        run->at_ = run->end_ = 0; /* so that callbacks that this call runs cannot use the run */
         *run = slab_run_malloc_called(was, size);
         return run->got_;
     }

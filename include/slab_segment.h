@@ -48,7 +48,7 @@ typedef struct SlabSegmentHeader {
     uint32_t header_bytes; /* at least SLAB_SEGMENT_HEADER_BYTES */
     uint32_t reserved;
     uint64_t total_bytes;         /* size of the segment and of its file */
-    uint64_t pid;                 /* in the process's own pid namespace */
+    uint64_t pid;                 /* process id in the process's own pid namespace */
     uint64_t start_time;          /* when the process started: field 22 of /proc/PID/stat */
     char boot_id[40];             /* text of /proc/sys/kernel/random/boot_id, padded with zeros; empty if unknown */
     uint64_t created_ns;          /* CLOCK_MONOTONIC when the segment was made */
@@ -64,22 +64,23 @@ typedef struct SlabSegmentHeader {
 /* Form of a scope. An ARRAY has any number of rows; a scope of another form has exactly one. */
 typedef enum SlabSegmentForm { SLAB_SEGMENT_TOP = 0, SLAB_SEGMENT_OBJECT = 1, SLAB_SEGMENT_ARRAY = 2 } SlabSegmentForm;
 
-/* A scope: one kind of row, such as the rows of labels. The layout of these rows is the same for all allocators. */
+/* A scope is one kind of row, for example one row per label. The layout of these rows is the same for all
+ * allocators. */
 typedef struct SlabSegmentScope {
     char name[32];   /* "DOCUMENT", "GLOBAL", "CLASS", "EPOCH", "PHASE", "LABEL", ... */
     char key[32];    /* key in the JSON document; "" if the members are at the top level of the document */
     char labels[48]; /* names of the Prometheus labels of a row, separated by ", " */
     uint32_t form;   /* SlabSegmentForm */
     uint32_t row_bytes;
-    uint32_t capacity; /* most rows that a buffer can hold */
+    uint32_t capacity; /* maximum number of rows in a buffer */
     uint32_t reserved;
     uint64_t offset; /* offset of row 0 from the start of a buffer */
 } SlabSegmentScope;
 
 /* How a value is stored. U32, U64, FLAG (0 or 1) and STATE (0 ACTIVE, 1 CLOSING) are unsigned integers of 8 bytes. F64
  * is a double of 8 bytes. A STRING is `bytes` long and ends with at least one 0. The other types are arrays of bytes /
- * 8 unsigned integers of 8 bytes. BY_LABEL has an entry per label id, DOUBLING and LATENCY have the buckets of
- * SLAB_HISTOGRAM_BUCKETS and SLAB_LATENCY_BUCKETS (slab_stats.h), and LIST has plain values. */
+ * 8 unsigned integers of 8 bytes. BY_LABEL has one entry per label id. DOUBLING and LATENCY are histograms with
+ * SLAB_HISTOGRAM_BUCKETS and SLAB_LATENCY_BUCKETS buckets (slab_stats.h). LIST is a plain list. */
 typedef enum SlabSegmentType {
     SLAB_SEGMENT_U32 = 0,
     SLAB_SEGMENT_U64 = 1,
@@ -131,18 +132,18 @@ typedef struct SlabSegmentMetric {
     uint64_t reserved;
 } SlabSegmentMetric;
 
-/* State of a slot. FREE: no allocator has used it. LIVE: an allocator uses it. ENDED: its allocator was destroyed. The
- * last publication of that allocator stays readable until another allocator takes the slot, at least one second
+/* State of a slot. FREE: no allocator has used it yet. LIVE: an allocator uses it. ENDED: its allocator was destroyed.
+ * The last publication of that allocator stays readable until another allocator takes the slot, at least one second
  * later. */
 typedef enum SlabSegmentState { SLAB_SEGMENT_FREE = 0, SLAB_SEGMENT_LIVE = 1, SLAB_SEGMENT_ENDED = 2 } SlabSegmentState;
 
-/* A slot: the place of one allocator in the segment. All fields are made of 8-byte words. While you read a slot, every
+/* A slot: the place of one allocator in the segment. Each field consists of 8-byte words. While you read a slot, every
  * field except buffer_bytes and `buffer` can change; docs/segment.md explains how to read safely. */
 typedef struct SlabSegmentSlot {
     uint64_t state;  /* SlabSegmentState */
-    uint64_t serial; /* number of the allocator, never reused in its process */
-    /* 2 n if n publications are complete, and 2 n - 1 while the n-th is being written. The count continues when another
-     * allocator takes the slot. */
+    uint64_t serial; /* serial number of the allocator, never reused in its process */
+    /* 2 n if n publications are complete, and 2 n - 1 while the n-th is being written. The count is not reset when
+     * another allocator takes the slot. */
     uint64_t sequence;
     uint64_t published_ns; /* end of the latest publication; CLOCK_MONOTONIC, like the next two fields */
     uint64_t since_ns;     /* when the allocator took the slot */
@@ -161,11 +162,11 @@ typedef struct SlabSegmentRows {
     uint64_t count, left_out;
 } SlabSegmentRows;
 
-/* The head of a buffer. A SlabSegmentRows for each scope follows, in the order of the table of scopes. The rows of a
- * scope begin at SlabSegmentScope.offset. */
+/* The head of a buffer. A SlabSegmentRows structure for each scope follows, in the order of the table of scopes. The
+ * rows of a scope begin at SlabSegmentScope.offset. */
 typedef struct SlabSegmentBuffer {
     uint64_t number;   /* number of the publication */
-    uint64_t serial;   /* serial of the allocator */
+    uint64_t serial;   /* serial number of its allocator */
     uint64_t begun_ns; /* CLOCK_MONOTONIC when the snapshot was taken */
     uint64_t reserved;
 } SlabSegmentBuffer;
@@ -177,9 +178,11 @@ typedef struct SlabSegmentBuffer {
  * same slot number in both files, and separate buffers in each. */
 #define SLAB_PROFILE_MAGIC "TSLABPRF"
 
-/* The head of a buffer in the profile's file. Four lists follow, in this order: `live` rows of SlabProfileLive,
- * `stacks` rows of SlabProfileStack with their frames, `makers` rows of SlabProfileMaker, and `escapes` rows of
- * SlabProfileEscape. */
+/* The head of a buffer in the profile's file. Four lists follow, in this order:
+ *   - `live` rows of SlabProfileLive;
+ *   - `stacks` rows of SlabProfileStack, each followed by its frames;
+ *   - `makers` rows of SlabProfileMaker;
+ *   - `escapes` rows of SlabProfileEscape. */
 typedef struct SlabProfileBuffer {
     uint64_t number, serial, begun_ns; /* as in SlabSegmentBuffer */
     uint64_t bytes;                    /* bytes of the buffer in use, including this head */
@@ -188,7 +191,7 @@ typedef struct SlabProfileBuffer {
     uint64_t lost_stacks, lost_live;   /* samples lost because a table was full */
     uint64_t stacks, live;             /* rows that follow */
     uint64_t makers;                   /* rows that follow; always 0 before minor version 2 */
-    uint32_t escapes;                  /* rows that follow; from minor version 3 on, like the next field */
+    uint32_t escapes;                  /* rows that follow; this field and the next exist from minor version 3 on */
     uint32_t escape_stacks;            /* value of the option escape_stacks */
 } SlabProfileBuffer;
 
@@ -197,19 +200,19 @@ typedef struct SlabProfileLive {
     uint64_t bytes, era; /* usable bytes of the object, and the era of its phase */
     uint32_t stack;
     uint16_t size_class;
-    uint16_t escaped; /* 1: its phase was drained (only with the option `escape_stacks`, from minor version 3 on) */
+    uint16_t escaped; /* 1: the object's phase was drained (option `escape_stacks`, from minor version 3 on) */
 } SlabProfileLive;
 
 /* Sums over all samples so far that have the same label, maker (if any) and stack. The stack follows as `depth` return
  * addresses of 8 bytes each, innermost first. */
 typedef struct SlabProfileStack {
     char label[32];        /* UTF-8, terminated by a 0 */
-    double objects, bytes; /* estimates that the samples stand for */
+    double objects, bytes; /* estimated totals, computed from the samples */
     uint64_t depth;        /* 1 to 32 */
 } SlabProfileStack;
 
-/* The maker of the objects of a stack: scopes with this label made the objects outside every phase
- * (slab_malloc_outside). `stack` is the index of the row in the list of stacks. */
+/* A maker: the label of the scopes that made the objects of a stack outside every phase (slab_malloc_outside). `stack`
+ * is an index in the list of stacks. */
 typedef struct SlabProfileMaker {
     uint64_t stack;
     char label[32]; /* UTF-8, terminated by a 0 */
@@ -219,7 +222,7 @@ typedef struct SlabProfileMaker {
  * exist only with the option `escape_stacks`. */
 typedef struct SlabProfileEscape {
     uint64_t stack;
-    double objects, bytes; /* estimates that the samples stand for */
+    double objects, bytes; /* estimated totals, computed from the samples */
 } SlabProfileEscape;
 
 /* ---- a reader --------------------------------------------------------------------------- */
@@ -231,20 +234,20 @@ typedef struct SlabSegment SlabSegment;
 /* Result of slab_segment_read. */
 typedef enum SlabSegmentResult {
     SLAB_SEGMENT_OK = 0,
-    SLAB_SEGMENT_NOTHING,      /* the slot does not exist, or its allocator has published nothing yet */
+    SLAB_SEGMENT_NOTHING,      /* there is no such slot, or nothing has been published in it yet */
     SLAB_SEGMENT_INCONSISTENT, /* the publication is invalid, or was overwritten during every attempt */
     SLAB_SEGMENT_NO_MEMORY
 } SlabSegmentResult;
 
-/* Describes a publication that slab_segment_read has copied. */
+/* A publication that slab_segment_read has copied. */
 typedef struct SlabSegmentView {
     uint32_t slot, state; /* SlabSegmentState */
     uint64_t serial, number, begun_ns, published_ns, cost_ns;
     bool changed; /* the allocator has changed since begun_ns without publishing */
 } SlabSegmentView;
 
-/* A value. The type of its metric determines the field that is set: u for unsigned integers, f for F64, text for
- * STRING, and for all other types counts, an array of `entries` numbers. */
+/* A value. The type of the metric determines the field that is set. Unsigned integers are in u, an F64 is in f, and a
+ * STRING is in text. Values of all other types are in counts, an array of `entries` numbers. */
 typedef struct SlabSegmentValue {
     uint64_t u;
     double f;
@@ -263,15 +266,15 @@ SLAB_API SlabSegment* slab_segment_open(uint32_t pid);
 SLAB_API void slab_segment_close(SlabSegment* s);
 /* Copies the current header to *out. Returns false if s or out is NULL, or if the header cannot be read. */
 SLAB_API bool slab_segment_header(SlabSegment* s, SlabSegmentHeader* out);
-/* Returns true if the process of the segment still exists. Returns false if s is NULL. */
+/* Returns true if the segment's process still exists. Returns false if s is NULL. */
 SLAB_API bool slab_segment_alive(const SlabSegment* s);
-/* State of the process of a segment. STOPPED means stopped by a signal or a tracer. */
+/* State of a segment's process. STOPPED means stopped by a signal or a tracer. */
 typedef enum SlabProcessState {
     SLAB_PROCESS_RUNNING = 0,
     SLAB_PROCESS_STOPPED = 1,
     SLAB_PROCESS_ENDED = 2
 } SlabProcessState;
-/* Returns the state of the process of the segment, or ENDED if s is NULL. O(1), with three accesses to /proc. */
+/* Returns the state of the segment's process, or ENDED if s is NULL. O(1), with three accesses to /proc. */
 SLAB_API SlabProcessState slab_segment_process(const SlabSegment* s);
 /* Set *rows to a checked copy of the table of scopes or of metrics, and return the number of rows. The copy stays valid
  * until slab_segment_close. */
@@ -284,7 +287,7 @@ SLAB_API uint32_t slab_segment_slots(const SlabSegment* s);
 SLAB_API SlabSegmentResult slab_segment_read(SlabSegment* s, uint32_t slot, SlabSegmentView* out);
 /* Returns how many rows of a scope are in the copy, and how many were left out of it. */
 SLAB_API SlabSegmentRows slab_segment_rows(const SlabSegment* s, uint32_t scope);
-/* Writes the value of a metric in the row number `row` of its scope to *out. Returns false if the copy has no such
+/* Writes the value of a metric to *out, from row `row` of the metric's scope. Returns false if the copy has no such
  * value. Pointers in *out stay valid until the next slab_segment_read. */
 SLAB_API bool slab_segment_value(const SlabSegment* s, uint32_t metric, uint32_t row, SlabSegmentValue* out);
 /* Write the copy in the formats of slab_stats_json and slab_stats_prometheus. The output has only the metrics that this
@@ -294,13 +297,13 @@ SLAB_API bool slab_segment_json(const SlabSegment* s, bool (*write)(void* ctx, c
 SLAB_API bool slab_segment_prometheus(const SlabSegment* s, bool (*write)(void* ctx, const char* bytes, size_t n),
                                       void* ctx);
 /* Reads the latest publications of all live allocators and writes one JSON document. If there is only one allocator,
- * the document is the same as from slab_segment_json. Otherwise, the document has sums over all allocators, and
- * `by_allocator` lists the document of each one. Rows of lists then name the slot of their allocator as `allocator`.
- * Replaces the copy, so call slab_segment_read again before you use the copy. Returns false and sets errno to ENOENT if
- * no live allocator has published anything. */
+ * the document is the one that slab_segment_json writes. Otherwise, the document has sums over all allocators, and
+ * `by_allocator` lists the document of each one. In this case, each row of a list also has a member `allocator`, the
+ * slot number. Overwrites the copy, so call slab_segment_read again before you call any of the functions that read the
+ * copy. Returns false and sets errno to ENOENT if no live allocator has published anything. */
 SLAB_API bool slab_segment_json_all(SlabSegment* s, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);
-/* Writes the same publications in the Prometheus text format. Each series has the label `allocator`. Replaces the copy
- * and fails like slab_segment_json_all. */
+/* Reads all live allocators like slab_segment_json_all, but writes them in the Prometheus text format. Each series has
+ * the label `allocator`. Overwrites the copy and fails like slab_segment_json_all. */
 SLAB_API bool slab_segment_prometheus_all(SlabSegment* s, bool (*write)(void* ctx, const char* bytes, size_t n),
                                           void* ctx);
 

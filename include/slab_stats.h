@@ -1,17 +1,17 @@
 /*
  * slab_stats.h - statistics: the memory that an allocator holds and the work that it has done.
  *
- * The fast path of an allocation updates no counters for statistics. Snapshots are computed from the allocator's own
+ * The allocation fast path does not update statistics. Instead, snapshots are computed from the allocator's own
  * bookkeeping. A snapshot is exact if no other thread is using the allocator. While threads allocate, a snapshot is
- * approximate, but no count in it falls below 0. The conventions of slab_alloc.h apply. Functions that fill a structure
- * set it to zeros if the allocator is NULL or the class index is invalid.
+ * approximate, but its counts are never negative. The conventions of slab_alloc.h apply. Functions that fill a
+ * structure set the structure to zeros if the allocator is NULL or the class index is invalid.
  *
  * Terms used below
  *   incarnation  a phase of the program: one use of an epoch id, from its opening to its end. Its era is a number that
  *                is never reused
  *   draining     ended, but still holding memory because of objects that the program has not freed yet
  *   escape       an object that is live when its phase is drained
- *   slab         a run of pages that belongs to one thread in one incarnation
+ *   slab         contiguous pages that belong to one thread in one incarnation
  *   line         up to 64 equal slots of a slab, each with room for one object
  *   region       a slab without slots, in which objects of any size lie next to each other
  *   bank         with the option `shared`, the slabs that several threads use in turn, behind one lock
@@ -27,7 +27,7 @@ extern "C" {
 
 #define SLAB_STATS_VERSION 3
 
-/* The whole allocator. Frees by threads that do not own the slab use compare-exchange operations:
+/* The whole allocator. Frees by threads that do not own the slab use compare-exchange operations.
  * total_bitmap_free_attempts counts these frees, and total_bitmap_free_cas_retries counts the repeated operations. With
  * the option `shared`, total_bitmap_alloc_attempts counts allocations through a bank, and
  * total_bitmap_alloc_cas_retries counts those that found the bank locked. Without this option, both are 0. The
@@ -35,22 +35,22 @@ extern "C" {
 typedef struct SlabGlobalStats {
     uint32_t version, current_epoch, active_epoch_count, closing_epoch_count;
     uint64_t total_slabs_allocated, total_slabs_recycled;
-    uint64_t net_slabs; /* slabs that hold memory now */
+    uint64_t net_slabs; /* slabs that currently hold memory */
     uint64_t rss_bytes_current, estimated_slab_rss_bytes, total_slow_path_hits, total_cache_overflows,
         total_slow_cache_miss, total_slow_epoch_closed, total_madvise_calls, total_madvise_bytes,
         total_madvise_failures, total_bitmap_alloc_cas_retries, total_bitmap_free_cas_retries,
         total_current_partial_cas_failures, total_bitmap_alloc_attempts, total_bitmap_free_attempts,
         total_current_partial_cas_attempts;
-    /* Pages of the allocator's own tables that were written and have not been returned to the system. The allocator has
-     * no other resident memory except its slabs. */
+    /* Pages of the allocator's own tables that were written and have not been returned to the system. Apart from its
+     * slabs, the allocator has no other resident memory. */
     uint64_t metadata_bytes;
     uint64_t committed_bytes; /* slabs and large objects in epochs, and pages kept warm */
     uint64_t live_bytes, live_objects;
     uint64_t reserved_bytes;  /* address space */
     uint64_t open_phases;     /* incarnations that accept allocations */
     uint64_t draining_phases; /* ended incarnations that still hold slabs */
-    /* Repairs by cause. An allocation repairs a list of lines if it finds a line there that does not belong in it.
-     * Repairs are counted even if sampling is off. */
+    /* Repairs by cause. An allocation that finds a line in the wrong list repairs that list. Repairs are counted even
+     * if sampling is off. */
     uint64_t total_repairs, repairs_full_bitmap, repairs_list_mismatch, repairs_other;
     /* Warm pages belong to no epoch and are kept for reuse. warm_budget_bytes is the current limit on them, and
      * warm_bytes is their current amount. warm_stock_bytes is the part of warm_bytes that no thread and no size class
@@ -81,7 +81,7 @@ typedef struct SlabGlobalStats {
     uint64_t pace_10s_ns, pace_100s_ns;
     double live_pace_10s, live_pace_100s, live_pace_ever;
     double committed_pace_10s, committed_pace_100s, committed_pace_ever;
-    /* Memory of ended phases in quarantine, where it cannot be reused yet (option quarantine_bytes). warm_bytes
+    /* Memory of ended phases that is in quarantine and cannot be reused yet (option quarantine_bytes). warm_bytes
      * includes this memory, but warm_budget_bytes does not limit it. */
     uint64_t quarantine_bytes;
 } SlabGlobalStats;
@@ -91,8 +91,9 @@ typedef struct SlabGlobalStats {
  * class, slab_stats_class sets `version` to 0. cache_size is the number of slabs of the class that threads keep warm or
  * that are in quarantine. cache_capacity is the number of slabs of the class that would fill the current warm budget,
  * or 0 for regions and large objects. cache_overflow_len is always 0. The scan_* fields are equal in all classes and
- * are 0 without the option `shared`. With this option, they describe the controller that sets scan_mode: 0 if all
- * threads use one bank, 1 if the threads are spread over four banks because too many allocations had to wait. */
+ * are 0 without the option `shared`. With this option, they describe the controller that sets scan_mode. A scan_mode of
+ * 0 means that all threads use one bank. A scan_mode of 1 means that the threads are spread over four banks because too
+ * many allocations had to wait. */
 typedef struct SlabClassStats {
     uint32_t version, class_index, object_size;
     uint64_t slow_path_hits, new_slab_count, list_move_partial_to_full, list_move_full_to_partial, current_partial_null,
@@ -110,7 +111,7 @@ typedef struct SlabClassStats {
     uint32_t cache_size, cache_capacity, cache_overflow_len, total_partial_slabs, total_full_slabs;
     double recycle_rate_pct;
     uint64_t net_slabs, estimated_rss_bytes;
-    uint64_t slab_bytes; /* size of a slab; for regions, of a page; for large objects, of their unit of allocation */
+    uint64_t slab_bytes; /* bytes of one slab (regions: of one page; large objects: of one unit of allocation) */
 } SlabClassStats;
 
 /* A size class in the incarnation that an epoch id currently names. */
@@ -147,7 +148,7 @@ enum {
      * larger values. */
     SLAB_HISTOGRAM_BUCKETS = 48,
     SLAB_LATENCY_BUCKETS =
-        96 /* a value v below 4: bucket v; above: bucket 4 * floor(log2 v) - 4 + (the two bits after the top bit) */
+        96 /* v < 4 is in bucket v; v >= 4 is in bucket 4 * floor(log2 v) - 4 + (the two bits after v's top bit) */
 };
 
 /* Statistics of one label since the allocator was made. Id 0 is "(unlabeled)", and the other labels follow in order of
@@ -160,8 +161,8 @@ enum {
 typedef struct SlabLabelStats {
     uint32_t version, label_id;
     char label[32];
-    uint64_t phases_opened, phases_ended;  /* phases_ended: closed or released, even if still draining */
-    uint64_t phases_open, phases_draining; /* now; phases_draining: ended, but with live objects */
+    uint64_t phases_opened, phases_ended;  /* phases_ended counts closed and released phases, including draining ones */
+    uint64_t phases_open, phases_draining; /* current; phases_draining counts ended phases that have live objects */
     uint64_t objects_allocated, bytes_allocated;
     uint64_t objects_freed, bytes_freed;       /* one by one */
     uint64_t objects_released, bytes_released; /* in bulk, at the end of their phase */
@@ -182,7 +183,7 @@ typedef struct SlabLabelStats {
      * because of live objects. */
     uint64_t closed_slabs, pinned_slabs;
     double drainability; /* 1 - pinned_slabs / closed_slabs; 1 if closed_slabs is 0 */
-    uint64_t swallowed;  /* only in "(other)": phases whose labels found no free id */
+    uint64_t swallowed;  /* nonzero only in "(other)": phases whose labels found no free id */
     /* Histograms of the ended phases that have had slabs: by the time from first slab to end, and by peak size. */
     uint64_t duration_ns[SLAB_HISTOGRAM_BUCKETS];
     uint64_t peak_bytes_hist[SLAB_HISTOGRAM_BUCKETS];
@@ -204,7 +205,7 @@ typedef struct SlabLabelStats {
     /* The hard budget of the label or of one of its open phases, whichever is reached first. The fields are as in
      * SlabGlobalStats; a limit_bytes of 0 means that there is no hard budget. */
     uint64_t limit_bytes, limit_used_bytes, limit_ns;
-    /* The escapes that slab_label_expect_escapes allows to each phase of the label: expected_objects objects, with
+    /* The escapes that slab_label_expect_escapes allows to each phase of the label: up to expected_objects objects of
      * expected_bytes in total. If both are 0, every escape is unexpected. unexpected_phases counts the phases that have
      * let more escape than is allowed. unexpected_draining_* and oldest_unexpected_ns correspond to draining_* and
      * oldest_draining_ns, but include only such phases. */
@@ -223,25 +224,25 @@ typedef struct SlabPhaseStats {
     char label[32];
     uint32_t label_id;
     EpochLifecycleState state;
-    /* Clock time of the phase's first slab, and the time since then. Both are 0 in a phase without a clock
-     * (SLAB_DOMAIN_UNTIMED). In the first incarnation of id 0, open_since_ns is 0, and age_ns is the allocator's
+    /* CLOCK_MONOTONIC when the phase took its first slab, and the time since then. Both are 0 in a phase without a
+     * clock (SLAB_DOMAIN_UNTIMED). In the first incarnation of id 0, open_since_ns is 0, and age_ns is the allocator's
      * age. */
     uint64_t open_since_ns, age_ns;
     uint64_t refcount; /* scopes inside, plus references by slab_epoch_inc_refcount */
     uint32_t threads;  /* threads that own slabs of the phase */
     uint64_t objects_allocated, bytes_allocated, live_objects, live_bytes;
     uint64_t slabs, empty_slabs, committed_bytes, peak_bytes;
-    uint64_t purged_bytes; /* returned to the system when the phase was closed */
+    uint64_t purged_bytes; /* bytes returned to the system when the phase was closed */
     uint64_t budget_soft_bytes, budget_hard_bytes;
     uint64_t rss_before_close, rss_after_close; /* resident bytes of the process; 0 if not measured */
 } SlabPhaseStats;
 
-/* Sampled allocations of one thread. Of the allocations that leave the fast path, one in `sampling_period` (an option)
- * is sampled. An allocation leaves the fast path if, for example, a line or region is used up, the thread has not
- * allocated in the phase before, or the object is large. Only such allocations can wait for a lock, the kernel or
- * memory. `wall` is elapsed time and `cpu` is processor time, both less the cost of reading the clocks. `wait` is wall
- * - cpu, less the time asleep in the allocator's own locks, and never below 0. A sample is dropped if `cpu` exceeds the
- * elapsed time by more than 50 us. */
+/* Sampled allocations of one thread. On average, the library samples one in `sampling_period` (an option) of the
+ * allocations that leave the fast path. An allocation leaves the fast path if, for example, a line or region is used
+ * up, the thread has not allocated in the phase before, or the object is large. Only such allocations can wait for a
+ * lock, the kernel or memory. `wall` is elapsed time and `cpu` is processor time, both less the cost of reading the
+ * clocks. `wait` is wall - cpu, less the time asleep in the allocator's own locks, and never below 0. A sample is
+ * dropped if `cpu` exceeds the elapsed time by more than 50 us. */
 typedef struct ThreadStats {
     uint64_t alloc_samples, alloc_wall_ns_sum, alloc_cpu_ns_sum, alloc_wait_ns_sum, alloc_wall_ns_max, alloc_cpu_ns_max,
         alloc_wait_ns_max, repair_count, repair_wall_ns_sum, repair_cpu_ns_sum, repair_wait_ns_sum, repair_wall_ns_max,
@@ -285,9 +286,10 @@ SLAB_API void slab_stats_sampling(SlabAllocator* a, SlabSamplingStats* out);
 /* Writes all of these statistics as one JSON document (schema: share/temporal-slab/stats.schema.json). Passes the text
  * to `write` in pieces, on the calling thread, while holding no lock. Stops and returns false as soon as `write`
  * returns false. On error, returns false and sets errno: EINVAL if `a` or `write` is NULL, ENOMEM if memory for the
- * snapshot runs out. The document lists at most 512 phases: the 256 that hold the most memory, and 256 of the oldest,
- * of which half are draining if there are enough of those. Epochs are limited in the same way, but ring epochs take
- * precedence. The document states how many phases and epochs it leaves out; sums over labels include them. */
+ * snapshot runs out. The document lists at most 512 phases: the 256 that hold the most memory, and the 256 oldest of
+ * the others. Among the oldest, 128 places are reserved for draining phases. Epochs are limited in the same way, but
+ * ring epochs take precedence. The document states how many phases and epochs it omits; sums over labels include the
+ * omitted ones. */
 SLAB_API bool slab_stats_json(SlabAllocator* a, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);
 /* Writes the document of slab_stats_json, but with every phase and epoch. */
 SLAB_API bool slab_stats_json_all(SlabAllocator* a, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);
