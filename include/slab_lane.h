@@ -29,13 +29,14 @@
  *   - on a thread other than the one that opened the lane, or on an exiting thread;
  *   - while the phase is closed or detached;
  *   - when a region (the block of memory that the lane allocates from) is used up, or for objects of more than 4 KiB;
- *   - with the option `shared`, or with an option of the hardened form (docs/hardened.md);
- *   - if blocks of malloc stand in for objects (the option `by_malloc`, or AddressSanitizer);
+ *   - with the option `shared`, or with the option `hardened` or one of its parts (docs/hardened.md);
+ *   - if malloc blocks stand in for objects (the option `by_malloc`, or AddressSanitizer);
  *   - if the kernel has no membarrier, or the processor is neither x86-64 nor arm64;
- *   - if the program was compiled for another SLAB_LANE_VERSION than the library.
+ *   - if the program and the library have different values of SLAB_LANE_VERSION.
  *
  * A run (SlabRun) is faster still, but needs a domain that belongs to one thread alone (SLAB_DOMAIN_OWNER_ONLY). A run
- * reserves the rest of a region for itself. An allocation then touches only the run and two bytes of the region's map.
+ * reserves the rest of a region for itself. An allocation then touches only the run and two bytes of the region's map,
+ * which marks where objects start.
  *
  *     SlabDomainOptions o = {.struct_size = sizeof o, .label = "parse", .flags = SLAB_DOMAIN_OWNER_ONLY};
  *     epoch_domain_t* d = epoch_domain_create_ex(a, &o);
@@ -48,7 +49,7 @@
  *     epoch_domain_destroy(d);
  *
  * Ownership: the caller provides the memory of a lane. A lane owns nothing and needs no closing; stop using the lane
- * when the phase has ended. Do not use a lane after its allocator is destroyed.
+ * when the phase has ended. Do not use a lane after its allocator has been destroyed.
  *
  * Thread safety: only one thread at a time may use a lane, and the fast path is inlined only on the thread that opened
  * the lane. Each thread of a domain opens its own lane. A thread may have several lanes, even in one domain. Do not use

@@ -78,9 +78,10 @@ typedef struct SlabSegmentScope {
 } SlabSegmentScope;
 
 /* How a value is stored. U32, U64, FLAG (0 or 1) and STATE (0 ACTIVE, 1 CLOSING) are unsigned integers of 8 bytes. F64
- * is a double of 8 bytes. A STRING is `bytes` long and ends with at least one 0. The other types are arrays of bytes /
- * 8 unsigned integers of 8 bytes. BY_LABEL has one entry per label id. DOUBLING and LATENCY are histograms with
- * SLAB_HISTOGRAM_BUCKETS and SLAB_LATENCY_BUCKETS buckets (slab_stats.h). LIST is a plain list. */
+ * is a double of 8 bytes. A STRING is `bytes` long and ends with at least one 0. The other types are arrays of `bytes`
+ * / 8 unsigned integers of 8 bytes each. BY_LABEL is indexed like lock_fast_acquire_by_label in SlabClassStats.
+ * DOUBLING and LATENCY are histograms with SLAB_HISTOGRAM_BUCKETS and SLAB_LATENCY_BUCKETS buckets (slab_stats.h). LIST
+ * is a plain list. */
 typedef enum SlabSegmentType {
     SLAB_SEGMENT_U32 = 0,
     SLAB_SEGMENT_U64 = 1,
@@ -246,8 +247,8 @@ typedef struct SlabSegmentView {
     bool changed; /* the allocator has changed since begun_ns without publishing */
 } SlabSegmentView;
 
-/* A value. The type of the metric determines the field that is set. Unsigned integers are in u, an F64 is in f, and a
- * STRING is in text. Values of all other types are in counts, an array of `entries` numbers. */
+/* A value. The type of the metric determines the field that is set. Unsigned integers are in `u`, an F64 is in `f`, and
+ * a STRING is in `text`. Values of all other types are in `counts`, an array of `entries` numbers. */
 typedef struct SlabSegmentValue {
     uint64_t u;
     double f;

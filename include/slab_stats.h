@@ -287,7 +287,7 @@ SLAB_API void slab_stats_sampling(SlabAllocator* a, SlabSamplingStats* out);
  * to `write` in pieces, on the calling thread, while holding no lock. Stops and returns false as soon as `write`
  * returns false. On error, returns false and sets errno: EINVAL if `a` or `write` is NULL, ENOMEM if memory for the
  * snapshot runs out. The document lists at most 512 phases: the 256 that hold the most memory, and the 256 oldest of
- * the others. Among the oldest, 128 places are reserved for draining phases. Epochs are limited in the same way, but
+ * the others. Among these 256, 128 places are reserved for draining phases. Epochs are limited in the same way, but
  * ring epochs take precedence. The document states how many phases and epochs it omits; sums over labels include the
  * omitted ones. */
 SLAB_API bool slab_stats_json(SlabAllocator* a, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);
