@@ -41,16 +41,16 @@ typedef struct SlabGlobalStats {
         total_madvise_failures, total_bitmap_alloc_cas_retries, total_bitmap_free_cas_retries,
         total_current_partial_cas_failures, total_bitmap_alloc_attempts, total_bitmap_free_attempts,
         total_current_partial_cas_attempts;
-    /* Pages of the allocator's own tables that were written and have not been returned to the system. Apart from its
-     * slabs, the allocator has no other resident memory. */
+    /* Pages of the allocator's own tables that were written and have not been returned to the system. Besides these
+     * pages and its slabs, the allocator has no resident memory. */
     uint64_t metadata_bytes;
     uint64_t committed_bytes; /* slabs and large objects in epochs, and pages kept warm */
     uint64_t live_bytes, live_objects;
     uint64_t reserved_bytes;  /* address space */
     uint64_t open_phases;     /* incarnations that accept allocations */
     uint64_t draining_phases; /* ended incarnations that still hold slabs */
-    /* Repairs by cause. An allocation that finds a line in the wrong list repairs that list. Repairs are counted even
-     * if sampling is off. */
+    /* Repairs by cause. An allocation that finds a line in a list where the line does not belong repairs that list.
+     * Repairs are counted even if sampling is off. */
     uint64_t total_repairs, repairs_full_bitmap, repairs_list_mismatch, repairs_other;
     /* Warm pages belong to no epoch and are kept for reuse. warm_budget_bytes is the current limit on them, and
      * warm_bytes is their current amount. warm_stock_bytes is the part of warm_bytes that no thread and no size class
@@ -161,8 +161,8 @@ enum {
 typedef struct SlabLabelStats {
     uint32_t version, label_id;
     char label[32];
-    uint64_t phases_opened, phases_ended;  /* phases_ended counts closed and released phases, including draining ones */
-    uint64_t phases_open, phases_draining; /* current; phases_draining counts ended phases that have live objects */
+    uint64_t phases_opened, phases_ended; /* phases_ended counts closed and released phases, including draining ones */
+    uint64_t phases_open, phases_draining; /* current numbers; phases_draining counts ended phases that have live objects */
     uint64_t objects_allocated, bytes_allocated;
     uint64_t objects_freed, bytes_freed;       /* one by one */
     uint64_t objects_released, bytes_released; /* in bulk, at the end of their phase */
