@@ -161,11 +161,11 @@ enum {
 typedef struct SlabLabelStats {
     uint32_t version, label_id;
     char label[32];
-    uint64_t phases_opened, phases_ended; /* phases_ended counts closed and released phases, including draining ones */
-    uint64_t phases_open, phases_draining; /* current numbers; phases_draining counts ended phases that have live objects */
+    uint64_t phases_opened, phases_ended;  /* phases_ended counts closed and released phases, including draining ones */
+    uint64_t phases_open, phases_draining; /* current; phases_draining counts ended phases with live objects */
     uint64_t objects_allocated, bytes_allocated;
-    uint64_t objects_freed, bytes_freed;       /* one by one */
-    uint64_t objects_released, bytes_released; /* in bulk, at the end of their phase */
+    uint64_t objects_freed, bytes_freed;       /* freed one by one */
+    uint64_t objects_released, bytes_released; /* ended in bulk with their phase */
     uint64_t objects_escaped, bytes_escaped;   /* live when their epoch was drained, summed over all drains */
     uint64_t live_objects, live_bytes;
     uint64_t committed_bytes; /* slabs and large objects held now */
