@@ -22,8 +22,8 @@
  *   - in a ring epoch (epoch_domain_wrap), because its objects lie in size classes;
  *   - in a library that does not know which allocator its callers pass.
  *
- * A lane still works correctly in these places. In the last two, however, slab_lane_malloc can become a call to the
- * library, which costs more than epoch_domain_malloc.
+ * A lane still works correctly in these places. In the last two places, however, slab_lane_malloc can become a call to
+ * the library, which costs more than epoch_domain_malloc.
  *
  * slab_lane_malloc calls the library, which is slower but correct, in these cases:
  *   - on a thread other than the one that opened the lane, or on an exiting thread;
