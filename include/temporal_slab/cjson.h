@@ -1,35 +1,50 @@
 /*
- * temporal_slab/cjson.h - cJSON's memory goes to the phase that the thread is in. Header only; cJSON 1.7.
+ * temporal_slab/cjson.h - allocates the items and text of cJSON in the calling thread's phase. Header-only, for cJSON
+ * 1.7.
  *
  *     tslab_cjson_init(allocator);
  *
- * The hooks of cJSON are global to the process and have no context. Once they are set, each item and each printed text
- * is an object of that allocator. The object lies in the innermost domain of the allocator that the calling thread has
- * entered, or, outside any domain, in the current ring epoch. cJSON keeps nothing of its own between calls, so a tree
- * may end with its phase, without cJSON_Delete.
+ * cJSON's allocation hooks are global to the process and take no context argument. After tslab_cjson_init, every item
+ * and every printed text is an object of the given allocator. An object is allocated in the innermost domain of that
+ * allocator that the calling thread has entered. If the thread is outside all domains of the allocator, the object is
+ * allocated in the current ring epoch. cJSON keeps no memory of its own between calls, so a tree can end with its
+ * phase, without a call of cJSON_Delete.
  *
- * You may not
- *   - free text of cJSON_Print with free(): use cJSON_free (or slab_free);
- *   - give cJSON_Delete items that were made before tslab_cjson_init: they are refused and counted, and stay allocated;
- *   - add an item of a phase to a tree that outlives the phase, or use an item or text after its phase has ended;
- *   - change a tree that lives longer while inside a phase: new values (cJSON_SetValuestring, cJSON_AddStringToObject)
- *         would lie in the phase. To change the tree, enter its scope: epoch_domain_enter(session);               //
- *         auto_close false; or epoch_domain_wrap of a ring epoch cJSON_AddItemToObject(kept, "user",
- *         cJSON_Duplicate(item, true)); epoch_domain_exit(session);
+ * Rules:
  *
- * To remove the hooks: call cJSON_InitHooks(NULL) once no cJSON item or text is live, and before the allocator is
- * freed.
+ *   - Free the text that cJSON_Print returns with cJSON_free or slab_free, never with free().
  *
- * Errors: if memory runs out or a hard budget would be exceeded, cJSON returns NULL and frees what it had begun.
- * Thread safety: call tslab_cjson_init before other threads use cJSON. The source file that makes the call remembers
- * the allocator; the last call in the process applies.
- * Complexity: a hook costs a slab_malloc or slab_free.
+ *   - Do not pass cJSON_Delete an item that was made before tslab_cjson_init. The library refuses and counts the frees,
+ *     and the item stays allocated.
+ *
+ *   - Do not add an item of a phase to a tree that outlives the phase.
+ *
+ *   - Do not use an item or text after its phase has ended.
+ *
+ *   - Inside a phase, do not change a tree that outlives the phase. New values (cJSON_SetValuestring,
+ *     cJSON_AddStringToObject) would be allocated in the phase. Enter the domain of the tree first, as below. Set
+ *     auto_close of that domain to false, or make the domain from a ring epoch with epoch_domain_wrap.
+ *
+ *         epoch_domain_enter(session);
+ *         cJSON_AddItemToObject(kept, "user", cJSON_Duplicate(item, true));
+ *         epoch_domain_exit(session);
+ *
+ * To remove the hooks, call cJSON_InitHooks(NULL) when no cJSON item or text is live, and before you free the
+ * allocator.
+ *
+ * Errors: if memory runs out or an allocation would exceed a hard budget, cJSON returns NULL and frees its partial
+ * result.
+ *
+ * Thread safety: call tslab_cjson_init before other threads use cJSON. Each source file that calls tslab_cjson_init
+ * stores the allocator separately. The most recent call takes effect for the whole process.
+ *
+ * Complexity: each call of a hook costs one slab_malloc or slab_free.
  */
 #ifndef TEMPORAL_SLAB_CJSON_H
 #define TEMPORAL_SLAB_CJSON_H
 
 #include <epoch_domain.h>
-#ifndef cJSON__h /* a program may have its own copy, and include that copy first */
+#ifndef cJSON__h /* the program may include its own copy of cJSON.h first */
 #include <cJSON.h>
 #endif
 
@@ -48,8 +63,8 @@ static inline void* CJSON_CDECL tslab_cjson_malloc(size_t size) {
 
 static inline void CJSON_CDECL tslab_cjson_free(void* p) { slab_free(*tslab_cjson_allocator_(), p); }
 
-/* Sets the hooks. The allocator stays the caller's and must outlive the use of cJSON. Returns false and sets nothing if
- * a is NULL. */
+/* Sets the hooks of cJSON. The caller owns the allocator and must not free it while cJSON is in use. Returns true; if a
+ * is NULL, returns false and changes nothing. */
 static inline bool tslab_cjson_init(SlabAllocator* a) {
     if (a == NULL) return false;
     *tslab_cjson_allocator_() = a;

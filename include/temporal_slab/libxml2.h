@@ -1,44 +1,57 @@
 /*
- * temporal_slab/libxml2.h - documents of libxml2 in the phase that the thread is in. Header only; libxml2 from 2.9 on.
+ * temporal_slab/libxml2.h - allocates the documents of libxml2 in the calling thread's phase. Header-only, for libxml2
+ * 2.9 and later.
  *
  *     tslab_xml_init(allocator);          // before any other call of libxml2 in the process
  *     ...
  *     tslab_xml_end(domain, &receipt);    // instead of epoch_domain_end_ex
  *
- * The hooks are global to the process and have no context. Once they are set, everything that libxml2 allocates is an
- * object of that allocator. The object lies in the innermost domain of the allocator that the calling thread has
- * entered, or, outside any domain, in the current ring epoch. A document, a parser context or a reader may end with its
- * phase, without xmlFreeDoc.
+ * The allocation hooks of libxml2 are global to the process and take no context argument. After tslab_xml_init, all
+ * memory that libxml2 allocates comes from the given allocator. An object is allocated in the innermost domain of that
+ * allocator that the calling thread has entered. If the thread is outside all domains of the allocator, the object is
+ * allocated in the current ring epoch. A document, a parser context or a reader can end with its phase, without a call
+ * of xmlFreeDoc.
  *
- * Objects that libxml2 keeps for the process must not lie in a phase. tslab_xml_init makes them outside all phases: the
- * parser, encodings, and types of XML Schema and RELAX NG. In addition, tslab_xml_init switches XML catalogs off
- * (xmlCatalogSetDefaults), because libxml2 would read and keep them in the phase of the first document that asks for
- * one. libxml2 also keeps the last error of a thread, which tslab_xml_end forgets. Give libxml2 an allocator whose ring
- * is not advanced and whose ring epochs are not released.
+ * Objects that libxml2 keeps until the process ends must not lie in a phase. The function tslab_xml_init makes these
+ * objects outside all phases: the parser, the encodings, and the types of XML Schema and RELAX NG. In addition,
+ * tslab_xml_init disables XML catalogs (xmlCatalogSetDefaults). Otherwise libxml2 would load the catalogs for the first
+ * document that needs one, and keep them in the phase of that document. Finally, libxml2 keeps the last error of each
+ * thread; tslab_xml_end clears the error of the calling thread. Use an allocator whose ring you never advance and whose
+ * ring epochs you never release.
  *
- * You may not
- *   - end a phase while xmlGetLastError() is set on any thread that was inside. Each such thread must call
- *     xmlResetLastError() before it leaves (tslab_xml_end does so for the calling thread). Otherwise libxml2 frees the
- *     old error later, in memory that has another owner by then;
- *   - switch catalogs on again: the first phase that asks for one would hold it;
- *   - register an encoding or an alias of one (xmlAddEncodingAlias), or use the network (libxml2 keeps the proxy),
- *     inside a phase (outside all phases, both are fine);
- *   - change a document that lives longer while inside a phase: new nodes would lie in the phase. To change the
- *     document, enter its scope or leave the phase (epoch_domain_detach, epoch_domain_attach);
- *   - use anything of libxml2 after its phase has ended, or free text of xmlNodeGetContent and similar calls with
- *     free(): use xmlFree;
- *   - free objects made before tslab_xml_init: that is refused and counted;
- *   - use libraries on top that keep libxml2 objects for the process (extensions of libxslt), unless these objects are
+ * Rules:
+ *
+ *   - Do not end a phase while xmlGetLastError() returns an error on any thread that was inside the phase. Each such
+ *     thread must call xmlResetLastError() before it leaves the phase; tslab_xml_end does so for the calling thread.
+ *     Otherwise libxml2 later frees the old error at an address that may already belong to another object.
+ *
+ *   - Do not enable catalogs again. Catalogs would be allocated in the first phase that uses one.
+ *
+ *   - Inside a phase, do not register an encoding or an alias (xmlAddEncodingAlias). Do not use the network there
+ *     either, because libxml2 keeps the proxy settings. Outside all phases, you may do both.
+ *
+ *   - Inside a phase, do not change a document that outlives the phase. New nodes would be allocated in the phase. To
+ *     change such a document, enter its domain or leave the phase (epoch_domain_detach, epoch_domain_attach).
+ *
+ *   - Do not use any libxml2 object after its phase has ended.
+ *
+ *   - Free the text that xmlNodeGetContent and similar functions return with xmlFree, never with free().
+ *
+ *   - Do not free objects that were made before tslab_xml_init. The library refuses and counts such a free.
+ *
+ *   - Some libraries, such as extensions of libxslt, keep libxml2 objects until the process ends. Such objects must be
  *     made outside all phases.
  *
- * To end all use: call xmlCleanupParser() outside all phases, then xmlMemSetup(free, malloc, realloc, strdup), before
- * the allocator is freed.
+ * To stop using the allocator, call xmlCleanupParser() outside all phases, then xmlMemSetup(free, malloc, realloc,
+ * strdup). Only then free the allocator.
  *
- * Errors: if memory runs out or a hard budget would be exceeded, libxml2 returns NULL and reports by its error
- * functions.
- * Thread safety: call tslab_xml_init before other threads use libxml2. The source file that makes the call remembers
- * the allocator; the last call in the process applies.
- * Complexity: a hook costs a slab_malloc, slab_realloc or slab_free.
+ * Errors: if memory runs out or an allocation would exceed a hard budget, libxml2 returns NULL and calls its error
+ * handlers.
+ *
+ * Thread safety: call tslab_xml_init before other threads use libxml2. Each source file that calls tslab_xml_init
+ * stores the allocator separately. The most recent call takes effect for the whole process.
+ *
+ * Complexity: each call of a hook costs one slab_malloc, slab_realloc or slab_free.
  */
 #ifndef TEMPORAL_SLAB_LIBXML2_H
 #define TEMPORAL_SLAB_LIBXML2_H
@@ -68,14 +81,14 @@ static inline void* tslab_xml_malloc(size_t size) { return slab_malloc(*tslab_xm
 
 static inline void tslab_xml_free(void* p) { slab_free(*tslab_xml_allocator_(), p); }
 
-/* Resizes a block. A block that moves stays in its phase, or outside all phases. */
+/* Resizes a block. A block that moves stays in its phase. A block outside all phases stays outside. */
 static inline void* tslab_xml_realloc(void* p, size_t size) {
     return slab_realloc(*tslab_xml_allocator_(), p, size != 0 || p != NULL ? size : 1);
 }
 
 static inline char* tslab_xml_strdup(const char* text) { return slab_strdup(*tslab_xml_allocator_(), text); }
 
-/* Allocates for the process. */
+/* Allocates outside all phases, for objects that libxml2 keeps until the process ends. */
 static inline void* tslab_xml_malloc_outside(size_t size) {
     return slab_malloc_outside(*tslab_xml_allocator_(), size != 0 ? size : 1);
 }
@@ -90,9 +103,10 @@ static inline char* tslab_xml_strdup_outside(const char* text) {
     return p != NULL ? (char*)memcpy(p, text, size) : NULL;
 }
 
-/* Sets the hooks, and makes the objects that libxml2 keeps. These lie outside all phases, whatever scope the thread is
- * in. The allocator stays the caller's and must outlive the use of libxml2. Returns false if memory runs out, or,
- * without setting anything, if a is NULL. */
+/* Sets the hooks of libxml2 and makes the objects that libxml2 keeps until the process ends. These objects lie outside
+ * all phases, even if the thread is inside a domain. The caller owns the allocator and must not free it while libxml2
+ * is in use. Returns true on success. Returns false if memory runs out. If a is NULL, returns false and changes
+ * nothing. */
 static inline bool tslab_xml_init(SlabAllocator* a) {
     bool made = true;
     if (a == NULL) return false;
@@ -103,7 +117,7 @@ static inline bool tslab_xml_init(SlabAllocator* a) {
     xmlCatalogSetDefaults(XML_CATA_ALLOW_NONE);
 #endif
 #ifdef LIBXML_SCHEMAS_ENABLED
-    made = xmlSchemaGetBuiltInType(XML_SCHEMAS_STRING) != NULL; /* the first call makes all types */
+    made = xmlSchemaGetBuiltInType(XML_SCHEMAS_STRING) != NULL; /* the first call makes all built-in types */
 #endif
 #ifdef TSLAB_XML_RELAXNG_
     made = xmlRelaxNGInitTypes() == 0 && made;
@@ -111,7 +125,8 @@ static inline bool tslab_xml_init(SlabAllocator* a) {
     return xmlMemSetup(tslab_xml_free, tslab_xml_malloc, tslab_xml_realloc, tslab_xml_strdup) == 0 && made;
 }
 
-/* Forgets the thread's last error of libxml2, which may lie in the phase, and ends the phase by epoch_domain_end_ex. */
+/* Clears the calling thread's last libxml2 error, which may lie in the phase. Then ends the phase with
+ * epoch_domain_end_ex, and returns the result of that call. */
 static inline bool tslab_xml_end(epoch_domain_t* d, EpochReceipt* out) {
     xmlResetLastError();
     return epoch_domain_end_ex(d, out);

@@ -1,24 +1,30 @@
 /*
- * temporal_slab/lua.h - a Lua state whose memory is a phase. Header only; Lua 5.1 to 5.5.
+ * temporal_slab/lua.h - allocates a Lua state in a domain. Header-only, for Lua 5.1 to 5.5.
  *
  *     lua_State* L = tslab_lua_newstate(domain);
  *
- * All memory of the state goes to that domain, whatever scope the thread is in. The objects of a collected heap point
- * to each other, so they must not lie in phases of different lengths. The domain need not be entered.
+ * All memory of the state comes from `domain`, even while the thread is inside another domain. Objects of a
+ * garbage-collected heap refer to each other, so they must not lie in phases that end at different times. No thread
+ * needs to enter the domain.
  *
- * To end the state: end the domain, which needs no walk over the objects, or call lua_close(L) first and then end the
- * domain. Only lua_close runs the script's pending __gc and __close, which also close files of io. After the domain
- * has ended, the state must not be used or closed.
+ * To destroy the state, end the domain; this does not visit the individual objects. You may call lua_close(L) before
+ * you end the domain. Only lua_close runs the pending __gc and __close metamethods of the script, which also close the
+ * files of the io library. After the domain has ended, do not use or close the state.
  *
- * You may not
- *   - keep anything that lives in the state beyond the domain: strings of lua_tostring, userdata, references;
- *   - drain the domain (epoch_domain_drain) or reset it while the state is in use.
- * Copy out whatever must live longer, or give it a state in a domain of its own.
+ * Rules:
  *
- * Errors: if memory runs out or a hard budget of the domain would be exceeded, Lua gives LUA_ERRMEM after an emergency
- * collection. The state has no panic function; lua_atpanic sets one. Thread safety: as for Lua itself; states of
- * several threads may share a domain. Complexity: a call of the allocator costs an epoch_domain_malloc,
- * epoch_domain_realloc or slab_free.
+ *   - Do not keep a pointer into the state after the domain has ended. This applies to strings of lua_tostring,
+ *     userdata and references. Copy data that must live longer, or put it in another state with a domain of its own.
+ *
+ *   - Do not drain (epoch_domain_drain) or reset the domain while the state is in use.
+ *
+ * Errors: if memory runs out or an allocation would exceed a hard budget of the domain, Lua runs an emergency
+ * collection. If the allocation still fails, Lua reports LUA_ERRMEM. The state has no panic function; lua_atpanic sets
+ * one.
+ *
+ * Thread safety: Lua's own rules apply. States of several threads may share a domain.
+ *
+ * Complexity: each call of the allocator function costs one epoch_domain_malloc, epoch_domain_realloc or slab_free.
  */
 #ifndef TEMPORAL_SLAB_LUA_H
 #define TEMPORAL_SLAB_LUA_H
@@ -35,20 +41,21 @@ extern "C" {
 #endif
 #endif
 
-/* Serves as lua_Alloc for lua_newstate and lua_setallocf; `domain` is an epoch_domain_t*. */
+/* Allocates, resizes or frees a block of a Lua state. Pass this function as the lua_Alloc to lua_newstate or
+ * lua_setallocf, with an epoch_domain_t* as the user data (`domain`). */
 static inline void* tslab_lua_alloc(void* domain, void* p, size_t old_size, size_t new_size) {
     epoch_domain_t* d = (epoch_domain_t*)domain;
-    (void)old_size; /* if p is NULL, a kind of object */
+    (void)old_size; /* the type of the new object if p is NULL */
     if (new_size == 0) {
         slab_free(d->alloc, p);
         return NULL;
     }
     if (p == NULL) return epoch_domain_malloc(d, new_size);
-    return epoch_domain_realloc(d, p, new_size); /* shrinking never fails, which Lua before 5.4 needs */
+    return epoch_domain_realloc(d, p, new_size); /* Lua before 5.4 requires that shrinking never fails */
 }
 
-/* Makes a state in the domain, without libraries (luaL_openlibs opens them). Returns NULL if memory runs out or d is
- * NULL. The caller owns the state until it closes it or the domain ends. O(1). */
+/* Makes a Lua state in the domain. Opens no libraries; call luaL_openlibs for that. Returns NULL if memory runs out or
+ * d is NULL. The caller owns the state, which ends with lua_close or with the domain. O(1). */
 static inline lua_State* tslab_lua_newstate(epoch_domain_t* d) {
 #if LUA_VERSION_NUM >= 505
     return d != NULL ? lua_newstate(tslab_lua_alloc, d, luaL_makeseed(NULL)) : NULL;

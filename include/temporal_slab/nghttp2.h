@@ -1,26 +1,37 @@
 /*
- * temporal_slab/nghttp2.h - an HTTP/2 session, or a header compressor, whose memory is a phase. Header only; nghttp2 1.
+ * temporal_slab/nghttp2.h - allocates an HTTP/2 session or a header compressor in a domain. Header-only, for nghttp2 1.
  *
  *     nghttp2_mem mem = tslab_nghttp2_mem(domain);
  *     nghttp2_session_server_new3(&session, callbacks, user_data, NULL, &mem);
  *
- * Everything that the session allocates goes to that domain, whatever scope the thread is in: streams, header tables,
- * waiting frames, reference-counted buffers. nghttp2 copies the structure. The domain need not be entered. The phase is
- * a connection here, because a session mixes memory for one request with memory for all. So a request's phase is only
- * for the allocations of the program's own callbacks.
+ * All memory of the session comes from `domain`, even while the thread is inside another domain. This includes streams,
+ * header tables, queued frames and reference-counted buffers. nghttp2 copies `mem`, so the variable may go out of
+ * scope. No thread needs to enter the domain.
  *
- * To end the session: end the domain, which needs no walk over the streams, or call nghttp2_session_del first. Only
- * the latter calls on_stream_close_callback for streams that are still open.
+ * Use one domain per connection, because a session mixes memory of single requests with memory that all requests share.
+ * Use the domain of a single request only for the allocations of your own callbacks.
  *
- * You may not
- *   - use or delete the session after the domain has ended;
- *   - keep an nghttp2_rcbuf (nghttp2_rcbuf_incref) or a pointer from a callback beyond the domain: copy the data;
- *   - expect memory of nghttp2_option_new, nghttp2_session_callbacks_new and similar calls here: they use malloc.
+ * To destroy the session, end the domain; this does not visit the individual streams. You may call nghttp2_session_del
+ * before you end the domain. Only nghttp2_session_del calls on_stream_close_callback for streams that are still open.
  *
- * Errors: if memory runs out or a hard budget of the domain would be exceeded, nghttp2 returns NGHTTP2_ERR_NOMEM. Then
- * delete the session, or end it with its domain. Thread safety: as for nghttp2 itself, a session belongs to one thread
- * at a time. Sessions of several threads may share a domain. Complexity: a hook costs an epoch_domain_malloc,
- * epoch_domain_calloc, epoch_domain_realloc or slab_free.
+ * Rules:
+ *
+ *   - Do not use or delete the session after the domain has ended.
+ *
+ *   - Do not keep an nghttp2_rcbuf (nghttp2_rcbuf_incref), or a pointer that a callback received, after the domain has
+ *     ended. Copy the data instead.
+ *
+ *   - Free the objects of nghttp2_option_new, nghttp2_session_callbacks_new and similar functions as usual. They come
+ *     from malloc, not from the domain.
+ *
+ * Errors: if memory runs out or an allocation would exceed a hard budget of the domain, nghttp2 returns
+ * NGHTTP2_ERR_NOMEM. After that, delete the session, or end the domain.
+ *
+ * Thread safety: as nghttp2 requires, only one thread at a time may use a session. Sessions of several threads may
+ * share a domain.
+ *
+ * Complexity: each call of a hook costs one epoch_domain_malloc, epoch_domain_calloc, epoch_domain_realloc or
+ * slab_free.
  */
 #ifndef TEMPORAL_SLAB_NGHTTP2_H
 #define TEMPORAL_SLAB_NGHTTP2_H
@@ -47,8 +58,9 @@ static inline void* tslab_nghttp2_realloc(void* p, size_t size, void* domain) {
     return epoch_domain_realloc((epoch_domain_t*)domain, p, size != 0 || p != NULL ? size : 1);
 }
 
-/* Returns the allocator for nghttp2_session_*_new3 and nghttp2_hd_*_new2, to be passed by address. The domain stays the
- * caller's. If d is NULL, every allocation fails. O(1). */
+/* Returns the allocation functions for a session or a header compressor. Pass the address of the result to
+ * nghttp2_session_*_new3 or nghttp2_hd_*_new2. The caller owns the domain. If d is NULL, every allocation fails.
+ * O(1). */
 static inline nghttp2_mem tslab_nghttp2_mem(epoch_domain_t* d) {
     nghttp2_mem mem;
     mem.mem_user_data = d;

@@ -1,27 +1,38 @@
 /*
- * temporal_slab/pcre2.h - patterns and match data of PCRE2 in a phase. Header only; PCRE2 10.
+ * temporal_slab/pcre2.h - allocates patterns and match data of PCRE2 in a domain. Header-only, for PCRE2 10.
  *
  *     #define PCRE2_CODE_UNIT_WIDTH 8                     // or 16 or 32, before this header
  *     pcre2_general_context* g = tslab_pcre2_context(domain);
  *
- * Everything made with the context lives in that domain, whatever scope the thread is in: compile contexts
- * (pcre2_compile_context_create(g)), patterns that pcre2_compile makes with them, match contexts, match data and
- * tables. The domain need not be entered. Objects made without a context (NULL) come from malloc as before. Match data
- * made from a pattern without a context (pcre2_match_data_create_from_pattern(code, NULL)) goes where the pattern is.
+ * Every object made with the context is allocated in `domain`, even while the thread is inside another domain. These
+ * are:
  *
- * To end the objects: end the domain. Before that, objects may be freed singly, but need not be.
+ *   - compile contexts (pcre2_compile_context_create(g)) and the patterns that pcre2_compile makes with them;
  *
- * You may not
- *   - end the domain with a pattern that pcre2_jit_compile has translated, or with a JIT stack: machine code and such
- *     stacks are not in the phase, because PCRE2 maps them itself. Give them back by pcre2_code_free and
- *     pcre2_jit_stack_free before the end;
- *   - use a pattern, match data or the context after the domain has ended. Compile patterns that all requests share
- *     with a context of a domain that lives as long, or without a context. Match them with match data of the request's
- *     context.
+ *   - match contexts, match data and tables.
  *
- * Errors: if memory runs out or a hard budget of the domain would be exceeded, PCRE2 returns NULL,
- * PCRE2_ERROR_HEAP_FAILED or PCRE2_ERROR_NOMEMORY. Thread safety: as for PCRE2 itself; several threads may use a
- * context at the same time. Complexity: a hook costs an epoch_domain_malloc or slab_free.
+ * No thread needs to enter the domain. Objects made without a context (NULL) come from malloc as usual. If you make
+ * match data from a pattern without a context, by pcre2_match_data_create_from_pattern(code, NULL), PCRE2 allocates the
+ * match data where the pattern lies.
+ *
+ * To destroy the objects, end the domain. You may free objects individually before that, but you do not have to.
+ *
+ * Rules:
+ *
+ *   - Before the domain ends, free JIT-compiled patterns (pcre2_jit_compile) with pcre2_code_free, and JIT stacks with
+ *     pcre2_jit_stack_free. PCRE2 maps machine code and JIT stacks itself, so the end of the domain does not free them.
+ *
+ *   - Do not use a pattern, match data or the context after the domain has ended.
+ *
+ *   - If several requests share a pattern, compile the pattern without a context, or with the context of a domain that
+ *     lives as long as the pattern. Match such a pattern with match data that was made with the context of the request.
+ *
+ * Errors: if memory runs out or an allocation would exceed a hard budget of the domain, PCRE2 returns NULL,
+ * PCRE2_ERROR_HEAP_FAILED or PCRE2_ERROR_NOMEMORY.
+ *
+ * Thread safety: PCRE2's own rules apply. Several threads may use a context at the same time.
+ *
+ * Complexity: each call of a hook costs one epoch_domain_malloc or slab_free.
  */
 #ifndef TEMPORAL_SLAB_PCRE2_H
 #define TEMPORAL_SLAB_PCRE2_H
@@ -39,8 +50,8 @@ static inline void* tslab_pcre2_malloc(size_t size, void* domain) {
 
 static inline void tslab_pcre2_free(void* p, void* domain) { slab_free(((epoch_domain_t*)domain)->alloc, p); }
 
-/* Makes a context whose memory, including its own, is in the domain. The context ends with the domain, or earlier by
- * pcre2_general_context_free. Returns NULL if memory runs out or d is NULL. O(1). */
+/* Makes a general context that allocates in the domain; the context itself lies there too. The context ends with the
+ * domain, or earlier if you call pcre2_general_context_free. Returns NULL if memory runs out or d is NULL. O(1). */
 static inline pcre2_general_context* tslab_pcre2_context(epoch_domain_t* d) {
     return d != NULL ? pcre2_general_context_create(tslab_pcre2_malloc, tslab_pcre2_free, d) : NULL;
 }

@@ -1,5 +1,5 @@
 /*
- * phase.h - phases for a program that is not linked with temporal-slab.
+ * phase.h - marks phases in a program that is not linked with temporal-slab.
  *
  *     #include <temporal_slab/phase.h>
  *
@@ -7,23 +7,32 @@
  *     handle(request);                     // with the malloc of every library that it calls
  *     tslab_phase_end(phase);
  *
- * Under libtemporal_slab_preload.so, everything that the thread allocates in between by malloc and its relatives, in
- * any library, goes to a phase of that label. The end drains the phase: pages of freed objects are returned. Live
- * objects escape, stay valid until they are freed, and are counted under the label. Without the preload library, each
- * call here reads a word that is 0, and does nothing. So a program can be built and shipped with these calls, for use
- * with and without preloading. This file needs no other file and nothing to link; it may be copied into a program's own
- * source.
+ * If libtemporal_slab_preload.so is loaded, the allocations of the thread between the two calls belong to the phase.
+ * This includes the malloc calls of every library. tslab_phase_end drains the phase: it returns the memory of freed
+ * objects. Objects that are still live escape from the phase. Escaped objects stay valid until they are freed, and are
+ * counted under the label of the phase.
  *
- * Threads: the thread that begins a phase enters it; other threads allocate where they are. Phases nest: the last one
- * begun is the first to end. An event loop takes a request's phase off the thread with tslab_phase_suspend and puts it
- * on any thread with tslab_phase_resume; any thread may end a suspended phase. A thread that exits inside a phase ends
- * that phase. Leave a phase only by its end, not by longjmp or an exception; in C++, tslab::phase_scope ends the phase
- * after an exception too.
+ * Without the preload library, each function finds a null pointer and has no effect. You can therefore ship a program
+ * with these calls and run it with or without preloading. This header includes only standard headers and needs no
+ * library to link with. You may copy it into your own source tree.
  *
- * Errors: tslab_phase_begin returns NULL without the library or without memory. Every call accepts NULL for a phase and
- * does nothing. The other calls return true if they took effect. errno does not change. Labels have at most 31 bytes,
- * and after 256 labels new ones count as "(other)": use the route, not the full address of a request. Each call costs
- * about two mallocs; an end costs as much as it has to give back.
+ * Threads: tslab_phase_begin enters the phase on the calling thread only. Phases nest: end the innermost phase first.
+ * In an event loop, use tslab_phase_suspend to take the phase of a request off the thread, and tslab_phase_resume to
+ * enter the phase on any thread. Any thread may also end a suspended phase. If a thread exits inside a phase, the phase
+ * ends.
+ *
+ * Do not leave a phase by longjmp or an exception; call tslab_phase_end first. In C++, tslab::phase_scope also ends the
+ * phase when an exception is thrown.
+ *
+ * Errors: tslab_phase_begin returns NULL if the preload library is not loaded, leaves malloc to libc, or cannot
+ * allocate memory. Every function accepts NULL for a phase, and then has no effect. The functions that act on phases
+ * return true if they took effect. No function changes errno.
+ *
+ * Labels longer than 31 bytes are truncated. If there are already 256 labels, phases with a new label are counted under
+ * "(other)". Use the route of a request as its label, not the full URL.
+ *
+ * Complexity: each call costs about as much as two calls of malloc. Ending a phase also takes time in proportion to the
+ * memory that it returns.
  */
 #ifndef TEMPORAL_SLAB_PHASE_H
 #define TEMPORAL_SLAB_PHASE_H
@@ -38,13 +47,15 @@ extern "C" {
 
 typedef struct tslab_phase tslab_phase;
 
-/* Figures of a phase, from its end. Bytes are usable bytes (malloc_usable_size). allocated = freed + escaped. */
+/* Numbers of objects and bytes of an ended phase. Byte counts are of usable bytes (malloc_usable_size). For objects and
+ * for bytes, allocated = freed + escaped. */
 typedef struct tslab_phase_account {
     uint64_t objects_allocated, bytes_allocated, objects_freed, bytes_freed, objects_escaped, bytes_escaped;
 } tslab_phase_account;
 
-/* Sets `out` to the preload library's function, or to NULL, through the table that the loader fills. Otherwise a
- * program at a fixed address could not ask for the address of a weak function. */
+/* Sets `out` to the address of a function of the preload library, or to NULL if that library is not loaded. Reads the
+ * address from the global offset table, because a program linked at a fixed address cannot test the address of a weak
+ * function directly. */
 #if defined(__GNUC__) && defined(__ELF__) && defined(__x86_64__)
 #define TSLAB_PHASE_FIND_(type, out, name) \
     type out;                              \
@@ -73,13 +84,15 @@ static inline bool tslab_phase_is_there(void) {
     TSLAB_PHASE_FIND_(tslab_phase_begin_fn_, begin, tslab_preload_phase_begin);
     return begin != NULL;
 }
-/* Begins a phase and enters it. The label is copied; NULL means no label. Returns the phase, or NULL on failure. */
+/* Begins a phase and enters it on the calling thread. Copies the label; NULL means no label. Returns the phase, or NULL
+ * on failure. */
 static inline tslab_phase* tslab_phase_begin(const char* label) {
     TSLAB_PHASE_FIND_(tslab_phase_begin_fn_, begin, tslab_preload_phase_begin);
     return begin != NULL ? begin(label) : NULL;
 }
-/* Ends a phase by draining. The phase must be the thread's innermost one or a suspended one; otherwise it goes on, and
- * the result is false. Fills *out (may be NULL), with zeros if there is no library. */
+/* Ends a phase by draining it, and writes the numbers of the phase to *out (may be NULL). The phase must be the
+ * thread's innermost phase or a suspended phase. Returns true if the phase has ended. Otherwise leaves the phase open,
+ * fills *out with zeros and returns false. */
 static inline bool tslab_phase_end_account(tslab_phase* phase, tslab_phase_account* out) {
     TSLAB_PHASE_FIND_(tslab_phase_end_fn_, end, tslab_preload_phase_end);
     if (end != NULL && phase != NULL) return end(phase, out, sizeof *out);
@@ -89,43 +102,48 @@ static inline bool tslab_phase_end_account(tslab_phase* phase, tslab_phase_accou
     }
     return false;
 }
-/* Ends a phase like tslab_phase_end_account, but without an account. */
+/* Ends a phase like tslab_phase_end_account, but reports no numbers. */
 static inline bool tslab_phase_end(tslab_phase* phase) { return tslab_phase_end_account(phase, NULL); }
-/* Takes the thread's innermost phase off the thread without ending the phase. Returns false if `phase` is not the
- * innermost. */
+/* Leaves the thread's innermost phase without ending it. Returns false and changes nothing if `phase` is not the
+ * innermost phase. */
 static inline bool tslab_phase_suspend(tslab_phase* phase) {
     TSLAB_PHASE_FIND_(tslab_phase_fn_, suspend, tslab_preload_phase_suspend);
     return suspend != NULL && phase != NULL && suspend(phase);
 }
-/* Enters a suspended phase, once for each time that it was suspended. Returns false if the phase is not suspended. */
+/* Enters a suspended phase on the calling thread. Each suspend permits one resume. Returns false if the phase is not
+ * suspended or memory runs out. */
 static inline bool tslab_phase_resume(tslab_phase* phase) {
     TSLAB_PHASE_FIND_(tslab_phase_fn_, resume, tslab_preload_phase_resume);
     return resume != NULL && phase != NULL && resume(phase);
 }
-/* Leaves all phases until tslab_phase_outer_leave, without ending them. Meanwhile the thread's allocations belong to
- * the process, for example those of a cache that is filled in the middle of a request. These calls nest. */
+/* Puts the thread outside all phases until it calls tslab_phase_outer_leave. No phase ends. For example, a program can
+ * fill a cache this way during a request. Calls of tslab_phase_outer nest. Returns true on success, false if the
+ * preload library is not loaded or memory runs out. */
 static inline bool tslab_phase_outer(void) {
     TSLAB_PHASE_FIND_(tslab_phase_outer_fn_, outer, tslab_preload_phase_outer);
     return outer != NULL && outer();
 }
-/* Ends the innermost tslab_phase_outer. */
+/* Reverses the thread's latest tslab_phase_outer, so that the thread is inside its phases again. Returns false and
+ * changes nothing if there was no such call, or if the thread has begun a phase since. */
 static inline bool tslab_phase_outer_leave(void) {
     TSLAB_PHASE_FIND_(tslab_phase_outer_fn_, leave, tslab_preload_phase_outer_leave);
     return leave != NULL && leave();
 }
-/* Lets each phase of the label leave behind, without an alarm, up to `objects` objects with `bytes` usable bytes in
- * total, for example a response that is sent later. If both are 0, the allowance is withdrawn. Returns false without a
- * library or a label. */
+/* Sets how many objects may escape from each phase of the label before reports and alerts mention them. The limits are
+ * `objects` objects and `bytes` usable bytes in total. For example, a response that is sent later escapes from its
+ * phase. If both limits are 0, every escape is reported again. Returns false if the preload library is not loaded, the
+ * label is NULL or empty, or there is no room for another label. */
 static inline bool tslab_phase_expect(const char* label, uint32_t objects, uint64_t bytes) {
     TSLAB_PHASE_FIND_(tslab_phase_expect_fn_, expect, tslab_preload_phase_expect);
     return expect != NULL && expect(label, objects, bytes);
 }
 
-/* Tests for leaks: calls round(ctx) `warm_up` times, then `rounds` times. Returns false if a label retains more after
- * one of the latter rounds than after every round before, by more than `objects` objects or `bytes` bytes; otherwise
- * returns true. The test is slab_gate of <slab_diagnostics.h>. Without the preload library nothing runs, and the result
- * is true, so ask tslab_phase_is_there first. If the result is false, `why` (of why_bytes bytes, may be NULL) gets the
- * reason in a sentence. */
+/* Tests for leaks with slab_gate (<slab_diagnostics.h>). Calls round(ctx) `warm_up` times, then `rounds` times. After
+ * each of these `rounds` rounds, compares the objects and bytes that each label retains with the largest amounts after
+ * any earlier round. The test fails if a label retains more than `objects` additional objects. The test also fails if
+ * the bytes of a label have grown by more than a quarter plus `bytes`. Returns true if the test passes. Otherwise
+ * returns false and writes a sentence with the reason to `why`, a buffer of why_bytes bytes (may be NULL). Without the
+ * preload library, returns true and never calls `round`; check tslab_phase_is_there first. */
 static inline bool tslab_phase_gate(uint32_t warm_up, uint32_t rounds, uint64_t objects, uint64_t bytes,
                                     void (*round)(void* ctx), void* ctx, char* why, size_t why_bytes) {
     TSLAB_PHASE_FIND_(tslab_phase_gate_fn_, gate, tslab_preload_phase_gate);
@@ -138,7 +156,7 @@ static inline bool tslab_phase_gate(uint32_t warm_up, uint32_t rounds, uint64_t 
 }
 
 namespace tslab {
-/* A guard that begins a phase for a block, and ends the phase however the block is left. */
+/* A guard that begins a phase and ends it when the enclosing block is left, including by an exception. */
 class phase_scope {
   public:
     explicit phase_scope(const char* label) : phase_(tslab_phase_begin(label)) {}
@@ -150,7 +168,7 @@ class phase_scope {
     tslab_phase* phase_;
 };
 
-/* A guard that keeps the thread outside all phases for a block. */
+/* A guard that keeps the thread outside all phases until the enclosing block is left. */
 class outer_scope {
   public:
     outer_scope() : in_(tslab_phase_outer()) {}

@@ -1,32 +1,47 @@
 /*
- * temporal_slab/sqlite3.h - all memory of SQLite in one domain. Header only; SQLite 3.
+ * temporal_slab/sqlite3.h - allocates all memory of SQLite in one domain. Header-only, for SQLite 3.
  *
  *     epoch_domain_t* domain = epoch_domain_create_labeled(allocator, "sqlite");
  *     tslab_sqlite3_config(domain);       // before the first use of SQLite, or after sqlite3_shutdown()
  *
- * The hooks are global to the process. Everything goes to that domain, whatever scope a thread is in: connections, page
- * caches, statements, sqlite3_malloc. The phases of threads would be wrong. Page caches, schemas and the data that
- * connections to one file share grow within any statement, and would end with the phase that happened to be open. So
- * this phase is as long as the use of SQLite. The figures of its label are those of SQLite, a budget
- * (slab_epoch_set_budget) limits its memory, and the receipt shows leaks.
+ * SQLite's allocation hooks are global to the process. All connections, page caches, statements and blocks of
+ * sqlite3_malloc are allocated in `domain`, even while a thread is inside another domain.
  *
- * No thread has to enter the domain. Before one does, set auto_close to false; otherwise the last exit ends the domain.
+ * SQLite must not allocate in the phases of the threads that call it. Any statement can enlarge page caches, schemas
+ * and the data that connections to one file share. In a phase of a thread, this data would end with the phase. The
+ * domain must therefore exist as long as the program uses SQLite. The statistics of its label show how much memory
+ * SQLite uses, and a budget (slab_epoch_set_budget) limits that memory. The receipt of epoch_domain_destroy_ex shows
+ * how many objects SQLite has leaked.
  *
- * To end SQLite: close the connections, call sqlite3_shutdown(), then end the domain (epoch_domain_destroy). Objects
- * never given to sqlite3_free end there. A program that then goes on with SQLite must first call tslab_sqlite3_config
- * with another domain.
+ * No thread needs to enter the domain. If a thread does, set auto_close to false first; otherwise the last exit ends
+ * the domain.
  *
- * You may not
- *   - end, drain or reset the domain, or free its allocator, before sqlite3_shutdown() has returned;
- *   - free text of sqlite3_mprintf, sqlite3_expanded_sql and similar calls with free(): use sqlite3_free;
- *   - use text or blobs of SQLite after the end: copy them out (slab_strdup).
+ * To stop using the domain, close all connections and call sqlite3_shutdown(). Then end the domain with
+ * epoch_domain_destroy, which also frees objects that were never passed to sqlite3_free. To use SQLite again, first
+ * call tslab_sqlite3_config with another domain.
  *
- * Errors: if memory runs out or a hard budget of the domain would be exceeded, SQLite returns SQLITE_NOMEM; the
- * connection stays usable. sqlite3_memory_used counts usable bytes. SQLITE_CONFIG_MEMSTATUS 0 switches this count off,
- * and saves a size look-up and a lock in each call.
- * Thread safety: like sqlite3_config, call tslab_sqlite3_config while no other thread uses SQLite. The source file that
- * makes the call remembers the domain; the last call in the process applies.
- * Complexity: a hook costs an epoch_domain_malloc, epoch_domain_realloc, slab_free or slab_usable_size.
+ * Rules:
+ *
+ *   - Do not end, drain or reset the domain before sqlite3_shutdown() has returned. Do not free the allocator of the
+ *     domain before that.
+ *
+ *   - Free the text of sqlite3_mprintf, sqlite3_expanded_sql and similar functions with sqlite3_free, never with
+ *     free().
+ *
+ *   - Do not use text or blobs of SQLite after the domain has ended. Copy such data before the domain ends, for example
+ *     with slab_strdup.
+ *
+ * Errors: if memory runs out or an allocation would exceed a hard budget of the domain, SQLite returns SQLITE_NOMEM.
+ * The connection can still be used.
+ *
+ * Statistics: sqlite3_memory_used counts usable bytes. To save a size lookup and a lock in each allocation and free,
+ * disable this count with sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0).
+ *
+ * Thread safety: call tslab_sqlite3_config while no other thread uses SQLite, as for sqlite3_config. Each source file
+ * that calls tslab_sqlite3_config stores the domain separately. The most recent call takes effect for the whole
+ * process.
+ *
+ * Complexity: each call of a hook costs one epoch_domain_malloc, epoch_domain_realloc, slab_free or slab_usable_size.
  */
 #ifndef TEMPORAL_SLAB_SQLITE3_H
 #define TEMPORAL_SLAB_SQLITE3_H
@@ -43,7 +58,7 @@ static inline epoch_domain_t** tslab_sqlite3_domain_(void) {
     return &domain;
 }
 
-/* SQLite asks for at least 1 byte, and resizes only blocks of its own. */
+/* Allocates in the domain. SQLite always requests at least 1 byte, and resizes only blocks that it has allocated. */
 static inline void* tslab_sqlite3_malloc(int size) {
     return epoch_domain_malloc(*tslab_sqlite3_domain_(), (size_t)size);
 }
@@ -56,8 +71,9 @@ static inline void* tslab_sqlite3_realloc(void* p, int size) {
 
 static inline int tslab_sqlite3_size(void* p) { return (int)slab_usable_size((*tslab_sqlite3_domain_())->alloc, p); }
 
-/* Returns the minimum number of usable bytes of an object of this size. Many objects have exactly that number, so
- * SQLite often knows without a call that a block is large enough already. */
+/* Rounds `size` up to a multiple of 16. Returns the result, which is the minimum number of usable bytes of an object of
+ * that size. Many objects have exactly this many usable bytes. SQLite can therefore often tell, without another call,
+ * that a block is already large enough. */
 static inline int tslab_sqlite3_roundup(int size) { return (size + 15) & ~15; }
 
 static inline int tslab_sqlite3_begin(void* unused) {
@@ -67,8 +83,8 @@ static inline int tslab_sqlite3_begin(void* unused) {
 
 static inline void tslab_sqlite3_end(void* unused) { (void)unused; }
 
-/* Gives SQLite the domain, which stays the caller's; end the domain after sqlite3_shutdown(). Returns SQLITE_OK. If d
- * is NULL or SQLite is in use, returns SQLITE_MISUSE and changes nothing. O(1). */
+/* Makes SQLite allocate in the domain. The caller owns the domain and must end it only after sqlite3_shutdown().
+ * Returns SQLITE_OK on success. If d is NULL or SQLite is in use, returns SQLITE_MISUSE and changes nothing. O(1). */
 static inline int tslab_sqlite3_config(epoch_domain_t* d) {
     sqlite3_mem_methods methods;
     if (d == NULL) return SQLITE_MISUSE;
