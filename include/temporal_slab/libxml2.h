@@ -27,8 +27,8 @@
  *
  *   - Do not enable catalogs again. Catalogs would be allocated in the first phase that uses one.
  *
- *   - Inside a phase, do not register an encoding or an alias (xmlAddEncodingAlias). Do not use the network there
- *     either, because libxml2 keeps the proxy settings. Outside all phases, you may do both.
+ *   - Inside a phase, do not register an encoding or an alias (xmlAddEncodingAlias). Do not let libxml2 use the network
+ *     there either, because libxml2 keeps the proxy settings. Both are allowed outside all phases.
  *
  *   - Inside a phase, do not change a document that outlives the phase. New nodes would be allocated in the phase. To
  *     change such a document, enter its domain or leave the phase (epoch_domain_detach, epoch_domain_attach).

@@ -11,9 +11,8 @@
  *
  *   - match contexts, match data and tables.
  *
- * No thread needs to enter the domain. Objects made without a context (NULL) come from malloc as usual. If you make
- * match data from a pattern without a context, by pcre2_match_data_create_from_pattern(code, NULL), PCRE2 allocates the
- * match data where the pattern lies.
+ * No thread needs to enter the domain. Objects made without a context (NULL) come from malloc as usual. The call
+ * pcre2_match_data_create_from_pattern(code, NULL) allocates match data in the same place as the pattern.
  *
  * To destroy the objects, end the domain. You may free objects individually before that, but you do not have to.
  *

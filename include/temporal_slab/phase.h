@@ -14,7 +14,7 @@
  *
  * Without the preload library, each function finds a null pointer and has no effect. You can therefore ship a program
  * with these calls and run it with or without preloading. This header includes only standard headers and needs no
- * library to link with. You may copy it into your own source tree.
+ * library at link time. You may copy it into your own source tree.
  *
  * Threads: tslab_phase_begin enters the phase on the calling thread only. Phases nest: end the innermost phase first.
  * In an event loop, use tslab_phase_suspend to take the phase of a request off the thread, and tslab_phase_resume to
@@ -47,8 +47,8 @@ extern "C" {
 
 typedef struct tslab_phase tslab_phase;
 
-/* Numbers of objects and bytes of an ended phase. Byte counts are of usable bytes (malloc_usable_size). For objects and
- * for bytes, allocated = freed + escaped. */
+/* Numbers of objects and bytes of a phase that has ended. Byte counts refer to usable bytes (malloc_usable_size). For
+ * objects and for bytes, allocated = freed + escaped. */
 typedef struct tslab_phase_account {
     uint64_t objects_allocated, bytes_allocated, objects_freed, bytes_freed, objects_escaped, bytes_escaped;
 } tslab_phase_account;
@@ -110,7 +110,7 @@ static inline bool tslab_phase_suspend(tslab_phase* phase) {
     TSLAB_PHASE_FIND_(tslab_phase_fn_, suspend, tslab_preload_phase_suspend);
     return suspend != NULL && phase != NULL && suspend(phase);
 }
-/* Enters a suspended phase on the calling thread. Each suspend permits one resume. Returns false if the phase is not
+/* Enters a suspended phase on the calling thread. Each suspend allows one resume. Returns false if the phase is not
  * suspended or memory runs out. */
 static inline bool tslab_phase_resume(tslab_phase* phase) {
     TSLAB_PHASE_FIND_(tslab_phase_fn_, resume, tslab_preload_phase_resume);
@@ -141,9 +141,9 @@ static inline bool tslab_phase_expect(const char* label, uint32_t objects, uint6
 /* Tests for leaks with slab_gate (<slab_diagnostics.h>). Calls round(ctx) `warm_up` times, then `rounds` times. After
  * each of these `rounds` rounds, compares the objects and bytes that each label retains with the largest amounts after
  * any earlier round. The test fails if a label retains more than `objects` additional objects. The test also fails if
- * the bytes of a label have grown by more than a quarter plus `bytes`. Returns true if the test passes. Otherwise
- * returns false and writes a sentence with the reason to `why`, a buffer of why_bytes bytes (may be NULL). Without the
- * preload library, returns true and never calls `round`; check tslab_phase_is_there first. */
+ * the bytes of a label grow by more than 25 % plus `bytes`. Returns true if the test passes. Otherwise returns false
+ * and writes a sentence with the reason to `why`, a buffer of why_bytes bytes (may be NULL). Without the preload
+ * library, returns true and never calls `round`; check tslab_phase_is_there first. */
 static inline bool tslab_phase_gate(uint32_t warm_up, uint32_t rounds, uint64_t objects, uint64_t bytes,
                                     void (*round)(void* ctx), void* ctx, char* why, size_t why_bytes) {
     TSLAB_PHASE_FIND_(tslab_phase_gate_fn_, gate, tslab_preload_phase_gate);
