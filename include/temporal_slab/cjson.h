@@ -22,8 +22,8 @@
  *   - Do not use an item or text after its phase has ended.
  *
  *   - Inside a phase, do not change a tree that outlives the phase. New values (cJSON_SetValuestring,
- *     cJSON_AddStringToObject) would be allocated in the phase. Enter the domain of the tree first, as below. Set
- *     auto_close of that domain to false, or make the domain from a ring epoch with epoch_domain_wrap.
+ *     cJSON_AddStringToObject) would be allocated in the phase. Enter the domain of the tree first, as in the example
+ *     below. Set auto_close of that domain to false, or make the domain from a ring epoch with epoch_domain_wrap.
  *
  *         epoch_domain_enter(session);
  *         cJSON_AddItemToObject(kept, "user", cJSON_Duplicate(item, true));

@@ -11,8 +11,9 @@
  * Use one domain per connection, because a session mixes memory of single requests with memory that all requests share.
  * Use the domain of a single request only for the allocations of your own callbacks.
  *
- * To destroy the session, end the domain; this does not visit the individual streams. You may call nghttp2_session_del
- * before you end the domain. Only nghttp2_session_del calls on_stream_close_callback for streams that are still open.
+ * To destroy the session, end the domain, which frees the memory of all streams without visiting each stream. You may
+ * call nghttp2_session_del before you end the domain. Only nghttp2_session_del calls on_stream_close_callback for
+ * streams that are still open.
  *
  * Rules:
  *
@@ -21,8 +22,8 @@
  *   - Do not keep an nghttp2_rcbuf (nghttp2_rcbuf_incref), or a pointer that a callback received, after the domain has
  *     ended. Copy the data instead.
  *
- *   - Free the objects of nghttp2_option_new, nghttp2_session_callbacks_new and similar functions as usual. They come
- *     from malloc, not from the domain.
+ *   - Objects of nghttp2_option_new, nghttp2_session_callbacks_new and similar functions come from malloc, not from the
+ *     domain. Free such objects as usual.
  *
  * Errors: if memory runs out or an allocation would exceed a hard budget of the domain, nghttp2 returns
  * NGHTTP2_ERR_NOMEM. After that, delete the session, or end the domain.

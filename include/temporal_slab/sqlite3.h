@@ -9,8 +9,8 @@
  *
  * SQLite must not allocate in the phases of the threads that call it. Any statement can enlarge page caches, schemas
  * and the data that connections to one file share. In a phase of a thread, this data would end with the phase. The
- * domain must therefore exist as long as the program uses SQLite. The statistics of its label show how much memory
- * SQLite uses, and a budget (slab_epoch_set_budget) limits that memory. The receipt of epoch_domain_destroy_ex shows
+ * domain must therefore exist as long as the program uses SQLite. The statistics of the domain's label show how much
+ * memory SQLite uses. A budget (slab_epoch_set_budget) limits that memory. The receipt of epoch_domain_destroy_ex shows
  * how many objects SQLite has leaked.
  *
  * No thread needs to enter the domain. If a thread does, set auto_close to false first; otherwise the last exit ends
@@ -71,9 +71,9 @@ static inline void* tslab_sqlite3_realloc(void* p, int size) {
 
 static inline int tslab_sqlite3_size(void* p) { return (int)slab_usable_size((*tslab_sqlite3_domain_())->alloc, p); }
 
-/* Returns `size` rounded up to a multiple of 16. An object of `size` bytes has at least that many usable bytes, and
- * often exactly that many. SQLite can therefore often tell, without another call, that a block is already large
- * enough. */
+/* Returns `size` rounded up to a multiple of 16. The result is the minimum number of usable bytes of an object of
+ * `size` bytes, and often the exact number. SQLite can therefore often tell, without another call, that a block is
+ * already large enough. */
 static inline int tslab_sqlite3_roundup(int size) { return (size + 15) & ~15; }
 
 static inline int tslab_sqlite3_begin(void* unused) {
