@@ -71,9 +71,9 @@ static inline void* tslab_sqlite3_realloc(void* p, int size) {
 
 static inline int tslab_sqlite3_size(void* p) { return (int)slab_usable_size((*tslab_sqlite3_domain_())->alloc, p); }
 
-/* Returns `size` rounded up to a multiple of 16. The result is the minimum number of usable bytes of an object of
- * `size` bytes, and often the exact number. SQLite can therefore often tell, without another call, that a block is
- * already large enough. */
+/* Returns `size` rounded up to a multiple of 16. An object of `size` bytes has at least this number of usable bytes,
+ * and often exactly this number. SQLite can therefore often tell, without another call, that a block is already large
+ * enough. */
 static inline int tslab_sqlite3_roundup(int size) { return (size + 15) & ~15; }
 
 static inline int tslab_sqlite3_begin(void* unused) {
