@@ -45,24 +45,50 @@ static const char page_head[] =
     "\n"
     "Written by `scripts/metrics.sh` from `src/stats/metrics.def`; do not edit.\n"
     "\n"
-    "For anyone who looks a number up. `slab_stats_json` writes one document with everything below (schema:\n"
-    "`share/temporal-slab/stats.schema.json`), and `slab_stats_prometheus` writes the Prometheus text format.\n"
-    "[monitoring.md](monitoring.md) says how Prometheus gets it.\n"
+    "This page explains every number that the library reports. `slab_stats_json` writes one document with\n"
+    "all of them (schema: `share/temporal-slab/stats.schema.json`), and `slab_stats_prometheus` writes\n"
+    "the Prometheus text format. [monitoring.md](monitoring.md) explains how to set up Prometheus.\n"
     "\n"
-    "- **Key** is the member of the JSON document. If the C field has another name, it follows in brackets. *Computed*\n"
-    "  keys have no C field.\n"
-    "- **Prometheus** names start with `" TSI_METRIC_PREFIX "`. A number with a dash makes no series: it only names its\n"
-    "  row, or it has a series under another name.\n"
-    "- **Kind**: a *counter* grows while the allocator lives. A *gauge* goes up and down. A *peak* is a gauge; where\n"
-    "  several rows share a series, the largest counts. A *histogram* has a *sum*. *Info* is text, as the label of a\n"
-    "  series that is always 1. An *identity* names its row. A *copy* repeats another number.\n"
-    "- **Unit** is that of the document. Prometheus has seconds for nanoseconds, and ratios for percent.\n"
-    "- Integers are exact to 64 bits in both formats. A ratio whose denominator is 0 is 0.\n"
-    "- If a histogram has a line for its sum, the sum is exact. Otherwise each value counts as the middle of its bucket.\n"
-    "- Once a process has a second allocator, series that `tslab` reads carry the label `allocator`, which is the number\n"
-    "  that `tslab ls` shows.\n"
-    "- Bytes of a label that are not UTF-8 become U+FFFD. In Prometheus the label's id follows (` #7`), so that no two\n"
-    "  series are the same.\n";
+    "In the tables:\n"
+    "\n"
+    "- **Key** is the member of the JSON document. If the C field has another name, that name follows in\n"
+    "  brackets. *Computed* keys have no C field.\n"
+    "- **Prometheus** is the name of the series, without the prefix `" TSI_METRIC_PREFIX "`. A dash means that\n"
+    "  the number has no series: it identifies its row, or has a series under another name.\n"
+    "- **Kind** is one of these:\n"
+    "  - A *counter* only grows while the allocator exists.\n"
+    "  - A *gauge* rises and falls.\n"
+    "  - A *peak* is a gauge; where several rows share a series, the series shows the largest.\n"
+    "  - A *histogram* counts values in buckets, and a *sum* is the total of those values.\n"
+    "  - An *info* is a text, shown as the label of a series that is always 1.\n"
+    "  - An *identity* identifies its row.\n"
+    "  - A *copy* repeats another number, or is computed from others.\n"
+    "- **Unit** is the unit in the JSON document. Prometheus has seconds instead of nanoseconds, and\n"
+    "  ratios instead of percentages.\n"
+    "\n"
+    "Terms that recur in the tables (all others are in the glossary of\n"
+    "[src/README.md](../src/README.md)):\n"
+    "\n"
+    "- **Epoch**, **phase**: An epoch is the memory of one phase of the program, and ends with that\n"
+    "  phase. An ended epoch is *drained* if objects that are still live stay valid (they *escape*), or\n"
+    "  *released* if all are freed in bulk.\n"
+    "- **Incarnation**, **era**, **ring**: Epoch ids are reused in turn, like places in a ring. One use\n"
+    "  of an id is an incarnation, and its number, the era, is never reused.\n"
+    "- **Slab**, **line**, **slot**: A slab is a run of pages for objects of one size class. A slot is\n"
+    "  the room for one object. A line is a group of up to 64 slots of a slab.\n"
+    "- **Warm** pages belong to no epoch and are kept for later phases, within a *warm budget*.\n"
+    "- **Bank**: In shared mode (option `shared`), threads take turns allocating from slabs that belong\n"
+    "  to a bank, which has a lock.\n"
+    "\n"
+    "Rules for values:\n"
+    "\n"
+    "- Integers are exact to 64 bits in both formats. A ratio whose denominator is 0 is shown as 0.\n"
+    "- If a histogram has a line for its sum, the sum is exact. Otherwise each value counts as the middle\n"
+    "  of its bucket.\n"
+    "- Once a process has a second allocator, the series that `tslab` reads carry the label `allocator`.\n"
+    "  Its value is the number that `tslab ls` shows.\n"
+    "- Bytes of a label that are not UTF-8 are replaced by U+FFFD. In Prometheus, such a label is\n"
+    "  followed by its id (` #7`), so that no two series have the same name.\n";
 
 static void put_lower(const char* word) {
     for (; *word != 0; word++) putchar(*word >= 'A' && *word <= 'Z' ? *word + 32 : *word);
@@ -85,8 +111,8 @@ static void print_page(void) {
     for (unsigned s = 0; s < SECTIONS; s++) {
         const Section* section = &sections[s];
         printf("\n## %s\n\n%s\n\n", section->title, section->about);
-        if (is(section->form, "TOP")) printf("Members of the document.");
-        else printf("%s `%s`.", is(section->form, "ARRAY") ? "Rows of the list" : "Members of", section->key);
+        if (is(section->form, "TOP")) printf("The document has these members.");
+        else printf("%s `%s` has these members.", is(section->form, "ARRAY") ? "Each row of the list" : "The object", section->key);
         if (section->labels[0] != 0) printf(" Series carry the labels `%s`.", section->labels);
         printf("\n\n| key | Prometheus | unit | kind | meaning | question |\n|---|---|---|---|---|---|\n");
         for (unsigned i = 0; i < LINES; i++)
@@ -154,7 +180,7 @@ static void put_contention(bool* comma, int depth) {
     static const char suffix[] = "_by_label";
     bool inner = false;
     put_property(comma, depth, "contention_by_label");
-    put_description("The arrays by label as objects from label id to count, without zeros.", "");
+    put_description("The arrays by label, as objects that map each label id to its count; zeros are omitted.", "");
     printf(", \"type\": \"object\", \"additionalProperties\": false,");
     put_indent(depth + 1);
     printf("\"properties\": {");
@@ -225,7 +251,7 @@ static void put_object(int depth, const Section* s) {
     comma = false;
     if (is(s->form, "ARRAY")) {
         put_property(&comma, depth + 1, "allocator");
-        printf("\"description\": \"In a document of several allocators: which of them has the row.\", "
+        printf("\"description\": \"In a document of several allocators: the number of the row's allocator.\", "
                "\"type\": \"integer\", \"minimum\": 0}");
     }
     put_members(&comma, depth + 1, s);
@@ -262,8 +288,9 @@ static void print_schema(void) {
     comma = false;
     for (unsigned s = 0; s < SECTIONS; s++) put_section(&comma, &sections[s]);
     put_property(&comma, 2, "by_allocator");
-    printf("\"description\": \"What tslab and tslabd write of a process with several allocators: the document of each. "
-           "Their sums are the other members, and lists have the rows of all.\", \"type\": \"array\", \"items\": {\"type\": \"object\"}}");
+    printf("\"description\": \"Written by tslab and tslabd for a process with several allocators: the document of each. "
+           "The other members are sums over the allocators, and lists have the rows of all.\", "
+           "\"type\": \"array\", \"items\": {\"type\": \"object\"}}");
     printf("\n  }\n}\n");
 }
 
