@@ -73,8 +73,8 @@ def jq_stream(jq, small, big):
     run.stdin.close()
     run.wait()
     took.sort()
-    return {"resident, KiB: after 500 small documents": start.now, "resident, KiB: at most, in the big document": end.most,
-            "resident, KiB: after 500 more small ones": end.now, "page faults, in all": end.faults,
+    return {"resident KiB after 500 small documents": start.now, "peak resident KiB in the large document": end.most,
+            "resident KiB after 500 more small documents": end.now, "page faults in total": end.faults,
             "a small document p50, us (timed)": took[len(took) // 2], "a small document p99, us (timed)": took[len(took) * 99 // 100]}
 
 
@@ -111,7 +111,7 @@ def measure_jq(build, reps):
         whole = instructions([jq[side], "-c", FILTER], b"".join(small), build)
         start = instructions([jq[side], "-c", FILTER], b"", build)
         if whole and start:
-            rows[0][side]["instructions a document"] = (whole - start) / STREAM
+            rows[0][side]["instructions per document"] = (whole - start) / STREAM
     # What takes no patch: other allocators, where scripts/get-peers.sh has fetched them.
     peers = os.path.join(os.path.dirname(build), "peers", "lib")
     kept = {"glibc": jq_kept([jq["before"]], small, big)}
@@ -154,19 +154,19 @@ def measure_tinyproxy(build, reps):
             _, r["requests per second (timed; more is better)"], r["a request p50, us (timed)"], r["a request p99, us (timed)"] = \
                 load(build, proxy.port, 3000, 16, SMALL_BODY)
             time.sleep(0.2)
-            r["resident, KiB: after 3,000 requests for 4 KB"] = kit.Held(proxy.process.pid).now
+            r["resident KiB after 3,000 requests for 4 KB"] = kit.Held(proxy.process.pid).now
             load(build, proxy.port, 400, 64, BIG_BODY)
             load(build, proxy.port, 1000, 16, SMALL_BODY)
             time.sleep(0.2)
             held = kit.Held(proxy.process.pid)
-            r["resident, KiB: at most, 64 at once for 1 MB"] = held.most
-            r["resident, KiB: after 1,000 more for 4 KB"] = held.now
-            r["page faults, in all"] = held.faults
+            r["peak resident KiB with 64 requests for 1 MB at the same time"] = held.most
+            r["resident KiB after 1,000 more requests for 4 KB"] = held.now
+            r["page faults in total"] = held.faults
             proxy.end()
     for side in SIDES:
         few, many = (proxy_instructions(tinyproxy[side], build, n) for n in (1, 401))
         if few and many:
-            rows[0][side]["instructions a request"] = (many - few) / 400
+            rows[0][side]["instructions per request"] = (many - few) / 400
     return rows
 
 
@@ -188,7 +188,7 @@ def compared(rows):
 
 
 def printed(table):
-    text = "| | before | after | after / before | least and most |\n|---|---|---|---|---|\n"
+    text = "| | before | after | after / before | minimum and maximum |\n|---|---|---|---|---|\n"
     for what, before, after, ratio, least, most in table:
         text += "| %s | %s | %s | %.2f | %s |\n" % (what, figure(before), figure(after), ratio,
                                                     "%.2f .. %.2f" % (least, most) if least != most else "")
@@ -201,13 +201,13 @@ def word(ratio, more_is_better=False):
 
 
 def verdict(name, table, quiet):
-    """One line: what is better, what is worse. Times are told apart where something else ran beside them."""
+    """Rows of a table: what is better, what is worse. Times have a row of their own if something else ran beside them."""
     groups = {}
     for what, _, _, ratio, _, _ in table:
         said = word(ratio, "more is better" in what) if quiet or "(timed" not in what else "timed while other work ran"
-        groups.setdefault(said, []).append("%s %.2f" % (re.sub(r" \(timed.*", "", what), ratio))
+        groups.setdefault(said, []).append("%s: %.2f" % (re.sub(r" \(timed.*", "", what), ratio))
     order = ["better", "worse", "level", "timed while other work ran"]
-    return "%s, after / before. %s." % (name, ". ".join("%s: %s" % (g.capitalize(), "; ".join(groups[g])) for g in order if g in groups))
+    return ["| %s | %s | %s |" % (name, g, ", ".join(groups[g])) for g in order if g in groups]
 
 
 def machine():
@@ -225,21 +225,21 @@ def machine():
 def main(build, reps, page, command):
     busy = os.getloadavg()[0]
     quiet = busy < 0.5
-    beside = "nothing else ran" if quiet else "other work ran at the same time (load average %.1f at the start), so times mean little" % busy
+    beside = "nothing else ran" if quiet else "other work ran at the same time (load average %.1f at the start), so times are unreliable" % busy
     jq, big_bytes, kept = measure_jq(build, reps)
     jq = compared(jq)
     tinyproxy = compared(measure_tinyproxy(build, reps))
     with open(os.path.join(build, "checks")) as f:
         checks = f.read().splitlines()
-    lines = [verdict("jq", jq, quiet), verdict("tinyproxy", tinyproxy, quiet)]
+    lines = ["| program | with phases | measurements, after / before |", "|---|---|---|"] + verdict("jq", jq, quiet) + verdict("tinyproxy", tinyproxy, quiet)
     text = "# Two programs before and after: what was measured\n\n"
-    text += "`%s` made these measurements and wrote this page.\n[adoption.md](../adoption.md) explains what they mean.\n\n" % command
-    text += "The machine had %s.\nEach of %d repetitions ran the program before and after the patch, in turn; %s.\n" % (machine(), reps, beside)
-    text += "Figures are medians. A ratio is the median of the ratios of all repetitions; below 1, the program needs less with phases.\n\n## Verdict\n\n"
-    text += "".join("- %s\n" % line for line in lines)
-    text += "\n## jq 1.6\n\nEach document is a phase. The batch is %s documents of 1 to 128 items; the big document has %.1f MB.\n\n%s" % (
+    text += "`%s` made these measurements and generated this page.\n[adoption.md](../adoption.md) explains what the measurements mean.\n\n" % command
+    text += "The machine had %s.\nEach of %d repetitions ran the program before and after the patch alternately; %s.\n" % (machine(), reps, beside)
+    text += "Figures are medians. A ratio is the median of the ratios of all repetitions; a ratio below 1 means that the program needs less with phases.\n\n## Verdict\n\n"
+    text += "".join("%s\n" % line for line in lines)
+    text += "\n## jq 1.6\n\nEach document is a phase. The batch contains %s documents of 1 to 128 items, and the large document has %.1f MB.\n\n%s" % (
         figure(BATCH), big_bytes / 1e6, printed(jq))
-    text += "\nThe unpatched jq ran with other allocators preloaded. The table shows resident KiB after the big document and 500 small ones,\nand 5, 10 and 15 seconds later. The row *phases* is the patched jq.\n\n"
+    text += "\nThe unpatched jq also ran with other allocators preloaded. The table shows resident KiB after the large document and 500 small ones,\nand 5, 10 and 15 seconds later. The row *phases* shows the patched jq.\n\n"
     text += "| | immediately | 5 s | 10 s | 15 s |\n|---|---|---|---|---|\n"
     text += "".join("| %s | %s |\n" % (name, " | ".join(figure(x) for x in row)) for name, row in kept.items())
     text += "\n## tinyproxy 1.11.1\n\nEach connection is a phase and has a thread of its own.\n\n%s" % printed(tinyproxy)

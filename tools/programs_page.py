@@ -18,7 +18,7 @@ sys.path.insert(0, os.path.join(ROOT, "bench", "programs"))
 import run  # noqa: E402
 
 RESULTS = os.path.join(ROOT, "docs", "results")
-NAMES = {"peak": "most resident bytes", "faults": "page faults", "cpu": "processor time", "wall": "wall time", "final": "resident bytes at exit"}
+NAMES = {"peak": "peak resident bytes", "faults": "page faults", "cpu": "processor time", "wall": "wall time", "final": "resident bytes at exit"}
 NINE = [p.name for p in run.PROGRAMS]
 QUIET = 0.5  # load, above which times are not judged
 
@@ -97,26 +97,26 @@ def page(data):
     most = max(turns.values())
     fewer = ", ".join(p for p, n in turns.items() if n != most)
     out = ["# Programs as they are", "",
-           "This page is for readers who ask what the [preload library](../preload.md) does for unchanged",
-           "programs. Each program ran under the preload library, under glibc's malloc, and under other",
-           "allocators. Figures are ratios to glibc; each is the median over pairs of runs in the same turn.",
-           "*Failed* means that output or exit code differed from those under glibc, and \"-\" that the program",
-           "was not run. [bench/programs](../../bench/programs/run.py) lists what each program does.", "",
+           "This page shows how unchanged programs run with the [preload library](../preload.md). Each program",
+           "ran with the preload library, with glibc's malloc, and with other allocators. Figures are ratios to",
+           "glibc. Each figure is the median over pairs of runs from the same turn. *Failed* means that the",
+           "output or the exit code differed from the run with glibc. A \"-\" means that the program was not run.",
+           "[bench/programs](../../bench/programs/run.py) describes the work of each program.", "",
            "| | |", "|---|---|",
            f"| machine | {data['processor']}, {data['cpus']} processors, Linux {data['kernel']}, {data['libc']} |",
            f"| commit, date | {data['commit']}, {data['date']} |",
-           f"| load before the runs | {load}: {'a quiet machine' if max(data['loads']) <= QUIET else 'other work ran at the same time, so times say little'} |",
+           f"| load before the runs | {load}: {'a quiet machine' if max(data['loads']) <= QUIET else 'other work ran at the same time, so times are unreliable'} |",
            f"| repetitions | {most}" + (f"; 1 of {fewer}" if fewer else "") + " |",
-           "| page | `make programs ARGS=\"--json RUN.json\"`, then `tools/programs_page.py RUN.json`; the numbers are in [programs.json](programs.json) |", "",
-           "![Most resident bytes and page faults, relative to glibc](programs.png)", "", "## Goals", ""] + verdict(data)
+           "| commands | `make programs ARGS=\"--json RUN.json\"`, then `tools/programs_page.py RUN.json`; the numbers are in [programs.json](programs.json) |", "",
+           "![Peak resident bytes and page faults, relative to glibc](programs.png)", "", "## Goals", ""] + verdict(data)
     if any(program.startswith("like-") for program in data["results"]):
-        out += ["", "Rows *like-...* are small programs that do little but allocate. They were written for this page after the model of mimalloc-bench: "
-                "[patterns.c](../../bench/programs/patterns.c).", "Some of them hold so little memory that the fixed memory of a library is most of their peak."]
+        out += ["", "Rows *like-...* are small programs that mainly allocate. They were written for this page and modelled on mimalloc-bench "
+                "([patterns.c](../../bench/programs/patterns.c)).", "Some of them hold so little memory that most of their peak is the fixed memory of the allocator."]
     for figure in ("peak", "faults", "cpu", "wall", "final"):
         out += ["", f"## {NAMES[figure][0].upper()}{NAMES[figure][1:]}", ""] + table(data, figure)
     redis = data["results"].get("redis")
     if redis:
-        out += ["", "## Redis at rest", "", "Resident MiB with its data, and a minute after FLUSHALL. In the glibc row, redis runs without the jemalloc that Debian links it with.", "",
+        out += ["", "## Redis at rest", "", "The table shows resident MiB with the data loaded, and a minute after FLUSHALL. In the glibc column, redis runs without the jemalloc that Debian links it with.", "",
                 f"| | {' | '.join(redis)} |", "|---|" + "---|" * len(redis)]
         for label, key in (("loaded", "loaded"), ("at rest", "idle")):
             out.append(f"| {label} | " + " | ".join(f"{statistics.median(r[key] for r in rows) / 2 ** 20:.1f}" for rows in redis.values()) + " |")

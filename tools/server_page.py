@@ -82,22 +82,22 @@ def verdict(run):
         return []
     if of(run, "tslab"):
         ratio = middle(run, "phases", "cpu_us") / middle(run, "tslab", "cpu_us")
-        lines.append(f"| processor time with phases: at most {CPU_LIMIT:.2f} of that without | {ratio:.2f} | {judged(ratio <= CPU_LIMIT, run['load'] <= QUIET)} |")
-    for key, what in (("mean", "resident bytes over the whole run, on average"), ("after", "resident bytes before the next burst"),
-                      ("at_rest", "resident bytes at rest"), ("peak", "most resident bytes")):
+        lines.append(f"| processor time with phases: at most {CPU_LIMIT:.2f} times the time without phases | {ratio:.2f} | {judged(ratio <= CPU_LIMIT, run['load'] <= QUIET)} |")
+    for key, what in (("mean", "average resident bytes over the whole run"), ("after", "resident bytes before the next burst"),
+                      ("at_rest", "resident bytes at rest"), ("peak", "peak resident bytes")):
         if middle(run, "glibc", key) and middle(run, "phases", key):
             ratio = middle(run, "phases", key) / middle(run, "glibc", key)
-            lines.append(f"| {what}: below glibc's | {ratio:.2f} of glibc's | {judged(ratio < 1)} |")
+            lines.append(f"| {what}: below glibc's | {ratio:.2f} times glibc's | {judged(ratio < 1)} |")
     return lines
 
 
 def shape(run):
     one = "1 minute" if run["seconds"] == 60 else f"{run['seconds'] // 60} minutes" if run["seconds"] % 60 == 0 else f"{run['seconds']} seconds"
     calm, burst = (sum(int(n * run["scale"]) for n, _ in groups) for groups in (measure.CALM, measure.BURST))
-    more = "all servers at the same time, their bursts one after another" if run["together"] else "one server after another"
+    more = "all servers at the same time, with their bursts one after another" if run["together"] else "one server after another"
     turns = f", {run['turns']} turns, medians" if run["turns"] > 1 else ""
-    return one, f"{one} for each allocator, {more}{turns}; {calm} connections, in bursts of {min(measure.BURST_SECONDS, max(1, run['cycle'] // 5))} s each " \
-                f"{run['cycle']} s {burst}; {run['loops']} event loop{'s' if run['loops'] > 1 else ''} a server"
+    return one, f"{one} for each allocator, {more}{turns}; {calm} connections, and {burst} in bursts of {min(measure.BURST_SECONDS, max(1, run['cycle'] // 5))} s " \
+                f"every {run['cycle']} s; {run['loops']} event loop{'s' if run['loops'] > 1 else ''} per server"
 
 
 def run_lines(number, run):
@@ -105,22 +105,22 @@ def run_lines(number, run):
     words = [f"--seconds {run['seconds']}"] + (["--together"] if run["together"] else []) + ([f"--turns {run['turns']}"] if run["turns"] > 1 else []) + \
         ([f"--cycle {run['cycle']}"] if run["cycle"] != 60 else []) + ([f"--loops {run['loops']}"] if run["loops"] > 1 else []) + \
         ([f"--scale {run['scale']}"] if run["scale"] != 1 else [])
-    load = f"{run['load']:.1f}" + (": a quiet machine" if run["load"] <= QUIET else ": other work ran on the machine, so latency and processor time say little")
+    load = f"{run['load']:.1f}" + (": a quiet machine" if run["load"] <= QUIET else ": other work ran on the machine, so latency and processor time are unreliable")
     out = [f"## {title[0].upper()}{title[1:]}{', together' if run['together'] else ''}", "", "| | |", "|---|---|", f"| what | {what} |",
            f"| machine | {run['processor']}, {run['cpus']} processors, Linux {run['kernel']}, {run['libc']} |", f"| commit, date | {run['commit']}, {run['date']} |",
            f"| load before the run | {load} |", f"| command | `make server ARGS=\"{' '.join(words)}\"` |", "",
            f"![Resident MiB over time, one line for each allocator](server-{number}.png)", ""] + verdict(run)
-    out += ["", "| resident MiB | most | on average | before the next burst | at rest | requests open at most | page faults a request | processor time a request, us |",
+    out += ["", "| resident MiB | peak | average | before the next burst | at rest | most open requests | page faults per request | processor time per request, us |",
             "|---|---|---|---|---|---|---|---|"]
     for name in names_of(run):
         out.append(f"| {SHOWN.get(name, name)} | {mib(middle(run, name, 'peak'))} | {mib(middle(run, name, 'mean'))} | {mib(middle(run, name, 'after'))} | "
                    f"{mib(middle(run, name, 'at_rest'))} | {middle(run, name, 'open_max'):.0f} | {middle(run, name, 'faults'):.2f} | {middle(run, name, 'cpu_us'):.0f} |")
-    out += ["", "| latency of requests that wait for no bank, ms | calm p50 | p99 | p99.9 | max | burst p50 | p99 | p99.9 | max | requests of all kinds |", "|---|" + "---|" * 9]
+    out += ["", "| latency of requests that do not wait for a bank, ms | calm p50 | p99 | p99.9 | max | burst p50 | p99 | p99.9 | max | requests of all kinds |", "|---|" + "---|" * 9]
     for name in names_of(run):
         out.append(f"| {SHOWN.get(name, name)} | {latency(run, name, 'calm')} | {latency(run, name, 'burst')} | {middle(run, name, 'served'):,.0f} |")
     routes = of(run, "phases")[0]["routes"] if of(run, "phases") else {}
     if routes:
-        out += ["", "| route | phases | objects a phase | KiB a phase | objects live at the phase's end |", "|---|---|---|---|---|"]
+        out += ["", "| route | phases | objects per phase | KiB per phase | objects live at the end of the phase |", "|---|---|---|---|---|"]
         for label, r in routes.items():
             out.append(f"| {label} | {r['phases']:,} | {r['objects_allocated'] / max(r['phases'], 1):.0f} | {r['bytes_allocated'] / max(r['phases'], 1) / 1024:.1f} | {r['objects_escaped']:,} |")
     return out + ([""] + [f"- failed: {line}" for line in run["failures"]] if run["failures"] else []) + [""]
@@ -128,17 +128,18 @@ def run_lines(number, run):
 
 def page(runs):
     out = ["# A server under load", "",
-           "This page is for readers who compare allocators under a server. The [second",
-           "demo](../../demo/server/README.md) is a shop over HTTP, made of libevent, json-c, a Lua interpreter",
-           "for each request, and SQLite outside of all phases. One binary ran under each allocator by",
-           "`LD_PRELOAD`. wrk sent the requests, from connections that rest between requests. So hundreds of",
-           "requests are open at the same time, and in each burst more than a thousand. *tslab without phases*",
-           "is the preload library alone; *tslab, phases* adds a phase for each request.",
+           "This page is for readers who compare the memory and the latency of a server under several",
+           "allocators. The server, the [second demo](../../demo/server/README.md), is a shop over HTTP. It uses",
+           "libevent, json-c, a Lua interpreter for each request, and SQLite outside of all phases. The same",
+           "binary ran under each allocator by `LD_PRELOAD`. The load generator wrk sent the requests from",
+           "connections that pause between requests. Hundreds of requests are open at the same time, and more",
+           "than a thousand in each burst. *tslab without phases* is the preload library alone; *tslab, phases*",
+           "adds a phase for each request.",
            "",
-           "wrk measured the latency of requests that do not wait for a bank, over all calm stretches and over",
-           "all bursts. Resident bytes are read every half second. [Decision",
-           "0084](../decisions/0084-a-server-as-a-demo.md) has the reasons behind the numbers.",
-           "`tools/server_page.py RUN.json...` makes the page from the output of the command; its numbers are in",
+           "Some requests wait for a simulated bank. wrk measured the latency of the other requests, separately",
+           "for calm periods and for bursts. Resident bytes are read every half second. [Decision",
+           "0084](../decisions/0084-a-server-as-a-demo.md) explains the numbers. `tools/server_page.py",
+           "RUN.json...` generates the page from the output of the command; the numbers are in",
            "[server.json](server.json).", ""]
     for number, run in enumerate(runs, 1):
         out += run_lines(number, run)
