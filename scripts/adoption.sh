@@ -198,31 +198,31 @@ say "running their tests"
 for name in jq tinyproxy; do
     "test_$name" before "unpatched"
     # What the library refuses, a late or a doubled free, ends the program.
-    TSLAB_OPTIONS=misuse_fatal=1 "test_$name" after "with phases; each refused free aborts"
-    "test_$name" checked "with phases on malloc under AddressSanitizer; an end frees (adoption/checked.c)"
+    TSLAB_OPTIONS=misuse_fatal=1 "test_$name" after "with phases; a refused free aborts the program"
+    "test_$name" checked "with phases implemented on malloc (adoption/checked.c), under AddressSanitizer"
 done
 
 said=$(python3 adoption/check.py same "$build/before/jq-jq-1.6/jq" "$build/checked/jq-jq-1.6/jq" "$build/before/jq-jq-1.6/tests") ||
     die "jq: $said"
-checked "jq | with phases on malloc under AddressSanitizer | the inputs of its tests, three times each, in all ways of reading, with files, errors and halts | $said"
+checked "jq | with phases implemented on malloc, under AddressSanitizer | the inputs of its tests, three times each, in all input modes, with files, errors and halts | $said"
 said=$(TSLAB_OPTIONS=misuse_fatal=1 python3 adoption/check.py same "$build/before/jq-jq-1.6/jq" "$build/after/jq-jq-1.6/jq" \
     "$build/before/jq-jq-1.6/tests") || die "jq: $said"
-checked "jq | with phases; each refused free aborts | the same inputs | $said"
+checked "jq | with phases; a refused free aborts the program | the same inputs | $said"
 
 ask_proxy() { # SIDE WHAT-IT-IS
     said=$(TSLAB_OPTIONS=misuse_fatal=1 python3 adoption/check.py header "$build/$1/tinyproxy-1.11.1/src/tinyproxy" "$build/load") ||
         die "tinyproxy ($1): $said"
     [ "$said" = clean ] || [ "$1" = sanitized ] || die "tinyproxy ($1): $said"
-    checked "tinyproxy | $2 | 500 requests, and one whose Connection header names itself | $said"
+    checked "tinyproxy | $2 | 500 requests, and one request whose Connection header names itself | $said"
 }
 ask_proxy sanitized "unpatched, under AddressSanitizer"
-ask_proxy checked "with phases on malloc under AddressSanitizer"
-ask_proxy after "with phases; each refused free aborts"
+ask_proxy checked "with phases implemented on malloc, under AddressSanitizer"
+ask_proxy after "with phases; a refused free aborts the program"
 said=$(printf '1 2 3' | "$build/sanitized/jq-jq-1.6/jq" 'if . == 1 then "x"|halt_error else . end' 2>&1 | sed -n 's/.*ERROR: AddressSanitizer: \([a-z-]*\).*/\1/p')
-checked "jq | unpatched, under AddressSanitizer | a document after one that has halted | ${said:-clean}"
+checked "jq | unpatched, under AddressSanitizer | a document after a program has halted | ${said:-clean}"
 said=$(printf '1 2 3' | "$build/checked/jq-jq-1.6/jq" 'if . == 1 then "x"|halt_error else . end' 2>&1 | sed -n 's/.*ERROR: AddressSanitizer: \([a-z-]*\).*/\1/p')
 [ -z "$said" ] || die "jq with phases, a document after one that has halted: $said"
-checked "jq | with phases on malloc under AddressSanitizer | a document after one that has halted | clean"
+checked "jq | with phases implemented on malloc, under AddressSanitizer | a document after a program has halted | clean"
 
 gate_all
 [ $measure = yes ] || exit 0
