@@ -66,7 +66,7 @@ def same(before, after, tests):
             if a != b:
                 differ += 1
                 print("differs: jq", words, repr(text[:80]), "\n  before", a, "\n  after ", b)
-    print("%d of %d runs give the same output before and after" % (len(asked) - differ, len(asked)))
+    print("%d of %d runs give the same output before and after the patch" % (len(asked) - differ, len(asked)))
     return 1 if differ else 0
 
 

@@ -75,7 +75,7 @@ def jq_stream(jq, small, big):
     took.sort()
     return {"resident KiB after 500 small documents": start.now, "peak resident KiB in the large document": end.most,
             "resident KiB after 500 more small documents": end.now, "page faults in total": end.faults,
-            "a small document p50, us (timed)": took[len(took) // 2], "a small document p99, us (timed)": took[len(took) * 99 // 100]}
+            "small document p50, us (timed)": took[len(took) // 2], "small document p99, us (timed)": took[len(took) * 99 // 100]}
 
 
 def jq_kept(words, small, big, library=None):
@@ -151,7 +151,7 @@ def measure_tinyproxy(build, reps):
         for side in SIDES:
             proxy = kit.Proxy(tinyproxy[side])
             r = row[side]
-            _, r["requests per second (timed; more is better)"], r["a request p50, us (timed)"], r["a request p99, us (timed)"] = \
+            _, r["requests per second (timed; more is better)"], r["request p50, us (timed)"], r["request p99, us (timed)"] = \
                 load(build, proxy.port, 3000, 16, SMALL_BODY)
             time.sleep(0.2)
             r["resident KiB after 3,000 requests for 4 KB"] = kit.Held(proxy.process.pid).now
@@ -205,7 +205,7 @@ def verdict(name, table, quiet):
     groups = {}
     for what, _, _, ratio, _, _ in table:
         said = word(ratio, "more is better" in what) if quiet or "(timed" not in what else "timed while other work ran"
-        groups.setdefault(said, []).append("%s: %.2f" % (re.sub(r" \(timed.*", "", what), ratio))
+        groups.setdefault(said, []).append("%s: %.2f" % (re.sub(r"(, us)? \(timed.*", "", what), ratio))
     order = ["better", "worse", "level", "timed while other work ran"]
     return ["| %s | %s | %s |" % (name, g, ", ".join(groups[g])) for g in order if g in groups]
 
@@ -219,13 +219,13 @@ def machine():
                 break
     system = platform.freedesktop_os_release()["PRETTY_NAME"] if hasattr(platform, "freedesktop_os_release") else platform.system()
     cc = subprocess.run([os.environ.get("CC", "cc"), "-dumpfullversion"], capture_output=True, text=True).stdout.strip()
-    return "%d cores of %s, %s, glibc %s, compiler %s" % (os.cpu_count(), model, system, platform.libc_ver()[1], cc)
+    return "%d cores of %s, %s, glibc %s and compiler version %s" % (os.cpu_count(), model, system, platform.libc_ver()[1], cc)
 
 
 def main(build, reps, page, command):
     busy = os.getloadavg()[0]
     quiet = busy < 0.5
-    beside = "nothing else ran" if quiet else "other work ran at the same time (load average %.1f at the start), so times are unreliable" % busy
+    beside = "Nothing else ran" if quiet else "Other work ran at the same time (load average %.1f at the start), so times are unreliable" % busy
     jq, big_bytes, kept = measure_jq(build, reps)
     jq = compared(jq)
     tinyproxy = compared(measure_tinyproxy(build, reps))
@@ -234,8 +234,8 @@ def main(build, reps, page, command):
     lines = ["| program | with phases | measurements, after / before |", "|---|---|---|"] + verdict("jq", jq, quiet) + verdict("tinyproxy", tinyproxy, quiet)
     text = "# Two programs before and after: what was measured\n\n"
     text += "`%s` made these measurements and generated this page.\n[adoption.md](../adoption.md) explains what the measurements mean.\n\n" % command
-    text += "The machine had %s.\nEach of %d repetitions ran the program before and after the patch alternately; %s.\n" % (machine(), reps, beside)
-    text += "Figures are medians. A ratio is the median of the ratios of all repetitions; a ratio below 1 means that the program needs less with phases.\n\n## Verdict\n\n"
+    text += "The machine had %s.\nEach of %d repetitions ran the program before and after the patch alternately. %s.\n" % (machine(), reps, beside)
+    text += "Figures are medians. Each ratio is the median over all repetitions. A ratio below 1 means that the program needs less with phases.\n\n## Verdict\n\n"
     text += "".join("%s\n" % line for line in lines)
     text += "\n## jq 1.6\n\nEach document is a phase. The batch contains %s documents of 1 to 128 items, and the large document has %.1f MB.\n\n%s" % (
         figure(BATCH), big_bytes / 1e6, printed(jq))

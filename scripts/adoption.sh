@@ -219,10 +219,10 @@ ask_proxy sanitized "unpatched, under AddressSanitizer"
 ask_proxy checked "with phases implemented on malloc, under AddressSanitizer"
 ask_proxy after "with phases; a refused free aborts the program"
 said=$(printf '1 2 3' | "$build/sanitized/jq-jq-1.6/jq" 'if . == 1 then "x"|halt_error else . end' 2>&1 | sed -n 's/.*ERROR: AddressSanitizer: \([a-z-]*\).*/\1/p')
-checked "jq | unpatched, under AddressSanitizer | a document after a program has halted | ${said:-clean}"
+checked "jq | unpatched, under AddressSanitizer | a document that is read after a halt | ${said:-clean}"
 said=$(printf '1 2 3' | "$build/checked/jq-jq-1.6/jq" 'if . == 1 then "x"|halt_error else . end' 2>&1 | sed -n 's/.*ERROR: AddressSanitizer: \([a-z-]*\).*/\1/p')
 [ -z "$said" ] || die "jq with phases, a document after one that has halted: $said"
-checked "jq | with phases implemented on malloc, under AddressSanitizer | a document after a program has halted | clean"
+checked "jq | with phases implemented on malloc, under AddressSanitizer | a document that is read after a halt | clean"
 
 gate_all
 [ $measure = yes ] || exit 0

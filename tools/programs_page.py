@@ -83,7 +83,7 @@ def verdict(data):
         worst = max(medians, key=medians.get)
         judged = "not judged: the machine did other work" if figure == "wall" and not quiet else \
             "missed: " + ", ".join(over) if over else "not judged: " + ", ".join(unsure) if unsure else "reached"
-        lines.append(f"| {NAMES[figure]}, each: at most {each_limit:.2f} | {worst} {medians[worst]:.2f} | {judged} |")
+        lines.append(f"| {NAMES[figure]}, each program: at most {each_limit:.2f} | {worst} {medians[worst]:.2f} | {judged} |")
     redis = data["results"].get("redis", {}).get("tslab")
     if redis:
         idle = redis[0]["idle"]
@@ -99,7 +99,7 @@ def page(data):
     out = ["# Programs as they are", "",
            "This page shows how unchanged programs run with the [preload library](../preload.md). Each program",
            "ran with the preload library, with glibc's malloc, and with other allocators. Figures are ratios to",
-           "glibc. Each figure is the median over pairs of runs from the same turn. *Failed* means that the",
+           "glibc. Each figure is the median over pairs of runs that were made in the same turn. *Failed* means that the",
            "output or the exit code differed from the run with glibc. A \"-\" means that the program was not run.",
            "[bench/programs](../../bench/programs/run.py) describes the work of each program.", "",
            "| | |", "|---|---|",

@@ -87,7 +87,7 @@ def verdict(run):
                       ("at_rest", "resident bytes at rest"), ("peak", "peak resident bytes")):
         if middle(run, "glibc", key) and middle(run, "phases", key):
             ratio = middle(run, "phases", key) / middle(run, "glibc", key)
-            lines.append(f"| {what}: below glibc's | {ratio:.2f} times glibc's | {judged(ratio < 1)} |")
+            lines.append(f"| {what}: less than with glibc | {ratio:.2f} times as much as glibc | {judged(ratio < 1)} |")
     return lines
 
 
@@ -96,17 +96,17 @@ def shape(run):
     calm, burst = (sum(int(n * run["scale"]) for n, _ in groups) for groups in (measure.CALM, measure.BURST))
     more = "all servers at the same time, with their bursts one after another" if run["together"] else "one server after another"
     turns = f", {run['turns']} turns, medians" if run["turns"] > 1 else ""
-    return one, f"{one} for each allocator, {more}{turns}; {calm} connections, and {burst} in bursts of {min(measure.BURST_SECONDS, max(1, run['cycle'] // 5))} s " \
+    return one, f"{one} for each allocator, {more}{turns}", f"{calm} connections, and {burst} in bursts of {min(measure.BURST_SECONDS, max(1, run['cycle'] // 5))} s " \
                 f"every {run['cycle']} s; {run['loops']} event loop{'s' if run['loops'] > 1 else ''} per server"
 
 
 def run_lines(number, run):
-    title, what = shape(run)
+    title, what, clients = shape(run)
     words = [f"--seconds {run['seconds']}"] + (["--together"] if run["together"] else []) + ([f"--turns {run['turns']}"] if run["turns"] > 1 else []) + \
         ([f"--cycle {run['cycle']}"] if run["cycle"] != 60 else []) + ([f"--loops {run['loops']}"] if run["loops"] > 1 else []) + \
         ([f"--scale {run['scale']}"] if run["scale"] != 1 else [])
     load = f"{run['load']:.1f}" + (": a quiet machine" if run["load"] <= QUIET else ": other work ran on the machine, so latency and processor time are unreliable")
-    out = [f"## {title[0].upper()}{title[1:]}{', together' if run['together'] else ''}", "", "| | |", "|---|---|", f"| what | {what} |",
+    out = [f"## {title[0].upper()}{title[1:]}{', together' if run['together'] else ''}", "", "| | |", "|---|---|", f"| what | {what} |", f"| clients | {clients} |",
            f"| machine | {run['processor']}, {run['cpus']} processors, Linux {run['kernel']}, {run['libc']} |", f"| commit, date | {run['commit']}, {run['date']} |",
            f"| load before the run | {load} |", f"| command | `make server ARGS=\"{' '.join(words)}\"` |", "",
            f"![Resident MiB over time, one line for each allocator](server-{number}.png)", ""] + verdict(run)
@@ -131,7 +131,7 @@ def page(runs):
            "This page is for readers who compare the memory and the latency of a server under several",
            "allocators. The server, the [second demo](../../demo/server/README.md), is a shop over HTTP. It uses",
            "libevent, json-c, a Lua interpreter for each request, and SQLite outside of all phases. The same",
-           "binary ran under each allocator by `LD_PRELOAD`. The load generator wrk sent the requests from",
+           "binary ran with each allocator preloaded. The load generator wrk sent the requests from",
            "connections that pause between requests. Hundreds of requests are open at the same time, and more",
            "than a thousand in each burst. *tslab without phases* is the preload library alone; *tslab, phases*",
            "adds a phase for each request.",
