@@ -17,7 +17,7 @@ extern "C" {
 
 #define SLAB_DIAGNOSTICS_VERSION 1
 
-/* A size class in an epoch that no longer accepts allocations, with the objects that are still live there. */
+/* Live objects of one size class in an epoch that no longer accepts allocations. */
 typedef struct EpochLeakCandidate {
     uint32_t class_index, object_size;
     EpochId epoch_id;
@@ -30,13 +30,14 @@ typedef struct EpochLeakCandidate {
 
 typedef struct EpochLeakReport {
     uint32_t version, threshold_sec;
-    uint32_t candidate_count; /* number of leaks found */
-    uint32_t top_count;       /* number of rows in `candidates`, largest leaks first */
-    EpochLeakCandidate* candidates;
+    uint32_t candidate_count;       /* number of leaks found */
+    uint32_t top_count;             /* number of rows in `candidates` */
+    EpochLeakCandidate* candidates; /* the largest leaks, in descending order of estimated_rss_bytes */
 } EpochLeakReport;
 
-/* Lists epochs that are CLOSING, are at least `threshold_sec` seconds old, and have live objects. Writes at most
- * `max_top` rows, in descending order of estimated_rss_bytes. Returns candidate_count. O(slabs). */
+/* Lists epochs that are CLOSING, are at least `threshold_sec` seconds old, and have live objects. Each row describes
+ * one size class of an epoch. Writes at most `max_top` rows, in descending order of estimated_rss_bytes. Returns
+ * candidate_count. O(slabs). */
 SLAB_API uint32_t slab_detect_epoch_leaks(SlabAllocator* a, uint32_t threshold_sec, uint32_t max_top,
                                           EpochLeakReport* out);
 
@@ -57,7 +58,7 @@ typedef struct SlowPathReport {
 /* Counts the slow-path allocations of each size class by cause. O(threads + slabs). */
 SLAB_API void slab_analyze_slow_path(SlabAllocator* a, SlowPathReport* out);
 
-/* A size class in an incarnation (one opening of an epoch) that was closed. */
+/* Effect of closing an incarnation (one use of an epoch id) on one size class. */
 typedef struct EpochReclamation {
     uint32_t class_index;
     EpochId epoch_id;
@@ -74,8 +75,8 @@ typedef struct ReclamationReport {
     EpochReclamation* epochs; /* the last 256 rows, oldest first; a close adds one row per size class */
 } ReclamationReport;
 
-/* Lists, for each epoch that was closed by its id or era, the pages that were returned to the system. Ends of domains
- * are not listed. O(1). */
+/* Lists the pages that were returned to the system when epochs were closed by their id or era. Pages that were returned
+ * when domains ended are not listed. O(1). */
 SLAB_API void slab_analyze_reclamation(SlabAllocator* a, ReclamationReport* out);
 
 /* A live object. */
@@ -85,10 +86,11 @@ typedef struct SlabLiveObject {
     uint32_t class_index;
 } SlabLiveObject;
 
-/* Calls `fn` for each live object of the incarnation that the id `epoch` currently names, in any state. Stops when `fn`
- * returns false. Returns the number of calls. The walk is exact if no thread allocates or frees in the incarnation
- * during the walk. Otherwise, the walk may miss objects that are allocated or freed during the walk, and an object may
- * be freed before `fn` receives it. `fn` must not free the object that it receives. O(slabs). */
+/* Calls `fn` for each live object of the incarnation that the id `epoch` currently names, and stops when `fn` returns
+ * false. Returns the number of calls. The incarnation may be in any state. The walk is exact if no thread allocates or
+ * frees in the incarnation during the walk. Otherwise, the walk may miss objects that are allocated or freed during the
+ * walk, and an object may be freed before `fn` receives it. `fn` must not free the object that it receives.
+ * O(slabs). */
 SLAB_API uint64_t slab_epoch_walk(SlabAllocator* a, EpochId epoch, bool (*fn)(const SlabLiveObject* object, void* ctx),
                                   void* ctx);
 /* Walks the incarnation with the given era, like slab_epoch_walk, even if the ring has moved past it. Returns the
@@ -97,7 +99,7 @@ SLAB_API uint64_t slab_epoch_walk_era(SlabAllocator* a, uint64_t era,
                                       bool (*fn)(const SlabLiveObject* object, void* ctx), void* ctx);
 
 /* Writes a diagnosis as text. The text covers the three reports above, lock contention, and sampled allocation times.
- * Lines that begin with ACTION recommend a change and name the label concerned. Calls `write` like slab_stats_json.
+ * Lines that begin with ACTION recommend a change and name the label concerned. Calls `write` as slab_stats_json does.
  * Returns false and sets errno to EINVAL if the allocator or `write` is NULL. An ended phase that has live objects is
  * reported as a leak if it is at least 60 s old. Younger phases are reported as too young to judge. */
 SLAB_API bool slab_doctor(SlabAllocator* a, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);
@@ -110,35 +112,38 @@ SLAB_API bool slab_doctor_ex(SlabAllocator* a, uint32_t leak_sec, bool (*write)(
 /* Options for slab_gate. */
 typedef struct SlabGateOptions {
     size_t struct_size; /* sizeof(SlabGateOptions) */
-    const char* label;  /* tests only this label; NULL: tests every label */
+    const char* label;  /* label to test; NULL: all labels */
     /* uncounted rounds at the start, in which caches fill and libraries create their global objects; 0: 3 rounds */
     uint32_t warm_up;
     uint32_t rounds;         /* counted rounds; 0: 5 rounds */
-    uint64_t objects, bytes; /* tolerated increase of retained objects and bytes over all earlier rounds */
+    uint64_t objects, bytes; /* tolerated increase of retained objects and bytes over their earlier maximum */
 } SlabGateOptions;
 
 /* Tests a program for leaks: calls round(ctx) several times and compares the memory that each label retains after the
  * rounds. `round` may run any number of phases. A label retains the objects that are live in its open and ended phases.
- * The first figures are read after the uncounted rounds. After each counted round, the figures of each label are
- * compared with their earlier maximum. The label fails if its objects exceed that maximum by more than `objects`. The
- * label also fails if its bytes exceed their earlier maximum by more than `bytes` plus a quarter of that maximum. The
- * quarter allows for objects that move from a region to a size class, where they can take up to a quarter more memory.
- * Objects that a program keeps from the uncounted rounds are therefore not reported. The first counted round that
- * retains more reveals a leak. If options is NULL, tests every label and tolerates no additional objects. Returns true
- * if no label fails. Otherwise, returns false and sets errno to ERANGE if a label fails, to EINVAL for NULL or bad
- * options, or to ENOMEM if memory runs out. If `why` is not NULL, it receives the reason as a sentence, cut to
- * `why_bytes` bytes. For ERANGE, the sentence names the label. The figures are exact if no other thread is working. No
- * lock is held while `round` runs. O(rounds * (slabs + incarnations + labels)). */
+ * The first figures are read after the uncounted rounds, so objects that the program keeps from these rounds are not
+ * reported. After each counted round, the figures of each label are compared with their earlier maximum. The label
+ * fails if its objects exceed that maximum by more than `objects`. The label also fails if its bytes exceed their
+ * earlier maximum by more than `bytes` plus a quarter of that maximum. The quarter allows for objects that move from a
+ * region to a size class, where they can take up to a quarter more memory. The test stops after the first counted round
+ * in which a label fails.
+ *
+ * If `options` is NULL, tests all labels and tolerates no additional objects. Returns true if no label fails.
+ * Otherwise, returns false and sets errno to ERANGE if a label fails, to EINVAL if the allocator or `round` is NULL or
+ * an option is bad, or to ENOMEM if memory runs out. If `why` is not NULL, it receives the reason as a sentence,
+ * truncated to fit into `why_bytes` bytes. For ERANGE, the sentence names the label. The figures are exact if no other
+ * thread uses the allocator while they are read. No lock is held while `round` runs. O(rounds * (slabs + incarnations +
+ * labels)). */
 SLAB_API bool slab_gate(SlabAllocator* a, const SlabGateOptions* options, void (*round)(void* ctx), void* ctx,
                         char* why, size_t why_bytes);
 
 /* Writes the heap profile (option profile_bytes, see docs/profile.md) in the uncompressed pprof format (profile.proto).
  * The profile contains the objects and bytes allocated since the allocator was created, and the objects and bytes in
- * use. The figures are grouped by stack and by the label of the phase. For objects allocated by slab_malloc_outside,
- * the profile also contains the label of the thread's scope at the time of the allocation. Calls `write` like
- * slab_stats_json. Returns the number of bytes written, or 0 if `write` returned false. On failure, returns 0 and sets
- * errno. Fails with EINVAL if the allocator or `write` is NULL, or if no profile is taken. Fails with ENOMEM if memory
- * runs out. O(samples). */
+ * use. The figures are grouped by allocation stack and by the label of the phase. For objects allocated by
+ * slab_malloc_outside, the profile also contains the label of the thread's scope at the time of the allocation. Calls
+ * `write` as slab_stats_json does. Returns the number of bytes written, or 0 if `write` returned false. On failure,
+ * returns 0 and sets errno. Fails with EINVAL if the allocator or `write` is NULL, or if neither profile_bytes nor
+ * escape_stacks is set. Fails with ENOMEM if memory runs out. O(samples). */
 SLAB_API size_t slab_profile_write(SlabAllocator* a, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);
 
 #ifdef __cplusplus

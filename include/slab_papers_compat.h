@@ -1,11 +1,12 @@
 /*
- * slab_papers_compat.h - names from the founding papers that differ in this library.
+ * slab_papers_compat.h - old names, from the founding papers, for functions and types of this library.
  *
- * Include this header in a program that still uses the papers' names. The page docs/coming-from/papers.md lists all of
- * these names. The header contains only inline functions and macros, so the library exports no additional symbols.
- * Include the header after the library's other headers, or alone. Calls that mean something else in this library are
- * left out. A program that uses one of these calls does not compile, and the compiler's message gives the replacement.
- * Conventions are those of slab_alloc.h, except that a NULL `out` is ignored.
+ * Include this header in a program that still uses the names from the papers "temporal-slab" and "Drainability". The
+ * page docs/coming-from/papers.md lists all of these names. The header contains only inline functions and macros, so
+ * the library exports no additional symbols. If the program also includes other headers of the library, include this
+ * header last. The header omits functions whose meaning has changed. A program that calls one of these functions does
+ * not compile, and the compiler's message names the replacement. The conventions are those of slab_alloc.h, except that
+ * a NULL `out` is ignored.
  */
 #ifndef SLAB_PAPERS_COMPAT_H
 #define SLAB_PAPERS_COMPAT_H
@@ -85,7 +86,7 @@ static inline void slab_papers_stats_epoch(SlabAllocator* a, EpochId epoch, Epoc
  * the only argument is a domain. */
 #define epoch_domain_enter(...) SLAB_PAPERS_THIRD_(__VA_ARGS__, epoch_domain_begin, epoch_domain_enter, 0)(__VA_ARGS__)
 
-/* Calls epoch_domain_create_labeled if the arguments are (a, "label"). With only one argument, the program does not
+/* Calls epoch_domain_create_labeled if the arguments are (a, "label"). A call with only one argument does not
  * compile. */
 #define epoch_domain_create(...)                                                          \
     SLAB_PAPERS_THIRD_(__VA_ARGS__, epoch_domain_create_labeled,                          \
@@ -93,8 +94,8 @@ static inline void slab_papers_stats_epoch(SlabAllocator* a, EpochId epoch, Epoc
     (__VA_ARGS__)
 
 #ifdef SLAB_PAPERS_LEFT_OUT_
-/* Stands for the papers' epoch_domain_create, which wrapped the current ring epoch and kept the objects after the last
- * exit. */
+/* Causes a compile-time error in a program that calls the papers' epoch_domain_create with one argument. That function
+ * wrapped the current ring epoch, and objects stayed live after the last exit. */
 SLAB_PAPERS_LEFT_OUT_("its last exit ends its objects now, see docs/coming-from/papers.md: write epoch_domain_wrap(a, "
                       "epoch_current(a), false) for the old meaning, epoch_domain_create_labeled(a, NULL) for the new")
 static inline epoch_domain_t* epoch_domain_create_has_changed_see_docs_coming_from_papers_md(SlabAllocator* a) {
