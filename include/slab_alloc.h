@@ -10,9 +10,9 @@
  *                one current.
  *   domain       A scope that threads enter and leave, declared in epoch_domain.h. Each domain has an epoch of its own
  *                or borrows an epoch of the ring.
- *   incarnation  One use of an epoch id. Every incarnation has an era, a number that the allocator never uses again.
- *   slab         A run of pages that one incarnation takes and returns as a whole. Except in regions, all objects in a
- *                slab have the same size class.
+ *   incarnation  One use of an epoch id. Every incarnation has an era, a number that the allocator never reuses.
+ *   slab         A contiguous block of pages that is assigned to one incarnation and later returned as a whole. All
+ *                objects in a slab have the same size class, unless the slab is a region.
  *   region       A slab that stores objects of different sizes one after another.
  *   label        A name for a kind of phase, such as "GET /page". The program can read statistics and set budgets for
  *                each label.
@@ -20,10 +20,10 @@
  * These conventions apply to every function below unless its comment says otherwise.
  *   units          Sizes are in bytes, and times are in nanoseconds (CLOCK_MONOTONIC).
  *   alignment      Every object is 16-byte aligned. An object whose size class is a power of two up to 256 KiB is
- *                  aligned to the size of the class. Larger objects are aligned to 64 KiB. In a region, only the
- *                  16-byte alignment is guaranteed.
- *   ownership      The caller owns an object for the lifetime of the object, which ends when the object is freed or its
- *                  epoch is released. The allocator never moves an object on its own, and objects have no headers.
+ *                  aligned to the size of the class. Objects of more than 256 KiB are aligned to 64 KiB. In a region,
+ *                  only the 16-byte alignment is guaranteed.
+ *   ownership      The caller owns an object until the end of its lifetime, that is, until the object is freed or its
+ *                  epoch is released. The allocator never moves an object on its own. Objects have no headers.
  *   thread safety  Any thread may call any function at any time and may free any object.
  *   errors         A failed allocation returns NULL and sets errno. EINVAL means that the size is 0, that the
  *                  alignment, epoch id or pointer is bad, or that the allocator is NULL. ENOMEM means that memory ran
@@ -32,7 +32,8 @@
  *                  belongs to another thread's SLAB_DOMAIN_OWNER_ONLY domain. Frees never change errno. Every function
  *                  accepts a NULL allocator.
  *   misuse         The library refuses and counts stale, foreign and forged pointers and handles, as well as double
- *                  frees (slab_stats_refusals). Such misuse crashes the program only if the option misuse_fatal is set.
+ *                  frees (see slab_stats_refusals). Such misuse crashes the program only if the option misuse_fatal is
+ *                  set.
  *   complexity     Every function takes constant time, O(1).
  *   unloading      A shared object that contains the static library stays loaded after dlclose, because threads that
  *                  have used the library run its code when they exit.
@@ -45,10 +46,10 @@
 #include <stdint.h>
 
 #if defined(__GNUC__)
-/* If SLAB_STATIC is defined, the names below are hidden, and binaries that contain the static library, such as plugins,
- * do not export them. The static library itself is compiled with SLAB_STATIC. A program that links the static library
- * may define SLAB_STATIC too, so that its position-independent code calls the library directly. Never define
- * SLAB_STATIC for a program that uses the shared library, because the program would not link. */
+/* If SLAB_STATIC is defined, the names below have hidden visibility, so plugins and other binaries that contain the
+ * static library do not export these names. The static library itself is compiled with SLAB_STATIC. A program that
+ * links the static library may define SLAB_STATIC too, so that its position-independent code calls the library
+ * directly. Never define SLAB_STATIC for a program that uses the shared library, because the program would not link. */
 #ifdef SLAB_STATIC
 #define SLAB_API __attribute__((visibility("hidden")))
 #else
@@ -57,8 +58,8 @@
 /* Attributes that describe the allocation functions to the compiler. The macro parameters n and m are argument
  * positions, counted from 1. The attribute `malloc` is omitted, because it promises that the object can be reached only
  * through the returned pointer. Relying on that promise, a compiler could drop stores to an object that the program
- * later reads through a handle (slab_handle_ptr) or a walk (slab_epoch_walk). No deallocator is named, because objects
- * that are freed by ending their epoch are not leaks. */
+ * later reads through a handle (slab_handle_ptr) or a walk (slab_epoch_walk). The attributes name no deallocator, so
+ * that compilers do not report objects that are freed by ending their epoch as leaks. */
 #define SLAB_ALLOC __attribute__((assume_aligned(16)))
 #define SLAB_ALLOC_SIZE(n) SLAB_ALLOC __attribute__((alloc_size(n)))
 #define SLAB_ALLOC_ARRAY(n, m) SLAB_ALLOC __attribute__((alloc_size(n, m)))
@@ -91,18 +92,19 @@ extern "C" {
  * 512 and 768 bytes. Other classes have higher indices. */
 #define SLAB_FIXED_CLASSES 8u
 
-/* Id of an epoch: the id of a ring epoch (0 to ring_size-1) or of an epoch that belongs to a domain (top bit set). */
+/* Id of an epoch. Ring epochs have the ids 0 to ring_size-1. The id of an epoch that belongs to a domain has its top
+ * bit set. */
 typedef uint32_t EpochId;
 
 /* State of an epoch. ACTIVE epochs accept allocations and frees; CLOSING epochs accept only frees. */
 typedef enum EpochLifecycleState { EPOCH_ACTIVE = 0, EPOCH_CLOSING = 1 } EpochLifecycleState;
 
-/* Ways to end an epoch. EPOCH_DRAIN keeps live objects valid; their memory is returned when they are freed.
- * EPOCH_RELEASE frees every live object immediately. */
+/* Ways to end an epoch. EPOCH_DRAIN keeps live objects valid, and takes back the memory of each object when the program
+ * frees it. EPOCH_RELEASE frees every live object immediately. */
 typedef enum EpochCloseMode { EPOCH_DRAIN = 0, EPOCH_RELEASE = 1 } EpochCloseMode;
 
-/* Checked reference to an object; 0 refers to no object. After the lifetime of the object, its handle never becomes
- * valid again, even if a new object uses the same address. */
+/* Checked reference to an object; 0 refers to no object. After the lifetime of the object has ended, the handle never
+ * becomes valid again, even if a new object uses the same address. */
 typedef uint64_t SlabHandle;
 
 /* Storage for an allocator, but not for its objects. Do not move or copy the storage between allocator_init and
@@ -133,8 +135,8 @@ typedef enum SlabMisuse {
     SLAB_MISUSE_BAD_SIZE,         /* size 0, a size over PTRDIFF_MAX, an n * size that overflows, or a bad alignment */
     SLAB_MISUSE_DOMAIN_ORDER,     /* a domain call out of order, such as exit without enter or destroy while entered */
     SLAB_MISUSE_DOMAIN_STALE,     /* a domain that has ended, or whose borrowed ring epoch is no longer current */
-    /* a write to an object after its lifetime (option fill_freed). The library finds the write before it reuses the
-     * memory, and reports it with the address of the next object there */
+    /* a write to an object whose lifetime has ended (option fill_freed). The library detects the write when it reuses
+     * the memory for another object, and reports the address of that object */
     SLAB_MISUSE_WRITE_AFTER_END,
     SLAB_MISUSE_COUNT
 } SlabMisuse;
@@ -143,12 +145,12 @@ typedef enum SlabMisuse {
  * and reports use the same names. The string is in static storage. */
 SLAB_API const char* slab_misuse_name(SlabMisuse what);
 
-/* Causes of refused calls, in more detail than errno. The function slab_error returns them. */
+/* Causes of refused calls, in more detail than errno. See slab_error. */
 typedef enum SlabError {
     SLAB_ERROR_NONE = 0,  /* no call has been refused on this thread yet */
     SLAB_ERROR_NO_MEMORY, /* a lack of memory or of internal records (ENOMEM) */
     SLAB_ERROR_BUDGET,    /* an allocation that would exceed a hard budget or max_bytes (EDQUOT) */
-    /* a NULL argument, a bad option, an allocator whose initialisation failed, or a call that this kind of domain or
+    /* a NULL argument, a bad option, an allocator whose initialization failed, or a call that this kind of domain or
      * allocator does not support (EINVAL) */
     SLAB_ERROR_ARGUMENT,
     SLAB_ERROR_SIZE,   /* size 0, a size that is too large or overflows, or a bad alignment (EINVAL, ENOMEM) */
@@ -180,64 +182,64 @@ typedef struct SlabOptions {
     size_t struct_size;       /* sizeof(SlabOptions) of the caller */
     uint32_t ring_size;       /* number of ring epochs: 2..1024, default 16 */
     uint32_t purge_policy;    /* a SlabPurgePolicy, default SLAB_PURGE_DONTNEED */
-    uint64_t reserve_bytes;   /* address space for objects: 16 MiB..64 GiB, default 64 GiB; halved
-                               until the system grants it */
+    uint64_t reserve_bytes;   /* address space for objects: 16 MiB..64 GiB, default 64 GiB; if the
+                               system refuses, the library tries half, a quarter, and so on */
     uint64_t warm_bytes;      /* maximum bytes of unused pages to keep for reuse; UINT64_MAX: keep none;
                                0: an adaptive maximum that starts at 1 MiB */
-    uint32_t slab_bytes;      /* minimum slab size, a power of two from 4 KiB to 64 KiB; default: by size class */
+    uint32_t slab_bytes;      /* minimum slab size, a power of two from 4 KiB to 64 KiB; 0: depends on size class */
     uint8_t prefault;         /* 1: touch pages when they are committed */
     uint8_t misuse_fatal;     /* 1: on misuse, print its kind to standard error and call abort() */
     uint8_t leak_report;      /* 1: when the allocator is destroyed, call leak_fn for every epoch with live objects */
     uint8_t huge_pages;       /* 1: request transparent huge pages for objects */
     uint32_t max_labels;      /* number of labels, including "(unlabeled)" and "(other)": 3..4096, default 256 */
-    uint32_t sampling_period; /* time one in N slow allocations, N = 16..1048576, see slab_stats.h; 0: none */
-    /* maximum bytes of slabs and large objects that are committed at a time, at least 64 KiB; 0: no limit */
+    uint32_t sampling_period; /* time one in N slow allocations, N = 16..1048576; 0: none. See slab_stats.h */
+    /* limit on the memory committed for slabs and large objects, in bytes: at least 64 KiB; 0: no limit */
     uint64_t max_bytes;
     SlabMisuseFn misuse_fn;
     void* misuse_ctx;
     SlabLeakFn leak_fn;
     void* leak_ctx;
     uint8_t numa_local; /* 1: take slabs from the NUMA node of the calling thread */
-    uint8_t segment;    /* 1: publish the statistics to other processes of the same user, see slab_segment.h */
-    uint8_t shared;     /* 1: threads share slabs under a lock, which is slower but uses less memory */
-    /* where objects of up to 4 KiB are placed in regions. 0 or 1: in domains, and for the first 12 KiB of each thread
-     * in each ring epoch. 2: nowhere. 3: in domains only */
+    uint8_t segment;    /* 1: publish the statistics to other processes of the same user. See slab_segment.h */
+    uint8_t shared;     /* 1: let threads share slabs under a lock; this is slower but uses less memory */
+    /* use of regions for objects of up to 4 KiB. 0 or 1: in domains, and for the first 12 KiB of each thread in each
+     * ring epoch. 2: never. 3: in domains only */
     uint8_t bump;
-    /* 1: allocate each object with malloc, so that memory checkers see it. 2: never do so. 0: do so only under
-     * AddressSanitizer, LeakSanitizer, MemorySanitizer or Valgrind's memcheck. See docs/sanitizers.md */
+    /* 1: allocate each object with malloc, so that memory checkers see it. 2: never. 0: only under AddressSanitizer,
+     * LeakSanitizer, MemorySanitizer or Valgrind's memcheck. See docs/sanitizers.md */
     uint8_t by_malloc;
     /* 1, for tests: an access to a page of an ended phase faults if the page has no live objects. The report on
-     * standard error names the phase, the time since its end, and the code that allocated the object. See
+     * standard error names the phase, the time since its end, and the code that allocated the accessed object. See
      * docs/late-access.md */
     uint8_t late_access;
     /* 1: the heap profile counts objects that outlive their phase, grouped by allocation stack. If profile_bytes is
-     * set, only sampled objects are counted. Otherwise, all objects of domains are counted, and no others. See
-     * docs/profile.md */
+     * set, only sampled objects are counted. Otherwise, every object in a domain is counted, and objects outside
+     * domains are not. See docs/profile.md */
     uint8_t escape_stacks;
     uint8_t reserved_[1];
     /* mean number of bytes between two profiled allocations (slab_profile_write): 512..2^40; 0: no profile */
     uint64_t profile_bytes;
-    uint64_t warm_limit_bytes; /* maximum to which the default warm_bytes can adapt: at least 1 MiB, default 64 MiB */
+    uint64_t warm_limit_bytes; /* limit of the adaptive maximum (warm_bytes = 0): at least 1 MiB, default 64 MiB */
     uint8_t quiet;             /* 1: do not print ignored words of TSLAB_OPTIONS to standard error */
-    /* milliseconds between searches for empty slabs of open epochs: 1..86400000. The library returns the slabs that it
-     * finds. The searches run during slow paths of allocations and frees, and when statistics are read. If decay_ms is
-     * 0, empty slabs stay until slab_trim or the end of the epoch */
+    /* milliseconds between searches for empty slabs of open epochs: 1..86400000. The library takes back the slabs that
+     * it finds. The searches run during slow paths of allocations and frees, and when statistics are read. If decay_ms
+     * is 0, empty slabs stay in their epoch until slab_trim is called or the epoch ends */
     uint32_t decay_ms;
     /* guard one in N allocations, N = 1..1048576; 0: none. A guarded object has its own pages, followed by a guard
-     * page. Any access to the object after its lifetime faults. See docs/late-access.md */
+     * page. Any access to the object after the end of its lifetime faults. See docs/late-access.md */
     uint32_t guard_period;
-    /* 1: zero objects at the end of their lifetime, and verify before reuse that the memory is still zero, see
-     * docs/hardened.md */
+    /* 1: fill each object with zeros at the end of its lifetime, and verify before reuse that the memory is still zero.
+     * See docs/hardened.md */
     uint8_t fill_freed;
-    uint8_t random_order; /* 1: use a random ready slot for each object instead of the next one; implies bump = 2 */
+    uint8_t random_order; /* 1: place each object in a random free slot, not in the next one; implies bump = 2 */
     /* 1: turn on fill_freed and random_order, and set guard_sampling to 5000 and quarantine_bytes to 4 MiB. Values that
      * are set explicitly take precedence */
     uint8_t hardened;
-    /* guard one random allocation in N on average, N = 16..1048576; 0: none. At most 256 guarded objects exist at a
-     * time. A guarded object has its own pages, followed by a guard page. Any access to the object after its lifetime
-     * faults. See docs/hardened.md */
+    /* guard on average one in N allocations, chosen at random, N = 16..1048576; 0: none. At most 256 guarded objects
+     * exist at a time. A guarded object has its own pages, followed by a guard page. Any access to the object after its
+     * lifetime faults. See docs/hardened.md */
     uint32_t guard_sampling;
-    /* bytes of memory from ended phases that are withheld from reuse: 64 KiB..64 GiB; 0: none. See docs/hardened.md */
+    /* memory of ended phases to withhold from reuse, in bytes: 64 KiB..64 GiB; 0: none. See docs/hardened.md */
     uint64_t quarantine_bytes;
 } SlabOptions;
 
@@ -250,18 +252,19 @@ typedef struct PerfCounters {
     uint64_t list_move_full_to_partial; /* full lines put back into use after frees */
     uint64_t current_partial_null;      /* slow-path allocations by threads without a current line */
     uint64_t current_partial_full;      /* slow-path allocations by threads whose current line was used up */
-    uint64_t empty_slab_recycled;       /* slabs taken without fresh pages from the system */
+    uint64_t empty_slab_recycled;       /* slabs taken without requesting pages from the system */
     uint64_t empty_slab_overflowed;     /* slabs whose pages were returned to the system */
 } PerfCounters;
 
-/* Receipt for ending an epoch. The fields up to bytes_escaped cover the whole life of the incarnation; the fields after
- * bytes_escaped describe only this close. A receipt always satisfies objects_allocated == objects_freed +
- * objects_released + objects_escaped, and the byte counts satisfy the same equation. Byte counts are in usable bytes.
- * Freed objects were freed individually before the close. Escaped objects were still live when the epoch was drained.
+/* Receipt: the figures that epoch_close_ex and similar functions report when they end an epoch. The fields up to
+ * bytes_escaped cover the whole life of the incarnation; the fields after bytes_escaped describe only this close. A
+ * receipt always satisfies objects_allocated == objects_freed + objects_released + objects_escaped, and the byte counts
+ * satisfy the same equation. Byte counts are in usable bytes. Freed objects were freed individually before the close.
+ * Escaped objects were still live when the epoch was drained.
  *
- * A slab is deferred if, when the epoch was closed, another thread was inside a call that uses the slab. That thread
- * returns the slab before its call ends. Until then, the counts exclude the objects of a deferred slab that a thread
- * owned. */
+ * A slab is deferred if another thread is inside a call that uses the slab when the epoch is closed. That thread
+ * returns the slab before its call ends. If a thread owned the deferred slab, the counts exclude the objects in the
+ * slab. */
 typedef struct EpochReceipt {
     uint32_t version; /* 2 */
     EpochId epoch_id;
@@ -269,12 +272,12 @@ typedef struct EpochReceipt {
     char label[32];
     uint64_t objects_allocated, objects_freed, objects_released, objects_escaped;
     uint64_t bytes_allocated, bytes_freed, bytes_released, bytes_escaped;
-    uint64_t slabs_returned, bytes_returned; /* memory that this close took back from the epoch */
+    uint64_t slabs_returned, bytes_returned; /* slabs that this close took back from the epoch */
     uint64_t slabs_deferred, bytes_deferred;
     uint64_t rss_before, rss_after; /* resident bytes of the process; 0 if not measured */
-    uint64_t close_ns;              /* close duration without measuring resident bytes; 0 if the epoch held nothing */
-    uint32_t interrupts;            /* interrupts of the process's running threads by this close (membarrier) */
-    uint32_t regions_returned;      /* number of slabs in slabs_returned that are regions */
+    uint64_t close_ns;              /* duration of the close, excluding RSS measurements; 0 if the epoch held nothing */
+    uint32_t interrupts;            /* how often this close interrupted the process's running threads (membarrier) */
+    uint32_t regions_returned;      /* number of regions among the returned slabs */
 } EpochReceipt;
 
 /* Writes the receipt to `out` as one line of text without a newline. The line contains the label, the epoch, the era,
@@ -283,8 +286,9 @@ typedef struct EpochReceipt {
  * without the 0. If the result is n or more, the text was truncated. Returns 0 if r is NULL. The text does not depend
  * on the locale. Control characters in the label appear as '?'. Allocates nothing. */
 SLAB_API size_t epoch_receipt_text(const EpochReceipt* r, char* out, size_t n);
-/* Writes the receipt like epoch_receipt_text, but on lines of at most `width` bytes, for a terminal. Newlines replace
- * some of the spaces, so the length is unchanged. A word that is longer than `width` gets a line of its own. */
+/* Writes the receipt like epoch_receipt_text, but breaks the text into lines of at most `width` bytes, for display on a
+ * terminal. Newlines replace some of the spaces, so the length is unchanged. A word that is longer than `width` gets a
+ * line of its own. */
 SLAB_API size_t epoch_receipt_lines(const EpochReceipt* r, size_t width, char* out, size_t n);
 
 /* ---- allocators ------------------------------------------------------------------------- */
@@ -303,14 +307,14 @@ SLAB_API void slab_allocator_free(SlabAllocator* a);
  * must already have a reference. Drop each reference with slab_allocator_free. Returns `a`. If `a` is NULL or was made
  * by allocator_init, returns NULL and sets errno to EINVAL. */
 SLAB_API SlabAllocator* slab_allocator_retain(SlabAllocator* a);
-/* Initialises an allocator in the caller's storage, with default options. If initialisation fails, every later call on
+/* Initializes an allocator in the caller's storage, with default options. If initialization fails, every later call on
  * the allocator is safe and returns NULL, false or 0. */
 SLAB_API void allocator_init(SlabAllocator* a);
-/* Initialises an allocator in the caller's storage, with the given options; NULL selects the defaults. Returns true on
+/* Initializes an allocator in the caller's storage, with the given options; NULL selects the defaults. Returns true on
  * success. On failure, returns false and sets errno; slab_last_error() returns the reason. */
 SLAB_API bool allocator_init_with(SlabAllocator* a, const SlabOptions* options);
 /* Destroys an allocator made by allocator_init or allocator_init_with, and frees all its objects. During this call, no
- * thread may be inside another call on the allocator. The storage can then be initialised again. O(epochs). */
+ * thread may be inside another call on the allocator. The storage can then be initialized again. O(epochs). */
 SLAB_API void allocator_destroy(SlabAllocator* a);
 
 /* ---- objects ---------------------------------------------------------------------------- */
@@ -333,25 +337,26 @@ SLAB_API void* slab_malloc_epoch(SlabAllocator* a, size_t size, EpochId epoch) S
 SLAB_API void* slab_malloc(SlabAllocator* a, size_t size) SLAB_ALLOC_SIZE(2);
 /* Allocates like slab_malloc, but treats size 0 as 1. */
 SLAB_API void* slab_malloc0(SlabAllocator* a, size_t size) SLAB_ALLOC;
-/* Allocates `size` bytes in the current ring epoch, even if the thread is inside a domain. Use this function, for
- * example, for a session that is created during a request. If the ring advances during the call, the new current epoch
- * is used. */
+/* Allocates `size` bytes in the current ring epoch, even if the thread is inside a domain. Use this function for
+ * objects that must outlive the domain, such as a session that is created during a request. If the ring advances during
+ * the call, the new current epoch is used. */
 SLAB_API void* slab_malloc_outside(SlabAllocator* a, size_t size) SLAB_ALLOC_SIZE(2);
 /* Frees an object. Does nothing for NULL. Refuses and counts a pointer that does not point to a live object. */
 SLAB_API void slab_free(SlabAllocator* a, void* p);
 /* Frees like slab_free. Returns true if the object was freed or p is NULL, and false if the free was refused. */
 SLAB_API bool slab_free_checked(SlabAllocator* a, void* p);
-/* Frees like slab_free, but refuses to free an object that is smaller than `size`, the requested size. The call is
- * O(1), except that it reads one byte for every 16 bytes of an object in a region. */
+/* Frees like slab_free, but refuses to free an object that is smaller than `size`. Pass the size that was requested for
+ * the object. The call is O(1), except that it reads one byte for every 16 bytes of an object in a region. */
 SLAB_API void slab_free_sized(SlabAllocator* a, void* p, size_t size);
 /* Frees like slab_free_sized. Returns true if the object was freed or p is NULL, and false if the free was refused. */
 SLAB_API bool slab_free_sized_checked(SlabAllocator* a, void* p, size_t size);
 /* Allocates a zeroed array of n elements of `size` bytes each. Returns NULL and sets errno to EINVAL if n or `size` is
  * 0, or to ENOMEM if n * `size` overflows.
  *
- * An array of more than 256 KiB costs no more than slab_malloc, because its pages become resident only when they are
- * touched. With the purge policies SLAB_PURGE_FREE and SLAB_PURGE_NEVER, the call has to clear memory that was used
- * before. The call returns such memory to the system, or reads it and overwrites the parts that are not zero. */
+ * For an array of more than 256 KiB, the call costs no more than slab_malloc, because pages become resident only when
+ * they are touched. If the purge policy is SLAB_PURGE_FREE or SLAB_PURGE_NEVER, however, the call must clear memory
+ * that was used before. To clear such memory, the call either returns it to the system, or reads it and overwrites the
+ * parts that are not zero. */
 SLAB_API void* slab_calloc(SlabAllocator* a, size_t n, size_t size) SLAB_ALLOC_ARRAY(2, 3);
 /* Allocates like slab_calloc, but in the given epoch. */
 SLAB_API void* slab_calloc_epoch(SlabAllocator* a, size_t n, size_t size, EpochId epoch) SLAB_ALLOC_ARRAY(2, 3);
@@ -360,8 +365,8 @@ SLAB_API void* slab_calloc_epoch(SlabAllocator* a, size_t n, size_t size, EpochI
  * live object, errno is EINVAL.
  *
  * The object stays in its epoch if that epoch is ACTIVE. Otherwise, if the object has to move, slab_realloc chooses the
- * epoch as slab_malloc does. An object of more than 128 KiB gets spare room when it grows. Growing into that room is
- * O(1); copying the object is O(size). */
+ * epoch as slab_malloc does. When an object grows to more than 128 KiB, slab_realloc reserves spare room for it.
+ * Growing into that room is O(1); copying the object is O(size). */
 SLAB_API void* slab_realloc(SlabAllocator* a, void* p, size_t size) SLAB_REALLOC_SIZE(3);
 /* Resizes like slab_realloc, but an object that has to move is placed in the given epoch. */
 SLAB_API void* slab_realloc_epoch(SlabAllocator* a, void* p, size_t size, EpochId epoch) SLAB_REALLOC_SIZE(3);
@@ -372,8 +377,8 @@ SLAB_API void* slab_aligned_alloc_epoch(SlabAllocator* a, size_t alignment, size
     SLAB_ALLOC_ALIGNED(2, 3);
 /* Copy a string (slab_strdup), at most n bytes of a string (slab_strndup), or n bytes (slab_memdup) into a new object
  * that is allocated like slab_malloc. A copy of a string always ends with a 0. The caller owns the copy. On failure,
- * return NULL and set errno like slab_malloc. If the source is NULL, or n is 0 in slab_memdup, the call is refused with
- * EINVAL and counted as a bad size. O(n). */
+ * these functions return NULL and set errno like slab_malloc. If the source is NULL, or n is 0 in slab_memdup, the call
+ * is refused with EINVAL and counted as a bad size. O(n). */
 SLAB_API char* slab_strdup(SlabAllocator* a, const char* text) SLAB_ALLOC;
 SLAB_API char* slab_strndup(SlabAllocator* a, const char* text, size_t n) SLAB_ALLOC;
 SLAB_API void* slab_memdup(SlabAllocator* a, const void* p, size_t n) SLAB_ALLOC_SIZE(3);
@@ -396,19 +401,19 @@ SLAB_API void* slab_realloc_outside(SlabAllocator* a, void* p, size_t size) SLAB
  * allocated. */
 SLAB_API void* slab_move_outside(SlabAllocator* a, void* p) SLAB_ALLOC;
 /* Returns the number of usable bytes of a live object, or 0 for any other pointer. A compiler may check that the
- * program uses only the requested size (alloc_size, _FORTIFY_SOURCE). To use all bytes of an object, request a size
- * that slab_good_size returned. */
+ * program uses only the requested size (alloc_size, _FORTIFY_SOURCE). To use all usable bytes of an object, request a
+ * size that slab_good_size returned. */
 SLAB_API size_t slab_usable_size(SlabAllocator* a, const void* p);
 /* Returns `size` rounded up so that an object of the returned size has no unused bytes, or 0 if an object of `size`
  * bytes cannot be allocated. An object of the returned size has exactly the returned number of usable bytes, in every
- * epoch. In a region, an object of `size` bytes may have fewer, because sizes in regions are rounded up only to a
- * multiple of 16. */
+ * epoch. In a region, an object of `size` bytes may have fewer usable bytes, because sizes in regions are rounded up
+ * only to a multiple of 16. */
 SLAB_API size_t slab_good_size(SlabAllocator* a, size_t size);
 /* Returns true if p points into memory that holds or has held objects of this allocator. Only this allocator can free
  * such a pointer. Does not check that a live object starts at p. */
 SLAB_API bool slab_owns(SlabAllocator* a, const void* p);
 /* Writes the id and era of a live object's epoch to *id and *era, and returns true. `id` and `era` may be NULL. Returns
- * false for any other pointer. */
+ * false if p does not point to a live object. */
 SLAB_API bool slab_ptr_epoch(SlabAllocator* a, const void* p, EpochId* id, uint64_t* era);
 /* Returns the object that handle h refers to, or NULL if the object no longer exists or h is bad. Another thread may
  * free the object before the caller uses the returned pointer. */
@@ -451,10 +456,10 @@ SLAB_API int slab_error(void);
 
 /* Returns the id of the current ring epoch. */
 SLAB_API EpochId epoch_current(SlabAllocator* a);
-/* Closes the current ring epoch to allocation and makes the next id current, as a new incarnation with a larger era.
- * Reclaims no memory, and waits only for a lock that is held briefly. With the default reserve_bytes, an advance cannot
- * fail while fewer than 262,000 epochs are open or draining. On failure, the current epoch does not change. O(threads
- * in the old epoch). */
+/* Closes the current ring epoch to further allocations and makes the next id current, as a new incarnation with a
+ * larger era. Reclaims no memory, and waits only for a lock that is held briefly. With the default reserve_bytes, an
+ * advance cannot fail while fewer than 262,000 epochs are open or draining. On failure, the current epoch does not
+ * change. O(threads in the old epoch). */
 SLAB_API void epoch_advance(SlabAllocator* a);
 /* Advances the ring like epoch_advance. Returns the id of the new current epoch. */
 SLAB_API EpochId epoch_advance_id(SlabAllocator* a);
@@ -465,9 +470,9 @@ SLAB_API void epoch_close(SlabAllocator* a, EpochId epoch);
  * Allocations without an epoch id then use the next epoch, and allocations with this id are refused.
  *
  * Returns true if the incarnation was closed. Returns false if the id is bad. Returns false and sets errno to EBUSY if
- * the epoch belongs to another thread's SLAB_DOMAIN_OWNER_ONLY domain, or to a domain with an open SlabRun. Does not
- * wait for threads that are inside a call, unless the option `shared` is set. With that option, the wait is at most 0.4
- * seconds. Interrupts the process's running threads once if other threads own slabs of the epoch. O(slabs of the
+ * the epoch belongs to another thread's SLAB_DOMAIN_OWNER_ONLY domain, or to a domain with an open SlabRun. If the
+ * option `shared` is set, waits at most 0.4 seconds for threads that are inside a call. Otherwise, does not wait for
+ * such threads. Interrupts the process's running threads once if other threads own slabs of the epoch. O(slabs of the
  * epoch). */
 SLAB_API bool epoch_close_ex(SlabAllocator* a, EpochId epoch, EpochCloseMode mode, EpochReceipt* out);
 /* Ends the incarnation with the given era like epoch_close_ex, even if the ring has moved past that incarnation.
@@ -478,8 +483,8 @@ SLAB_API bool epoch_close_era(SlabAllocator* a, uint64_t era, EpochCloseMode mod
 SLAB_API uint64_t epoch_era(SlabAllocator* a, EpochId epoch);
 /* Returns the state of the incarnation that `epoch` names, or EPOCH_CLOSING if the id is bad. */
 SLAB_API EpochLifecycleState epoch_state(SlabAllocator* a, EpochId epoch);
-/* Sets the epoch's label to a copy of `label`, truncated at a UTF-8 boundary if it is longer than 31 bytes. NULL
- * removes the label. */
+/* Sets the epoch's label to a copy of `label`, truncated at a UTF-8 character boundary if it is longer than 31 bytes.
+ * NULL removes the label. */
 SLAB_API void slab_epoch_set_label(SlabAllocator* a, EpochId epoch, const char* label);
 /* Increment, decrement and return, respectively, a reference count that the program can keep for an incarnation.
  * Decrementing 0 has no effect. */
@@ -496,8 +501,9 @@ SLAB_API bool slab_epoch_on_end(SlabAllocator* a, EpochId epoch, void (*fn)(void
 /* Budget callback. The library calls the function when committed memory rises above the soft limit of a budget. The
  * library also calls the function, with `hard` set to true, before it refuses an allocation that would exceed the hard
  * limit. The argument `bytes` is the committed memory of the epoch or label. The callback runs on the allocating thread
- * with no lock held. The callback may allocate and free objects, reset, close and end epochs and domains, and change
- * labels and budgets. Budgets also limit the callback's own allocations, but no budget callback is called for them.
+ * with no lock held. The callback may allocate and free objects, may reset, close and end epochs and domains, and may
+ * change labels and budgets. Budgets also limit the callback's own allocations, but no budget callback is called for
+ * them.
  *
  * When the callback returns, the interrupted allocation continues in the scope that the thread is in at that time. If
  * the callback has released the phase of the new object, the allocation is repeated or fails with ESTALE. */
@@ -506,28 +512,29 @@ typedef void (*SlabBudgetFn)(SlabAllocator* a, EpochId epoch, uint64_t bytes, bo
  * counts as a whole, including its unused slots, so committed memory changes in steps of one slab
  * (SlabClassStats.slab_bytes). Committed memory never exceeds `hard`. A limit of 0 means no limit. The library calls
  * fn, which may be NULL, once each time committed memory rises above `soft`. Before an allocation fails with EDQUOT
- * because of `hard`, the library takes back empty slabs of the epoch and calls fn once. If this frees enough memory,
- * the allocation continues.
+ * because of `hard`, the library takes back empty slabs of the epoch and calls fn once. If these steps free enough
+ * memory, the allocation continues.
  *
  * A later call replaces the budget. The budget of an epoch ends with the incarnation, and the budget of a label ends
- * with the allocator. A label's budget is exact if it is set before the label is used. If it is set later, each thread
- * may leave up to 64 KiB uncounted until it takes its next slab. An epoch can always be relabelled, even if the change
- * makes the new label exceed its budget.
+ * with the allocator. A label's budget is exact if it is set before the label is used. If the budget is set later, up
+ * to 64 KiB per thread may remain uncounted until the thread takes its next slab. An epoch can always be relabeled,
+ * even if the change makes the new label exceed its budget.
  *
- * Return true on success. On failure, return false and set errno. EINVAL means that the id or label is bad, or that
- * `hard` is not 0 and is less than `soft`. ESTALE means that the epoch no longer exists. ENOMEM means that there is no
- * room for another label. */
+ * These functions return true on success. On failure, they return false and set errno. EINVAL means that the id or
+ * label is bad, or that `hard` is not 0 and is less than `soft`. ESTALE means that the epoch no longer exists. ENOMEM
+ * means that there is no room for another label. */
 SLAB_API bool slab_epoch_set_budget(SlabAllocator* a, EpochId epoch, size_t soft, size_t hard, SlabBudgetFn fn,
                                     void* ctx);
 SLAB_API bool slab_label_set_budget(SlabAllocator* a, const char* label, size_t soft, size_t hard, SlabBudgetFn fn,
                                     void* ctx);
 
-/* Lets each phase of the label leave up to `objects` objects, with up to `bytes` usable bytes in total, live when the
- * phase is drained. Use this function for objects that are meant to outlive the phase, such as cache entries or a
- * response that is still being sent. Leak reports, slab_doctor and alerts then report a phase only if it exceeds the
- * allowance, and only until it has drained. SlabLabelStats.unexpected_phases counts the phases that exceed the
- * allowance. For a phase that is already draining, the objects that it still holds when this function is called are
- * compared with the allowance. The allowance does not change how escaped objects are counted and shown.
+/* Sets an allowance for objects that are still live when a phase with this label is drained. Each phase may leave up to
+ * `objects` live objects, with up to `bytes` usable bytes in total. Use this function for objects that are meant to
+ * outlive the phase, such as cache entries or a response that is still being sent. Leak reports, slab_doctor and alerts
+ * then report a phase only if it exceeds the allowance, and only until it has drained. SlabLabelStats.unexpected_phases
+ * counts the phases that exceed the allowance. If a phase is already draining when this function is called, the objects
+ * that the phase still holds are compared with the allowance. The allowance does not change how escaped objects are
+ * counted and shown.
  *
  * If `objects` and `bytes` are both 0, the call withdraws the allowance. Returns true on success. On failure, returns
  * false and sets errno. EINVAL means that `a` is NULL, or that the label is NULL or empty. ENOMEM means that there is
@@ -544,9 +551,9 @@ static inline void* slab_new_(SlabAllocator* a, size_t n, size_t size, size_t al
 }
 
 /* Allocate an object of type `type`, or an array of n such objects, like slab_malloc but with the alignment of the
- * type. Evaluate to a pointer to the type. On failure, evaluate to NULL and set errno like slab_malloc. If n is 0,
- * errno is EINVAL; if the total size overflows, errno is ENOMEM. The objects are uninitialised, and no constructor
- * runs. */
+ * type. These macros evaluate to a pointer to the type. On failure, they evaluate to NULL and set errno like
+ * slab_malloc. If n is 0, errno is EINVAL; if the total size overflows, errno is ENOMEM. The objects are uninitialized,
+ * and no constructor runs. */
 #ifdef __cplusplus
 #define SLAB_NEW_ARRAY(a, type, n) (static_cast<type*>(slab_new_((a), (n), sizeof(type), alignof(type))))
 #else
