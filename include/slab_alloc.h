@@ -161,12 +161,12 @@ typedef enum SlabError {
     SLAB_ERROR_ORDER   /* a domain that is not the thread's innermost scope, or has no detached scope (EINVAL) */
 } SlabError;
 
-/* Misuse callback. The library calls the function for each misuse, on the offending thread, with no lock held. `where`
- * is the offending pointer or NULL. Misuse inside the callback is counted but does not call the callback again. The
+/* Misuse callback. The library calls this function for each misuse, on the offending thread, with no lock held. `where`
+ * is the offending pointer or NULL. Misuse inside the callback is counted, but the callback is not called for it. The
  * callback must not destroy the allocator. */
 typedef void (*SlabMisuseFn)(SlabAllocator* a, SlabMisuse what, const void* where, void* ctx);
 
-/* Leak callback. If leak_report is set, the library calls the function when an allocator is destroyed, once for each
+/* Leak callback. If leak_report is set, the library calls this function when an allocator is destroyed, once for each
  * epoch that still has live objects. */
 typedef void (*SlabLeakFn)(SlabAllocator* a, const char* label, uint64_t era, uint64_t objects, uint64_t bytes,
                            void* ctx);
@@ -236,8 +236,8 @@ typedef struct SlabOptions {
      * are set explicitly take precedence */
     uint8_t hardened;
     /* guard on average one in N allocations, chosen at random, N = 16..1048576; 0: none. At most 256 guarded objects
-     * exist at a time. A guarded object has its own pages, followed by a guard page. Any access to the object after its
-     * lifetime faults. See docs/hardened.md */
+     * exist at a time. A guarded object has its own pages, followed by a guard page. Any access to the object after the
+     * end of its lifetime faults. See docs/hardened.md */
     uint32_t guard_sampling;
     /* memory of ended phases to withhold from reuse, in bytes: 64 KiB..64 GiB; 0: none. See docs/hardened.md */
     uint64_t quarantine_bytes;
@@ -448,7 +448,7 @@ SLAB_API const char* slab_version(void);
  * string is in thread-local storage and is valid until the thread calls one of these functions again. */
 SLAB_API const char* slab_last_error(void);
 /* Returns the SlabError that describes this thread's most recent refused call. Successful calls and pure queries
- * (slab_owns, slab_ptr_epoch, slab_handle_ptr) leave the value unchanged. Use this function where other code can change
+ * (slab_owns, slab_ptr_epoch, slab_handle_ptr) leave the value unchanged. Use this function if other code may change
  * errno before the caller reads it. */
 SLAB_API int slab_error(void);
 
@@ -498,8 +498,8 @@ SLAB_API uint64_t slab_epoch_get_refcount(SlabAllocator* a, EpochId epoch);
  * is unknown or already closed, or if memory runs out. */
 SLAB_API bool slab_epoch_on_end(SlabAllocator* a, EpochId epoch, void (*fn)(void* arg), void* arg);
 
-/* Budget callback. The library calls the function when committed memory rises above the soft limit of a budget. The
- * library also calls the function, with `hard` set to true, before it refuses an allocation that would exceed the hard
+/* Budget callback. The library calls this function when committed memory rises above the soft limit of a budget. The
+ * library also calls this function, with `hard` set to true, before it refuses an allocation that would exceed the hard
  * limit. The argument `bytes` is the committed memory of the epoch or label. The callback runs on the allocating thread
  * with no lock held. The callback may allocate and free objects, may reset, close and end epochs and domains, and may
  * change labels and budgets. Budgets also limit the callback's own allocations, but no budget callback is called for

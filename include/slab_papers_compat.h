@@ -1,5 +1,5 @@
 /*
- * slab_papers_compat.h - old names, from the founding papers, for functions and types of this library.
+ * slab_papers_compat.h - names from the founding papers for functions and types of this library.
  *
  * Include this header in a program that still uses the names from the papers "temporal-slab" and "Drainability". The
  * page docs/coming-from/papers.md lists all of these names. The header contains only inline functions and macros, so
