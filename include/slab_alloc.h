@@ -235,9 +235,9 @@ typedef struct SlabOptions {
     /* 1: turn on fill_freed and random_order, and set guard_sampling to 5000 and quarantine_bytes to 4 MiB. Values that
      * are set explicitly take precedence */
     uint8_t hardened;
-    /* guard on average one in N allocations, chosen at random, N = 16..1048576; 0: none. At most 256 guarded objects
-     * exist at a time. A guarded object has its own pages, followed by a guard page. Any access to the object after the
-     * end of its lifetime faults. See docs/hardened.md */
+    /* guard random allocations, on average one in N, N = 16..1048576; 0: none. At most 256 guarded objects exist at a
+     * time. A guarded object has its own pages, followed by a guard page. Any access to the object after the end of its
+     * lifetime faults. See docs/hardened.md */
     uint32_t guard_sampling;
     /* memory of ended phases to withhold from reuse, in bytes: 64 KiB..64 GiB; 0: none. See docs/hardened.md */
     uint64_t quarantine_bytes;
