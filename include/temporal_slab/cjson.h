@@ -4,26 +4,27 @@
  *
  *     tslab_cjson_init(allocator);
  *
- * cJSON's allocation hooks are global to the process and take no context argument. After tslab_cjson_init, every item
- * and every printed text is an object of the given allocator. An object is allocated in the innermost domain of that
- * allocator that the calling thread has entered. If the thread is outside all domains of the allocator, the object is
- * allocated in the current ring epoch. cJSON keeps no memory of its own between calls, so a tree can end with its
- * phase, without a call of cJSON_Delete.
+ * cJSON's allocation hooks are global to the process and take no context argument. After tslab_cjson_init, the given
+ * allocator provides the memory of every item and every printed text. An object is allocated in the innermost domain of
+ * that allocator that the calling thread has entered. If the thread is outside all domains of the allocator, the object
+ * is allocated in the current ring epoch (see epoch_domain.h). cJSON keeps no memory of its own between calls, so a
+ * tree can end with its phase, without a call to cJSON_Delete.
  *
  * Rules:
  *
- *   - Free the text that cJSON_Print returns with cJSON_free or slab_free, never with free().
+ *   - Use cJSON_free or slab_free, never free(), for the text that cJSON_Print returns.
  *
- *   - Do not pass cJSON_Delete an item that was made before tslab_cjson_init. The library refuses and counts the frees,
- *     and the item stays allocated.
+ *   - Do not call cJSON_Delete on an item that was created before tslab_cjson_init. The allocator refuses and counts
+ *     the frees, and the item stays allocated.
  *
- *   - Do not add an item of a phase to a tree that outlives the phase.
+ *   - Do not add an item to a tree that outlives the phase of the item.
  *
  *   - Do not use an item or text after its phase has ended.
  *
  *   - Inside a phase, do not change a tree that outlives the phase. New values (cJSON_SetValuestring,
  *     cJSON_AddStringToObject) would be allocated in the phase. Enter the domain of the tree first, as in the example
- *     below. Set auto_close of that domain to false, or make the domain from a ring epoch with epoch_domain_wrap.
+ *     below. Set auto_close of that domain to false, so that the exit does not release the tree, or create the domain
+ *     from a ring epoch with epoch_domain_wrap.
  *
  *         epoch_domain_enter(session);
  *         cJSON_AddItemToObject(kept, "user", cJSON_Duplicate(item, true));
@@ -38,7 +39,7 @@
  * Thread safety: call tslab_cjson_init before other threads use cJSON. Each source file that calls tslab_cjson_init
  * stores the allocator separately. The most recent call takes effect for the whole process.
  *
- * Complexity: each call of a hook costs one slab_malloc or slab_free.
+ * Complexity: each hook call costs one slab_malloc or slab_free.
  */
 #ifndef TEMPORAL_SLAB_CJSON_H
 #define TEMPORAL_SLAB_CJSON_H

@@ -9,38 +9,39 @@
  * The allocation hooks of libxml2 are global to the process and take no context argument. After tslab_xml_init, all
  * memory that libxml2 allocates comes from the given allocator. An object is allocated in the innermost domain of that
  * allocator that the calling thread has entered. If the thread is outside all domains of the allocator, the object is
- * allocated in the current ring epoch. A document, a parser context or a reader can end with its phase, without a call
- * of xmlFreeDoc.
+ * allocated in the current ring epoch (see epoch_domain.h). A document, a parser context or a reader can end with its
+ * phase, without a call to xmlFreeDoc or a similar function.
  *
- * Objects that libxml2 keeps until the process ends must not lie in a phase. The function tslab_xml_init makes these
- * objects outside all phases: the parser, the encodings, and the types of XML Schema and RELAX NG. In addition,
- * tslab_xml_init disables XML catalogs (xmlCatalogSetDefaults). Otherwise libxml2 would load the catalogs for the first
- * document that needs one, and keep them in the phase of that document. Finally, libxml2 keeps the last error of each
- * thread; tslab_xml_end clears the error of the calling thread. Use an allocator whose ring you never advance and whose
- * ring epochs you never release.
+ * Objects that libxml2 keeps until the process ends must not lie in a phase. The function tslab_xml_init creates these
+ * objects outside all phases: the global data of the parser, the encodings, and the types of XML Schema and RELAX NG.
+ * In addition, tslab_xml_init disables XML catalogs (xmlCatalogSetDefaults). Otherwise, libxml2 would load the catalogs
+ * for the first document that needs one, and keep them in the phase of that document. libxml2 also stores the last
+ * error of each thread; tslab_xml_end clears the error of the calling thread. Objects outside all phases lie in the
+ * ring, so use an allocator whose ring you never advance and whose ring epochs you never release.
  *
  * Rules:
  *
  *   - Do not end a phase while xmlGetLastError() returns an error on any thread that was inside the phase. Each such
  *     thread must call xmlResetLastError() before it leaves the phase; tslab_xml_end does so for the calling thread.
- *     Otherwise libxml2 later frees the old error at an address that may already belong to another object.
+ *     Otherwise, libxml2 later frees the old error at an address that may already belong to another object.
  *
  *   - Do not enable catalogs again. Catalogs would be allocated in the first phase that uses one.
  *
- *   - Inside a phase, do not register an encoding or an alias (xmlAddEncodingAlias). Do not let libxml2 use the network
- *     there either, because libxml2 keeps the proxy settings. Both are allowed outside all phases.
+ *   - Inside a phase, do not register an encoding or an alias (xmlAddEncodingAlias), and do not let libxml2 use the
+ *     network, because libxml2 keeps the encodings, aliases and proxy settings. These actions are allowed outside all
+ *     phases.
  *
  *   - Inside a phase, do not change a document that outlives the phase. New nodes would be allocated in the phase. To
  *     change such a document, enter its domain or leave the phase (epoch_domain_detach, epoch_domain_attach).
  *
  *   - Do not use any libxml2 object after its phase has ended.
  *
- *   - Free the text that xmlNodeGetContent and similar functions return with xmlFree, never with free().
+ *   - Use xmlFree, never free(), for the text that xmlNodeGetContent and similar functions return.
  *
- *   - Do not free objects that were made before tslab_xml_init. The library refuses and counts such a free.
+ *   - Do not free objects that were created before tslab_xml_init. The allocator refuses and counts such a free.
  *
  *   - Some libraries, such as extensions of libxslt, keep libxml2 objects until the process ends. Such objects must be
- *     made outside all phases.
+ *     created outside all phases.
  *
  * To stop using the allocator, call xmlCleanupParser() outside all phases, then xmlMemSetup(free, malloc, realloc,
  * strdup). Only then free the allocator.
@@ -51,7 +52,7 @@
  * Thread safety: call tslab_xml_init before other threads use libxml2. Each source file that calls tslab_xml_init
  * stores the allocator separately. The most recent call takes effect for the whole process.
  *
- * Complexity: each call of a hook costs one slab_malloc, slab_realloc or slab_free.
+ * Complexity: each hook call costs one slab_malloc, slab_realloc or slab_free.
  */
 #ifndef TEMPORAL_SLAB_LIBXML2_H
 #define TEMPORAL_SLAB_LIBXML2_H
@@ -103,9 +104,9 @@ static inline char* tslab_xml_strdup_outside(const char* text) {
     return p != NULL ? (char*)memcpy(p, text, size) : NULL;
 }
 
-/* Sets the hooks of libxml2 and makes the objects that libxml2 keeps until the process ends. These objects lie outside
- * all phases, even if the thread is inside a domain. The caller owns the allocator and must not free it while libxml2
- * is in use. Returns true on success. Returns false if memory runs out. If a is NULL, returns false and changes
+/* Sets the hooks of libxml2 and creates the objects that libxml2 keeps until the process ends. These objects lie
+ * outside all phases, even if the thread is inside a domain. The caller owns the allocator and must not free it while
+ * libxml2 is in use. Returns true on success. Returns false if memory runs out. If a is NULL, returns false and changes
  * nothing. */
 static inline bool tslab_xml_init(SlabAllocator* a) {
     bool made = true;
@@ -117,7 +118,7 @@ static inline bool tslab_xml_init(SlabAllocator* a) {
     xmlCatalogSetDefaults(XML_CATA_ALLOW_NONE);
 #endif
 #ifdef LIBXML_SCHEMAS_ENABLED
-    made = xmlSchemaGetBuiltInType(XML_SCHEMAS_STRING) != NULL; /* the first call makes all built-in types */
+    made = xmlSchemaGetBuiltInType(XML_SCHEMAS_STRING) != NULL; /* the first call creates all built-in types */
 #endif
 #ifdef TSLAB_XML_RELAXNG_
     made = xmlRelaxNGInitTypes() == 0 && made;

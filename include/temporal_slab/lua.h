@@ -13,18 +13,19 @@
  *
  * Rules:
  *
- *   - Do not keep a pointer into the state after the domain has ended. This applies to strings of lua_tostring,
- *     userdata and references. Copy data that must live longer, or put it in another state with a domain of its own.
+ *   - Do not keep a pointer into the state after the domain has ended. This applies to strings returned by
+ *     lua_tostring, to userdata and to references. Copy data that must live longer, or put it in another state with a
+ *     domain of its own.
  *
  *   - Do not drain (epoch_domain_drain) or reset the domain while the state is in use.
  *
  * Errors: if memory runs out or an allocation would exceed a hard budget of the domain, Lua runs an emergency
- * collection. If the allocation still fails, Lua reports LUA_ERRMEM. The state has no panic function; lua_atpanic sets
- * one.
+ * collection. If the allocation still fails, Lua reports LUA_ERRMEM. The state has no panic function; call lua_atpanic
+ * to set one.
  *
  * Thread safety: Lua's own rules apply. States of several threads may share a domain.
  *
- * Complexity: each call of the allocator function costs one epoch_domain_malloc, epoch_domain_realloc or slab_free.
+ * Complexity: each call to the allocator function costs one epoch_domain_malloc, epoch_domain_realloc or slab_free.
  */
 #ifndef TEMPORAL_SLAB_LUA_H
 #define TEMPORAL_SLAB_LUA_H
@@ -54,8 +55,8 @@ static inline void* tslab_lua_alloc(void* domain, void* p, size_t old_size, size
     return epoch_domain_realloc(d, p, new_size); /* Lua before 5.4 requires that shrinking never fails */
 }
 
-/* Makes a Lua state in the domain. Opens no libraries; call luaL_openlibs for that. Returns NULL if memory runs out or
- * d is NULL. The caller owns the state, which ends with lua_close or with the domain. O(1). */
+/* Creates a Lua state in the domain. Opens no libraries; call luaL_openlibs for that. Returns NULL if memory runs out
+ * or d is NULL. The caller owns the state, which ends with lua_close or with the domain. O(1). */
 static inline lua_State* tslab_lua_newstate(epoch_domain_t* d) {
 #if LUA_VERSION_NUM >= 505
     return d != NULL ? lua_newstate(tslab_lua_alloc, d, luaL_makeseed(NULL)) : NULL;

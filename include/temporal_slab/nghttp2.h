@@ -22,8 +22,8 @@
  *   - Do not keep an nghttp2_rcbuf (nghttp2_rcbuf_incref), or a pointer that a callback received, after the domain has
  *     ended. Copy the data instead.
  *
- *   - Objects of nghttp2_option_new, nghttp2_session_callbacks_new and similar functions come from malloc, not from the
- *     domain. Free such objects as usual.
+ *   - Objects that nghttp2_option_new, nghttp2_session_callbacks_new and similar functions create come from malloc, not
+ *     from the domain. Free such objects as usual.
  *
  * Errors: if memory runs out or an allocation would exceed a hard budget of the domain, nghttp2 returns
  * NGHTTP2_ERR_NOMEM. After that, delete the session, or end the domain.
@@ -31,8 +31,7 @@
  * Thread safety: as nghttp2 requires, only one thread at a time may use a session. Sessions of several threads may
  * share a domain.
  *
- * Complexity: each call of a hook costs one epoch_domain_malloc, epoch_domain_calloc, epoch_domain_realloc or
- * slab_free.
+ * Complexity: each hook call costs one epoch_domain_malloc, epoch_domain_calloc, epoch_domain_realloc or slab_free.
  */
 #ifndef TEMPORAL_SLAB_NGHTTP2_H
 #define TEMPORAL_SLAB_NGHTTP2_H

@@ -7,32 +7,32 @@
  *     handle(request);                     // with the malloc of every library that it calls
  *     tslab_phase_end(phase);
  *
- * If libtemporal_slab_preload.so is loaded, the allocations of the thread between the two calls belong to the phase.
- * This includes the malloc calls of every library. tslab_phase_end drains the phase: it returns the memory of freed
- * objects. Objects that are still live escape from the phase. Escaped objects stay valid until they are freed, and are
- * counted under the label of the phase.
+ * If libtemporal_slab_preload.so is loaded, the allocations that the thread makes between the two calls belong to the
+ * phase. This includes the malloc calls of every library. tslab_phase_end drains the phase, which makes the memory of
+ * freed objects available again. Objects that are still live escape from the phase. Escaped objects stay valid until
+ * they are freed, and are counted under the label of the phase.
  *
- * Without the preload library, each function finds a null pointer and has no effect. You can therefore ship a program
- * with these calls and run it with or without preloading. This header includes only standard headers and needs no
- * library at link time. You may copy it into your own source tree.
+ * Without the preload library, the functions have no effect. You can therefore ship a program with these calls and run
+ * it with or without preloading. This header includes only standard headers and needs no library at link time. You may
+ * copy it into your own source tree.
  *
  * Threads: tslab_phase_begin enters the phase on the calling thread only. Phases nest: end the innermost phase first.
- * In an event loop, use tslab_phase_suspend to take the phase of a request off the thread, and tslab_phase_resume to
- * enter the phase on any thread. Any thread may also end a suspended phase. If a thread exits inside a phase, the phase
- * ends.
+ * In an event loop, use tslab_phase_suspend to leave the phase of a request without ending it, and tslab_phase_resume
+ * to enter it again on any thread. Any thread may also end a suspended phase. If a thread exits inside a phase, the
+ * phase ends.
  *
- * Do not leave a phase by longjmp or an exception; call tslab_phase_end first. In C++, tslab::phase_scope also ends the
- * phase when an exception is thrown.
+ * Do not leave a phase by longjmp or an exception; call tslab_phase_end first. In C++, tslab::phase_scope ends the
+ * phase even if an exception is thrown.
  *
  * Errors: tslab_phase_begin returns NULL if the preload library is not loaded, leaves malloc to libc, or cannot
- * allocate memory. Every function accepts NULL for a phase, and then has no effect. The functions that act on phases
+ * allocate memory. Every function accepts NULL as the phase, and then has no effect. The functions that act on phases
  * return true if they took effect. No function changes errno.
  *
  * Labels longer than 31 bytes are truncated. If there are already 256 labels, phases with a new label are counted under
  * "(other)". Use the route of a request as its label, not the full URL.
  *
- * Complexity: each call costs about as much as two calls of malloc. Ending a phase also takes time in proportion to the
- * memory that it returns.
+ * Complexity: each call costs about as much as two calls to malloc. In addition, ending a phase takes time in
+ * proportion to the memory that is returned.
  */
 #ifndef TEMPORAL_SLAB_PHASE_H
 #define TEMPORAL_SLAB_PHASE_H
@@ -47,8 +47,8 @@ extern "C" {
 
 typedef struct tslab_phase tslab_phase;
 
-/* Numbers of objects and bytes of a phase that has ended. Byte counts refer to usable bytes (malloc_usable_size). For
- * objects and for bytes, allocated = freed + escaped. */
+/* Counts of objects and bytes in a phase that has ended. Bytes are usable bytes (malloc_usable_size). For both objects
+ * and bytes, allocated = freed + escaped. */
 typedef struct tslab_phase_account {
     uint64_t objects_allocated, bytes_allocated, objects_freed, bytes_freed, objects_escaped, bytes_escaped;
 } tslab_phase_account;
@@ -90,9 +90,9 @@ static inline tslab_phase* tslab_phase_begin(const char* label) {
     TSLAB_PHASE_FIND_(tslab_phase_begin_fn_, begin, tslab_preload_phase_begin);
     return begin != NULL ? begin(label) : NULL;
 }
-/* Ends a phase by draining it, and writes the numbers of the phase to *out (may be NULL). The phase must be the
- * thread's innermost phase or a suspended phase. Returns true if the phase has ended. Otherwise leaves the phase open,
- * fills *out with zeros and returns false. */
+/* Ends a phase by draining it, and writes the counts of the phase to *out (may be NULL). The phase must be the thread's
+ * innermost phase or a suspended phase. Returns true if the phase has ended. Otherwise, leaves the phase open, fills
+ * *out with zeros and returns false. */
 static inline bool tslab_phase_end_account(tslab_phase* phase, tslab_phase_account* out) {
     TSLAB_PHASE_FIND_(tslab_phase_end_fn_, end, tslab_preload_phase_end);
     if (end != NULL && phase != NULL) return end(phase, out, sizeof *out);
@@ -102,7 +102,7 @@ static inline bool tslab_phase_end_account(tslab_phase* phase, tslab_phase_accou
     }
     return false;
 }
-/* Ends a phase like tslab_phase_end_account, but reports no numbers. */
+/* Ends a phase like tslab_phase_end_account, but reports no counts. */
 static inline bool tslab_phase_end(tslab_phase* phase) { return tslab_phase_end_account(phase, NULL); }
 /* Leaves the thread's innermost phase without ending it. Returns false and changes nothing if `phase` is not the
  * innermost phase. */
@@ -110,40 +110,41 @@ static inline bool tslab_phase_suspend(tslab_phase* phase) {
     TSLAB_PHASE_FIND_(tslab_phase_fn_, suspend, tslab_preload_phase_suspend);
     return suspend != NULL && phase != NULL && suspend(phase);
 }
-/* Enters a suspended phase on the calling thread. Each suspend allows one resume. Returns false if the phase is not
- * suspended or memory runs out. */
+/* Enters a suspended phase on the calling thread. Each call to tslab_phase_suspend allows one call to
+ * tslab_phase_resume. Returns false if the phase is not suspended or memory runs out. */
 static inline bool tslab_phase_resume(tslab_phase* phase) {
     TSLAB_PHASE_FIND_(tslab_phase_fn_, resume, tslab_preload_phase_resume);
     return resume != NULL && phase != NULL && resume(phase);
 }
 /* Puts the thread outside all phases until it calls tslab_phase_outer_leave. No phase ends. For example, a program can
- * fill a cache this way during a request. Calls of tslab_phase_outer nest. Returns true on success, false if the
- * preload library is not loaded or memory runs out. */
+ * fill a cache this way during a request. Calls to tslab_phase_outer can be nested. Returns true on success. Returns
+ * false if the preload library is not loaded or memory runs out. */
 static inline bool tslab_phase_outer(void) {
     TSLAB_PHASE_FIND_(tslab_phase_outer_fn_, outer, tslab_preload_phase_outer);
     return outer != NULL && outer();
 }
 /* Reverses the thread's latest tslab_phase_outer, so that the thread is inside its phases again. Returns false and
- * changes nothing if there was no such call, or if the thread has begun a phase since. */
+ * changes nothing if there was no such call, or if the thread has entered a phase since and is still inside it. */
 static inline bool tslab_phase_outer_leave(void) {
     TSLAB_PHASE_FIND_(tslab_phase_outer_fn_, leave, tslab_preload_phase_outer_leave);
     return leave != NULL && leave();
 }
-/* Sets how many objects may escape from each phase of the label before reports and alerts mention them. The limits are
- * `objects` objects and `bytes` usable bytes in total. For example, a response that is sent later escapes from its
- * phase. If both limits are 0, every escape is reported again. Returns false if the preload library is not loaded, the
- * label is NULL or empty, or there is no room for another label. */
+/* Allows up to `objects` objects, with up to `bytes` usable bytes in total, to escape from each phase of the label.
+ * Reports and alerts then mention a phase only if it exceeds one of these limits. Use this function for objects that
+ * are meant to outlive their phase, such as a response that is sent later. If both limits are 0, every escape is
+ * reported again. Returns false if the preload library is not loaded, the label is NULL or empty, or there is no room
+ * for another label. */
 static inline bool tslab_phase_expect(const char* label, uint32_t objects, uint64_t bytes) {
     TSLAB_PHASE_FIND_(tslab_phase_expect_fn_, expect, tslab_preload_phase_expect);
     return expect != NULL && expect(label, objects, bytes);
 }
 
-/* Tests for leaks with slab_gate (<slab_diagnostics.h>). Calls round(ctx) `warm_up` times, then `rounds` times. After
- * each of these `rounds` rounds, compares the objects and bytes that each label retains with the largest amounts after
- * any earlier round. The test fails if a label retains more than `objects` additional objects. The test also fails if
- * the bytes of a label grow by more than 25 % plus `bytes`. Returns true if the test passes. Otherwise returns false
- * and writes a sentence with the reason to `why`, a buffer of why_bytes bytes (may be NULL). Without the preload
- * library, returns true and never calls `round`; check tslab_phase_is_there first. */
+/* Tests for leaks with slab_gate (<slab_diagnostics.h>). Calls round(ctx) `warm_up` times, then `rounds` more times.
+ * After each of the latter rounds, compares the objects and bytes that each label retains with the largest amounts
+ * after any earlier round. The test fails if a label retains more than `objects` additional objects. The test also
+ * fails if the bytes that a label retains grow by more than 25 % plus `bytes`. Returns true if the test passes.
+ * Otherwise, returns false and writes the reason, as a sentence, to the buffer `why` of why_bytes bytes (may be NULL).
+ * Without the preload library, returns true and never calls `round`, so check tslab_phase_is_there first. */
 static inline bool tslab_phase_gate(uint32_t warm_up, uint32_t rounds, uint64_t objects, uint64_t bytes,
                                     void (*round)(void* ctx), void* ctx, char* why, size_t why_bytes) {
     TSLAB_PHASE_FIND_(tslab_phase_gate_fn_, gate, tslab_preload_phase_gate);

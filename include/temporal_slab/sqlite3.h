@@ -4,17 +4,17 @@
  *     epoch_domain_t* domain = epoch_domain_create_labeled(allocator, "sqlite");
  *     tslab_sqlite3_config(domain);       // before the first use of SQLite, or after sqlite3_shutdown()
  *
- * SQLite's allocation hooks are global to the process. All connections, page caches, statements and blocks of
+ * SQLite's allocation hooks are global to the process. All connections, page caches, statements and blocks from
  * sqlite3_malloc are allocated in `domain`, even while a thread is inside another domain.
  *
  * SQLite must not allocate in the phases of the threads that call it. Any statement can enlarge page caches, schemas
- * and the data that connections to one file share. In a phase of a thread, this data would end with the phase. The
- * domain must therefore exist as long as the program uses SQLite. The statistics of the domain's label show how much
- * memory SQLite uses. A budget (slab_epoch_set_budget) limits that memory. The receipt of epoch_domain_destroy_ex shows
- * how many objects SQLite has leaked.
+ * and the data that connections to one file share. If such data were allocated in a thread's phase, it would end with
+ * that phase. The domain must therefore exist as long as the program uses SQLite. The statistics of the domain's label
+ * show how much memory SQLite uses. A budget (slab_epoch_set_budget) limits that memory. The receipt of
+ * epoch_domain_destroy_ex shows how many objects SQLite has leaked.
  *
- * No thread needs to enter the domain. If a thread does, set auto_close to false first; otherwise the last exit ends
- * the domain.
+ * No thread needs to enter the domain. If a thread does enter the domain, set auto_close to false first; otherwise, the
+ * last exit releases the memory of SQLite.
  *
  * To stop using the domain, close all connections and call sqlite3_shutdown(). Then end the domain with
  * epoch_domain_destroy, which also frees objects that were never passed to sqlite3_free. To use SQLite again, first
@@ -25,8 +25,8 @@
  *   - Do not end, drain or reset the domain before sqlite3_shutdown() has returned. Do not free the allocator of the
  *     domain before that.
  *
- *   - Free the text of sqlite3_mprintf, sqlite3_expanded_sql and similar functions with sqlite3_free, never with
- *     free().
+ *   - Use sqlite3_free, never free(), for the text that sqlite3_mprintf, sqlite3_expanded_sql and similar functions
+ *     return.
  *
  *   - Do not use text or blobs of SQLite after the domain has ended. Copy such data before the domain ends, for example
  *     with slab_strdup.
@@ -37,11 +37,11 @@
  * Statistics: sqlite3_memory_used counts usable bytes. To save a size lookup and a lock in each allocation and free,
  * disable this count with sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0).
  *
- * Thread safety: call tslab_sqlite3_config while no other thread uses SQLite, as for sqlite3_config. Each source file
- * that calls tslab_sqlite3_config stores the domain separately. The most recent call takes effect for the whole
- * process.
+ * Thread safety: call tslab_sqlite3_config while no other thread uses SQLite, as sqlite3_config itself requires. Each
+ * source file that calls tslab_sqlite3_config stores the domain separately. The most recent call takes effect for the
+ * whole process.
  *
- * Complexity: each call of a hook costs one epoch_domain_malloc, epoch_domain_realloc, slab_free or slab_usable_size.
+ * Complexity: each hook call costs one epoch_domain_malloc, epoch_domain_realloc, slab_free or slab_usable_size.
  */
 #ifndef TEMPORAL_SLAB_SQLITE3_H
 #define TEMPORAL_SLAB_SQLITE3_H
