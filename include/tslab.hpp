@@ -3,8 +3,8 @@
  * coroutines.
  *
  * Everything is in namespace tslab and is defined inline on top of the C functions, so a program needs to link only
- * with the library. Classes that own a C object have a member function get(), which returns the C object. A program may
- * mix both interfaces.
+ * with the temporal-slab library. Classes that own a C object have a member function get(), which returns the C object.
+ * A program may mix both interfaces.
  *
  *   temporal_slab/phases.hpp    owners and guards: allocator, domain, scope, entered, carrier; cleanups
  *   temporal_slab/objects.hpp   sources of memory, and typed objects: make, unique, handle

@@ -1,7 +1,7 @@
 /*
  * memory.hpp - memory for containers: resources for std::pmr, and allocators for other containers. See tslab.hpp.
  *
- * Each source of memory (see objects.hpp) has a std::pmr resource and an allocator. The last column says what
+ * Each source of memory (see objects.hpp) has a std::pmr resource and an allocator. The last column describes what
  * deallocate does:
  *
  *   source    std::pmr::memory_resource    allocator of T            deallocate
@@ -10,9 +10,9 @@
  *   phase     domain_resource              domain_allocator<T>       frees, so the phase can reuse the memory
  *   bulk      bulk_resource                bulk_allocator<T>         does nothing; for containers that are filled once
  *
- * Several threads may use a resource or an allocator at the same time. A container still needs a lock of its own.
- * Objects in a phase need not be destroyed if their destructors would only free memory of the same phase (see
- * make_undestroyed).
+ * Several threads may use a resource or an allocator at the same time. A container that several threads use still needs
+ * its own lock. Objects in a phase need not be destroyed if their destructors would only free memory of the same phase
+ * (see make_undestroyed).
  */
 #ifndef TEMPORAL_SLAB_MEMORY_HPP
 #define TEMPORAL_SLAB_MEMORY_HPP
@@ -27,10 +27,10 @@ namespace tslab {
 /* ---- std::pmr --------------------------------------------------------------------------- */
 
 /* A memory resource that allocates from a source. The source must outlive the resource and the containers that use it.
- * Supports alignments up to 1 GiB. Throws tslab::bad_alloc. Two resources are equal if they have the same class and
- * equal sources. Resources of different phases are unequal, because one phase can end before the other. Moving a
- * container from one phase to another therefore moves its elements. Without RTTI, a resource is equal only to
- * itself. */
+ * Supports alignments up to 1 GiB. Throws tslab::bad_alloc if an allocation fails. Two resources are equal if they have
+ * the same class and equal sources. Resources of different phases are unequal, because one phase can end before the
+ * other. Moving a container from one phase to another therefore moves each element. Without RTTI, a resource is equal
+ * only to itself. */
 template <class Source> class basic_resource final : public std::pmr::memory_resource {
   public:
     template <class From, class = std::enable_if_t<std::is_convertible_v<const From&, Source> ||
@@ -65,7 +65,7 @@ using bulk_resource = basic_resource<bulk>;
  * std::pmr::monotonic_buffer_resource, but several threads can share it. */
 class phase_resource final : public std::pmr::memory_resource {
   public:
-    /* Begins the phase. The parameters and exceptions are those of the constructor of domain. */
+    /* Begins the phase. The constructor of domain describes the parameters and exceptions. */
     explicit phase_resource(SlabAllocator* a, const char* label = nullptr) : phase_(a, label) {}
     explicit phase_resource(const allocator& a, const char* label = nullptr) : phase_(a, label) {}
     /* Releases all memory allocated from the resource, like domain::reset. The resource remains usable. */
@@ -86,8 +86,8 @@ class phase_resource final : public std::pmr::memory_resource {
 /* ---- allocators for other containers ---------------------------------------------------- */
 
 /* An allocator for standard containers. Assignments and swaps do not change a container's allocator, as with
- * std::pmr::polymorphic_allocator, so a container stays in the phase in which it was created. Throws tslab::bad_alloc,
- * and std::bad_array_new_length if the number of elements is too large. */
+ * std::pmr::polymorphic_allocator, so a container stays in the phase in which it was created. Throws tslab::bad_alloc
+ * if an allocation fails, or std::bad_array_new_length if the number of elements is too large. */
 template <class T, class Source> class basic_allocator {
   public:
     using value_type = T;

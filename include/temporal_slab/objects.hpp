@@ -2,10 +2,10 @@
  * objects.hpp - sources of memory, and typed objects: make, unique, handle. See tslab.hpp.
  *
  * A source decides where an object is allocated. Functions that create objects take a source, or an object from which a
- * source is made:
+ * source is made. The sources are:
  *
- *   ambient   the innermost scope of this thread, or the ring if there is none, as for slab_malloc. Made from an
- *             allocator
+ *   ambient   the innermost scope of this thread, or the ring if the thread is in no scope, as for slab_malloc. Made
+ *             from an allocator
  *   outside   the current epoch of the ring, regardless of the thread's scopes
  *   phase     one given domain, regardless of the thread's scopes. Made from a domain, a scope or an epoch_domain_t*
  *   bulk      like phase, but frees nothing before the phase ends
@@ -30,8 +30,8 @@ inline constexpr std::size_t alignment = 16;
 
 namespace detail {
 
-/* Calls make with the id of the ring's current epoch, and repeats the call if the ring advances during it. Returns the
- * result of the last call. */
+/* Calls `make` with the id of the ring's current epoch, and repeats the call if the ring advances during it. Returns
+ * the result of the last call. */
 template <class Make> void* in_the_ring(SlabAllocator* a, Make make) noexcept {
     for (;;) {
         const EpochId epoch = epoch_current(a);
@@ -45,8 +45,8 @@ template <class Make> void* in_the_ring(SlabAllocator* a, Make make) noexcept {
 /* ---- sources ---------------------------------------------------------------------------- */
 
 /* Every source has two main members. The member take(size, aligned) allocates memory, or returns NULL and sets errno
- * like the C functions; a size of 0 counts as 1. The member give(p, size) frees memory that take returned for the same
- * size. Objects from one source can be freed with any equal source. Equal sources have the same lifetime. */
+ * like the C functions; a size of 0 is treated as 1. The member give(p, size) frees memory that take returned for the
+ * same size. Objects from one source can be freed with any equal source. Equal sources have the same lifetime. */
 class ambient {
   public:
     ambient(SlabAllocator* a) noexcept : a_(a) {}
@@ -127,7 +127,7 @@ class bulk : public phase {
 /* A source for a loop on one thread; slab_lane.h describes when a lane is faster. Allocations are inlined on the thread
  * that created the lane. Other threads can use the lane too, one at a time, but without inlining. After the domain has
  * opened another incarnation (see epoch_domain.h), allocations fail with ESTALE; create a new lane. Allocations with a
- * handle, or with an alignment above 16 bytes, call the domain instead of the inlined code. */
+ * handle, or with an alignment above 16 bytes, call the library instead of the inlined code. */
 class lane {
   public:
     /* Opens a lane in the phase p. Throws std::system_error (ESTALE, EINVAL). O(1). */
@@ -155,7 +155,7 @@ class lane {
  * the thread that created the run may use it. If NDEBUG is defined, this is not checked: an allocation on another
  * thread then returns memory that is in use. While the run is open, the domain cannot be ended, reset or entered
  * (EBUSY), so declare the run after the domain. Allocations with a handle, or with an alignment above 16 bytes, call
- * the domain instead of the inlined code. */
+ * the library instead of the inlined code. */
 class [[nodiscard]] owner_run {
   public:
     /* Begins a run in the phase p. Throws std::system_error on failure. Fails with EINVAL if the domain lacks
@@ -205,8 +205,8 @@ template <class T> std::size_t bytes_of(std::size_t n) {
     return n * sizeof(T);
 }
 
-/* Memory for an object that is being constructed. The destructor frees the memory unless keep() was called. So the
- * memory is freed if the constructor of the object throws. */
+/* Memory for an object that is being constructed. The destructor frees the memory unless keep() was called. The memory
+ * is therefore freed if the constructor of the object throws. */
 template <class Source> struct taken {
     const Source& source;
     void* p;
@@ -244,7 +244,7 @@ template <class T, class From, class... Args> T* make(const From& from, Args&&..
 template <class T, class From, class... Args> T* make_undestroyed(const From& from, Args&&... args) {
     return detail::construct<T>(detail::source_of(from), std::forward<Args>(args)...);
 }
-/* Creates an array of n value-initialised objects of type T. For n = 0, returns a unique address. */
+/* Creates an array of n value-initialized objects of type T. For n = 0, returns a unique address. */
 template <class T, class From> T* make_array(const From& from, std::size_t n) {
     static_assert(std::is_trivially_destructible_v<T> && std::is_nothrow_default_constructible_v<T>,
                   "an array in a phase: the end runs no destructor, and constructors must not throw");
@@ -253,9 +253,9 @@ template <class T, class From> T* make_array(const From& from, std::size_t n) {
     return first;
 }
 
-/* Moves a T to another phase, or to the ring if `to` is outside(slab), so that the T survives its phase. T must be
- * trivially copyable. Copies the bytes, frees the old object, and returns the new one; p is then invalid. On failure,
- * throws tslab::bad_alloc and leaves the old object unchanged. O(size). */
+/* Moves a T to another phase, or to the ring if `to` is an `outside` source, so that the T survives its phase. T must
+ * be trivially copyable. Copies the bytes, frees the old object, and returns the new one; p is then invalid. On
+ * failure, throws tslab::bad_alloc and leaves the old object unchanged. O(size). */
 template <class T, class To> T* move_to(const To& to, T* p) {
     static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= alignment, "bytes are copied, to 16-byte alignment");
     return static_cast<T*>(detail::need(detail::source_of(to).move_here(p)));
@@ -263,9 +263,9 @@ template <class T, class To> T* move_to(const To& to, T* p) {
 
 /* ---- objects with one owner ------------------------------------------------------------- */
 
-/* Destroys and frees an object. A deleter for a derived class converts to a deleter for its base class, which needs a
- * virtual destructor. The owner must not outlive the phase of the object, because the end of the phase frees the
- * object. */
+/* Destroys and frees an object. A deleter for a derived class converts to a deleter for its base class if the base
+ * class has a virtual destructor. The owner (unique) must not outlive the phase of the object, because the end of the
+ * phase frees the object. */
 template <class T> class deleter {
   public:
     deleter() noexcept : a_(nullptr) {}
@@ -304,7 +304,7 @@ template <class T> class deleter<T[]> {
 template <class T> using unique = std::unique_ptr<T, deleter<T>>;
 
 /* Creates an object with one owner, like std::make_unique. The form make_unique<T> creates a single object, and the
- * form make_unique<T[]> creates an array of n value-initialised objects. If a constructor throws, frees the memory and
+ * form make_unique<T[]> creates an array of n value-initialized objects. If a constructor throws, frees the memory and
  * rethrows the exception. Throws tslab::bad_alloc if memory runs out. Does not compile for the source bulk, which frees
  * no objects. */
 template <class T, class From, class... Args>

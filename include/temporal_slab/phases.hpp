@@ -1,5 +1,5 @@
 /*
- * phases.hpp - owners and guards: allocator, domain, scope, entered, carrier; and cleanups by lambda. See tslab.hpp.
+ * phases.hpp - owners and guards: allocator, domain, scope, entered, carrier; and lambdas as cleanups. See tslab.hpp.
  *
  *   allocator   owns a SlabAllocator
  *   domain      owns a phase, which lasts as long as the C++ object. Leaving the domain does not end the phase
@@ -85,10 +85,10 @@ inline EpochReceipt drained(epoch_domain_t*& d) {
     return receipt;
 }
 
-/* The C function that runs a cleanup, and the argument for it. A trivially copyable lambda of at most the size of a
- * pointer is stored in the argument itself. Any other lambda is stored in an object from operator new. The phase cannot
- * contain this object, because the phase has ended when the cleanup runs, and because the object would delay a
- * drain. */
+/* The C function that runs a cleanup, and the argument for it. A trivially copyable lambda that is no larger than a
+ * pointer is stored in the argument itself. Any other lambda is stored in an object that operator new allocates. The
+ * phase cannot contain this object, because the phase has ended when the cleanup runs, and because the object would
+ * delay a drain. */
 template <class F> struct closure {
     static_assert(std::is_nothrow_invocable_v<F&>, "a cleanup is noexcept: it runs inside of a C function");
     static constexpr bool in_pointer =
@@ -106,7 +106,7 @@ template <class F> struct closure {
     }
 };
 
-/* Registers f with add(function, argument). Passes on the exception that add throws if the registration fails. */
+/* Registers f with add(function, argument). Propagates the exception that `add` throws if the registration fails. */
 template <class Add, class F> void add_cleanup(Add add, F&& f) {
     using Kept = std::decay_t<F>;
     if constexpr (closure<Kept>::in_pointer) {
@@ -136,8 +136,8 @@ inline SlabOptions default_options() noexcept {
  * all its objects. No thread may be inside a call on the allocator when it is destroyed. */
 class allocator {
   public:
-    /* Creates an allocator like slab_allocator_create_with. Throws std::system_error (EINVAL for a bad option,
-     * ENOMEM). */
+    /* Creates an allocator like slab_allocator_create_with. Throws std::system_error (EINVAL for a bad option, ENOMEM
+     * if memory runs out). */
     allocator() : a_(detail::made(slab_allocator_create())) {}
     explicit allocator(const SlabOptions& options) : a_(detail::made(slab_allocator_create_with(&options))) {}
     /* Returns an owner for an allocator that slab_allocator_create* returned. For NULL, returns an empty owner. */
@@ -167,11 +167,12 @@ class allocator {
 /* ---- cleanups --------------------------------------------------------------------------- */
 
 /* Registers the cleanup f(), which runs once, when the phase has been released or has drained. Cleanups run in reverse
- * order of registration, on the thread that ends the phase. The function must be noexcept, which is checked at compile
- * time. The objects of the phase no longer exist when the cleanup runs, so it must own its data, such as a file
- * descriptor or a count. The cleanup may free objects in that phase, but must not allocate there. If the registration
- * fails, throws std::system_error (ESTALE, ENOMEM) or the exception from copying f, and never calls f. Allocates with
- * operator new if f is larger than a pointer. */
+ * order of registration, on the thread that releases the phase, frees its last slab or destroys the allocator. The
+ * function must be noexcept, which is checked at compile time. The objects of the phase no longer exist when the
+ * cleanup runs, so the cleanup must own its data, such as a file descriptor or a count. The cleanup may free objects,
+ * but must not allocate in the phase that is ending. If the registration fails, throws std::system_error (ESTALE,
+ * ENOMEM) or the exception from copying f, and never calls f. Allocates with operator new if f is larger than a pointer
+ * or is not trivially copyable. */
 template <class F> void on_end(epoch_domain_t* d, F&& f) {
     detail::add_cleanup([d](void (*fn)(void*), void* arg) { detail::need(epoch_domain_on_end(d, fn, arg)); },
                         std::forward<F>(f));
@@ -213,8 +214,8 @@ class domain {
     }
     explicit domain(const allocator& a, const char* label = nullptr) : domain(a.get(), label) {}
     /* Creates a domain like epoch_domain_create_ex. With SLAB_DOMAIN_OWNER_ONLY, the domain belongs to the calling
-     * thread. Calls from other threads, including the destructor, are refused. When the calling thread exits, the phase
-     * is released. Throws std::system_error (ENOMEM, EINVAL). O(1). */
+     * thread. Calls on other threads, including calls to the destructor, are refused. When the calling thread exits,
+     * the phase is released. Throws std::system_error (ENOMEM, EINVAL). O(1). */
     domain(SlabAllocator* a, const SlabDomainOptions& options) : d_(detail::made(epoch_domain_create_ex(a, &options))) {
         d_->auto_close = false;
     }
@@ -227,8 +228,8 @@ class domain {
         domain(std::move(other)).swap(*this);
         return *this;
     }
-    /* Destroys the domain like epoch_domain_destroy. If a thread is still inside, the call is refused and counted, and
-     * the domain stays open. */
+    /* Destroys the domain like epoch_domain_destroy. If a thread is still inside, the call is refused and counted as
+     * misuse, and the domain stays open. */
     ~domain() {
         if (d_ != nullptr) static_cast<void>(epoch_domain_destroy(d_));
     }
@@ -261,7 +262,7 @@ class domain {
         detail::need(try_end(receipt));
         return receipt;
     }
-    /* Destroys the domain like end and writes the receipt to `out`, but does not throw. Returns false if the call is
+    /* Destroys the domain like end(), but writes the receipt to `out` and does not throw. Returns false if the call is
      * refused; errno and slab_last_error() give the reason. */
     bool try_end(EpochReceipt& out) noexcept {
         if (!epoch_domain_destroy_ex(d_, &out)) return false;
@@ -333,8 +334,8 @@ class [[nodiscard]] scope {
  * The function resume() puts the thread inside the phase, and suspend() takes the thread out without ending anything.
  * Guards that were created on the thread between resume and suspend, and are still open, move with the phase in the
  * same order. Only one thread at a time may use a carrier; the executor must synchronize the threads. The phase must
- * outlive the carrier. Between resume and suspend, the thread must not enter the phase by other means. O(scopes that
- * are inside). */
+ * outlive the carrier. Between resume and suspend, the thread must not enter the phase by other means. O(scopes inside
+ * the phase). */
 class carrier {
   public:
     /* Creates a carrier. The thread enters the phase only when it calls resume. If `phase` is NULL, the carrier does
@@ -348,7 +349,7 @@ class carrier {
 
     epoch_domain_t* phase() const noexcept { return phase_; }
     /* Puts this thread inside the phase, and restores the guards that suspend took out. On failure, throws
-     * std::system_error (ENOMEM, ESTALE), and the thread is outside the phase and the guards. */
+     * std::system_error (ENOMEM, ESTALE) and leaves the thread outside the phase and the guards. */
     void resume() {
         if (phase_ == nullptr || inside_) return;
         detail::need(known_ ? epoch_domain_attach(phase_) : epoch_domain_enter(phase_));
@@ -358,9 +359,9 @@ class carrier {
         take_out();
         detail::refused(error, slab_last_error());
     }
-    /* Takes this thread out of the phase and of the guards inside it. Throws std::system_error (EINVAL) if the phase is
-     * not among the thread's scopes, or std::bad_alloc if there is no memory for the list of guards. In both cases,
-     * changes nothing. */
+    /* Takes this thread out of the phase and out of the guards inside the phase. Throws std::system_error (EINVAL) if
+     * the phase is not among the thread's scopes, or std::bad_alloc if there is no memory for the list of guards. In
+     * both cases, changes nothing. */
     void suspend() {
         if (!inside_) return;
         struct undo {
@@ -408,7 +409,7 @@ class carrier {
     epoch_domain_t* phase_;
     std::vector<epoch_domain_t*> scopes_; /* guards that were taken out, innermost first */
     bool known_ = false;                  /* true from the first call of resume until finish */
-    bool inside_ = false;                 /* true while the thread that uses the carrier is inside */
+    bool inside_ = false;                 /* true while the thread that uses the carrier is inside the phase */
 };
 
 } // namespace tslab

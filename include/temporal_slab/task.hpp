@@ -2,8 +2,8 @@
  * task.hpp - coroutines that stay in their phase on every thread (C++20; empty in older versions). See tslab.hpp.
  *
  * A task is a coroutine that starts when it is awaited and returns its result to the awaiting coroutine. A chain
- * consists of a task, the task that it awaits, and so on. A chain has one phase, which spawn or run gives to the
- * outermost task. A thread that runs a part of the chain is inside this phase, so slab_malloc allocates there.
+ * consists of a task, the task that it awaits, and so on. A chain has one phase, which is passed to spawn or run with
+ * the outermost task. A thread that runs a part of the chain is inside this phase, so slab_malloc allocates there.
  *
  * A task may also await something other than a task. In that case, the thread leaves the phase before other code can
  * resume the coroutine, and the thread that resumes the coroutine enters the phase. Scopes and guards that are open in
@@ -44,7 +44,7 @@ class frames {
     [[gnu::noinline]] static void* operator new(std::size_t size) {
         return keep(::operator new(whole(size)), size, nullptr);
     }
-    /* Must be inlined. Otherwise, gcc without optimisation treats this function as an operator new that has no matching
+    /* Must be inlined. Otherwise, gcc without optimization treats this function as an operator new that has no matching
      * operator delete. */
     template <class From, class... Args>
     [[gnu::always_inline]] static void* operator new(std::size_t size, std::allocator_arg_t, const From& from,
@@ -81,14 +81,14 @@ template <class A> decltype(auto) awaiter_of(A&& a) {
     else return std::forward<A>(a);
 }
 
-/* Awaits something other than a task. The waiting thread leaves the phase, and the thread that resumes the coroutine
- * enters the phase. */
+/* Awaits something other than a task. The thread that suspends the coroutine leaves the phase, and the thread that
+ * resumes the coroutine enters the phase. */
 template <class Awaiter> class carrying {
   public:
     template <class A> carrying(A&& a, carrier* c) : inner_(awaiter_of(std::forward<A>(a))), carrier_(c) {}
     bool await_ready() { return inner_.await_ready(); }
     /* Suspends the coroutine. Once inner_ has received h, another thread can resume the coroutine, so this function
-     * does not use its object after that point. Must not be inlined, because compilers may keep inlined values in the
+     * does not access *this after that point. Must not be inlined, because compilers may keep inlined values in the
      * coroutine's frame, which may no longer exist. */
     template <class Promise> [[gnu::noinline]] auto await_suspend(std::coroutine_handle<Promise> h) {
         carrier* const c = carrier_;
@@ -208,8 +208,8 @@ template <class T> class [[nodiscard]] task {
         if (h_) h_.destroy();
     }
     void swap(task& other) noexcept { std::swap(h_, other.h_); }
-    /* Returns an awaiter that runs the task. In another task, the task runs inside the phase of the chain; in other
-     * coroutines, it runs in no phase. */
+    /* Returns an awaiter that runs the task. If another task awaits it, the task runs inside the phase of the chain. If
+     * any other coroutine awaits it, the task has no phase. */
     auto operator co_await() noexcept { return within(nullptr); }
     /* Returns an awaiter that runs the task inside the phase of the carrier c, which this thread has resumed. */
     auto within(carrier* c) noexcept { return detail::task_awaiter<promise_type>(h_, c); }
@@ -292,8 +292,8 @@ template <class T, class Put> driver drive_and_tell(carrier& carried, task<T> bo
  * done, the thread that ran its last part ends the phase and then calls done(receipt). The receipt contains the counts
  * of the ended phase (see EpochReceipt). If the end is refused because another scope is inside, all fields of the
  * receipt are 0. If the task cannot be started, throws std::system_error or std::bad_alloc. If the task or `done`
- * throws an exception, std::terminate is called, as with std::thread. Makes two allocations with operator new, for a
- * coroutine and for a carrier. */
+ * throws an exception, std::terminate is called, as with std::thread. Makes two allocations with operator new, one for
+ * a coroutine and one for a carrier. */
 template <class Done> void spawn(domain phase, task<void> body, Done done) {
     auto carried = std::make_unique<carrier>(phase);
     carried->resume();
