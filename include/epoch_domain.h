@@ -84,8 +84,8 @@ typedef struct SlabDomainOptions {
     SlabBudgetFn budget_fn;          /* may be NULL */
     void* budget_ctx;
 } SlabDomainOptions;
-/* The domain's epoch stays open when the last scope exits. The epoch ends only when a call ends it explicitly, such as
- * epoch_domain_end or epoch_domain_reset. */
+/* The domain's epoch stays open when the last scope exits. The epoch ends only when a call such as epoch_domain_end or
+ * epoch_domain_reset ends it explicitly. */
 #define SLAB_DOMAIN_KEEP 1u
 /* Only the thread that creates the domain may use it. If another thread allocates in the domain, or enters, attaches or
  * resets it, the call is refused (EBUSY) and counted as one misuse. Calls from other threads that would end the domain
@@ -137,11 +137,11 @@ SLAB_API epoch_domain_t* epoch_domain_begin(SlabAllocator* a, const char* label)
  * scope, keeps the domain, and returns false (EBUSY). Each of these failures is counted as one misuse. */
 SLAB_API bool epoch_domain_end(epoch_domain_t* d);
 /* Leaves this thread's innermost scope, which must be a scope of d, ends the domain, and writes the receipt to *out
- * (may be NULL). Releases the epoch if the domain owns it, even if auto_close is false. Drains a borrowed epoch in the
- * cases in which epoch_domain_exit drains it. If a borrowed epoch stays open, *out is the receipt of the domain's most
- * recently ended incarnation. If no incarnation of the domain has ended, all fields of *out except `version` are 0. On
- * failure, returns false and changes nothing. Fails with EINVAL if d is not this thread's innermost scope, and with
- * ESTALE if d was destroyed. Fails with EBUSY if another scope is inside d or detached from it. */
+ * (may be NULL). Releases the epoch if the domain owns it, even if auto_close is false. Drains a borrowed epoch if
+ * epoch_domain_exit would drain it. If a borrowed epoch stays open, *out is the receipt of the domain's most recently
+ * ended incarnation. If no incarnation of the domain has ended, all fields of *out except `version` are 0. On failure,
+ * returns false and changes nothing. Fails with EINVAL if d is not this thread's innermost scope, and with ESTALE if d
+ * was destroyed. Fails with EBUSY if another scope is inside d or detached from it. */
 SLAB_API bool epoch_domain_end_ex(epoch_domain_t* d, EpochReceipt* out);
 /* Destroys the domain like epoch_domain_destroy, and writes a receipt to *out (may be NULL) like epoch_domain_end_ex.
  * If the domain's epoch has already ended, *out is the receipt of its last incarnation. On failure, returns false and

@@ -5,10 +5,10 @@
  *     tslab_cjson_init(allocator);
  *
  * cJSON's allocation hooks are global to the process and take no context argument. After tslab_cjson_init, the given
- * allocator provides the memory of every item and every printed text. An object is allocated in the innermost domain of
- * that allocator that the calling thread has entered. If the thread is outside all domains of the allocator, the object
- * is allocated in the current ring epoch (see epoch_domain.h). cJSON keeps no memory of its own between calls, so a
- * tree can end with its phase, without a call to cJSON_Delete.
+ * allocator provides the memory of every item and every printed text. An object is allocated in the calling thread's
+ * innermost domain of that allocator. If the thread is outside all domains of the allocator, the object is allocated in
+ * the current ring epoch (see epoch_domain.h). cJSON keeps no memory of its own between calls, so a tree can end with
+ * its phase, without a call to cJSON_Delete.
  *
  * Rules:
  *

@@ -22,7 +22,7 @@
  *   - Do not keep an nghttp2_rcbuf (nghttp2_rcbuf_incref), or a pointer that a callback received, after the domain has
  *     ended. Copy the data instead.
  *
- *   - Objects that nghttp2_option_new, nghttp2_session_callbacks_new and similar functions create come from malloc, not
+ *   - Objects created by nghttp2_option_new, nghttp2_session_callbacks_new and similar functions come from malloc, not
  *     from the domain. Free such objects as usual.
  *
  * Errors: if memory runs out or an allocation would exceed a hard budget of the domain, nghttp2 returns

@@ -152,10 +152,10 @@ class lane {
 };
 
 /* A source that lasts until the closing brace: a run (see slab_lane.h) in a domain with SLAB_DOMAIN_OWNER_ONLY. Only
- * the thread that created the run may use it. If NDEBUG is defined, this is not checked: an allocation on another
- * thread then returns memory that is in use. While the run is open, the domain cannot be ended, reset or entered
- * (EBUSY), so declare the run after the domain. Allocations with a handle, or with an alignment above 16 bytes, call
- * the library instead of the inlined code. */
+ * the thread that created the run may use it. If NDEBUG is defined, this rule is not checked, and an allocation on
+ * another thread can return memory that is already in use. While the run is open, the domain cannot be ended, reset or
+ * entered (EBUSY), so declare the run after the domain. Allocations with a handle, or with an alignment above 16 bytes,
+ * call the library instead of the inlined code. */
 class [[nodiscard]] owner_run {
   public:
     /* Begins a run in the phase p. Throws std::system_error on failure. Fails with EINVAL if the domain lacks
@@ -264,8 +264,8 @@ template <class T, class To> T* move_to(const To& to, T* p) {
 /* ---- objects with one owner ------------------------------------------------------------- */
 
 /* Destroys and frees an object. A deleter for a derived class converts to a deleter for its base class if the base
- * class has a virtual destructor. The owner (unique) must not outlive the phase of the object, because the end of the
- * phase frees the object. */
+ * class has a virtual destructor. A `unique` must not outlive the phase of its object, because the end of the phase
+ * frees the object. */
 template <class T> class deleter {
   public:
     deleter() noexcept : a_(nullptr) {}

@@ -123,8 +123,8 @@ static inline bool tslab_phase_outer(void) {
     TSLAB_PHASE_FIND_(tslab_phase_outer_fn_, outer, tslab_preload_phase_outer);
     return outer != NULL && outer();
 }
-/* Reverses the thread's latest tslab_phase_outer, so that the thread is inside its phases again. Returns false and
- * changes nothing if there was no such call, or if the thread has entered a phase since and is still inside it. */
+/* Reverses the thread's latest call to tslab_phase_outer, so that the thread is inside its phases again. Returns false
+ * and changes nothing if there was no such call, or if the thread has entered a phase since and is still inside it. */
 static inline bool tslab_phase_outer_leave(void) {
     TSLAB_PHASE_FIND_(tslab_phase_outer_fn_, leave, tslab_preload_phase_outer_leave);
     return leave != NULL && leave();

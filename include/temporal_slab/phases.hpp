@@ -132,7 +132,7 @@ inline SlabOptions default_options() noexcept {
     return options;
 }
 
-/* Owns an allocator, possibly together with other owners (see share). The last owner destroys the allocator, which ends
+/* Owns an allocator, possibly together with other owners (see share). The last owner destroys the allocator and frees
  * all its objects. No thread may be inside a call on the allocator when it is destroyed. */
 class allocator {
   public:
@@ -408,7 +408,7 @@ class carrier {
 
     epoch_domain_t* phase_;
     std::vector<epoch_domain_t*> scopes_; /* guards that were taken out, innermost first */
-    bool known_ = false;                  /* true from the first call of resume until finish */
+    bool known_ = false;                  /* true from the first call to resume until finish */
     bool inside_ = false;                 /* true while the thread that uses the carrier is inside the phase */
 };
 
