@@ -382,8 +382,8 @@ class carrier {
     }
 
   private:
-    /* Puts this thread inside the guards that were taken out. If there is no memory for a guard, stops, returns false,
-     * and sets errno. */
+    /* Restores the guards that take_out removed from this thread. If there is no memory for a guard, stops, returns
+     * false, and sets errno. */
     bool put_back() noexcept {
         for (; !scopes_.empty(); scopes_.pop_back())
             if (!epoch_domain_attach(scopes_.back())) return false;
