@@ -1,12 +1,14 @@
 """shown.py PAGE COMMAND FILE: what the page shows under `$ COMMAND` is what FILE holds, which the command has printed.
+shown.py --among PAGE WORDS FILE: the line of the page that has WORDS, unless it is a command, and each line after it up to the
+next command or the end of the block, is a line of FILE.
 shown.py --words PAGE WORDS FILE: each word of the block of the page that has WORDS in its first line is in FILE, a screen.
 
-Numbers, sizes, times and addresses may differ. A line of three points stands for lines that the page leaves out.
+Numbers, sizes, times and addresses may differ, and a cell may be empty (-). A line of three points stands for lines that the page leaves out.
 """
 import re
 import sys
 
-NUMBER = re.compile(r"0x[0-9a-f]+|[+-]?\d+d\d+h|[+-]?(\d+h)?\d+m(\d+s)?\b(?!iB)|[+-]?\d+h\d+m|[+-]?\d[\d.,]*( ?(%|(ns|us|ms|s|min|B|KiB|MiB|GiB|k|M)\b))?")
+NUMBER = re.compile(r"0x[0-9a-f]+|[+-]?\d+d\d+h|[+-]?(\d+h)?\d+m(\d+s)?\b(?!iB)|[+-]?\d+h\d+m|[+-]?\d[\d.,]*( ?(%|(ns|us|ms|s|min|B|KiB|MiB|GiB|kB|MB|GB|k|M)\b))?")
 
 
 def fail(text):
@@ -15,6 +17,7 @@ def fail(text):
 
 def masked(line):
     line = NUMBER.sub("#", line)
+    line = re.sub(r"(?<!\S)-(?!\S)", "#", line)
     line = re.sub(r"# things? needs? attention", "# things need attention", line)
     for one in "object", "phase", "label", "class", "slab", "stack":
         line = re.sub(r"# %s(e?s)?\b" % one, "# %ss" % one, line)
@@ -67,6 +70,19 @@ def whole(shown, printed):
     return None
 
 
+def among(page, first, printed):
+    lines = [line for block in blocks(page) for line in [*block, "$ "]]
+    starts = [n for n, line in enumerate(lines) if first in line]
+    if len(starts) != 1:
+        fail("%s has %d lines with %s" % (page, len(starts), first))
+    rest = lines[starts[0] + (lines[starts[0]].startswith(("$ ", "(gdb) "))):]
+    shown = rest[:[n for n, line in enumerate(rest) if line.startswith(("$ ", "(gdb) "))][0]]
+    have = {masked(line) for line in printed.split("\n")}
+    missing = [line for line in shown if line and masked(line) not in have]
+    if not shown or missing:
+        fail("%s: %s is not so, but:\n%s" % (page, missing, printed))
+
+
 def words(page, first, screen):
     block = [b for b in blocks(page) if b and first in b[0]]
     if len(block) != 1:
@@ -85,6 +101,9 @@ def words(page, first, screen):
 if __name__ == "__main__":
     if sys.argv[1] == "--words":
         words(sys.argv[2], sys.argv[3], open(sys.argv[4], encoding="utf-8").read())
+        sys.exit()
+    if sys.argv[1] == "--among":
+        among(sys.argv[2], sys.argv[3], open(sys.argv[4], encoding="utf-8").read())
         sys.exit()
     page, command, file = sys.argv[1:]
     shown = [masked(line) for line in under(page, command)]

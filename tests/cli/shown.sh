@@ -1,5 +1,5 @@
 #!/bin/bash
-# What docs/tslab.md and docs/gate.md show as the output of a program is what the program prints today: shown.py. A page that shows
+# What docs/tslab.md, docs/which-route.md and docs/gate.md show as the output of a program is what the program prints today: shown.py. A page that shows
 # something else is told.
 set -u
 . "$TSLAB_SOURCE_DIR/tests/cli/kit.bash"
@@ -15,7 +15,7 @@ shown() { python3 "$TSLAB_SOURCE_DIR/tests/cli/shown.py" "$@"; }
 called=which-route-$$ # processes of other tests may have the name of the program
 cc -std=gnu11 -Og -g -fno-omit-frame-pointer -pthread -I"$TSLAB_SOURCE_DIR/include" "$docs/which-route.c" "$TSLAB_BUILD_DIR/libtemporal_slab.a" -o "$called" ||
     fail "which-route.c does not compile"
-TSLAB_OPTIONS=segment=1 "./$called" 60000000 >program.out 2>&1 &
+TSLAB_OPTIONS=segment=1,profile_bytes=4k,sampling_period=16 "./$called" 60000000 >program.out 2>&1 &
 pid=$!
 trap 'kill $pid 2>/dev/null; [ $? -ne 0 ] || [ "$failures" -eq 0 ] || exit 1' EXIT
 doctor() {
@@ -29,6 +29,30 @@ sed 's/Leaks: /Losses: /' doctor.out >other
 sed '/^7\. Labels/d' doctor.out >other
 ! shown "$docs/tslab.md" "tslab doctor --name which-route" other 2>wrong || complain "a line that is missing is not told"
 ! shown "$docs/tslab.md" "tslab doctor --name nobody" doctor.out 2>wrong || complain "an output that the page has not is found"
+
+# The walk through the leak. Its pages name the process by its number, and the program by its name.
+walk() { # COMMAND OF THE PAGE, [WHAT IS TYPED BESIDE IT]
+    local typed=${1//18900/$pid}
+    eval "./$typed ${2:-}" >printed.all 2>errors
+    sed "s/$called/which-route/g" printed.all | grep -vE '^ *[0-9]+  .*  (running|idle|dead|stopped) ' >printed
+    grep -E "^ *$pid  " printed.all | sed "s/$called/which-route/g" >>printed
+    shown "$docs/which-route.md" "$1" printed 2>wrong
+}
+for command in "tslab ls" "tslab top --pid 18900 --labels --plain -n 1" "tslab top --pid 18900 --phases --by age_ns --plain -n 1" \
+    "tslab watch --pid 18900 --plain -n 1" "tslab profile --pid 18900 --label 'POST /orders' -n 1"; do
+    eventually 60 walk "$command" || complain "$(cat wrong errors)"
+done
+eventually 60 walk "tslab doctor --pid 18900" "--leak-age 1" || complain "$(cat wrong errors)"
+shown --among "$docs/which-route.md" "4. Sampling" printed 2>wrong || complain "$(cat wrong)"
+sed 's/POST/PUT/' printed >other
+! shown "$docs/which-route.md" "tslab doctor --pid 18900" other 2>wrong || complain "a label that is not printed is not told"
+if [ -x "$("$go" env GOROOT)/bin/go" ]; then
+    ./tslab profile --pid $pid --names=false -o heap.pb >printed 2>&1 || complain "$(cat printed)"
+    "$go" tool pprof -symbolize=local -lines -top '-tagfocus=label=^POST /orders$' "./$called" heap.pb >printed 2>errors
+    grep -v '^File: ' printed | sed "s|[^ ]*/docs/|docs/|" >other
+    shown "$docs/which-route.md" "go tool pprof -symbolize=local -lines -top '-tagfocus=label=^POST /orders$' ./which-route heap.pb" other ||
+        complain "pprof: $(cat errors)"
+fi
 
 cat >screen.py <<'END'
 import fcntl, os, pty, select, struct, sys, termios, time

@@ -65,6 +65,12 @@ for name in sys.argv[1:]:
 sys.exit(bad)
 END
 
+# docs/debugging.md shows a part of this.
+python3 "$source/tests/cli/shown.py" --among "$source/docs/debugging.md" "(gdb) tslab phases" live || fail "docs/debugging.md"
+sed 's/draining/closing/' live >other
+! python3 "$source/tests/cli/shown.py" --among "$source/docs/debugging.md" "(gdb) tslab phases" other 2>/dev/null ||
+    fail "a state that gdb does not show is not told"
+
 # One allocator, by address; none at another.
 second=$(awk '$1 == "phase" && /of the second/ { print $2; exit }' live)
 look one -ex "source $source/share/gdb/temporal_slab.py" -ex "tslab phases $second" ./held core

@@ -12,11 +12,13 @@
  *   transfer  32 threads that die and are born again hand objects to each other; each object is whole when it is freed
  *
  * A name as an argument runs that one alone. TSLAB_TEST_SCALE=1000 makes ring 10^9 operations with 10^5 turns, many ten
- * million objects (which is its most), and the loop some minutes.
+ * million objects (which is its most), and the loop some minutes. TSLAB_TEST_SECONDS=3600 gives ring and loop an hour each
+ * instead, and TSLAB_TEST_TRACE=FILE has a line of their figures for each second, which tools/plot_soak.py draws.
  */
 #include "stress.h"
 
 #include <string.h>
+#include <time.h>
 
 /* Not with pages that platforms/pages.c pretends: the kernel's are smaller, and fill up one by one. */
 static bool measured(void) {
@@ -35,6 +37,67 @@ static uint64_t live_objects(SlabAllocator* a) {
     return g.live_objects;
 }
 
+/* ---- how long, and what is written down meanwhile --------------------------------------- */
+
+struct course {
+    SlabAllocator* a;
+    const char* name;
+    FILE* trace;       /* or NULL */
+    uint64_t begun_ns; /* monotonic */
+    uint64_t for_ns;   /* 0: most steps decide */
+    uint64_t traced;   /* seconds of the last line */
+    uint64_t steps, most;
+    bool half; /* course_half has said so */
+};
+
+static uint64_t monotonic_ns(void) {
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static struct course course_begin(SlabAllocator* a, const char* name, uint64_t steps) {
+    const char* seconds = getenv("TSLAB_TEST_SECONDS");
+    const char* file = getenv("TSLAB_TEST_TRACE");
+    struct course c = {.a = a, .name = name, .begun_ns = monotonic_ns(), .traced = UINT64_MAX, .most = steps};
+    if (seconds != NULL) c.for_ns = strtoull(seconds, NULL, 10) * 1000000000u;
+    if (file != NULL) {
+        REQUIRE_OR((c.trace = fopen(file, "a")) != NULL, "%s cannot be written", file);
+        if (ftell(c.trace) == 0)
+            (void)fputs("load,seconds,steps,live_objects,committed_bytes,resident_bytes\n", c.trace);
+    }
+    return c;
+}
+
+static void course_trace(struct course* c, uint64_t seconds) {
+    if (c->trace == NULL || seconds == c->traced) return;
+    c->traced = seconds;
+    SlabGlobalStats g;
+    slab_stats_global(c->a, &g);
+    (void)fprintf(c->trace, "%s,%llu,%llu,%llu,%llu,%llu\n", c->name, (unsigned long long)seconds,
+                  (unsigned long long)c->steps, (unsigned long long)g.live_objects,
+                  (unsigned long long)g.committed_bytes, (unsigned long long)slab_rss_bytes());
+}
+
+/* Counts a step. Returns false after the last one. */
+static bool course_goes_on(struct course* c) {
+    c->steps++;
+    bool timed = c->for_ns != 0 || c->trace != NULL;
+    uint64_t spent = timed && c->steps % 256 == 0 ? monotonic_ns() - c->begun_ns : 0;
+    if (spent != 0) course_trace(c, spent / 1000000000u);
+    bool on = c->for_ns != 0 ? spent < c->for_ns : c->steps < c->most;
+    if (!on && c->trace != NULL) REQUIRE_OR(fclose(c->trace) == 0, "the trace cannot be written");
+    return on;
+}
+
+/* Returns true once, half-way. */
+static bool course_half(struct course* c) {
+    if (c->half) return false;
+    if (c->for_ns != 0) c->half = c->steps % 256 == 0 && monotonic_ns() - c->begun_ns >= c->for_ns / 2;
+    else c->half = c->steps == c->most / 2;
+    return c->half;
+}
+
 /* ---- ring ------------------------------------------------------------------------------- */
 
 enum { RING = 16, RING_OPS = 625, RING_LIVE = 64 };
@@ -47,7 +110,8 @@ static void ring(void) {
     uint64_t turns = check_count_whole(2 * RING * 100 / CHECK_DIVISOR), early = 0, rss = 0;
     void* live[RING_LIVE] = {0};
 
-    for (uint64_t turn = 0; turn < turns; turn++) {
+    struct course c = course_begin(a, "ring", turns);
+    do {
         EpochId id = epoch_current(a);
         for (unsigned i = 0; i < RING_OPS; i++) {
             unsigned at = (unsigned)below(&d, RING_LIVE);
@@ -61,16 +125,17 @@ static void ring(void) {
             }
         }
         for (unsigned i = 0; i < RING_LIVE; i++) {
-            if (turn % 2 == 0) slab_free(a, live[i]); /* the others end with their epoch */
+            if (c.steps % 2 == 0) slab_free(a, live[i]); /* the others end with their epoch */
             live[i] = NULL;
         }
         epoch_advance(a);
         REQUIRE_OR(epoch_close_ex(a, id, EPOCH_RELEASE, NULL), "epoch %u was not open", id);
-        if (turn == turns / 2) {
+        if (course_half(&c)) {
             early = committed(a);
             rss = slab_rss_bytes();
         }
-    }
+    } while (course_goes_on(&c));
+    turns = c.steps;
 
     REQUIRE_OR(live_objects(a) == 0, "%llu objects are live", (unsigned long long)live_objects(a));
     REQUIRE_OR(committed(a) == early, "%llu bytes are committed, %llu were half-way", (unsigned long long)committed(a),
@@ -135,13 +200,15 @@ static void loop(void) {
 
     uint64_t events = 2000000 + (check_count(200000) - check_count(200000) / 10) / CHECK_DIVISOR, rss = 0, early = 0;
     if (CHECK_DIVISOR > 1) events = 100000;
-    for (uint64_t n = 0; n < events; n++) {
-        loop_event(a, &d, n);
-        if (n == events / 2) {
+    struct course c = course_begin(a, "loop", events);
+    do {
+        loop_event(a, &d, c.steps);
+        if (course_half(&c)) {
             rss = slab_rss_bytes();
             early = committed(a);
         }
-    }
+    } while (course_goes_on(&c));
+    events = c.steps;
 
     /* Sums over 50,000 requests that are drawn anew: they differ by far less than a twentieth. */
     uint64_t now = slab_rss_bytes(), late = committed(a);
