@@ -1,5 +1,5 @@
 /*
- * slab_segment.h - the statistics segment: shared memory in which a process publishes its statistics, and a reader.
+ * slab_segment.h - the statistics segment (shared memory in which a process publishes its statistics) and its reader.
  *
  * An allocator made with the option `segment` copies its statistics to the segment from time to time. Any process of
  * the same user can read them by process id, without signaling or slowing the publishing process. docs/segment.md
@@ -24,8 +24,8 @@ extern "C" {
 #define SLAB_SEGMENT_MAGIC "TSLABSEG" /* 8 bytes, without a terminating 0 */
 #define SLAB_SEGMENT_ENDIAN 0x01020304u
 #define SLAB_SEGMENT_MAJOR 1u /* do not read a segment that has another major version */
-/* A larger minor version can make tables and rows longer, but keeps the position of everything below, with one
- * exception. From minor version 3 on, the upper half of `size_class` in SlabProfileLive is a field of its own,
+/* Higher minor versions can make tables and rows longer, but everything below keeps its position, with one exception:
+ * before minor version 3, `size_class` in SlabProfileLive had 32 bits. The upper 16 bits are now the field
  * `escaped`. */
 #define SLAB_SEGMENT_MINOR 3u
 
@@ -54,17 +54,18 @@ typedef struct SlabSegmentHeader {
     uint64_t created_ns;          /* CLOCK_MONOTONIC when the segment was made */
     uint64_t heartbeat_ns;        /* * CLOCK_MONOTONIC at the latest publication of any allocator */
     uint64_t publications;        /* * number of publications of all allocators */
-    uint64_t allocators_left_out; /* * allocators that found no free slot, or no memory for one */
+    uint64_t allocators_left_out; /* * allocators without a slot: none was free, or memory ran out */
     SlabSegmentTable scopes;      /* SlabSegmentScope */
     SlabSegmentTable metrics;     /* SlabSegmentMetric */
     SlabSegmentTable slots;       /* SlabSegmentSlot */
     uint8_t zero[88];
 } SlabSegmentHeader;
 
-/* Form of a scope. An ARRAY has any number of rows; a scope of another form has exactly one. */
+/* Form of a scope (see SlabSegmentScope). An ARRAY has any number of rows; a scope of another form has exactly one
+ * row. */
 typedef enum SlabSegmentForm { SLAB_SEGMENT_TOP = 0, SLAB_SEGMENT_OBJECT = 1, SLAB_SEGMENT_ARRAY = 2 } SlabSegmentForm;
 
-/* A scope is one kind of row, for example one row per label. The layout of these rows is the same for all
+/* A scope is a kind of row, such as the rows that describe labels. The rows of a scope have the same layout for all
  * allocators. */
 typedef struct SlabSegmentScope {
     char name[32];   /* "DOCUMENT", "GLOBAL", "CLASS", "EPOCH", "PHASE", "LABEL", ... */
@@ -77,11 +78,12 @@ typedef struct SlabSegmentScope {
     uint64_t offset; /* offset of row 0 from the start of a buffer */
 } SlabSegmentScope;
 
-/* How a value is stored. U32, U64, FLAG (0 or 1) and STATE (0 ACTIVE, 1 CLOSING) are unsigned integers of 8 bytes. F64
- * is a double of 8 bytes. A STRING is `bytes` long and ends with at least one 0. The other types are arrays of `bytes`
- * / 8 unsigned integers of 8 bytes each. BY_LABEL is indexed like lock_fast_acquire_by_label in SlabClassStats.
- * DOUBLING and LATENCY are histograms with SLAB_HISTOGRAM_BUCKETS and SLAB_LATENCY_BUCKETS buckets (slab_stats.h). LIST
- * is a plain list. */
+/* How a value is stored. U32, U64, FLAG (0 or 1) and STATE (0 ACTIVE, 1 CLOSING) are stored as 8-byte unsigned
+ * integers, and F64 as an 8-byte double. A STRING takes up SlabSegmentMetric.bytes bytes, including at least one
+ * terminating 0. The other types are arrays of 8-byte unsigned integers. Such an array has SlabSegmentMetric.bytes / 8
+ * elements. BY_LABEL is indexed like lock_fast_acquire_by_label in SlabClassStats. DOUBLING is a histogram with
+ * SLAB_HISTOGRAM_BUCKETS buckets, and LATENCY is a histogram with SLAB_LATENCY_BUCKETS buckets (slab_stats.h). LIST is
+ * any other array. */
 typedef enum SlabSegmentType {
     SLAB_SEGMENT_U32 = 0,
     SLAB_SEGMENT_U64 = 1,
@@ -119,8 +121,8 @@ typedef enum SlabSegmentUnit {
     SLAB_SEGMENT_TEXT = 8
 } SlabSegmentUnit;
 
-/* A metric: a line of docs/metrics.md, with a value in each row of its scope. The metrics are ordered as in the JSON
- * document. */
+/* A metric. Each metric has a line in docs/metrics.md and a value in each row of its scope. Metrics are in the same
+ * order as in the JSON document. */
 typedef struct SlabSegmentMetric {
     char name[64]; /* JSON key */
     /* Prometheus name without the prefix "temporal_slab_". A fixed label, "{name=word}", can follow the name. The text
@@ -133,9 +135,9 @@ typedef struct SlabSegmentMetric {
     uint64_t reserved;
 } SlabSegmentMetric;
 
-/* State of a slot. FREE: no allocator has used it yet. LIVE: an allocator uses it. ENDED: its allocator was destroyed.
- * The last publication of that allocator stays readable until another allocator takes the slot, at least one second
- * later. */
+/* State of a slot. FREE: no allocator has used the slot yet. LIVE: an allocator uses the slot. ENDED: the allocator in
+ * the slot was destroyed. Its last publication stays readable until another allocator takes the slot, at least one
+ * second after the destruction. */
 typedef enum SlabSegmentState { SLAB_SEGMENT_FREE = 0, SLAB_SEGMENT_LIVE = 1, SLAB_SEGMENT_ENDED = 2 } SlabSegmentState;
 
 /* A slot: the place of one allocator in the segment. Each field consists of 8-byte words. While you read a slot, every
@@ -158,7 +160,7 @@ typedef struct SlabSegmentSlot {
     uint64_t reserved[5];
 } SlabSegmentSlot;
 
-/* Counts of the rows of a scope in one publication: rows in the buffer, and rows that were left out. */
+/* Numbers of rows of a scope in one publication: those in the buffer, and those left out. */
 typedef struct SlabSegmentRows {
     uint64_t count, left_out;
 } SlabSegmentRows;
@@ -174,9 +176,9 @@ typedef struct SlabSegmentBuffer {
 
 /* ---- the heap profile ------------------------------------------------------------------- */
 
-/* An allocator that also has the option `profile_bytes` publishes its heap profile in a second file. That file begins
- * with a header like SlabSegmentHeader, but with the magic below and without scopes and metrics. An allocator has the
- * same slot number in both files, and separate buffers in each. */
+/* An allocator with both options, `segment` and `profile_bytes`, publishes its heap profile in a second file. That file
+ * begins with a header like SlabSegmentHeader, but with the magic below and without scopes and metrics. An allocator
+ * has the same slot number in both files, and separate buffers in each. */
 #define SLAB_PROFILE_MAGIC "TSLABPRF"
 
 /* The head of a buffer in the profile's file. Four lists follow, in this order:
@@ -187,40 +189,40 @@ typedef struct SlabSegmentBuffer {
 typedef struct SlabProfileBuffer {
     uint64_t number, serial, begun_ns; /* as in SlabSegmentBuffer */
     uint64_t bytes;                    /* bytes of the buffer in use, including this head */
-    uint64_t period;                   /* mean bytes between samples; 1: every object in a domain is sampled */
+    uint64_t period;                   /* mean number of bytes between samples; 1: all objects in domains are sampled */
     uint64_t samples;                  /* samples taken since the allocator was made */
     uint64_t lost_stacks, lost_live;   /* samples lost because a table was full */
-    uint64_t stacks, live;             /* rows that follow */
-    uint64_t makers;                   /* rows that follow; always 0 before minor version 2 */
-    uint32_t escapes;                  /* rows that follow; this field and the next exist from minor version 3 on */
+    uint64_t stacks, live;             /* numbers of rows that follow */
+    uint64_t makers;                   /* number of rows that follow; always 0 before minor version 2 */
+    uint32_t escapes;                  /* number of rows that follow; this and the next field are new in minor version 3 */
     uint32_t escape_stacks;            /* value of the option escape_stacks */
 } SlabProfileBuffer;
 
 /* A sampled object that is live. The sample stands for 1 / (1 - exp(-bytes / period)) objects. */
 typedef struct SlabProfileLive {
-    uint64_t bytes, era; /* usable bytes of the object, and the era of its phase */
+    uint64_t bytes, era; /* usable bytes of the object; era (unique number) of its phase */
     uint32_t stack;
     uint16_t size_class;
     uint16_t escaped; /* 1: the object's phase was drained (option `escape_stacks`, from minor version 3 on) */
 } SlabProfileLive;
 
-/* Sums over all samples so far that have the same label, maker (if any) and stack. The stack follows as `depth` return
- * addresses of 8 bytes each, innermost first. */
+/* Sums over all samples so far that have the same label, maker (if any) and stack. The stack follows: `depth` 8-byte
+ * return addresses, innermost first. */
 typedef struct SlabProfileStack {
     char label[32];        /* UTF-8, terminated by a 0 */
     double objects, bytes; /* estimated totals, computed from the samples */
     uint64_t depth;        /* 1 to 32 */
 } SlabProfileStack;
 
-/* A maker: the label of the scopes that made the objects of a stack outside every phase (slab_malloc_outside). `stack`
- * is an index in the list of stacks. */
+/* A maker: the label of the scopes in which the program called slab_malloc_outside to allocate the objects of a stack.
+ * `stack` is an index in the list of stacks. */
 typedef struct SlabProfileMaker {
     uint64_t stack;
     char label[32]; /* UTF-8, terminated by a 0 */
 } SlabProfileMaker;
 
-/* Objects of a stack that were live when their phase was drained; some of them may have been freed since. These rows
- * exist only with the option `escape_stacks`. */
+/* Objects of a stack that were live when their phase was drained. Some of these objects may have been freed since then.
+ * These rows exist only with the option `escape_stacks`. */
 typedef struct SlabProfileEscape {
     uint64_t stack;
     double objects, bytes; /* estimated totals, computed from the samples */
@@ -236,7 +238,7 @@ typedef struct SlabSegment SlabSegment;
 typedef enum SlabSegmentResult {
     SLAB_SEGMENT_OK = 0,
     SLAB_SEGMENT_NOTHING,      /* there is no such slot, or nothing has been published in it yet */
-    SLAB_SEGMENT_INCONSISTENT, /* the publication is invalid, or was overwritten during every attempt */
+    SLAB_SEGMENT_INCONSISTENT, /* the publication is invalid, or was overwritten during every attempt to read it */
     SLAB_SEGMENT_NO_MEMORY
 } SlabSegmentResult;
 
@@ -247,8 +249,8 @@ typedef struct SlabSegmentView {
     bool changed; /* the allocator has changed since begun_ns without publishing */
 } SlabSegmentView;
 
-/* A value. The type of the metric determines the field that is set. Unsigned integers are in `u`, an F64 is in `f`, and
- * a STRING is in `text`. Values of all other types are in `counts`, an array of `entries` numbers. */
+/* A value. The type of the metric determines which field is set. Unsigned integers are in `u`, an F64 is in `f`, and a
+ * STRING is in `text`. Values of all other types are in `counts`, an array of `entries` numbers. */
 typedef struct SlabSegmentValue {
     uint64_t u;
     double f;
@@ -257,11 +259,11 @@ typedef struct SlabSegmentValue {
     uint32_t entries;
 } SlabSegmentValue;
 
-/* Opens the segment of the process `pid`. The caller must be the user of that process, or root. On failure, returns
- * NULL and sets errno; slab_last_error() describes the cause. The value of errno is ESRCH if there is no such process,
- * EACCES if the process belongs to another user, and ENOENT if the process has no segment. The value is EPROTO if the
- * segment is damaged or its file has an unexpected owner or mode, EPROTONOSUPPORT if the major version or byte order
- * differs, and ENOMEM if memory runs out. O(file descriptors of the process). */
+/* Opens the segment of the process `pid`. The caller must run as the same user as that process, or as root. On failure,
+ * returns NULL and sets errno; slab_last_error() describes the cause. The value of errno is ESRCH if there is no such
+ * process, EACCES if the process belongs to another user, and ENOENT if the process has no segment. The value is EPROTO
+ * if the segment is damaged or its file has an unexpected owner or mode, EPROTONOSUPPORT if the major version or byte
+ * order differs, and ENOMEM if memory runs out. O(file descriptors of the process). */
 SLAB_API SlabSegment* slab_segment_open(uint32_t pid);
 /* Closes the segment and frees all copies of its data. Does nothing if s is NULL. */
 SLAB_API void slab_segment_close(SlabSegment* s);
@@ -283,25 +285,26 @@ SLAB_API uint32_t slab_segment_scopes(const SlabSegment* s, const SlabSegmentSco
 SLAB_API uint32_t slab_segment_metrics(const SlabSegment* s, const SlabSegmentMetric** rows);
 /* Returns the number of slots of the segment. */
 SLAB_API uint32_t slab_segment_slots(const SlabSegment* s);
-/* Copies the latest publication of a slot, and writes a description of it to *out; out may be NULL. The functions below
- * read this copy. Returns SLAB_SEGMENT_OK, or the reason why there is no copy. O(bytes of a buffer). */
+/* Copies the latest publication of a slot, and writes a description of the publication to *out; out may be NULL. The
+ * functions below read this copy. Returns SLAB_SEGMENT_OK, or the reason why there is no copy. O(bytes of a buffer). */
 SLAB_API SlabSegmentResult slab_segment_read(SlabSegment* s, uint32_t slot, SlabSegmentView* out);
-/* Returns how many rows of a scope are in the copy, and how many were left out of it. */
+/* Returns how many rows of a scope are in the copy, and how many were left out of the publication. */
 SLAB_API SlabSegmentRows slab_segment_rows(const SlabSegment* s, uint32_t scope);
-/* Writes the value of a metric to *out, from row `row` of the metric's scope. Returns false if the copy has no such
- * value. Pointers in *out stay valid until the next slab_segment_read. */
+/* Writes the value that a metric has in row `row` of its scope to *out. Returns false if the copy has no such value.
+ * Pointers in *out stay valid until the next slab_segment_read. */
 SLAB_API bool slab_segment_value(const SlabSegment* s, uint32_t metric, uint32_t row, SlabSegmentValue* out);
-/* Write the copy in the formats of slab_stats_json and slab_stats_prometheus. The output has only the metrics that this
- * version of the library knows. On failure, return false and set errno: EINVAL if there is no copy, ENOMEM if memory
- * runs out. */
+/* Write the copy in the format of slab_stats_json or slab_stats_prometheus. The output contains only the metrics that
+ * this version of the library supports. On failure, these functions return false and set errno: EINVAL if there is no
+ * copy, ENOMEM if memory runs out. */
 SLAB_API bool slab_segment_json(const SlabSegment* s, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);
 SLAB_API bool slab_segment_prometheus(const SlabSegment* s, bool (*write)(void* ctx, const char* bytes, size_t n),
                                       void* ctx);
-/* Reads the latest publications of all live allocators and writes one JSON document. If there is only one allocator,
- * the document is the one that slab_segment_json writes. Otherwise, the document has sums over all allocators, and
- * `by_allocator` lists the document of each one. In this case, each row of a list also has a member `allocator`, the
- * slot number. Overwrites the copy, so call slab_segment_read again before you call any of the functions that read the
- * copy. Returns false and sets errno to ENOENT if no live allocator has published anything. */
+/* Reads the latest publications of all live allocators and writes one JSON document. If there is only one live
+ * allocator, the document is the one that slab_segment_json writes. Otherwise, the document contains sums over all live
+ * allocators, and its member `by_allocator` lists the document of each allocator. In this case, each row of a list has
+ * an additional member `allocator`, which contains the slot number. Overwrites the copy, so call slab_segment_read
+ * again before you call any of the functions that read the copy. Returns false and sets errno to ENOENT if no live
+ * allocator has published anything. */
 SLAB_API bool slab_segment_json_all(SlabSegment* s, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);
 /* Reads all live allocators like slab_segment_json_all, but writes them in the Prometheus text format. Each series has
  * the label `allocator`. Overwrites the copy and fails like slab_segment_json_all. */
