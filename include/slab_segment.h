@@ -194,7 +194,7 @@ typedef struct SlabProfileBuffer {
     uint64_t lost_stacks, lost_live;   /* samples lost because a table was full */
     uint64_t stacks, live;             /* numbers of rows that follow */
     uint64_t makers;                   /* number of rows that follow; always 0 before minor version 2 */
-    uint32_t escapes;                  /* number of rows that follow; this and the next field are new in minor version 3 */
+    uint32_t escapes;                  /* number of rows that follow; added in minor version 3, like the next field */
     uint32_t escape_stacks;            /* value of the option escape_stacks */
 } SlabProfileBuffer;
 

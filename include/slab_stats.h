@@ -2,19 +2,19 @@
  * slab_stats.h - statistics: the memory that an allocator holds and the work that it has done.
  *
  * The allocation fast path does not update statistics. Instead, snapshots are computed from the allocator's own
- * bookkeeping. A snapshot is exact if no other thread is using the allocator. While threads allocate, a snapshot is
- * approximate, but its counts are never negative. The conventions of slab_alloc.h apply. Functions that fill a
- * structure set the structure to zeros if the allocator is NULL or the class index is invalid.
+ * bookkeeping. A snapshot that is taken while no other thread uses the allocator is exact. While threads allocate, a
+ * snapshot is approximate, but its counts are never negative. The conventions of slab_alloc.h apply. Functions that
+ * fill a structure fill it with zeros if the allocator is NULL or the class index is invalid.
  *
  * Terms used below
- *   incarnation  a phase of the program: one use of an epoch id, from its opening to its end. Its era is a number that
- *                is never reused
+ *   incarnation  one use of an epoch id by a phase of the program, from the opening of the phase to its end. Each
+ *                incarnation has an era, a number that is never reused
  *   draining     ended, but still holding memory because of objects that the program has not freed yet
- *   escape       an object that is live when its phase is drained
+ *   escape       an object that is live when its phase is drained (ended without freeing its live objects)
  *   slab         contiguous pages that belong to one thread in one incarnation
  *   line         up to 64 equal slots of a slab, each with room for one object
  *   region       a slab without slots, in which objects of any size lie next to each other
- *   bank         with the option `shared`, the slabs that several threads use in turn, behind one lock
+ *   bank         with the option `shared`, a set of slabs that threads use in turn, protected by one lock
  */
 #ifndef SLAB_STATS_H
 #define SLAB_STATS_H
@@ -28,10 +28,10 @@ extern "C" {
 #define SLAB_STATS_VERSION 3
 
 /* The whole allocator. Frees by threads that do not own the slab use compare-exchange operations.
- * total_bitmap_free_attempts counts these frees, and total_bitmap_free_cas_retries counts the repeated operations. With
- * the option `shared`, total_bitmap_alloc_attempts counts allocations through a bank, and
- * total_bitmap_alloc_cas_retries counts those that found the bank locked. Without this option, both are 0. The
- * total_current_partial_* fields are always 0. */
+ * total_bitmap_free_attempts counts these frees, and total_bitmap_free_cas_retries counts the operations that were
+ * repeated. With the option `shared`, total_bitmap_alloc_attempts counts allocations through a bank, and
+ * total_bitmap_alloc_cas_retries counts those that found the bank locked. Without this option, both
+ * total_bitmap_alloc_* fields are 0. The total_current_partial_* fields are always 0. */
 typedef struct SlabGlobalStats {
     uint32_t version, current_epoch, active_epoch_count, closing_epoch_count;
     uint64_t total_slabs_allocated, total_slabs_recycled;
@@ -41,16 +41,16 @@ typedef struct SlabGlobalStats {
         total_madvise_failures, total_bitmap_alloc_cas_retries, total_bitmap_free_cas_retries,
         total_current_partial_cas_failures, total_bitmap_alloc_attempts, total_bitmap_free_attempts,
         total_current_partial_cas_attempts;
-    /* Pages of the allocator's own tables that were written and have not been returned to the system. Besides these
-     * pages and its slabs, the allocator has no resident memory. */
+    /* Bytes of the allocator's own tables, counted as pages that were written and not returned to the system. All other
+     * resident memory of the allocator is in slabs, large objects and warm pages. */
     uint64_t metadata_bytes;
     uint64_t committed_bytes; /* slabs and large objects in epochs, and pages kept warm */
     uint64_t live_bytes, live_objects;
     uint64_t reserved_bytes;  /* address space */
     uint64_t open_phases;     /* incarnations that accept allocations */
     uint64_t draining_phases; /* ended incarnations that still hold slabs */
-    /* Repairs by cause. An allocation that finds a line in a list where the line does not belong repairs that list.
-     * Repairs are counted even if sampling is off. */
+    /* Repairs by cause. An allocation that finds a line in the wrong list repairs that list. Repairs are counted even
+     * if sampling is off. */
     uint64_t total_repairs, repairs_full_bitmap, repairs_list_mismatch, repairs_other;
     /* Warm pages belong to no epoch and are kept for reuse. warm_budget_bytes is the current limit on them, and
      * warm_bytes is their current amount. warm_stock_bytes is the part of warm_bytes that no thread and no size class
@@ -58,26 +58,26 @@ typedef struct SlabGlobalStats {
      * that were needed again within about 100 ms. */
     uint64_t warm_budget_bytes, warm_bytes, warm_stock_bytes, warm_regretted_bytes;
     /* The nearest limit on the slabs and large objects in epochs. limit_name is "max_bytes" (the option),
-     * "reserve_bytes" (the reservation), or "RLIMIT_DATA" (the memory that this resource limit leaves).
+     * "reserve_bytes" (the reservation), or "RLIMIT_DATA" (the memory that this resource limit still allows).
      * limit_used_bytes is the part of limit_bytes that is in use. limit_ns is the estimated time until the limit is
-     * reached, based on how fast growing data takes up memory. A limit_ns of 0 means that the limit is more than a year
-     * away or that nothing grows. */
+     * reached if committed memory continues to grow at its current rate. A limit_ns of 0 means that the limit is more
+     * than a year away or that committed memory is not growing. */
     uint64_t limit_bytes, limit_used_bytes, limit_ns;
     char limit_name[32];
-    /* Growth of live bytes, computed from two consecutive stretches of time. growth_bytes is the difference between the
-     * lowest readings of the two stretches. growth_ns is the time between their starts, or 0 while there is only one
-     * stretch. A stretch lasts an eighth of the allocator's age, but at least 2 s and at most 1 h. growth_per_second is
-     * measured over shorter stretches, of at most 10 s, if live bytes have grown over those as well. Readings are taken
-     * by slab_stats_labels, slab_stats_phases, slab_doctor, the JSON and Prometheus functions, and each publication in
-     * a segment. */
+    /* Growth of live bytes, computed from two consecutive intervals. growth_bytes is the difference between the lowest
+     * readings in the two intervals. growth_ns is the time between their starts, or 0 while there is only one interval.
+     * An interval lasts an eighth of the allocator's age, but at least 2 s and at most 1 h. If live bytes have also
+     * grown over shorter intervals of at most 10 s, growth_per_second is computed from these shorter intervals.
+     * Readings are taken by slab_stats_labels, slab_stats_phases, slab_doctor, the JSON and Prometheus functions, and
+     * each publication in a segment. */
     uint64_t growth_bytes, growth_ns;
     double growth_per_second;
     uint64_t max_bytes; /* the option max_bytes; 0: no limit */
     /* Change of live and committed bytes, in bytes per second; negative if they fall. The *_10s fields cover the last
      * 10 s, the *_100s fields cover the last 100 s, and the *_ever fields cover the time since the allocator was made.
      * pace_10s_ns and pace_100s_ns are the lengths of time that were actually measured: 10 to 20 s and 100 to 200 s, or
-     * less in a younger allocator. If the previous reading was too long ago, the measured length and its two paces are
-     * 0. Readings are taken as for growth_bytes. */
+     * less in a younger allocator. If the previous reading was too long ago, the length and the two paces measured over
+     * it are 0. Readings are taken as for growth_bytes. */
     uint64_t pace_10s_ns, pace_100s_ns;
     double live_pace_10s, live_pace_100s, live_pace_ever;
     double committed_pace_10s, committed_pace_100s, committed_pace_ever;
@@ -87,13 +87,13 @@ typedef struct SlabGlobalStats {
 } SlabGlobalStats;
 
 /* A size class. The last two indices stand for regions and large objects, which have an object_size of 0 because each
- * object has its own size. Objects in a region count under the class of their usable size. For an index after the last
- * class, slab_stats_class sets `version` to 0. cache_size is the number of slabs of the class that threads keep warm or
- * that are in quarantine. cache_capacity is the number of slabs of the class that would fill the current warm budget,
- * or 0 for regions and large objects. cache_overflow_len is always 0. The scan_* fields are equal in all classes and
- * are 0 without the option `shared`. With this option, they describe the controller that sets scan_mode. A scan_mode of
- * 0 means that all threads use one bank. A scan_mode of 1 means that the threads are spread over four banks because too
- * many allocations had to wait. */
+ * object has its own size. Objects in a region are counted under the class of their usable size. For an index after the
+ * last class, slab_stats_class sets `version` to 0. cache_size is the number of slabs of the class that threads keep
+ * warm or that are in quarantine. cache_capacity is the number of slabs of the class that would fill the current warm
+ * budget, or 0 for regions and large objects. cache_overflow_len is always 0. The scan_* fields are equal in all
+ * classes and are 0 without the option `shared`. With this option, they describe the controller that sets scan_mode. A
+ * scan_mode of 0 means that all threads use one bank. A scan_mode of 1 means that the threads are spread over four
+ * banks because too many allocations had to wait. */
 typedef struct SlabClassStats {
     uint32_t version, class_index, object_size;
     uint64_t slow_path_hits, new_slab_count, list_move_partial_to_full, list_move_full_to_partial, current_partial_null,
@@ -111,7 +111,7 @@ typedef struct SlabClassStats {
     uint32_t cache_size, cache_capacity, cache_overflow_len, total_partial_slabs, total_full_slabs;
     double recycle_rate_pct;
     uint64_t net_slabs, estimated_rss_bytes;
-    uint64_t slab_bytes; /* bytes of one slab (regions: of one page; large objects: of one unit of allocation) */
+    uint64_t slab_bytes; /* size of one slab (for regions, of a page; for large objects, of an allocation unit) */
 } SlabClassStats;
 
 /* A size class in the incarnation that an epoch id currently names. */
@@ -152,12 +152,12 @@ enum {
 };
 
 /* Statistics of one label since the allocator was made. Id 0 is "(unlabeled)", and the other labels follow in order of
- * first use. The highest id is "(other)", which counts the phases whose labels came after all other ids were taken. If
- * a live epoch is relabelled, its past counts stay with the old label, and its live amounts move to the new label. At
- * any moment, allocated = freed + released + live, both in objects and in bytes. The equation does not hold after an
- * epoch with live objects was relabelled, because these objects end under the new label but were allocated under the
- * old one. While threads are running, cumulative counts can be slightly too low, but they are never too high and never
- * decrease. */
+ * first use. The highest id is "(other)", which counts the phases whose labels were first used after all other ids were
+ * taken. If a live epoch is relabeled, its past counts stay with the old label, and its live amounts move to the new
+ * label. At any moment, allocated = freed + released + live, both in objects and in bytes. The equation does not hold
+ * after an epoch with live objects has been relabeled, because these objects end under the new label but were allocated
+ * under the old one. While threads are running, cumulative counts can be slightly too low, but they are never too high
+ * and never decrease. */
 typedef struct SlabLabelStats {
     uint32_t version, label_id;
     char label[32];
@@ -173,42 +173,44 @@ typedef struct SlabLabelStats {
     uint64_t slow_path_hits, refusals;
     /* as in ThreadStats; 0 if sampling is off */
     uint64_t alloc_samples, alloc_wall_ns_sum, alloc_cpu_ns_sum, alloc_wait_ns_sum;
-    /* Locks that slow paths and ends of phases took immediately, and locks that they had to wait for. */
+    /* Numbers of locks that slow paths and phase ends acquired immediately, and of locks that they had to wait for. */
     uint64_t lock_fast_acquire, lock_contended;
     uint64_t cas_retries; /* repeated compare-exchanges of frees by other threads */
-    /* A budget of 0 bytes means that there is none. budget_refusals counts the allocations refused by the label's hard
-     * budget, by the hard budget of a phase, or by max_bytes. */
+    /* A budget of 0 bytes means that no budget is set. budget_refusals counts the allocations refused by the label's
+     * hard budget, by the hard budget of a phase, or by max_bytes. */
     uint64_t budget_soft_bytes, budget_hard_bytes, budget_warnings, budget_refusals;
     /* Slabs and large objects that were examined when phases ended, and those of them that could not be returned
      * because of live objects. */
     uint64_t closed_slabs, pinned_slabs;
     double drainability; /* 1 - pinned_slabs / closed_slabs; 1 if closed_slabs is 0 */
-    uint64_t swallowed;  /* nonzero only in "(other)": phases whose labels found no free id */
+    uint64_t swallowed;  /* phases for whose labels no id was free; nonzero only in "(other)" */
     /* Histograms of the ended phases that have had slabs: by the time from first slab to end, and by peak size. */
     uint64_t duration_ns[SLAB_HISTOGRAM_BUCKETS];
     uint64_t peak_bytes_hist[SLAB_HISTOGRAM_BUCKETS];
     /* Ended phases that still have live objects. draining_objects counts these objects, and draining_bytes is the size
      * of the slabs and large objects that the phases hold. oldest_draining_ns is the time since the oldest phase took
-     * its first slab (0: there is none), and draining_age_ns is a histogram of these times. The library maintains these
-     * figures, so reading them does not visit the phases. They are exact except for operations in progress. */
+     * its first slab (0: no such phase), and draining_age_ns is a histogram of these times. The library keeps these
+     * figures up to date, so a snapshot does not have to visit the phases. The figures are exact except for operations
+     * in progress. */
     uint64_t draining_phases, draining_objects, draining_bytes, oldest_draining_ns;
     uint64_t draining_age_ns[SLAB_HISTOGRAM_BUCKETS];
     /* The three draining phases that hold the most bytes, largest first. An era of 0 marks an unused entry. Ages are
      * times since the first slab. */
     uint64_t worst_eras[3], worst_bytes[3], worst_objects[3], worst_ages_ns[3];
     uint64_t open_objects, open_bytes; /* live objects in the label's open phases */
-    /* Objects that slab_malloc_outside made inside a scope of the label, and the bytes that were requested. Such
-     * objects live in the current ring epoch of the allocator and otherwise count under the label of that epoch. */
+    /* Objects that slab_malloc_outside allocated inside a scope of the label, and the bytes that were requested. Such
+     * objects live in the allocator's current epoch (epoch_current). All other fields count them under the label of
+     * that epoch. */
     uint64_t outside_objects, outside_bytes;
     uint64_t growth_bytes, growth_ns; /* growth of live_bytes, as in SlabGlobalStats */
     double growth_per_second;
     /* The hard budget of the label or of one of its open phases, whichever is reached first. The fields are as in
      * SlabGlobalStats; a limit_bytes of 0 means that there is no hard budget. */
     uint64_t limit_bytes, limit_used_bytes, limit_ns;
-    /* The escapes that slab_label_expect_escapes allows to each phase of the label: up to expected_objects objects of
-     * expected_bytes in total. If both are 0, every escape is unexpected. unexpected_phases counts the phases that have
-     * let more escape than is allowed. unexpected_draining_* and oldest_unexpected_ns correspond to draining_* and
-     * oldest_draining_ns, but include only such phases. */
+    /* The escapes that slab_label_expect_escapes allows each phase of the label: up to expected_objects objects, with
+     * up to expected_bytes bytes in total. If both are 0, every escape is unexpected. unexpected_phases counts the
+     * phases from which more has escaped than is allowed. unexpected_draining_* and oldest_unexpected_ns correspond to
+     * draining_* and oldest_draining_ns, but include only such phases. */
     uint64_t expected_objects, expected_bytes, unexpected_phases;
     uint64_t unexpected_draining_phases, unexpected_draining_objects, unexpected_draining_bytes, oldest_unexpected_ns;
     /* as in SlabGlobalStats, whose pace_10s_ns and pace_100s_ns also apply here */
@@ -219,7 +221,7 @@ typedef struct SlabLabelStats {
 /* A phase (an incarnation of an epoch) that is open or draining. */
 typedef struct SlabPhaseStats {
     uint32_t version;
-    EpochId epoch_id; /* can name a later incarnation by now; compare epoch_era */
+    EpochId epoch_id; /* may name a later incarnation by now; compare epoch_era */
     uint64_t epoch_era;
     char label[32];
     uint32_t label_id;
@@ -228,7 +230,7 @@ typedef struct SlabPhaseStats {
      * clock (SLAB_DOMAIN_UNTIMED). In the first incarnation of id 0, open_since_ns is 0, and age_ns is the allocator's
      * age. */
     uint64_t open_since_ns, age_ns;
-    uint64_t refcount; /* scopes inside, plus references by slab_epoch_inc_refcount */
+    uint64_t refcount; /* scopes inside the phase, plus references taken with slab_epoch_inc_refcount */
     uint32_t threads;  /* threads that own slabs of the phase */
     uint64_t objects_allocated, bytes_allocated, live_objects, live_bytes;
     uint64_t slabs, empty_slabs, committed_bytes, peak_bytes;
@@ -286,10 +288,10 @@ SLAB_API void slab_stats_sampling(SlabAllocator* a, SlabSamplingStats* out);
 /* Writes all of these statistics as one JSON document (schema: share/temporal-slab/stats.schema.json). Passes the text
  * to `write` in pieces, on the calling thread, while holding no lock. Stops and returns false as soon as `write`
  * returns false. On error, returns false and sets errno: EINVAL if `a` or `write` is NULL, ENOMEM if memory for the
- * snapshot runs out. The document lists at most 512 phases: the 256 that hold the most memory, and the 256 oldest of
- * the others. Among these 256, 128 places are reserved for draining phases. Epochs are limited in the same way, but
- * ring epochs take precedence. The document states how many phases and epochs it omits; sums over labels include the
- * omitted ones. */
+ * snapshot runs out. The document lists at most 512 phases: the 256 phases that hold the most memory, and the 256
+ * oldest of the other phases. In the second group, 128 places are reserved for draining phases. Epochs are limited in
+ * the same way, but ring epochs take precedence. The document states how many phases and epochs it omits; sums over
+ * labels include the omitted ones. */
 SLAB_API bool slab_stats_json(SlabAllocator* a, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);
 /* Writes the document of slab_stats_json, but with every phase and epoch. */
 SLAB_API bool slab_stats_json_all(SlabAllocator* a, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);
