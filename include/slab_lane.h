@@ -5,7 +5,7 @@
  *
  *     SlabLane lane;
  *     if (slab_lane_begin(&lane, a, "request")) {
- *         char* p = slab_lane_malloc(&lane, n);     // no call, for as long as the region lasts
+ *         char* p = slab_lane_malloc(&lane, n);     // no function call while the region has room
  *         ...
  *         epoch_domain_end(lane.domain);
  *     }
@@ -15,14 +15,14 @@
  * like epoch_domain_malloc, except that it fails once the domain has moved on to another epoch. The domain moves on
  * after epoch_domain_reset, or after an exit that ended the old epoch. In that case, open the lane again.
  *
- * Use a lane in a loop that makes many objects of up to 4 KiB in one phase, on one thread. Opening a lane costs about
- * as much as ten allocations save. Do not use a lane in these places:
- *   - where a phase makes only a few objects;
- *   - where most objects are freed one by one before the phase ends;
- *   - in a ring epoch (epoch_domain_wrap), because its objects lie in size classes;
- *   - in a library that does not know which allocator its callers pass.
+ * Use a lane in a loop that allocates many objects of up to 4 KiB in one phase, on one thread. Opening a lane takes
+ * about as much time as ten allocations through it save. Do not use a lane in these cases:
+ *   - The phase allocates only a few objects.
+ *   - Most objects are freed one by one before the phase ends.
+ *   - The epoch is a ring epoch (epoch_domain_wrap), because its objects lie in size classes.
+ *   - The code is a library that works with any allocator that its callers pass.
  *
- * A lane still works correctly in these places. In the last two places, however, slab_lane_malloc can become a call to
+ * A lane still works correctly in these cases. In the last two cases, however, slab_lane_malloc can become a call to
  * the library, which costs more than epoch_domain_malloc.
  *
  * slab_lane_malloc calls the library, which is slower but correct, in these cases:
@@ -30,7 +30,7 @@
  *   - while the phase is closed or detached;
  *   - when a region (the block of memory that the lane allocates from) is used up, or for objects of more than 4 KiB;
  *   - with the option `shared`, or with the option `hardened` or one of its parts (docs/hardened.md);
- *   - if malloc blocks stand in for objects (the option `by_malloc`, or AddressSanitizer);
+ *   - if each object is a malloc block (the option `by_malloc`, or AddressSanitizer);
  *   - if the kernel has no membarrier, or the processor is neither x86-64 nor arm64;
  *   - if the program and the library have different values of SLAB_LANE_VERSION.
  *
@@ -48,12 +48,13 @@
  *     }
  *     epoch_domain_destroy(d);
  *
- * Ownership: the caller provides the memory of a lane. A lane owns nothing and needs no closing; stop using the lane
- * when the phase has ended. Do not use a lane after its allocator has been destroyed.
+ * Ownership: the caller provides the memory for a lane. A lane owns nothing and need not be closed; stop using the
+ * lane when the phase has ended. Do not use a lane after its allocator has been destroyed.
  *
- * Thread safety: only one thread at a time may use a lane, and the fast path is inlined only on the thread that opened
- * the lane. Each thread of a domain opens its own lane. A thread may have several lanes, even in one domain. Do not use
- * a lane in a signal handler. After a fork, the child may continue to use a lane of the thread that forked.
+ * Thread safety: only one thread at a time may use a lane, and only the thread that opened the lane takes the inlined
+ * fast path. If several threads allocate in a domain, each of them should open its own lane. A thread may have several
+ * lanes, even in one domain. Do not use a lane in a signal handler. After a fork, the child may continue to use a lane
+ * of the thread that forked.
  *
  * Errors: the same as for epoch_domain_malloc. Complexity: O(1).
  */
@@ -70,7 +71,7 @@ extern "C" {
  * library. */
 #define SLAB_LANE_VERSION 1u
 
-/* 1 if this compiler inlines the fast path; 0 if every slab_lane_malloc calls the library. */
+/* 1 if this compiler inlines the fast path; 0 if every call of slab_lane_malloc calls the library. */
 #ifndef SLAB_LANE_INLINE
 #if defined(__linux__) && defined(__LP64__) && defined(__GNUC__) && (defined(__x86_64__) || defined(__aarch64__))
 #define SLAB_LANE_INLINE 1
@@ -79,7 +80,7 @@ extern "C" {
 #endif
 #endif
 
-/* The first fields of two internal structures of the library, up to the last one that the inlined path uses. Programs
+/* The first fields of two internal structures of the library, up to the last field that the inlined path uses. Programs
  * must not access these structures. */
 struct SlabLaneHeap_ {
     uint32_t unused_[2];
@@ -121,8 +122,8 @@ SLAB_API SlabLaneGot slab_lane_malloc_called(epoch_domain_t* domain, uint64_t ph
 SLAB_API void* slab_lane_left(struct SlabLaneHeap_* heap, uint64_t* busy, void* p);
 
 /* Opens a lane in the domain's current epoch for the calling thread, which need not be inside the domain. On failure,
- * returns false, leaves *lane not open, and sets errno: EINVAL if d is NULL, ESTALE if the domain was destroyed or has
- * ended. [any thread] O(1). */
+ * returns false, sets all fields of *lane to 0, and sets errno: EINVAL if d is NULL, ESTALE if the domain was destroyed
+ * or has ended. [any thread] O(1). */
 static inline bool slab_lane_open(SlabLane* lane, epoch_domain_t* d) {
     SlabLane made; /* the address of the caller's lane does not escape, so compilers can keep the lane in registers */
     bool ok = slab_lane_open_as(&made, d, SLAB_LANE_VERSION);
@@ -131,8 +132,8 @@ static inline bool slab_lane_open(SlabLane* lane, epoch_domain_t* d) {
 }
 
 /* Begins a phase with epoch_domain_begin and opens a lane in it. Afterwards, lane->domain is the thread's innermost
- * scope. End the phase with epoch_domain_end(lane->domain). If epoch_domain_begin fails, returns false and leaves *lane
- * not open. [any thread] O(1). */
+ * scope. End the phase with epoch_domain_end(lane->domain). If epoch_domain_begin fails, returns false and sets all
+ * fields of *lane to 0. [any thread] O(1). */
 static inline bool slab_lane_begin(SlabLane* lane, SlabAllocator* a, const char* label) {
     SlabLane made;
     bool ok = slab_lane_begin_as(&made, a, label, SLAB_LANE_VERSION);
@@ -233,10 +234,10 @@ SLAB_ALLOC_SIZE(2) static inline void* slab_lane_malloc(SlabLane* lane, size_t s
 #if SLAB_LANE_INLINE
     /* A copy of tsi_bump_fast, the library's own fast path. The header src/heap/bump.h states the invariants and, for
      * each memory order, the access that it pairs with. The region is touched only after the check that the thread
-     * still owns the heap. If another thread has taken the heap, the region can be gone. */
+     * still owns the heap. If another thread has taken the heap, the region may no longer exist. */
     struct SlabLaneHeap_* h = lane->heap_;
     uint64_t *busy = lane->busy_, live = lane->live_;
-    size_t last = (size - 1) | 15; /* offset of the last byte, rounded up; size 0 gives SIZE_MAX */
+    size_t last = (size - 1) | 15; /* offset of the last byte, rounded up; SIZE_MAX if size is 0 */
     if (SLAB_LANE_UNLIKELY_(last >= 4096 || !slab_lane_on_thread_(lane->thread_at_, lane->thread_) ||
                             !slab_lane_is_of_(h, lane->phase_)))
         return slab_lane_call_(lane, size);
@@ -283,11 +284,11 @@ SLAB_API bool slab_run_end_as(SlabRun run);
 
 /* Begins a run in the domain's current epoch. Until slab_run_end, the domain keeps that epoch. Calls that end, reset,
  * detach or enter the domain are refused, and so is an exit that would end the epoch. Each refusal sets errno to EBUSY
- * and counts as one misuse. The domain's other functions still work, and any thread can free, resize or query objects
- * of the run. Live objects of the run appear in the allocator's statistics immediately. Counts of allocations include
- * these objects once their region is used up or the run has ended. On failure, returns false, leaves *run not open, and
- * sets errno: EINVAL if d is NULL or lacks SLAB_DOMAIN_OWNER_ONLY, EBUSY if the domain belongs to another thread or
- * already has a run, ESTALE if the domain has ended. O(1). */
+ * and is counted as a misuse. All other functions of the domain still work, and any thread can free, resize or query
+ * objects of the run. Live objects of the run appear in the allocator's statistics immediately, but counts of
+ * allocations include them only after their region is used up or the run has ended. On failure, returns false, sets all
+ * fields of *run to 0, and sets errno: EINVAL if d is NULL or lacks SLAB_DOMAIN_OWNER_ONLY, EBUSY if the domain belongs
+ * to another thread or already has a run, ESTALE if the domain has ended. O(1). */
 static inline bool slab_run_begin(SlabRun* run, epoch_domain_t* d) {
     SlabRun made;
     bool ok = slab_run_begin_as(&made, d, SLAB_LANE_VERSION);
@@ -298,12 +299,12 @@ static inline bool slab_run_begin(SlabRun* run, epoch_domain_t* d) {
 /* Allocates `size` bytes, aligned to 16 bytes, like epoch_domain_malloc. Call this function only on the thread that
  * began the run, and only before the run ends. If NDEBUG is not defined or the path is not inlined, a call that breaks
  * this rule returns NULL and sets errno to EBUSY or ESTALE. Otherwise, such a call can return memory that is already in
- * use. Functions that the library calls during an allocation, such as budget functions, must not use or end the run.
- * Such calls are refused with EBUSY, and each counts as one misuse. On failure, returns NULL and sets errno: EINVAL if
+ * use. Functions that the library calls during an allocation, such as budget functions, must not use or end the run. If
+ * they do, the call is refused with EBUSY and counted as a misuse. On failure, returns NULL and sets errno: EINVAL if
  * `size` is 0 or the run is not open, ENOMEM if memory runs out, and EDQUOT if a budget would be exceeded. After a
  * fork, the child may continue the run of the thread that forked. O(1). */
 SLAB_ALLOC_SIZE(2) static inline void* slab_run_malloc(SlabRun* run, size_t size) {
-    size_t last = (size - 1) | 15; /* offset of the last byte, rounded up; size 0 gives SIZE_MAX */
+    size_t last = (size - 1) | 15; /* offset of the last byte, rounded up; SIZE_MAX if size is 0 */
     uintptr_t at = run->at_;
 #if !defined(NDEBUG) && SLAB_LANE_INLINE
     bool mine = run->thread_ != 0 && slab_lane_on_thread_(run->thread_at_, run->thread_);
@@ -312,7 +313,7 @@ SLAB_ALLOC_SIZE(2) static inline void* slab_run_malloc(SlabRun* run, size_t size
 #endif
     if (!mine || last >= 4096 || last >= run->end_ - at) {
         SlabRun was = *run;
-        run->at_ = run->end_ = 0; /* so that callbacks that this call runs cannot use the run */
+        run->at_ = run->end_ = 0; /* so that callbacks during this call cannot use the run */
         *run = slab_run_malloc_called(was, size);
         return run->got_;
     }
