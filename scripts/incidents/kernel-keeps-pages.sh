@@ -39,8 +39,8 @@ begin_service "$options" lazy
 show "grep -E 'VmRSS|RssAnon' /proc/$pid/status"
 show "grep -E 'LazyFree|AnonHugePages|Locked' /proc/$pid/smaps_rollup"
 look lazy
-diagnosis lazy 'ACTION: .*RSS stayed: purge_policy is MADV_FREE' "the kernel keeps pages because of purge_policy=1"
-[ $tslab = no ] || diagnosis lazy.seen 'ACTION: .*RSS stayed|ACTION: .*MADV_FREE' "the kernel, not the allocator (by tslab)"
+diagnosis lazy 'ACTION: .*RSS did not fall: purge_policy is MADV_FREE' "the kernel keeps pages because of purge_policy=1"
+[ $tslab = no ] || diagnosis lazy.seen 'ACTION: .*RSS did not fall|ACTION: .*MADV_FREE' "the kernel, not the allocator (by tslab)"
 echo "  Remedy: purge_policy=0, or leave it: LazyFree pages are taken as soon as somebody needs memory."
 
 step "The same with purge_policy=0, and a kernel that refuses madvise"

@@ -227,7 +227,7 @@ static void put_close(TsiText* text, const Close* close) {
     int64_t fell = close->row->rss_delta;
     tsi_text_put(text, "   ");
     tsi_text_put(text, tsi_say_close_of, tsi_word_label(close->row->label).at, (Num)close->row->epoch_era);
-    tsi_text_put(text, "%llu slabs back, ", (Num)close->slabs);
+    tsi_text_put(text, "%llu slabs, ", (Num)close->slabs);
     tsi_text_put(text, tsi_say_close, tsi_word_bytes(close->bytes).at, tsi_word_bytes(close->row->rss_before).at,
                  tsi_word_bytes(close->row->rss_after).at, fell < 0 ? tsi_say_close_rose : tsi_say_close_fell,
                  tsi_word_bytes(fell < 0 ? (uint64_t)-fell : (uint64_t)fell).at, close->kept ? tsi_say_close_kept : "");
@@ -239,8 +239,9 @@ static void put_close(TsiText* text, const Close* close) {
 static void put_kept(TsiText* text, unsigned kept, unsigned policy) {
     if (policy == SLAB_PURGE_FREE)
         tsi_text_action(text,
-                        "%u closes gave pages back and RSS stayed: purge_policy is MADV_FREE, which lets the kernel "
-                        "keep pages until it is short of memory; take policy 0 (DONTNEED) if RSS must fall at once",
+                        "%u closes returned pages, but RSS did not fall: purge_policy is MADV_FREE, which lets the "
+                        "kernel keep pages until it is short of memory; set purge_policy to 0 (DONTNEED) if RSS must "
+                        "fall at once",
                         kept);
     else tsi_text_action(text, tsi_say_kept, kept);
 }

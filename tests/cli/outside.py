@@ -55,7 +55,7 @@ def all_of_it(p):
     check("3 allocators" in text and "91 labels have no row of their own" in text, text)
     doctor = said("doctor", "--pid", p.pid)
     check(all("\nallocator %d: " % n in doctor for n in range(3)), doctor)
-    check(doctor.count("every label has a place") == 2 and "602 of 4096 ids are in use; 91 labels have no row" in doctor, doctor)
+    check(doctor.count("every label has an id") == 2 and "602 of 4096 ids are in use; 91 labels have no row" in doctor, doctor)
     top = json.loads(said("top", "--pid", p.pid, "--classes", "--json"))
     check(top["allocators"] == 3 and top["rows"][0]["allocator"] == 1, top["allocators"], top["rows"][0]["allocator"])
     for open_ in [], ["--openmetrics"]:

@@ -5,7 +5,7 @@ set -u
 clean
 script=$TSLAB_SOURCE_DIR/scripts/incidents/kernel-keeps-pages.sh
 "$script" >said 2>&1 || complain "the kernel is not named: status $?"
-for line in 'LazyFree' 'RSS stayed: purge_policy is MADV_FREE' 'DIAGNOSIS: the kernel keeps pages'; do
+for line in 'LazyFree' 'RSS did not fall: purge_policy is MADV_FREE' 'DIAGNOSIS: the kernel keeps pages'; do
     grep -q -F -- "$line" said || complain "it does not say: $line"
 done
 if ! sed -n 's/^left out: /skipped: /p' said | grep .; then
@@ -13,6 +13,6 @@ if ! sed -n 's/^left out: /skipped: /p' said | grep .; then
 fi
 TSLAB=none "$script" --no-fault >healthy 2>&1
 [ $? -eq 1 ] || complain "the kernel is accused although it takes the pages"
-grep -q 'is not named as the culprit' healthy && ! grep -q 'RSS stayed' healthy || complain "and not said"
+grep -q 'is not named as the culprit' healthy && ! grep -q 'RSS did not fall' healthy || complain "and not said"
 [ $failures -eq 0 ] || cat said healthy
 finish

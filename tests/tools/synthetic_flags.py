@@ -116,7 +116,7 @@ def leak_is_named():
     check(leaked == {"POST /orders"}, leaked)
     r, err = result("--pattern=leak", "--duration_s=0.6", "--leak_threshold_s=1000", "--doctor")
     check(r["leak_named"] is None and " leaks " not in err, "younger than the threshold", r["leak_named"])
-    check('most of it "POST /orders"' in err, "the doctor does not name the young leak", err[:600])
+    check('most of it under "POST /orders"' in err, "the doctor does not name the young leak", err[:600])
     r, _ = result("--pattern=burst", "--duration_s=0.6", "--free_policy=leak:0", "--leak_threshold_s=0")
     check(r["leak_named"] is None, "nothing leaks", r["leak_named"])
 

@@ -166,7 +166,7 @@ static void a_lock_held_long(void) {
     (void)pthread_join(holder, NULL);
     print_sums(&s);
     REQUIRE(met_the_lock(&s));
-    expect_verdict("Verdict: allocator: threads sleep for its locks");
+    expect_verdict("Verdict: allocator: threads wait for its locks");
     slab_allocator_free(allocator);
 }
 

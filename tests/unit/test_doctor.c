@@ -132,7 +132,7 @@ static void phases_of_one_label(void) {
         t.at,
         "1. \"even\", class 2 (128 B): 10 live in 10 slabs of 80.0 KiB; 10 phases, the oldest 100 s, epoch 0, era 1;");
     REQUIRE_HAS(t.at, "2. \"once\"");
-    REQUIRE_HAS(t.at, "Too young to judge: 10 objects, 80.0 KiB of slabs, most of it \"even\"");
+    REQUIRE_HAS(t.at, "Too young to judge: 10 objects, 80.0 KiB of slabs, most of it under \"even\"");
     REQUIRE_EQ(actions(&t), 2);
     memset(&t, 0, sizeof t);
     REQUIRE(slab_doctor_ex(a, 0, collect, &t)); /* of any age: one row */
@@ -202,8 +202,8 @@ static void pages_that_the_kernel_kept(void) {
         f.closes[n].rss_before = f.closes[n].rss_after = 100 << 20;
     }
     Text* t = text_of(&f);
-    REQUIRE_HAS(t->at, "era 7: 10 slabs back, 10.0 MiB given to the system; RSS 100.0 MiB -> 100.0 MiB");
-    REQUIRE_HAS(t->at, "2 closes gave pages back and RSS stayed: look at transparent huge pages");
+    REQUIRE_HAS(t->at, "era 7: 10 slabs, 10.0 MiB returned to the system; RSS 100.0 MiB -> 100.0 MiB");
+    REQUIRE_HAS(t->at, "2 closes returned pages, but RSS did not fall: check transparent huge pages");
     REQUIRE_HAS(t->at, "memory cgroup");
     f.view.purge_policy = SLAB_PURGE_FREE;
     REQUIRE_HAS(text_of(&f)->at, "MADV_FREE");
@@ -252,7 +252,7 @@ static void the_truth_table(void) {
     s->sum.alloc_wait_ns_sum = 1800000;
     REQUIRE_HAS(text_of(&f)->at, "Verdict: scheduler or hypervisor");
     s->sum.alloc_wall_ns_sum = 5000000;
-    REQUIRE_HAS(text_of(&f)->at, "Verdict: allocator: threads sleep for its locks");
+    REQUIRE_HAS(text_of(&f)->at, "Verdict: allocator: threads wait for its locks");
     REQUIRE_EQ(actions(text_of(&f)), 1);
     s->sum.alloc_samples = 3;
     REQUIRE_EQ(actions(text_of(&f)), 0); /* too few */
@@ -276,7 +276,7 @@ static void thresholds_of_health(void) {
     REQUIRE_EQ(tsi_retry_health(99, 1000), TSI_HEALTH_WATCH);
     REQUIRE_EQ(tsi_retry_health(100, 1000), TSI_HEALTH_ACT);
     figures(&f);
-    REQUIRE_HAS(text_of(&f)->at, "Locks: 0 acquisitions on record, too few to judge; no free was repeated");
+    REQUIRE_HAS(text_of(&f)->at, "Locks: 0 acquisitions on record, too few to judge; no free had to be retried");
     f.classes[0].lock_fast_acquire = 550;
     f.classes[0].lock_contended = 450;
     f.labels[1].lock_contended = 400;

@@ -74,8 +74,8 @@ static void what_is_expected_is_no_alarm(void) {
     CHECK_EQ(slab_detect_epoch_leaks(a, 60, 0, NULL), 1);
     CHECK_HAS(doctor(60), "\"other\" leaks 1 object of ");
     CHECK_HAS(text,
-              "\"GET\": 2 objects (128 B) have escaped from ended phases so far, 2 in 1 phase drain now, the oldest "
-              "100 s; 2 objects of 128 B a phase are expected.");
+              "\"GET\": 2 objects (128 B) have escaped from ended phases so far; still live: 2 in 1 phase, the oldest "
+              "100 s old; expected per phase: up to 2 objects with 128 B in total.");
     CHECK_NULL(strstr(text, "\"GET\" leaks"));
     CHECK_NULL(strstr(text, "let more escape"));
     slab_free(a, kept[0][0]);
@@ -105,7 +105,7 @@ static void one_more_is_told_of(void) {
     CHECK_EQ(l.oldest_unexpected_ns, l.oldest_draining_ns);
     CHECK_EQ(slab_detect_epoch_leaks(a, 60, 0, NULL), 1);
     CHECK_HAS(doctor(60), "\"GET\" leaks 3 objects of ");
-    CHECK_HAS(text, "ACTION: \"GET\": 1 of 2 ended phases let more escape than the 2 objects of 128 B");
+    CHECK_HAS(text, "ACTION: \"GET\": 1 of 2 ended phases let more escape than the expected 2 objects with 128 B");
     slab_free(a, kept[0]);
     slab_free(a, kept[1]);
     slab_trim(a); /* a report counts what is left */

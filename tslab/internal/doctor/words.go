@@ -11,156 +11,156 @@ const sayClass = "class %d (%d B)"
 const sayClassRegions = "regions"
 const sayClassLarge = "large objects"
 
-// Rows: Shown of leaks and classes.
+// Rows: Maximum number of leaks, and of classes, that are shown.
 const Rows = 10
 
-// LeakSeconds: An ended phase that holds objects so long leaks.
+// LeakSeconds: Age in seconds from which an ended phase that still holds objects counts as a leak.
 const LeakSeconds = 60
 const sayLeaksNone = "Leaks: nothing leaks: no ended phase%s holds an object."
 const sayLeaksAge = " of %d s or more"
 const sayLeakEntered = "%s holds %d objects%s (%s) after %d s, with %d open references to %s: look for the missing epoch_domain_exit or slab_epoch_dec_refcount"
-const sayLeakUnclosed = "%s was advanced past and never closed, and holds %d objects%s (%s) after %d s: close it by its era (%d) and free the rest; %d slabs of it are empty"
-const sayLeak = "%s leaks %d objects%s (%s), for up to %d s: slab_epoch_walk_era(a, %d, ...) lists addresses; free them where the phase ends, or release the phase if nobody needs them"
-const sayEscapes = "%s: %d objects (%s) have escaped from ended phases so far, %d in %d phases drain now, the oldest %d s%s."
-const sayEscapesExpected = "; %d objects of %s a phase are expected"
-const sayUnexpected = "%s: %d of %d ended phases let more escape than the %d objects of %s a phase that are expected: see which routes and callers do (tslab profile, slab_epoch_walk_era), or say that more is expected (slab_label_expect_escapes)"
-const sayLeaksYoung = "Too young to judge: %d objects, %s of slabs, most of it %s%s."
+const sayLeakUnclosed = "%s was never closed after the ring advanced past it, and holds %d objects%s (%s) after %d s: close it by its era (%d) and free the remaining objects; %d of its slabs are empty"
+const sayLeak = "%s leaks %d objects%s (%s), for up to %d s: slab_epoch_walk_era(a, %d, ...) lists their addresses; free the objects where the phase ends, or release the phase if they are no longer needed"
+const sayEscapes = "%s: %d objects (%s) have escaped from ended phases so far; still live: %d in %d phases, the oldest %d s old%s."
+const sayEscapesExpected = "; expected per phase: up to %d objects with %s in total"
+const sayUnexpected = "%s: %d of %d ended phases let more escape than the expected %d objects with %s in total: find the routes and callers that do so (tslab profile, slab_epoch_walk_era), or raise the expectation (slab_label_expect_escapes)"
+const sayLeaksYoung = "Too young to judge: %d objects, %s of slabs, most of it under %s%s."
 
-// FewHits: Slow paths of a class below which nothing is advised.
+// FewHits: Slow-path hits of a class below which no advice is given.
 const FewHits = 100
 
-// Prevails: Percent: a cause of the slow path with more is the cause.
+// Prevails: Percentage of slow-path hits above which a cause prevails.
 const Prevails = 50
 
-// WarmShare: Percent of slabs that came warm, from which misses are growth.
+// WarmShare: Percentage of slabs taken from the warm cache from which misses are attributed to growth.
 const WarmShare = 50
-const saySlowNone = "Slow path: nothing is slow: no allocation has left the fast path."
-const saySlow = "Slow path: %d hits in %d classes; the first allocations of a phase are always among them."
+const saySlowNone = "Slow path: no allocation has left the fast path."
+const saySlow = "Slow path: %d hits in %d classes; the first allocations of each phase are always included."
 const saySlowClass = "%s: %d hits; miss %.1f %%, closed %.1f %%, null %.1f %%, full %.1f %%"
 const saySlowMore = "and %d classes with fewer hits."
-const sayRepairs = "lists of lines that were found wrong and repaired: %d; somebody writes where it may not, or the library has a fault"
-const adviceClosed = "Fix the rotation: epoch ids are used after their close or advance and are refused; take the id anew for each phase."
-const adviceCold = "Larger cache: slabs come fresh from the system; set warm_bytes to twice what the phases that end together hold."
-const adviceWarm = "Growth: most hits take a slab, and the cache serves it. Nothing is wrong; a larger slab_bytes makes fewer hits."
-const adviceNull = "Contention or empty cache: threads have no current line, being new or just trimmed. Keep threads; trim less often."
-const adviceFull = "Slabs too small for the churn: their lines run dry. Free in batches: a refill then finds many slots instead of a few."
-const adviceLarge = "Large objects have pages of their own, so each is a miss. Reuse buffers, or keep them within 256 KiB."
-const adviceNone = "No cause prevails: nothing to tune."
+const sayRepairs = "inconsistent lists of lines that were repaired: %d; the program writes to memory that it does not own, or the library has a bug"
+const adviceClosed = "Fix the rotation: allocations in epochs that were closed or advanced past are refused; get a new id for each phase."
+const adviceCold = "Larger cache: slabs come directly from the system; set warm_bytes to twice the memory of phases that end together."
+const adviceWarm = "Growth: most hits take a slab from the warm cache. Nothing is wrong; a larger slab_bytes reduces the number of hits."
+const adviceNull = "Contention or empty cache: new or just trimmed threads have no current line. Reuse threads, and trim less often."
+const adviceFull = "Slabs too small for the churn: lines are used up often. Free in batches, so that each refill finds many free slots."
+const adviceLarge = "Large objects have pages of their own, so each allocation is a miss. Reuse buffers, or keep them within 256 KiB."
+const adviceNone = "No cause prevails, so there is nothing to tune."
 
-// Closes: Shown of closes.
+// Closes: Maximum number of closes that are shown.
 const Closes = 8
 
-// KeptMinBytes: Given back by a close: below, other threads move the resident size as much.
+// KeptMinBytes: Bytes returned by a close below which RSS is not judged, because other threads change RSS by as much.
 const KeptMinBytes = 1048576
 
-// KeptShare: The kernel kept the pages when the resident size fell by less than one in so many.
+// KeptShare: The kernel kept the pages if RSS fell by less than one part in this number of the bytes returned.
 const KeptShare = 10
-const sayReclamation = "Reclamation: %d calls gave %s to the system, %d failed; %d closes on record%s"
+const sayReclamation = "Reclamation: %d calls returned %s to the system, and %d failed; %d closes on record%s"
 const sayClosesNone = "."
 const sayClosesSome = ", latest first:"
 const sayCloseOf = "%s, era %d: "
-const sayClose = "%s given to the system; RSS %s -> %s (%s %s)%s"
+const sayClose = "%s returned to the system; RSS %s -> %s (%s %s)%s"
 const sayCloseRose = "rose by"
 const sayCloseFell = "fell by"
 const sayCloseKept = " - the kernel kept the pages"
-const sayWarm = "Kept warm: %s of a budget of %s; %s went back and came again at once."
-const sayKept = "%d closes gave pages back and RSS stayed: look at transparent huge pages (AnonHugePages in /proc/PID/smaps), at the memory cgroup (memory.stat), at locked memory (mlockall), and at other threads that allocated meanwhile"
-const sayMadviseFailed = "%d of the calls failed: a seccomp filter, locked memory or a kernel limit (vm.max_map_count) stands in the way"
+const sayWarm = "Kept warm: %s of a budget of %s; %s were returned to the system and needed again at once."
+const sayKept = "%d closes returned pages, but RSS did not fall: check transparent huge pages (AnonHugePages in /proc/PID/smaps), the memory cgroup (memory.stat), locked memory (mlockall), and other threads that allocated at the same time"
+const sayMadviseFailed = "%d of the calls failed: check for a seccomp filter, locked memory or a kernel limit (vm.max_map_count)"
 
-// FewSamples: Sampled allocations below which a verdict is a hint.
+// FewSamples: Sampled allocations below which a verdict is only a hint.
 const FewSamples = 100
 
-// WaitsLong: Waiting that is more than so many times the running is not the scheduler's alone.
+// WaitsLong: Ratio of waiting to running above which the scheduler is not the only cause.
 const WaitsLong = 2
 
-// EqualPart: Waiting and running are equal within one in so many.
+// EqualPart: Waiting and running count as equal if they differ by at most one part in this number.
 const EqualPart = 4
-const saySamplingOff = "Sampling: off. SlabOptions.sampling_period = 64, or TSLAB_OPTIONS=sampling_period=64, times one slow allocation in 64."
+const saySamplingOff = "Sampling: off. To time one slow allocation in 64, set SlabOptions.sampling_period = 64 or TSLAB_OPTIONS=sampling_period=64."
 const saySamplingNone = "Sampling: one slow allocation in %d, none so far."
 const saySampling = "Sampling: %d samples, one slow allocation in %d; on average %d ns = cpu %d + wait %d + locks %d; longest %d ns; %d dropped (more cpu than wall)"
-const sayVerdictNone = "Verdict: none; the samples are shorter than the clocks can tell."
+const sayVerdictNone = "Verdict: none; the samples are too short for the clocks to measure."
 const sayVerdict = "Verdict: %s."
-const sayVerdictLocks = "look at 5 for the label whose threads wait; a system call under a lock that takes long (see the holds below) points at the kernel: memory cgroup, swapping, or a tracer"
+const sayVerdictLocks = "see section 5 for the label whose threads wait; if locks are held for long (see below), look for slow system calls: memory cgroup, swapping, or a tracer"
 const sayVerdictScheduler = "run fewer busy threads than processors, or look for a CPU quota (cpu.stat, nr_throttled) and for pinned threads"
 const sayVerdictHypervisor = "look at the steal time of the machine (vmstat, column st), at CPU quotas, and at the run queue"
 const saySampledLocks = "Locks: %d samples; waited for %d ns on average, %d at most; held for %d ns, %d at most."
 
-// FewLocks: Acquisitions of locks below which nothing is judged.
+// FewLocks: Lock acquisitions below which contention is not judged.
 const FewLocks = 100
 
-// LockGood: Percent of acquisitions that had to wait: less is good,
+// LockGood: Percentage of lock acquisitions that had to wait below which contention is good.
 const LockGood = 15
 
-// LockNormal: less normal,
+// LockNormal: Percentage below which contention is normal.
 const LockNormal = 20
 
-// LockWatch: up to this to be watched, and more to be acted on.
+// LockWatch: Percentage up to which contention needs watching, and above which it needs action.
 const LockWatch = 30
 
-// RetryGood: Compare-exchanges that were repeated, per operation: less is good,
+// RetryGood: Repeated compare-exchanges per operation below which the rate is good.
 const RetryGood = 0.01
 
-// RetryNormal: less normal,
+// RetryNormal: Rate below which repetitions are normal.
 const RetryNormal = 0.05
 
-// RetryWatch: less to be watched, and this and more to be acted on.
+// RetryWatch: Rate below which repetitions need watching, and from which they need action.
 const RetryWatch = 0.10
 const sayLocksFew = "Locks: %d acquisitions on record, too few to judge"
 const sayLocks = "Locks: %.1f %% of %d acquisitions had to wait: %s"
 const sayLocksMost = ", most under %s"
-const sayRetriesNone = "; no free was repeated."
+const sayRetriesNone = "; no free had to be retried."
 const sayRetries = "; %.4f retries per free: %s."
-const sayLocksAct = "locks are taken when slabs change hands and when phases end: longer phases, larger slab_bytes and more warm_bytes take fewer"
-const sayRetriesAct = "threads free each other's objects of the same lines at the same time: free where the objects were made, or release the phase as a whole"
+const sayLocksAct = "locks are taken when slabs change hands and when phases end: to take fewer, use longer phases, a larger slab_bytes or a larger warm_bytes"
+const sayRetriesAct = "threads free objects of the same lines at the same time: free each object on the thread that allocated it, or release the phase as a whole"
 const sayRefusals = "Refusals:"
 const sayRefusalsNone = "Refusals: nothing was refused."
 const sayRefusal = "%s %d: %s%s"
-const sayRetired = "%d slabs have used up their handle generations and rest; no harm."
-const sayBadEnvironment = "%d words of TSLAB_OPTIONS are no options or out of range and were ignored; see docs/options.md"
+const sayRetired = "%d slabs have used up their handle generations and are no longer used; this is harmless."
+const sayBadEnvironment = "%d words of TSLAB_OPTIONS were ignored as unknown or out of range; see docs/options.md"
 
-// GrowthLeast: Growth in bytes that is told of, if it is
+// GrowthLeast: Minimum growth of a label, in bytes, that is reported.
 const GrowthLeast = 262144
 
-// GrowthShare: percent of what lived before, at least.
+// GrowthShare: Minimum growth of a label that is reported, as a percentage of the bytes that were live before.
 const GrowthShare = 10
 
-// LimitSoon: Seconds to a limit from which somebody should act.
+// LimitSoon: Seconds until a limit is reached below which action is needed.
 const LimitSoon = 3600
 
-// OpenLeast: Bytes that an open phase holds from which it is named, if it has
+// OpenLeast: Minimum bytes held by an open phase that is listed.
 const OpenLeast = 1048576
 
-// OpenShare: percent of all committed bytes, at least.
+// OpenShare: Minimum percentage of all committed bytes held by an open phase that is listed.
 const OpenShare = 10
 
-// OpenShown: Open phases named, the largest first.
+// OpenShown: Maximum number of open phases that are listed, the largest first.
 const OpenShown = 5
 
-// LeftTold: Seconds to a limit from which what is left of it is told beside what grows.
+// LeftTold: Seconds until a limit is reached below which the rest of the limit is shown with each growing label.
 const LeftTold = 86400
 
-// MostMakers: Labels named of those that make objects outside of scopes.
+// MostMakers: Maximum number of labels listed that allocate objects outside of scopes.
 const MostMakers = 3
-const sayGrowthUnknown = "Growth: unknown: it takes two readings of this allocator, some seconds apart."
-const sayGrowthNone = "Growth: nothing grows: in %d s there came no more than goes again."
+const sayGrowthUnknown = "Growth: unknown. Two readings of this allocator, some seconds apart, are needed."
+const sayGrowthNone = "Growth: nothing grows: in %d s, the lowest level of live bytes has not risen."
 const sayGrowth = "Growth: %s more live than %d s ago, %s a second now."
-const sayPace = "Pace: live bytes %s a second over %d s, %s over %d s, %s since the start; committed ones %s, %s and %s."
-const sayOpenMuch = "Open: %s, era %d, holds %s for %d s, with %s live in %d objects."
-const sayLimit = "Limit: %s allows %s, %s of it in use."
-const sayLimitSoon = "%s allows %s, and %s of it in use: at this pace it is reached in %d s, and allocations are refused%s; free what is kept, end the phase that keeps it, or raise the limit"
-const sayLimitMost = "; most grows under %s"
-const sayBudgetSoon = "%s: a hard budget allows %s, and %s of it in use: at this pace it is reached in %d s, and allocations are refused; free what is kept, end the phase that keeps it, or raise the budget"
-const sayGrowsLeft = "; %s are left of %s: %d s"
+const sayPace = "Pace: live bytes %s a second over %d s, %s over %d s, %s since the start; committed bytes %s, %s and %s."
+const sayOpenMuch = "Open: %s, era %d, holds %s after %d s, with %s live in %d objects."
+const sayLimit = "Limit: %s allows %s; %s of it is in use."
+const sayLimitSoon = "%s allows %s, and %s of it is in use: at this pace, the limit is reached in %d s, and allocations are then refused%s; free objects, end the phase that holds them, or raise the limit"
+const sayLimitMost = "; %s grows fastest"
+const sayBudgetSoon = "%s: a hard budget allows %s, and %s of it is in use: at this pace, the budget is reached in %d s, and allocations are then refused; free objects, end the phase that holds them, or raise the budget"
+const sayGrowsLeft = "; %s are left of %s, enough for %d s"
 const sayGrowsBudget = "its budget"
-const sayGrows = "%s grows by %s a second: %s live in %d open and %d ended phases, %s more than %d s ago%s%s; what is kept there is freed by nobody: free it, or end the phase"
-const sayGrowsOutside = "; of what was made outside of scopes %s made most"
-const sayOutside = "Made outside of scopes so far: %d objects, %s; most by %s."
+const sayGrows = "%s grows by %s a second: %s live in %d open and %d ended phases, %s more than %d s ago%s%s; objects of this label are not being freed: free them, or end the phase"
+const sayGrowsOutside = "; most bytes allocated outside of scopes come from %s"
+const sayOutside = "Allocated outside of scopes so far: %d objects, %s; most by %s."
 const sayMaker = "%s (%d %%)"
 const sayRefusedMost = "; most under %s (%d)"
 const sayLabelsNone = "Labels: none in use."
-const sayLabels = "Labels: every label has a place (%d of %d ids in use)."
+const sayLabels = "Labels: every label has an id (%d of %d ids in use)."
 const sayLabelsFull = "Labels: all %d ids are taken."
-const saySwallowed = "%d phases went to \"(other)\" because their label found no room: raise max_labels (to 4096 at most), or take names out of labels that make them many, such as request numbers"
+const saySwallowed = "%d phases went to \"(other)\" because no id was left for their label: raise max_labels (to 4096 at most), or reduce the number of labels, for example by removing request numbers from them"
 
 const (
 	Good Health = iota
@@ -185,37 +185,38 @@ const (
 )
 
 var verdictWords = [...]string{
-	"allocator: the time is spent in it, not waiting for a processor; see 2 and 5",
-	"allocator: threads sleep for its locks longer than they run or wait for a processor",
-	"balanced: as much time on the processor as waiting for one",
+	"allocator: threads spend the time working in the allocator, not waiting for a processor; see sections 2 and 5",
+	"allocator: threads wait for its locks longer than they run or wait for a processor",
+	"balanced: threads run about as long as they wait for a processor",
 	"scheduler: threads wait for a processor longer than they run",
 	"scheduler or hypervisor: threads wait for a processor more than twice as long as they run",
 }
 
 var causes = []struct{ key, advice string }{
-	{"stale_handle", "handles were used after their object ended"},
+	{"stale_handle", "handles were used after the lifetime of their object had ended"},
 	{"bad_handle", "values were freed that this allocator never issued as handles"},
 	{"double_free", "objects were freed twice"},
-	{"stale_free", "pointers were freed after their phase was released or their slab returned"},
+	{"stale_free", "pointers were freed after their phase had been released or their slab had been returned"},
 	{"interior_pointer", "pointers into the middle of objects were freed"},
-	{"foreign_pointer", "pointers of somebody else were freed here; slab_owns tells whose they are"},
-	{"size_mismatch", "slab_free_sized was told more bytes than the object has"},
-	{"bad_epoch", "epoch ids or eras were used that do not exist"},
-	{"closed_epoch", "allocations named a phase that had ended; take the id anew for each phase"},
-	{"bad_size", "sizes of 0, or beyond what fits into memory, were asked for"},
-	{"domain_order", "scopes were left out of order, without entering, or destroyed while entered"},
-	{"domain_stale", "a borrowed domain was entered after its epoch had moved on"},
+	{"foreign_pointer", "pointers that do not belong to this allocator were freed; check with slab_owns"},
+	{"size_mismatch", "slab_free_sized was called with a size larger than the object"},
+	{"bad_epoch", "epoch ids or eras that do not exist were used"},
+	{"closed_epoch", "allocations named a phase that had ended; get a new id for each phase"},
+	{"bad_size", "calls requested 0 bytes, or more bytes than any memory can hold"},
+	{"domain_order", "scopes were exited out of order or without being entered, or destroyed while entered"},
+	{"domain_stale", "borrowed domains were entered after their epoch was no longer current"},
 	{"late_double_free", "objects were freed by two threads at once"},
-	{"out_of_memory", "allocations found no memory: look at RLIMIT_AS, the memory cgroup, overcommit and reserve_bytes"},
+	{"out_of_memory", "allocations ran out of memory: check RLIMIT_AS, the memory cgroup, overcommit and reserve_bytes"},
 	{"over_budget", "allocations exceeded a hard budget or max_bytes"},
-	{"write_after_end", "objects were written to after their end; late_access and AddressSanitizer tell by which code"},
+	{"write_after_end", "objects were written to after their lifetime had ended; late_access and AddressSanitizer find the code"},
 }
 
 var nouns = []struct{ many, one string }{
 	{"ended phases hold", "ended phase holds"},
 	{"ended phases", "ended phase"},
-	{"slabs have used up their handle generations and rest", "slab has used up its handle generations and rests"},
-	{"slabs of it are empty", "slab of it is empty"},
+	{"slabs have used up their handle generations and are", "slab has used up its handle generations and is"},
+	{"words of TSLAB_OPTIONS were", "word of TSLAB_OPTIONS was"},
+	{"of its slabs are empty", "of its slabs is empty"},
 	{"smaller ones", "smaller one"},
 	{"more labels", "more label"},
 	{"open references", "open reference"},
