@@ -15,8 +15,8 @@
  * like epoch_domain_malloc, except that it fails once the domain has moved on to another epoch. The domain moves on
  * after epoch_domain_reset, or after an exit that ended the old epoch. In that case, open the lane again.
  *
- * Use a lane in a loop that allocates many objects of up to 4 KiB in one phase, on one thread. Opening a lane takes
- * about as much time as ten allocations through it save. Do not use a lane in these cases:
+ * Use a lane in a loop that allocates many objects of up to 4 KiB in one phase, on one thread. Opening a lane costs
+ * about as much time as it saves in ten allocations. Do not use a lane in these cases:
  *   - The phase allocates only a few objects.
  *   - Most objects are freed one by one before the phase ends.
  *   - The epoch is a ring epoch (epoch_domain_wrap), because its objects lie in size classes.
@@ -320,8 +320,8 @@ SLAB_ALLOC_SIZE(2) static inline void* slab_run_malloc(SlabRun* run, size_t size
     uintptr_t end = at + last + 1;
     run->at_ = end;
     run->count_++;
-    /* The mark behind the object is stored first, because that mark bounds the object. The release pairs with
-     * tsi_byte_check, which then finds both marks. */
+    /* The mark after the object is stored first, because that mark shows where the object ends. The release store pairs
+     * with tsi_byte_check, which then finds both marks. */
     __atomic_store_n((uint8_t*)(run->map_ + (end >> 4)), (uint8_t)run->gap_, __ATOMIC_RELAXED);
     __atomic_store_n((uint8_t*)(run->map_ + (at >> 4)), (uint8_t)run->life_, __ATOMIC_RELEASE);
     return (void*)at;

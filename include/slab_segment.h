@@ -2,9 +2,9 @@
  * slab_segment.h - the statistics segment (shared memory in which a process publishes its statistics) and its reader.
  *
  * An allocator made with the option `segment` copies its statistics to the segment from time to time. Any process of
- * the same user can read them by process id, without signaling or slowing the publishing process. docs/segment.md
- * explains how to find the segment, in which order to read it, and what to check. This header first declares the layout
- * and then functions that find, check and read a segment.
+ * the same user can find the segment by process id and read it, without signaling or slowing the publishing process.
+ * docs/segment.md explains how to find the segment, in which order to read it, and what to check. This header first
+ * declares the layout and then functions that find, check and read a segment.
  *
  * Numbers have the byte order of the machine (see SlabSegmentHeader.endian) and are aligned to their size. Every
  * position is an offset in bytes from the start of the segment, unless stated otherwise. Later minor versions append
@@ -31,7 +31,7 @@ extern "C" {
 
 enum {
     SLAB_SEGMENT_HEADER_BYTES = 256,
-    SLAB_SEGMENT_SLOTS = 16 /* allocators that a process can publish at the same time */
+    SLAB_SEGMENT_SLOTS = 16 /* maximum number of allocators in a segment */
 };
 
 /* A table: `count` rows, which start at `offset` and are `stride` bytes apart. */

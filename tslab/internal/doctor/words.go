@@ -26,13 +26,13 @@ const sayEscapesExpected = "; expected per phase: up to %d objects with %s in to
 const sayUnexpected = "%s: %d of %d ended phases let more escape than the expected %d objects with %s in total: find the routes and callers that do so (tslab profile, slab_epoch_walk_era), or raise the expectation (slab_label_expect_escapes)"
 const sayLeaksYoung = "Too young to judge: %d objects, %s of slabs, most of it under %s%s."
 
-// FewHits: Slow-path hits of a class below which no advice is given.
+// FewHits: With fewer slow-path hits in a class, no advice is given.
 const FewHits = 100
 
-// Prevails: Percentage of slow-path hits above which a cause prevails.
+// Prevails: A cause prevails if it accounts for more than this percentage of slow-path hits.
 const Prevails = 50
 
-// WarmShare: Percentage of slabs taken from the warm cache from which misses are attributed to growth.
+// WarmShare: If at least this percentage of slabs came from the warm cache, misses are attributed to growth.
 const WarmShare = 50
 const saySlowNone = "Slow path: no allocation has left the fast path."
 const saySlow = "Slow path: %d hits in %d classes; the first allocations of each phase are always included."
@@ -42,7 +42,7 @@ const sayRepairs = "inconsistent lists of lines that were repaired: %d; the prog
 const adviceClosed = "Fix the rotation: allocations in epochs that were closed or advanced past are refused; get a new id for each phase."
 const adviceCold = "Larger cache: slabs come directly from the system; set warm_bytes to twice the memory of phases that end together."
 const adviceWarm = "Growth: most hits take a slab from the warm cache. Nothing is wrong; a larger slab_bytes reduces the number of hits."
-const adviceNull = "Contention or empty cache: new or just trimmed threads have no current line. Reuse threads, and trim less often."
+const adviceNull = "Contention or empty cache: threads that are new or were just trimmed have no line. Reuse threads, and trim less often."
 const adviceFull = "Slabs too small for the churn: lines are used up often. Free in batches, so that each refill finds many free slots."
 const adviceLarge = "Large objects have pages of their own, so each allocation is a miss. Reuse buffers, or keep them within 256 KiB."
 const adviceNone = "No cause prevails, so there is nothing to tune."
@@ -50,10 +50,10 @@ const adviceNone = "No cause prevails, so there is nothing to tune."
 // Closes: Maximum number of closes that are shown.
 const Closes = 8
 
-// KeptMinBytes: Bytes returned by a close below which RSS is not judged, because other threads change RSS by as much.
+// KeptMinBytes: If a close returned fewer bytes, RSS is not judged, because other threads change RSS by as much.
 const KeptMinBytes = 1048576
 
-// KeptShare: The kernel kept the pages if RSS fell by less than one part in this number of the bytes returned.
+// KeptShare: If RSS fell by less than the bytes returned, divided by this number, the kernel kept the pages.
 const KeptShare = 10
 const sayReclamation = "Reclamation: %d calls returned %s to the system, and %d failed; %d closes on record%s"
 const sayClosesNone = "."
@@ -67,10 +67,10 @@ const sayWarm = "Kept warm: %s of a budget of %s; %s were returned to the system
 const sayKept = "%d closes returned pages, but RSS did not fall: check transparent huge pages (AnonHugePages in /proc/PID/smaps), the memory cgroup (memory.stat), locked memory (mlockall), and other threads that allocated at the same time"
 const sayMadviseFailed = "%d of the calls failed: check for a seccomp filter, locked memory or a kernel limit (vm.max_map_count)"
 
-// FewSamples: Sampled allocations below which a verdict is only a hint.
+// FewSamples: With fewer sampled allocations, a verdict is only a hint.
 const FewSamples = 100
 
-// WaitsLong: Ratio of waiting to running above which the scheduler is not the only cause.
+// WaitsLong: If waiting takes more than this number of times as long as running, the scheduler is not the only cause.
 const WaitsLong = 2
 
 // EqualPart: Waiting and running count as equal if they differ by at most one part in this number.
@@ -80,30 +80,30 @@ const saySamplingNone = "Sampling: one slow allocation in %d, none so far."
 const saySampling = "Sampling: %d samples, one slow allocation in %d; on average %d ns = cpu %d + wait %d + locks %d; longest %d ns; %d dropped (more cpu than wall)"
 const sayVerdictNone = "Verdict: none; the samples are too short for the clocks to measure."
 const sayVerdict = "Verdict: %s."
-const sayVerdictLocks = "see section 5 for the label whose threads wait; if locks are held for long (see below), look for slow system calls: memory cgroup, swapping, or a tracer"
+const sayVerdictLocks = "see section 5 for the label whose threads wait; if locks are held for long (see below), look for system calls slowed down by a memory cgroup, swapping or a tracer"
 const sayVerdictScheduler = "run fewer busy threads than processors, or look for a CPU quota (cpu.stat, nr_throttled) and for pinned threads"
 const sayVerdictHypervisor = "look at the steal time of the machine (vmstat, column st), at CPU quotas, and at the run queue"
 const saySampledLocks = "Locks: %d samples; waited for %d ns on average, %d at most; held for %d ns, %d at most."
 
-// FewLocks: Lock acquisitions below which contention is not judged.
+// FewLocks: With fewer lock acquisitions, contention is not judged.
 const FewLocks = 100
 
-// LockGood: Percentage of lock acquisitions that had to wait below which contention is good.
+// LockGood: Contention is good below this percentage of lock acquisitions that had to wait.
 const LockGood = 15
 
-// LockNormal: Percentage below which contention is normal.
+// LockNormal: Contention is normal below this percentage.
 const LockNormal = 20
 
-// LockWatch: Percentage up to which contention needs watching, and above which it needs action.
+// LockWatch: Contention needs watching up to this percentage, and action above it.
 const LockWatch = 30
 
-// RetryGood: Repeated compare-exchanges per operation below which the rate is good.
+// RetryGood: The rate of repeated compare-exchanges per operation is good below this value.
 const RetryGood = 0.01
 
-// RetryNormal: Rate below which repetitions are normal.
+// RetryNormal: The rate is normal below this value.
 const RetryNormal = 0.05
 
-// RetryWatch: Rate below which repetitions need watching, and from which they need action.
+// RetryWatch: The rate needs watching below this value, and action from this value on.
 const RetryWatch = 0.10
 const sayLocksFew = "Locks: %d acquisitions on record, too few to judge"
 const sayLocks = "Locks: %.1f %% of %d acquisitions had to wait: %s"
@@ -115,31 +115,31 @@ const sayRetriesAct = "threads free objects of the same lines at the same time: 
 const sayRefusals = "Refusals:"
 const sayRefusalsNone = "Refusals: nothing was refused."
 const sayRefusal = "%s %d: %s%s"
-const sayRetired = "%d slabs have used up their handle generations and are no longer used; this is harmless."
+const sayRetired = "%d slabs have used up their handle generations and were taken out of use; this is harmless."
 const sayBadEnvironment = "%d words of TSLAB_OPTIONS were ignored as unknown or out of range; see docs/options.md"
 
-// GrowthLeast: Minimum growth of a label, in bytes, that is reported.
+// GrowthLeast: Growth of a label by fewer bytes is not reported.
 const GrowthLeast = 262144
 
-// GrowthShare: Minimum growth of a label that is reported, as a percentage of the bytes that were live before.
+// GrowthShare: Growth of a label by a smaller percentage of its earlier live bytes is not reported.
 const GrowthShare = 10
 
-// LimitSoon: Seconds until a limit is reached below which action is needed.
+// LimitSoon: If a limit is reached within this number of seconds, action is needed.
 const LimitSoon = 3600
 
-// OpenLeast: Minimum bytes held by an open phase that is listed.
+// OpenLeast: Open phases that hold fewer bytes are not listed.
 const OpenLeast = 1048576
 
-// OpenShare: Minimum percentage of all committed bytes held by an open phase that is listed.
+// OpenShare: Open phases that hold a smaller percentage of all committed bytes are not listed.
 const OpenShare = 10
 
 // OpenShown: Maximum number of open phases that are listed, the largest first.
 const OpenShown = 5
 
-// LeftTold: Seconds until a limit is reached below which the rest of the limit is shown with each growing label.
+// LeftTold: If a limit is reached within this number of seconds, each growing label shows what is left of the limit.
 const LeftTold = 86400
 
-// MostMakers: Maximum number of labels listed that allocate objects outside of scopes.
+// MostMakers: Maximum number of labels that are listed as allocating objects outside of scopes.
 const MostMakers = 3
 const sayGrowthUnknown = "Growth: unknown. Two readings of this allocator, some seconds apart, are needed."
 const sayGrowthNone = "Growth: nothing grows: in %d s, the lowest level of live bytes has not risen."
@@ -194,7 +194,7 @@ var verdictWords = [...]string{
 
 var causes = []struct{ key, advice string }{
 	{"stale_handle", "handles were used after the lifetime of their object had ended"},
-	{"bad_handle", "values were freed that this allocator never issued as handles"},
+	{"bad_handle", "values that this allocator never issued as handles were freed"},
 	{"double_free", "objects were freed twice"},
 	{"stale_free", "pointers were freed after their phase had been released or their slab had been returned"},
 	{"interior_pointer", "pointers into the middle of objects were freed"},
@@ -205,16 +205,16 @@ var causes = []struct{ key, advice string }{
 	{"bad_size", "calls requested 0 bytes, or more bytes than any memory can hold"},
 	{"domain_order", "scopes were exited out of order or without being entered, or destroyed while entered"},
 	{"domain_stale", "borrowed domains were entered after their epoch was no longer current"},
-	{"late_double_free", "objects were freed by two threads at once"},
+	{"late_double_free", "objects were freed twice, by two threads at once"},
 	{"out_of_memory", "allocations ran out of memory: check RLIMIT_AS, the memory cgroup, overcommit and reserve_bytes"},
 	{"over_budget", "allocations exceeded a hard budget or max_bytes"},
-	{"write_after_end", "objects were written to after their lifetime had ended; late_access and AddressSanitizer find the code"},
+	{"write_after_end", "objects were written to after their lifetime had ended; late_access and AddressSanitizer find the code that writes"},
 }
 
 var nouns = []struct{ many, one string }{
 	{"ended phases hold", "ended phase holds"},
 	{"ended phases", "ended phase"},
-	{"slabs have used up their handle generations and are", "slab has used up its handle generations and is"},
+	{"slabs have used up their handle generations and were", "slab has used up its handle generations and was"},
 	{"words of TSLAB_OPTIONS were", "word of TSLAB_OPTIONS was"},
 	{"of its slabs are empty", "of its slabs is empty"},
 	{"smaller ones", "smaller one"},
