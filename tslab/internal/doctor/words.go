@@ -53,7 +53,7 @@ const Closes = 8
 // KeptMinBytes: If a close returned fewer bytes, RSS is not judged, because other threads change RSS by as much.
 const KeptMinBytes = 1048576
 
-// KeptShare: If RSS fell by less than the bytes returned, divided by this number, the kernel kept the pages.
+// KeptShare: If RSS fell by less than the returned bytes divided by this number, the kernel kept the pages.
 const KeptShare = 10
 const sayReclamation = "Reclamation: %d calls returned %s to the system, and %d failed; %d closes on record%s"
 const sayClosesNone = "."
