@@ -23,8 +23,8 @@ PAGE = os.path.join(ROOT, "docs", "results", "drainability.md")
 TABLES_PAGE = os.path.join(ROOT, "docs", "results", "tables", "drainability.md")
 PUBLISHED = os.path.join(ROOT, "docs", "results", "drainability.json")
 OTHERS = {"docs/choosing.md": "held %(least).1f to %(most).1f times the memory. In a load made to be bad they held %(beyond_glibc).0f times as much as glibc",
-          "docs/coming-from/papers.md": "mixing lifetimes takes %(least).1f to %(most).1f times the memory of separating them, "
-                                        "and %(worst).1f times in a load made to be the worst case"}
+          "docs/coming-from/papers.md": "mixing lifetimes takes %(least).1f to %(most).1f times as much memory as separating them, "
+                                        "and %(worst).1f times as much in a load that was constructed as the worst case"}
 COURSE = ("requests", "rss_bytes", "slabs", "committed_bytes", "live_bytes", "closed_slabs", "closed_bytes", "fresh_slabs",
           "reused_slabs", "close_slabs", "closes", "drainable")
 LENGTHS = (5000, 10000, 20000, 50000, 100000, 200000)
@@ -211,18 +211,18 @@ def sentences(r):
     least, most, worst, beyond_glibc = effect(r)
     bad = r["lifetimes"][-3]
     n = len(r["published_dsr"])
-    spoilt, five = r["sweep"][n + 1], r["sweep"][2 * n + 1]
+    request, pool = r["sweep"][n + 1], r["sweep"][2 * n + 1]
     return [
         "%d of %d, in every load" % (isolated["drainable"], isolated["closes"]),
-        "about the same (%d slabs against %d)" % (m["slabs"], i["slabs"]),
-        "%d slabs with fresh pages against %d" % (m["fresh_slabs"], i["fresh_slabs"]),
+        "about the same number of slabs in use (mixed %d, isolated %d)" % (m["slabs"], i["slabs"]),
+        "mixed allocation took %d slabs with fresh pages, and isolated allocation took %d" % (m["fresh_slabs"], i["fresh_slabs"]),
         "held %.1f to %.1f times the committed memory" % (least, most),
         "and %.1f times in the worst case" % worst,
-        "one slab for each live object, %d here" % r["pool"],
-        "by a factor of %.0f in the worst one" % beyond_glibc,
-        "1 %% of them routed wrongly spoilt %d of %d closes (theory: %.0f %%), and %.0f %% of the slabs of the pool"
-        % (spoilt["closes"] - spoilt["drainable"], spoilt["closes"], 100 * (1 - spoilt["theory_dsr"]), 100 * (1 - five["slab_dsr"])),
-        "holds %d and %d slabs" % (m["slabs"], i["slabs"]),
+        "one slab for each live object (here %d)" % r["pool"],
+        "In the worst load, mixed allocation keeps %.0f times as much memory resident" % beyond_glibc,
+        "live objects remained at %d of %d closes (theory: %.0f %%)" % (request["closes"] - request["drainable"], request["closes"], 100 * (1 - request["theory_dsr"])),
+        "kept only %.0f %% of an epoch's slabs in use" % (100 * (1 - pool["slab_dsr"])),
+        "keeps %d slabs (mixed) and %d slabs (isolated) in use" % (m["slabs"], i["slabs"]),
         "stays below the bound, at %d" % last(bad)["closed_slabs"],
     ]
 
