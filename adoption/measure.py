@@ -234,12 +234,12 @@ def main(build, reps, page, command):
     lines = ["| program | with phases | measurements, after / before |", "|---|---|---|"] + verdict("jq", jq, quiet) + verdict("tinyproxy", tinyproxy, quiet)
     text = "# Two programs before and after: what was measured\n\n"
     text += "`%s` made these measurements and generated this page.\n[adoption.md](../adoption.md) explains what the measurements mean.\n\n" % command
-    text += "The machine had %s.\nEach of %d repetitions ran the program before and after the patch alternately. %s.\n" % (machine(), reps, beside)
-    text += "Figures are medians. Each ratio is the median over all repetitions. A ratio below 1 means that the program needs less with phases.\n\n## Verdict\n\n"
+    text += "The machine had %s.\nIn each of %d repetitions, the unpatched program and the patched program ran one after the other. %s.\n" % (machine(), reps, beside)
+    text += "Figures are medians. Each ratio is the median over all repetitions. A ratio below 1 is better for the program with phases, except in rows in which more is better.\n\n## Verdict\n\n"
     text += "".join("%s\n" % line for line in lines)
-    text += "\n## jq 1.6\n\nEach document is a phase. The batch contains %s documents of 1 to 128 items, and the large document has %.1f MB.\n\n%s" % (
+    text += "\n## jq 1.6\n\nEach document is a phase. The batch contains %s documents of 1 to 128 items, and the size of the large document is %.1f MB.\n\n%s" % (
         figure(BATCH), big_bytes / 1e6, printed(jq))
-    text += "\nThe unpatched jq also ran with other allocators preloaded. The table shows resident KiB after the large document and 500 small ones,\nand 5, 10 and 15 seconds later. The row *phases* shows the patched jq.\n\n"
+    text += "\nThe unpatched jq was also measured with other allocators preloaded. The table shows resident KiB after the large document and 500 small ones,\nand 5, 10 and 15 seconds later. The row *phases* shows the patched jq.\n\n"
     text += "| | immediately | 5 s | 10 s | 15 s |\n|---|---|---|---|---|\n"
     text += "".join("| %s | %s |\n" % (name, " | ".join(figure(x) for x in row)) for name, row in kept.items())
     text += "\n## tinyproxy 1.11.1\n\nEach connection is a phase and has a thread of its own.\n\n%s" % printed(tinyproxy)

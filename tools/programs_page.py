@@ -98,10 +98,12 @@ def page(data):
     fewer = ", ".join(p for p, n in turns.items() if n != most)
     out = ["# Programs as they are", "",
            "This page shows how unchanged programs run with the [preload library](../preload.md). Each program",
-           "ran with the preload library, with glibc's malloc, and with other allocators. Figures are ratios to",
-           "glibc. Each figure is the median over pairs of runs that were made in the same turn. *Failed* means",
-           "that the output or the exit code differed from the run with glibc. A \"-\" means that the program was",
-           "not run. [bench/programs](../../bench/programs/run.py) describes the work of each program.", "",
+           "ran with the preload library, with glibc's malloc, and with other allocators. In each table, the",
+           "glibc column shows absolute values, and the other columns show ratios to glibc. Each program ran",
+           "several times with every allocator, in turn. A ratio compares two runs of the same turn, and the",
+           "table shows the median of these ratios. *Failed* means that the output or the exit code differed",
+           "from the run with glibc. A \"-\" means that the program was not run.",
+           "[bench/programs](../../bench/programs/run.py) describes the work of each program.", "",
            "| | |", "|---|---|",
            f"| machine | {data['processor']}, {data['cpus']} processors, Linux {data['kernel']}, {data['libc']} |",
            f"| commit, date | {data['commit']}, {data['date']} |",
@@ -110,7 +112,7 @@ def page(data):
            "| commands | `make programs ARGS=\"--json RUN.json\"`, then `tools/programs_page.py RUN.json`; the numbers are in [programs.json](programs.json) |", "",
            "![Peak resident bytes and page faults, relative to glibc](programs.png)", "", "## Goals", ""] + verdict(data)
     if any(program.startswith("like-") for program in data["results"]):
-        out += ["", "Rows *like-...* are small programs that mainly allocate. They were written for this page and modelled on mimalloc-bench "
+        out += ["", "Rows *like-...* are small programs that mainly allocate. They were written for this page and modeled on mimalloc-bench "
                 "([patterns.c](../../bench/programs/patterns.c)).", "Some of them hold so little memory that most of their peak is the fixed memory of the allocator."]
     for figure in ("peak", "faults", "cpu", "wall", "final"):
         out += ["", f"## {NAMES[figure][0].upper()}{NAMES[figure][1:]}", ""] + table(data, figure)

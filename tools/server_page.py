@@ -95,7 +95,7 @@ def shape(run):
     one = "1 minute" if run["seconds"] == 60 else f"{run['seconds'] // 60} minutes" if run["seconds"] % 60 == 0 else f"{run['seconds']} seconds"
     calm, burst = (sum(int(n * run["scale"]) for n, _ in groups) for groups in (measure.CALM, measure.BURST))
     more = "all servers at the same time, with their bursts one after another" if run["together"] else "one server after another"
-    turns = f", {run['turns']} turns, medians" if run["turns"] > 1 else ""
+    turns = f", {run['turns']} runs of each allocator, medians" if run["turns"] > 1 else ""
     return one, f"{one} for each allocator, {more}{turns}", f"{calm} connections, and {burst} in bursts of {min(measure.BURST_SECONDS, max(1, run['cycle'] // 5))} s " \
                 f"every {run['cycle']} s; {run['loops']} event loop{'s' if run['loops'] > 1 else ''} per server"
 
@@ -129,18 +129,19 @@ def run_lines(number, run):
 def page(runs):
     out = ["# A server under load", "",
            "This page is for readers who compare the memory and the latency of a server under several",
-           "allocators. The server, the [second demo](../../demo/server/README.md), is a shop over HTTP. It uses",
+           "allocators. The server, the [second demo](../../demo/server/README.md), is an online shop. It uses",
            "libevent, json-c, a Lua interpreter for each request, and SQLite outside of all phases. The same",
-           "binary ran with each allocator preloaded. The load generator wrk sent the requests from",
-           "connections that pause between requests. Hundreds of requests are open at the same time, and more",
-           "than a thousand in each burst. *tslab without phases* is the preload library alone; *tslab, phases*",
-           "adds a phase for each request.",
+           "binary ran with each allocator preloaded. The load generator wrk sent requests over connections that",
+           "pause between requests. Hundreds of requests are open at the same time, and more than a thousand in",
+           "each burst. *tslab without phases* is the preload library alone. *tslab, phases* adds a phase for",
+           "each request.",
            "",
            "Some requests wait for a simulated bank. wrk measured the latency of the other requests, separately",
-           "for calm periods and for bursts. Resident bytes are read every half second. [Decision",
-           "0084](../decisions/0084-a-server-as-a-demo.md) explains the numbers. `tools/server_page.py",
-           "RUN.json...` generates the page from the output of the command; the numbers are in",
-           "[server.json](server.json).", ""]
+           "for calm periods and for bursts. Resident bytes were read every half second. [Decision",
+           "0084](../decisions/0084-a-server-as-a-demo.md) explains the numbers, which are in",
+           "[server.json](server.json). `tools/server_page.py RUN.json...` generates this page from the output",
+           "of `make server`.",
+           ""]
     for number, run in enumerate(runs, 1):
         out += run_lines(number, run)
     return "\n".join(out).rstrip() + "\n"
