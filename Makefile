@@ -9,7 +9,7 @@ ONLY ?=
 
 FOR ?= demo test
 
-.PHONY: help deps demo server quick test test-all check bench programs drainability site platforms tslab build install install-lib uninstall dist packages soak fuzz mutants clean
+.PHONY: help deps demo server quick test test-all check bench scaling programs drainability site platforms tslab build install install-lib uninstall dist packages soak fuzz mutants clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -47,6 +47,12 @@ bench: ## fetch the peers, build the benchmark, run its short form (FULL=1: the 
 	@scripts/get-peers.sh
 	@scripts/build.sh bench
 	build/bench/tslab_bench $(if $(FULL),,--quick) $(ARGS)
+
+scaling: ## how allocators scale with threads, up to all processors, as a table to report; minutes (ARGS="--threads 16"; ARGS=--help: all flags)
+	@scripts/install-deps.sh --root bench
+	@scripts/get-peers.sh
+	@scripts/build.sh bench
+	@bench/scaling.py $(ARGS)
 
 programs: ## run programs and servers under the preload library, glibc's malloc and peers (ARGS="--reps 3"; ARGS=--help: all flags)
 	@scripts/install-deps.sh --root programs

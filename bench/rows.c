@@ -149,7 +149,7 @@ const struct row rows[ROW_COUNT] = {
                           .count_ops = 1},
     [ROW_GROW_LARGE] = {.name = "grow_large",
                         "a buffer grown by realloc in steps of 64 KiB to 32 MiB inside a phase, and the phase's end",
-                        {{"a buffer", "ms", LESS}, {"moves of a buffer", "", LESS}, {"longest realloc", "ms", LESS}},
+                        {{"a buffer", "ms", LESS}, {"moves of a buffer", "moves", LESS}, {"longest realloc", "ms", LESS}},
                         .heavy = true},
     [ROW_HANDED_ON] = {.name = "handed_on",
                        "a phase of 50 x 128 B begun on one thread, read and ended on another; a phase",

@@ -132,23 +132,14 @@ def rename_rows(path, name):
         to.writelines(name + line[len("malloc"):] if line.startswith("malloc,") else line for line in text)
 
 
-def run_once(name, allocator, repetition, options):
-    words = PROGRAMS[name]
-    rows = os.path.join(options.out, "csv", f"{name}.{allocator.name}.{repetition}.csv")
-    more = {"full": FULL.get(name, []), "quick": QUICK.get(name, []), "smoke": ["--quick"]}[options.form]
-    shown = [words[0], *words[1:], *more, "--allocator", allocator.word, "--seed", str(options.seed), "--json"]
-    command = [os.path.join(options.build, "suite", words[0]), *shown[1:], f"--csv={rows}"]
+def report_of(command, allocator, tslab_options=None):
+    """Runs a program under an allocator: its report, exit status, and the error or None."""
     environment = {k: v for k, v in os.environ.items() if k not in ("LD_PRELOAD", "TSLAB_OPTIONS")}
     if allocator.preload:
         environment["LD_PRELOAD"] = allocator.preload
-    if name in OPTIONS:
-        environment["TSLAB_OPTIONS"] = OPTIONS[name]
-    result = {"program": name, "allocator": allocator.name, "allocator_version": allocator.version,
-              "repetition": repetition, "preload": allocator.preload,
-              "command": [*shown, f"--csv={os.path.basename(rows)}"], "options": OPTIONS.get(name),
-              "load_average": os.getloadavg()[0]}
-    start = time.monotonic()
-    error = None
+    if tslab_options:
+        environment["TSLAB_OPTIONS"] = tslab_options
+    report = error = None
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
         try:
             text, errors = child.communicate(timeout=TIMEOUT_SECONDS)
@@ -159,18 +150,30 @@ def run_once(name, allocator, repetition, options):
         except BaseException:
             child.kill()
             raise
-    result["seconds"] = round(time.monotonic() - start, 3)
-    result["status"] = child.returncode
     if error is None and "cannot be preloaded" in errors:
         error = "the library was not preloaded"
     if error is None and child.returncode != 0:
         error = errors.strip().splitlines()[-1] if errors.strip() else f"status {child.returncode}"
     try:
-        result["report"] = json.loads(text)
+        report = json.loads(text)
     except ValueError:
-        result["report"] = None
         error = error or "its report is no JSON"
-    result["error"] = error
+    return report, child.returncode, error
+
+
+def run_once(name, allocator, repetition, options):
+    words = PROGRAMS[name]
+    rows = os.path.join(options.out, "csv", f"{name}.{allocator.name}.{repetition}.csv")
+    more = {"full": FULL.get(name, []), "quick": QUICK.get(name, []), "smoke": ["--quick"]}[options.form]
+    shown = [words[0], *words[1:], *more, "--allocator", allocator.word, "--seed", str(options.seed), "--json"]
+    command = [os.path.join(options.build, "suite", words[0]), *shown[1:], f"--csv={rows}"]
+    result = {"program": name, "allocator": allocator.name, "allocator_version": allocator.version,
+              "repetition": repetition, "preload": allocator.preload,
+              "command": [*shown, f"--csv={os.path.basename(rows)}"], "options": OPTIONS.get(name),
+              "load_average": os.getloadavg()[0]}
+    start = time.monotonic()
+    result["report"], result["status"], result["error"] = report_of(command, allocator, OPTIONS.get(name))
+    result["seconds"] = round(time.monotonic() - start, 3)
     rename_rows(rows, allocator.name)
     return result
 

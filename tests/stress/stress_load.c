@@ -77,6 +77,7 @@ static void course_trace(struct course* c, uint64_t seconds) {
     (void)fprintf(c->trace, "%s,%llu,%llu,%llu,%llu,%llu\n", c->name, (unsigned long long)seconds,
                   (unsigned long long)c->steps, (unsigned long long)g.live_objects,
                   (unsigned long long)g.committed_bytes, (unsigned long long)slab_rss_bytes());
+    (void)fflush(c->trace); /* a run of hours that is ended by hand has its figures */
 }
 
 /* Counts a step. Returns false after the last one. */
