@@ -25,13 +25,18 @@ static uintptr_t pc_of(const void* context) {
 #endif
 }
 
-/* Calls the handler that was installed before ours with number, info and context as ours got them. A default or ignored
- * signal has no function to call: then puts that back for the process, so that the instruction faults again and meets
- * it. [signal handler] */
+/* Does what happened to the signal before our handler was installed, with number, info and context as ours got them. If
+ * a handler was installed, calls it. Otherwise puts the default, or that it is ignored, back for the process: after a
+ * fault the instruction faults again and meets it. A signal that a process has sent does not come again: if it was
+ * ignored, nothing happens; if not, it is raised once more. [signal handler] */
 static void go_on(int number, siginfo_t* info, void* context) {
+    bool sent = info->si_code <= 0; /* by kill, raise or sigqueue */
     if ((before.sa_flags & SA_SIGINFO) != 0) before.sa_sigaction(number, info, context);
-    else if (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN) (void)sigaction(number, &before, NULL);
-    else before.sa_handler(number);
+    else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) before.sa_handler(number);
+    else if (!sent || before.sa_handler == SIG_DFL) {
+        (void)sigaction(number, &before, NULL);
+        if (sent) (void)raise(number); /* is blocked until the handler returns */
+    }
 }
 
 /* Handles SIGSEGV, which `number` is: calls the function of tsi_os_on_fault, which is set, with the address in *info
@@ -47,12 +52,14 @@ static void on_signal(int number, siginfo_t* info, void* context) {
 bool tsi_os_on_fault(TsiFaultFn* fn) {
     struct sigaction on;
     if (told != NULL) return true;
-    told = fn;
+    told = fn; /* before the handler, which calls it */
     memset(&on, 0, sizeof on);
     on.sa_sigaction = on_signal;
     on.sa_flags = SA_SIGINFO | SA_ONSTACK;
     (void)sigemptyset(&on.sa_mask);
-    return sigaction(SIGSEGV, &on, &before) == 0;
+    if (sigaction(SIGSEGV, &on, &before) == 0) return true;
+    told = NULL;
+    return false;
 }
 
 size_t tsi_os_code_name(uintptr_t pc, char* out, size_t n) {

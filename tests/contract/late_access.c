@@ -150,10 +150,34 @@ static void faults_elsewhere(void) {
     CHECK_EQ(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 5);
 }
 
+/* A signal that somebody sends is no fault: it does what it would do without us. */
+static void sends(void* ignored) {
+    if (ignored != NULL) (void)signal(SIGSEGV, SIG_IGN);
+    open_it();
+    (void)kill(getpid(), SIGSEGV);
+    if (ignored == NULL) _exit(9);
+    epoch_domain_t* d = epoch_domain_begin(a, "GET /page");
+    char* p = made(100);
+    (void)epoch_domain_end(d);
+    _exit(*(volatile char*)p == 7 ? 7 : 8);
+}
+static void sent_by_kill(void) {
+    Said s = kit_said(sends, NULL);
+    CHECK(WIFSIGNALED(s.status) && WTERMSIG(s.status) == SIGSEGV && s.text[0] == 0);
+    s = kit_said(sends, (void*)(uintptr_t)1); /* and faults are told as before */
+    CHECK(WIFSIGNALED(s.status) && WTERMSIG(s.status) == SIGSEGV);
+    CHECK_HAS(s.text, "late access to phase \"GET /page\"");
+}
+
 #define LATE(fn) CHECK_CASE_WITH(fn, open_it, close_it)
 static const CheckCase cases[] = {
-    CHECK_CASE(faults_elsewhere), LATE(a_released_phase), LATE(a_drained_phase), LATE(many_phases),
-    LATE(epochs_of_the_ring),     LATE(threads),
+    CHECK_CASE(faults_elsewhere),
+    CHECK_CASE(sent_by_kill),
+    LATE(a_released_phase),
+    LATE(a_drained_phase),
+    LATE(many_phases),
+    LATE(epochs_of_the_ring),
+    LATE(threads),
 };
 int main(int argc, char** argv) {
     if (CHECK_ASAN) { /* says what it saw of the fault before anybody else does */
