@@ -226,7 +226,7 @@ typedef struct SlabOptions {
      * is 0, empty slabs stay in their epoch until slab_trim is called or the epoch ends */
     uint32_t decay_ms;
     /* guard one in N allocations, N = 1..1048576; 0: none. A guarded object has its own pages, followed by a guard
-     * page. Any access to the object after the end of its lifetime faults. See docs/late-access.md */
+     * page. Any access to the object faults after the object's lifetime has ended. See docs/late-access.md */
     uint32_t guard_period;
     /* 1: fill each object with zeros at the end of its lifetime, and verify before reuse that the memory is still zero.
      * See docs/hardened.md */
@@ -236,8 +236,8 @@ typedef struct SlabOptions {
      * are set explicitly take precedence */
     uint8_t hardened;
     /* guard random allocations, on average one in N, N = 16..1048576; 0: none. At most 256 guarded objects exist at a
-     * time. A guarded object has its own pages, followed by a guard page. Any access to the object after the end of its
-     * lifetime faults. See docs/hardened.md */
+     * time. A guarded object has its own pages, followed by a guard page. Any access to the object faults after the
+     * object's lifetime has ended. See docs/hardened.md */
     uint32_t guard_sampling;
     /* memory of ended phases to withhold from reuse, in bytes: 64 KiB..64 GiB; 0: none. See docs/hardened.md */
     uint64_t quarantine_bytes;

@@ -77,8 +77,8 @@ static inline void slab_papers_stats_epoch(SlabAllocator* a, EpochId epoch, Epoc
 #define SLAB_PAPERS_FIFTH_(a1, a2, a3, a4, name, ...) name
 #define SLAB_PAPERS_THIRD_(a1, a2, name, ...) name
 
-/* Calls the papers' function for three arguments (a, epoch, &EpochStats), and the library's function for four arguments
- * (a, size_class, epoch, &SlabEpochStats). */
+/* Calls the papers' function if the arguments are (a, epoch, &EpochStats), and the library's function if the arguments
+ * are (a, size_class, epoch, &SlabEpochStats). */
 #define slab_stats_epoch(...) \
     SLAB_PAPERS_FIFTH_(__VA_ARGS__, slab_stats_epoch, slab_papers_stats_epoch, 0, 0)(__VA_ARGS__)
 

@@ -194,8 +194,8 @@ typedef struct SlabLabelStats {
      * in progress. */
     uint64_t draining_phases, draining_objects, draining_bytes, oldest_draining_ns;
     uint64_t draining_age_ns[SLAB_HISTOGRAM_BUCKETS];
-    /* The three draining phases that hold the most bytes, largest first. An era of 0 marks an unused entry. Ages are
-     * times since the first slab. */
+    /* The three draining phases that hold the most bytes, largest first. An era of 0 marks an unused entry. The age of
+     * a phase is the time since the phase took its first slab. */
     uint64_t worst_eras[3], worst_bytes[3], worst_objects[3], worst_ages_ns[3];
     uint64_t open_objects, open_bytes; /* live objects in the label's open phases */
     /* Objects that slab_malloc_outside allocated inside a scope of the label, and the bytes that were requested. Such
@@ -289,9 +289,9 @@ SLAB_API void slab_stats_sampling(SlabAllocator* a, SlabSamplingStats* out);
  * to `write` in pieces, on the calling thread, while holding no lock. Stops and returns false as soon as `write`
  * returns false. On error, returns false and sets errno: EINVAL if `a` or `write` is NULL, ENOMEM if memory for the
  * snapshot runs out. The document lists at most 512 phases: the 256 phases that hold the most memory, and the 256
- * oldest of the other phases. In the second group, 128 places are reserved for draining phases. Epochs are limited in
- * the same way, but ring epochs take precedence. The document states how many phases and epochs it omits; sums over
- * labels include the omitted ones. */
+ * oldest of the other phases. In the second group, 128 places are reserved for draining phases. The same limits apply
+ * to the list of epochs, but ring epochs are chosen before all others. The document states how many phases and epochs
+ * it omits; sums over labels include the omitted ones. */
 SLAB_API bool slab_stats_json(SlabAllocator* a, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);
 /* Writes the document of slab_stats_json, but with every phase and epoch. */
 SLAB_API bool slab_stats_json_all(SlabAllocator* a, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);

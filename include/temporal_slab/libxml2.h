@@ -1,5 +1,5 @@
 /*
- * temporal_slab/libxml2.h - allocates the documents of libxml2 in the calling thread's phase. Header-only, for libxml2
+ * temporal_slab/libxml2.h - makes libxml2 allocate its memory in the calling thread's phase. Header-only, for libxml2
  * 2.9 and later.
  *
  *     tslab_xml_init(allocator);          // before any other call to libxml2 in the process
