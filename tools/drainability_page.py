@@ -22,7 +22,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PAGE = os.path.join(ROOT, "docs", "results", "drainability.md")
 TABLES_PAGE = os.path.join(ROOT, "docs", "results", "tables", "drainability.md")
 PUBLISHED = os.path.join(ROOT, "docs", "results", "drainability.json")
-OTHERS = {"docs/choosing.md": "held %(least).1f to %(most).1f times the memory. In a load made to be bad they held %(beyond_glibc).0f times as much as glibc",
+OTHERS = {"docs/choosing.md": "needed %(least).1f to %(most).1f times as much memory. In the worst-case load, they needed %(beyond_glibc).0f times as much memory as with glibc",
           "docs/coming-from/papers.md": "mixing lifetimes takes %(least).1f to %(most).1f times as much memory as separating them, "
                                         "and %(worst).1f times as much in a load that was constructed as the worst case"}
 COURSE = ("requests", "rss_bytes", "slabs", "committed_bytes", "live_bytes", "closed_slabs", "closed_bytes", "fresh_slabs",
