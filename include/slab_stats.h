@@ -91,9 +91,10 @@ typedef struct SlabGlobalStats {
  * last class, slab_stats_class sets `version` to 0. cache_size is the number of slabs of the class that threads keep
  * warm or that are in quarantine. cache_capacity is the number of slabs of the class that would fill the current warm
  * budget, or 0 for regions and large objects. cache_overflow_len is always 0. The scan_* fields are equal in all
- * classes and are 0 without the option `shared`. With this option, they describe the controller that sets scan_mode. A
- * scan_mode of 0 means that all threads use one bank. A scan_mode of 1 means that the threads are spread over four
- * banks because too many allocations had to wait. */
+ * classes and are 0 without the option `shared`. With this option, scan_adapt_checks counts how often the allocator
+ * checked the number of banks that threads use, scan_adapt_switches counts how often it changed this number, and
+ * scan_mode is the current choice. A scan_mode of 0 means that all threads use one bank. A scan_mode of 1 means that
+ * the threads are spread over four banks because too many allocations had to wait. */
 typedef struct SlabClassStats {
     uint32_t version, class_index, object_size;
     uint64_t slow_path_hits, new_slab_count, list_move_partial_to_full, list_move_full_to_partial, current_partial_null,
@@ -137,7 +138,7 @@ typedef struct SlabRefusals {
         bad_epoch, closed_epoch, bad_size, domain_order, domain_stale;
     uint64_t late_double_free; /* double frees by two threads at once, found only after both frees had succeeded */
     uint64_t out_of_memory;    /* allocations refused for lack of memory */
-    uint64_t retired_slabs;    /* slabs taken out of use because their handle generations ran out */
+    uint64_t retired_slabs;    /* slabs taken out of use because a slot or region had issued its last possible handle */
     uint64_t bad_environment;  /* options in TSLAB_OPTIONS that were ignored */
     uint64_t over_budget;      /* allocations refused by a hard budget or max_bytes */
     uint64_t write_after_end;  /* new objects whose memory was written to after the previous object there had ended */
@@ -289,8 +290,8 @@ SLAB_API void slab_stats_sampling(SlabAllocator* a, SlabSamplingStats* out);
  * to `write` in pieces, on the calling thread, while holding no lock. Stops and returns false as soon as `write`
  * returns false. On error, returns false and sets errno: EINVAL if `a` or `write` is NULL, ENOMEM if memory for the
  * snapshot runs out. The document lists at most 512 phases: the 256 phases that hold the most memory, and the 256
- * oldest of the other phases. In the second group, 128 places are reserved for draining phases. The same limits apply
- * to the list of epochs, but ring epochs are chosen before all others. The document states how many phases and epochs
+ * oldest of the other phases. In the second group, 128 places are reserved for draining phases. Epochs have
+ * the same limits, but ring epochs are chosen before all others. The document states how many phases and epochs
  * it omits; sums over labels include the omitted ones. */
 SLAB_API bool slab_stats_json(SlabAllocator* a, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);
 /* Writes the document of slab_stats_json, but with every phase and epoch. */

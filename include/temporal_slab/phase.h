@@ -140,11 +140,12 @@ static inline bool tslab_phase_expect(const char* label, uint32_t objects, uint6
 }
 
 /* Tests for leaks with slab_gate (<slab_diagnostics.h>). Calls round(ctx) `warm_up` times, then `rounds` more times.
- * After each of the latter rounds, compares the objects and bytes that each label retains with the largest amounts
- * after any earlier round. The test fails if a label retains more than `objects` additional objects. The test also
- * fails if the bytes that a label retains grow by more than 25 % plus `bytes`. Returns true if the test passes.
- * Otherwise, returns false and writes the reason, as a sentence, to the buffer `why` of why_bytes bytes (may be NULL).
- * Without the preload library, returns true and never calls `round`, so check tslab_phase_is_there first. */
+ * After each round that follows the warm-up, compares the objects and bytes that each label retains with the largest
+ * amounts that the label retained after any earlier round. The test fails if a label retains more than `objects`
+ * additional objects. The test also fails if the bytes that a label retains grow by more than 25 % plus `bytes`.
+ * Returns true if the test passes. Otherwise, returns false and writes the reason, as a sentence, to the buffer `why`
+ * of why_bytes bytes (may be NULL). Without the preload library, returns true and never calls `round`, so check
+ * tslab_phase_is_there first. */
 static inline bool tslab_phase_gate(uint32_t warm_up, uint32_t rounds, uint64_t objects, uint64_t bytes,
                                     void (*round)(void* ctx), void* ctx, char* why, size_t why_bytes) {
     TSLAB_PHASE_FIND_(tslab_phase_gate_fn_, gate, tslab_preload_phase_gate);
