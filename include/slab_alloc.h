@@ -2,17 +2,17 @@
  * slab_alloc.h - objects and epochs of temporal-slab.
  *
  * An allocator provides objects of any size. Each object is placed in an epoch, which stands for a phase of the
- * program, such as a request or a frame. Ending the epoch either frees its remaining objects in one step or keeps each
- * of them until the program frees it (EpochCloseMode).
+ * program, such as a request or a frame. Ending the epoch either frees its remaining objects in one step or leaves
+ * them live until the program frees them (EpochCloseMode).
  *
  * Terms
  *   ring         The epochs with ids 0 to ring_size-1. Exactly one of them is current, and epoch_advance makes the next
  *                one current.
- *   domain       A scope that threads enter and leave, declared in epoch_domain.h. Each domain has an epoch of its own
- *                or borrows an epoch of the ring.
+ *   domain       A scope that threads enter and leave (see epoch_domain.h). Each domain has an epoch of its own or
+ *                borrows an epoch of the ring.
  *   incarnation  One use of an epoch id. Every incarnation has an era, a number that the allocator never reuses.
- *   slab         A contiguous block of pages that is assigned to one incarnation and later returned as a whole. All
- *                objects in a slab have the same size class, unless the slab is a region.
+ *   slab         A contiguous block of pages that is assigned to one incarnation and later returned to the allocator as
+ *                a whole. All objects in a slab have the same size class, unless the slab is a region.
  *   region       A slab that stores objects of different sizes one after another.
  *   label        A name for a kind of phase, such as "GET /page". The program can read statistics and set budgets for
  *                each label.
@@ -59,7 +59,7 @@
  * positions, counted from 1. The attribute `malloc` is omitted, because it promises that the object can be reached only
  * through the returned pointer. Relying on that promise, a compiler could drop stores to an object that the program
  * later reads through a handle (slab_handle_ptr) or a walk (slab_epoch_walk). The attributes name no deallocator, so
- * that compilers do not report objects that are freed by ending their epoch as leaks. */
+ * that compilers do not report a leak for objects that are freed by ending their epoch. */
 #define SLAB_ALLOC __attribute__((assume_aligned(16)))
 #define SLAB_ALLOC_SIZE(n) SLAB_ALLOC __attribute__((alloc_size(n)))
 #define SLAB_ALLOC_ARRAY(n, m) SLAB_ALLOC __attribute__((alloc_size(n, m)))
@@ -99,8 +99,8 @@ typedef uint32_t EpochId;
 /* State of an epoch. ACTIVE epochs accept allocations and frees; CLOSING epochs accept only frees. */
 typedef enum EpochLifecycleState { EPOCH_ACTIVE = 0, EPOCH_CLOSING = 1 } EpochLifecycleState;
 
-/* Ways to end an epoch. EPOCH_DRAIN keeps live objects valid, and takes back the memory of each object when the program
- * frees it. EPOCH_RELEASE frees every live object immediately. */
+/* Ways to end an epoch. EPOCH_DRAIN keeps each live object valid until the program frees it. EPOCH_RELEASE frees every
+ * live object immediately. */
 typedef enum EpochCloseMode { EPOCH_DRAIN = 0, EPOCH_RELEASE = 1 } EpochCloseMode;
 
 /* Checked reference to an object; 0 refers to no object. After the lifetime of the object has ended, the handle never
@@ -116,7 +116,7 @@ typedef struct SlabAllocator {
 /* Ways to return empty pages to the system. */
 typedef enum SlabPurgePolicy {
     SLAB_PURGE_DONTNEED = 0, /* MADV_DONTNEED: the resident size falls immediately */
-    SLAB_PURGE_FREE = 1,     /* MADV_FREE: cheaper, but the resident size falls only under memory pressure */
+    SLAB_PURGE_FREE = 1,     /* MADV_FREE: cheap, but the resident size falls only under memory pressure */
     SLAB_PURGE_NEVER = 2     /* pages are not returned, but the allocator reuses them */
 } SlabPurgePolicy;
 
@@ -126,14 +126,14 @@ typedef enum SlabMisuse {
     SLAB_MISUSE_STALE_HANDLE = 0, /* a handle to an object that no longer exists */
     SLAB_MISUSE_BAD_HANDLE,       /* a forged handle, or a handle of another allocator */
     SLAB_MISUSE_DOUBLE_FREE,      /* a free of an object that is already free */
-    SLAB_MISUSE_STALE_FREE,       /* a free after the object's epoch was released or its slab was returned */
+    SLAB_MISUSE_STALE_FREE,       /* a free of an object whose epoch was released or whose slab was taken back */
     SLAB_MISUSE_INTERIOR_POINTER, /* a pointer that is not the start of an object */
     SLAB_MISUSE_FOREIGN_POINTER,  /* a pointer that is outside the memory of this allocator */
     SLAB_MISUSE_SIZE_MISMATCH,    /* a size, passed to slab_free_sized, that is larger than the object */
     SLAB_MISUSE_BAD_EPOCH,        /* an epoch id or era that does not exist */
     SLAB_MISUSE_CLOSED_EPOCH,     /* an allocation in an epoch that is not ACTIVE */
     SLAB_MISUSE_BAD_SIZE,         /* size 0, a size over PTRDIFF_MAX, an n * size that overflows, or a bad alignment */
-    SLAB_MISUSE_DOMAIN_ORDER,     /* a domain call out of order, such as exit without enter or destroy while entered */
+    SLAB_MISUSE_DOMAIN_ORDER,     /* a domain call out of order, such as an exit without an enter */
     SLAB_MISUSE_DOMAIN_STALE,     /* a domain that has ended, or whose borrowed ring epoch is no longer current */
     /* a write to an object whose lifetime has ended (option fill_freed). The library detects the write when it reuses
      * the memory for another object, and reports the address of that object */
@@ -141,8 +141,8 @@ typedef enum SlabMisuse {
     SLAB_MISUSE_COUNT
 } SlabMisuse;
 
-/* Returns the one-word name of a kind of misuse, such as "double_free", or "unknown" for any other number. Statistics
- * and reports use the same names. The string is in static storage. */
+/* Returns the one-word name of a kind of misuse, such as "double_free", or "unknown" if `what` is not a kind of misuse.
+ * Statistics and reports use the same names. The string is in static storage. */
 SLAB_API const char* slab_misuse_name(SlabMisuse what);
 
 /* Causes of refused calls, in more detail than errno. See slab_error. */
@@ -176,23 +176,23 @@ typedef void (*SlabLeakFn)(SlabAllocator* a, const char* label, uint64_t era, ui
  *
  * The environment variable TSLAB_OPTIONS="name=value,..." overrides the struct, except in set-user-id programs. Sizes
  * in the variable may end with k, m or g. The library ignores unknown words and out-of-range values in the variable.
- * After the allocator is created, slab_last_error() names the ignored words and values. The library prints the same
- * message to standard error, once per process, unless `quiet` or `misuse_fn` is set. See docs/options.md. */
+ * After the allocator is created, slab_last_error() names the ignored words and values. The library also prints these
+ * words and values to standard error, once per process, unless `quiet` or `misuse_fn` is set. See docs/options.md. */
 typedef struct SlabOptions {
     size_t struct_size;       /* sizeof(SlabOptions) of the caller */
     uint32_t ring_size;       /* number of ring epochs: 2..1024, default 16 */
     uint32_t purge_policy;    /* a SlabPurgePolicy, default SLAB_PURGE_DONTNEED */
-    uint64_t reserve_bytes;   /* address space for objects: 16 MiB..64 GiB, default 64 GiB; if the
-                               system refuses, the library tries half, a quarter, and so on */
+    uint64_t reserve_bytes;   /* address space to reserve for objects: 16 MiB..64 GiB, default 64 GiB; if the system
+                               refuses the reservation, the library tries half, a quarter, and so on */
     uint64_t warm_bytes;      /* maximum bytes of unused pages to keep for reuse; UINT64_MAX: keep none;
                                0: an adaptive maximum that starts at 1 MiB */
-    uint32_t slab_bytes;      /* minimum slab size, a power of two from 4 KiB to 64 KiB; 0: depends on size class */
+    uint32_t slab_bytes;      /* minimum slab size: a power of two from 4 KiB to 64 KiB; 0: depends on the class */
     uint8_t prefault;         /* 1: touch pages when they are committed */
     uint8_t misuse_fatal;     /* 1: on misuse, print its kind to standard error and call abort() */
     uint8_t leak_report;      /* 1: when the allocator is destroyed, call leak_fn for every epoch with live objects */
     uint8_t huge_pages;       /* 1: request transparent huge pages for objects */
-    uint32_t max_labels;      /* number of labels, including "(unlabeled)" and "(other)": 3..4096, default 256 */
-    uint32_t sampling_period; /* time one in N slow allocations, N = 16..1048576; 0: none. See slab_stats.h */
+    uint32_t max_labels;      /* maximum label count, including "(unlabeled)" and "(other)": 3..4096, default 256 */
+    uint32_t sampling_period; /* time one of every N slow allocations, N = 16..1048576; 0: none. See slab_stats.h */
     /* limit on the memory committed for slabs and large objects, in bytes: at least 64 KiB; 0: no limit */
     uint64_t max_bytes;
     SlabMisuseFn misuse_fn;
@@ -201,9 +201,9 @@ typedef struct SlabOptions {
     void* leak_ctx;
     uint8_t numa_local; /* 1: take slabs from the NUMA node of the calling thread */
     uint8_t segment;    /* 1: publish the statistics to other processes of the same user. See slab_segment.h */
-    uint8_t shared;     /* 1: let threads share slabs under a lock; this is slower but uses less memory */
-    /* use of regions for objects of up to 4 KiB. 0 or 1: in domains, and for the first 12 KiB of each thread in each
-     * ring epoch. 2: never. 3: in domains only */
+    uint8_t shared;     /* 1: let threads share slabs under a lock, which saves memory but costs speed */
+    /* use of regions for objects of up to 4 KiB. 0 or 1: in domains, and for the first 12 KiB that each thread
+     * allocates in each ring epoch. 2: never. 3: in domains only */
     uint8_t bump;
     /* 1: allocate each object with malloc, so that memory checkers see it. 2: never. 0: only under AddressSanitizer,
      * LeakSanitizer, MemorySanitizer or Valgrind's memcheck. See docs/sanitizers.md */
@@ -213,13 +213,13 @@ typedef struct SlabOptions {
      * docs/late-access.md */
     uint8_t late_access;
     /* 1: the heap profile counts objects that outlive their phase, grouped by allocation stack. If profile_bytes is
-     * set, only sampled objects are counted. Otherwise, every object in a domain is counted, and objects outside
-     * domains are not. See docs/profile.md */
+     * set, only sampled objects are counted. Otherwise, only objects in domains are counted, without sampling. See
+     * docs/profile.md */
     uint8_t escape_stacks;
     uint8_t reserved_[1];
     /* mean number of bytes between two profiled allocations (slab_profile_write): 512..2^40; 0: no profile */
     uint64_t profile_bytes;
-    uint64_t warm_limit_bytes; /* limit of the adaptive maximum (warm_bytes = 0): at least 1 MiB, default 64 MiB */
+    uint64_t warm_limit_bytes; /* limit on the adaptive maximum (warm_bytes = 0): at least 1 MiB, default 64 MiB */
     uint8_t quiet;             /* 1: do not print ignored words of TSLAB_OPTIONS to standard error */
     /* milliseconds between searches for empty slabs of open epochs: 1..86400000. The library takes back the slabs that
      * it finds. The searches run during slow paths of allocations and frees, and when statistics are read. If decay_ms
@@ -232,8 +232,8 @@ typedef struct SlabOptions {
      * See docs/hardened.md */
     uint8_t fill_freed;
     uint8_t random_order; /* 1: place each object in a random free slot, not in the next one; implies bump = 2 */
-    /* 1: turn on fill_freed and random_order, and set guard_sampling to 5000 and quarantine_bytes to 4 MiB. Values that
-     * are set explicitly take precedence */
+    /* 1: turn on fill_freed and random_order. If guard_sampling is 0, set it to 5000; if quarantine_bytes is 0, set it
+     * to 4 MiB */
     uint8_t hardened;
     /* guard random allocations, on average one in N, N = 16..1048576; 0: none. At most 256 guarded objects exist at a
      * time. A guarded object has its own pages, followed by a guard page. Any access to the object faults after the
@@ -243,8 +243,8 @@ typedef struct SlabOptions {
     uint64_t quarantine_bytes;
 } SlabOptions;
 
-/* Counters of one size class. A line is a group of up to 64 slots in a slab. An allocation normally uses the thread's
- * current line. */
+/* Counters of one size class. A line is a group of up to 64 slots in a slab; each slot has room for one object. An
+ * allocation normally uses the thread's current line. */
 typedef struct PerfCounters {
     uint64_t slow_path_hits;            /* allocations that left the fast path */
     uint64_t new_slab_count;            /* slabs taken by epochs */
@@ -259,12 +259,12 @@ typedef struct PerfCounters {
 /* Receipt: the figures that epoch_close_ex and similar functions report when they end an epoch. The fields up to
  * bytes_escaped cover the whole life of the incarnation; the fields after bytes_escaped describe only this close. A
  * receipt always satisfies objects_allocated == objects_freed + objects_released + objects_escaped, and the byte counts
- * satisfy the same equation. Byte counts are in usable bytes. Freed objects were freed individually before the close.
- * Escaped objects were still live when the epoch was drained.
+ * satisfy the same equation. Byte counts are in usable bytes. `objects_freed` counts the objects that the program freed
+ * one by one before the close. `objects_escaped` counts the objects that were still live when the epoch was drained.
  *
- * A slab is deferred if another thread is inside a call that uses the slab when the epoch is closed. That thread
- * returns the slab before its call ends. If a thread owned the deferred slab, the counts exclude the objects in the
- * slab. */
+ * A slab is deferred if, at the time of the close, another thread is inside a call that uses the slab. That thread
+ * returns the slab before its call ends. If a thread owned the deferred slab, the receipt does not count the objects in
+ * the slab. */
 typedef struct EpochReceipt {
     uint32_t version; /* 2 */
     EpochId epoch_id;
@@ -275,7 +275,7 @@ typedef struct EpochReceipt {
     uint64_t slabs_returned, bytes_returned; /* slabs that this close took back from the epoch */
     uint64_t slabs_deferred, bytes_deferred;
     uint64_t rss_before, rss_after; /* resident bytes of the process; 0 if not measured */
-    uint64_t close_ns;              /* duration of the close, excluding RSS measurements; 0 if the epoch held nothing */
+    uint64_t close_ns;              /* duration of the close, excluding RSS measurements; 0 if the epoch was unused */
     uint32_t interrupts;            /* how often this close interrupted the process's running threads (membarrier) */
     uint32_t regions_returned;      /* number of regions among the returned slabs */
 } EpochReceipt;
@@ -376,9 +376,9 @@ SLAB_API void* slab_aligned_alloc(SlabAllocator* a, size_t alignment, size_t siz
 SLAB_API void* slab_aligned_alloc_epoch(SlabAllocator* a, size_t alignment, size_t size, EpochId epoch)
     SLAB_ALLOC_ALIGNED(2, 3);
 /* Copy a string (slab_strdup), at most n bytes of a string (slab_strndup), or n bytes (slab_memdup) into a new object
- * that is allocated like slab_malloc. A copy of a string always ends with a 0. The caller owns the copy. On failure,
- * these functions return NULL and set errno like slab_malloc. If the source is NULL, or n is 0 in slab_memdup, the call
- * is refused with EINVAL and counted as a bad size. O(n). */
+ * that slab_malloc allocates. A copy of a string always ends with a 0. The caller owns the copy. On failure, these
+ * functions return NULL and set errno like slab_malloc. If the source is NULL, or n is 0 in slab_memdup, the call is
+ * refused with EINVAL and counted as SLAB_MISUSE_BAD_SIZE. O(n). */
 SLAB_API char* slab_strdup(SlabAllocator* a, const char* text) SLAB_ALLOC;
 SLAB_API char* slab_strndup(SlabAllocator* a, const char* text, size_t n) SLAB_ALLOC;
 SLAB_API void* slab_memdup(SlabAllocator* a, const void* p, size_t n) SLAB_ALLOC_SIZE(3);
@@ -401,13 +401,13 @@ SLAB_API void* slab_realloc_outside(SlabAllocator* a, void* p, size_t size) SLAB
  * allocated. */
 SLAB_API void* slab_move_outside(SlabAllocator* a, void* p) SLAB_ALLOC;
 /* Returns the number of usable bytes of a live object, or 0 for any other pointer. A compiler may check that the
- * program uses only the requested size (alloc_size, _FORTIFY_SOURCE). To use all usable bytes of an object, request a
- * size that slab_good_size returned. */
+ * program uses no more than the requested size (alloc_size, _FORTIFY_SOURCE). To use all usable bytes of an object,
+ * request a size that slab_good_size returned. */
 SLAB_API size_t slab_usable_size(SlabAllocator* a, const void* p);
 /* Returns `size` rounded up so that an object of the returned size has no unused bytes, or 0 if an object of `size`
  * bytes cannot be allocated. An object of the returned size has exactly the returned number of usable bytes, in every
- * epoch. In a region, an object of `size` bytes may have fewer usable bytes, because sizes in regions are rounded up
- * only to a multiple of 16. */
+ * epoch. In a region, an object of `size` bytes may have fewer usable bytes than the returned size, because sizes in
+ * regions are rounded up only to a multiple of 16. */
 SLAB_API size_t slab_good_size(SlabAllocator* a, size_t size);
 /* Returns true if p points into memory that holds or has held objects of this allocator. Only this allocator can free
  * such a pointer. Does not check that a live object starts at p. */
@@ -425,8 +425,8 @@ SLAB_API SlabHandle slab_ptr_handle(SlabAllocator* a, const void* p);
 /* Gives the empty slabs of all epochs, and all pages that are kept for reuse, back to the system. Interrupts the
  * process's running threads once for each epoch in which other threads own slabs. O(slabs + epochs). */
 SLAB_API void slab_trim(SlabAllocator* a);
-/* Gives the empty slabs of the calling thread back to the system, together with the pages that are kept for reuse by
- * this thread or by the allocator. Does not interrupt other threads. O(slabs of the thread + epochs). */
+/* Gives the calling thread's empty slabs, and the pages that this thread or the allocator keeps for reuse, back to the
+ * system. Does not interrupt other threads. O(slabs of the thread + epochs). */
 SLAB_API void slab_thread_flush(SlabAllocator* a);
 /* Fills *out with the counters of a size class, or with zeros if size_class is out of range. O(threads). */
 SLAB_API void get_perf_counters(SlabAllocator* a, uint32_t size_class, PerfCounters* out);
@@ -465,9 +465,9 @@ SLAB_API void epoch_advance(SlabAllocator* a);
 SLAB_API EpochId epoch_advance_id(SlabAllocator* a);
 /* Drains the incarnation that `epoch` names, like epoch_close_ex with EPOCH_DRAIN. */
 SLAB_API void epoch_close(SlabAllocator* a, EpochId epoch);
-/* Ends the incarnation that `epoch` names in the given mode, and fills *out unless `out` is NULL. The incarnation may
+/* Ends, in the given mode, the incarnation that `epoch` names, and fills *out unless `out` is NULL. The incarnation may
  * be in any state and may be closed any number of times. If `epoch` is the current ring epoch, the ring advances first.
- * Allocations without an epoch id then use the next epoch, and allocations with this id are refused.
+ * Allocations without an epoch id then use the next epoch, and allocations in `epoch` are refused.
  *
  * Returns true if the incarnation was closed. Returns false if the id is bad. Returns false and sets errno to EBUSY if
  * the epoch belongs to another thread's SLAB_DOMAIN_OWNER_ONLY domain, or to a domain with an open SlabRun. If the
@@ -506,19 +506,20 @@ SLAB_API bool slab_epoch_on_end(SlabAllocator* a, EpochId epoch, void (*fn)(void
  * them.
  *
  * When the callback returns, the interrupted allocation continues in the scope that the thread is in at that time. If
- * the callback has released the phase of the new object, the allocation is repeated or fails with ESTALE. */
+ * the callback has released the phase of the new object, the library repeats the allocation, which can then fail with
+ * ESTALE. */
 typedef void (*SlabBudgetFn)(SlabAllocator* a, EpochId epoch, uint64_t bytes, bool hard, void* ctx);
 /* Limit the memory that an epoch, or all epochs of a label together, may commit for slabs and large objects. Each slab
  * counts as a whole, including its unused slots, so committed memory changes in steps of one slab
- * (SlabClassStats.slab_bytes). Committed memory never exceeds `hard`. A limit of 0 means no limit. The library calls
- * fn, which may be NULL, once each time committed memory rises above `soft`. Before an allocation fails with EDQUOT
+ * (SlabClassStats.slab_bytes). Committed memory never exceeds `hard`. A limit of 0 means no limit. If fn is not NULL,
+ * the library calls fn once each time committed memory rises above `soft`. Before an allocation fails with EDQUOT
  * because of `hard`, the library takes back empty slabs of the epoch and calls fn once. If these steps free enough
  * memory, the allocation continues.
  *
  * A later call replaces the budget. The budget of an epoch ends with the incarnation, and the budget of a label ends
- * with the allocator. A label's budget is exact if it is set before the label is used. If the budget is set later, up
- * to 64 KiB per thread may remain uncounted until the thread takes its next slab. An epoch can always be relabeled,
- * even if the change makes the new label exceed its budget.
+ * with the allocator. A label's budget is enforced exactly if it is set before the label is used. If the budget is set
+ * later, up to 64 KiB per thread may remain uncounted until that thread takes its next slab. An epoch can always be
+ * relabeled, even if the change makes the new label exceed its budget.
  *
  * These functions return true on success. On failure, they return false and set errno. EINVAL means that the id or
  * label is bad, or that `hard` is not 0 and is less than `soft`. ESTALE means that the epoch no longer exists. ENOMEM
@@ -545,7 +546,7 @@ SLAB_API bool slab_label_expect_escapes(SlabAllocator* a, const char* label, uin
 
 /* Allocates n objects of `size` bytes for SLAB_NEW and SLAB_NEW_ARRAY. */
 static inline void* slab_new_(SlabAllocator* a, size_t n, size_t size, size_t alignment) {
-    const size_t most = PTRDIFF_MAX;                                  /* no cast: also compiled as C++ */
+    const size_t most = PTRDIFF_MAX;                                  /* no cast, because this is also C++ code */
     if (size != 0 && n > most / size) return slab_calloc(a, n, size); /* slab_calloc reports the overflow */
     return alignment <= 16 ? slab_malloc(a, n * size) : slab_aligned_alloc(a, alignment, n * size);
 }

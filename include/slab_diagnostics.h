@@ -4,7 +4,7 @@
  *
  * The caller owns the arrays in reports and must free() them; an empty array is NULL. Any thread may call these
  * functions. For a NULL allocator, reports are empty. If memory runs out, the arrays are NULL, the counts are 0, and
- * errno is ENOMEM. All other conventions are those of slab_alloc.h.
+ * errno is ENOMEM. For all other conventions, see slab_alloc.h.
  */
 #ifndef SLAB_DIAGNOSTICS_H
 #define SLAB_DIAGNOSTICS_H
@@ -23,14 +23,15 @@ typedef struct EpochLeakCandidate {
     EpochId epoch_id;
     uint64_t epoch_era;
     char label[32];
-    /* age in seconds since the first slab, number of live objects, and bytes of the slabs that hold the objects */
+    /* seconds since the epoch took its first slab, number of live objects, and bytes of the slabs that hold the
+     * objects */
     uint64_t age_sec, alloc_count, estimated_rss_bytes;
     uint32_t partial_slab_count, full_slab_count, reclaimable_slab_count;
 } EpochLeakCandidate;
 
 typedef struct EpochLeakReport {
     uint32_t version, threshold_sec;
-    uint32_t candidate_count;       /* number of leaks found */
+    uint32_t candidate_count;       /* number of leaks found, counted per epoch and size class */
     uint32_t top_count;             /* number of rows in `candidates` */
     EpochLeakCandidate* candidates; /* the largest leaks, in descending order of estimated_rss_bytes */
 } EpochLeakReport;
@@ -52,13 +53,13 @@ typedef struct SlowPathAttribution {
 
 typedef struct SlowPathReport {
     uint32_t version, class_count;
-    SlowPathAttribution* classes; /* only size classes with slow-path allocations */
+    SlowPathAttribution* classes; /* one row for each size class that has slow-path allocations */
 } SlowPathReport;
 
 /* Counts the slow-path allocations of each size class by cause. O(threads + slabs). */
 SLAB_API void slab_analyze_slow_path(SlabAllocator* a, SlowPathReport* out);
 
-/* Effect of closing an incarnation (one use of an epoch id) on one size class. */
+/* Effect that closing an incarnation (one use of an epoch id) had on one size class. */
 typedef struct EpochReclamation {
     uint32_t class_index;
     EpochId epoch_id;
@@ -104,8 +105,8 @@ SLAB_API uint64_t slab_epoch_walk_era(SlabAllocator* a, uint64_t era,
  * reported as a leak if it is at least 60 s old. Younger phases are reported as too young to judge. */
 SLAB_API bool slab_doctor(SlabAllocator* a, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);
 /* Writes the same text as slab_doctor, but reports an ended phase as a leak if it is at least `leak_sec` seconds old.
- * Use a value below 60 for programs whose phases drain sooner. Pass 0 to report every ended phase that has live
- * objects. */
+ * Use a value below 60 for programs whose phases drain in less than 60 s. Pass 0 to report every ended phase that has
+ * live objects. */
 SLAB_API bool slab_doctor_ex(SlabAllocator* a, uint32_t leak_sec, bool (*write)(void* ctx, const char* bytes, size_t n),
                              void* ctx);
 
@@ -116,24 +117,24 @@ typedef struct SlabGateOptions {
     /* uncounted rounds at the start, in which caches fill and libraries create their global objects; 0: 3 rounds */
     uint32_t warm_up;
     uint32_t rounds;         /* counted rounds; 0: 5 rounds */
-    uint64_t objects, bytes; /* tolerated increase of retained objects and bytes over their earlier maximum */
+    uint64_t objects, bytes; /* tolerated increase in retained objects and bytes over their earlier maximum */
 } SlabGateOptions;
 
-/* Tests a program for leaks: calls round(ctx) several times and compares the memory that each label retains after the
- * rounds. `round` may run any number of phases. A label retains the objects that are live in its open and ended phases.
- * The first figures are read after the uncounted rounds, so objects that the program keeps from these rounds are not
- * reported. After each counted round, the figures of each label are compared with their earlier maximum. The label
- * fails if its objects exceed that maximum by more than `objects`. The label also fails if its bytes exceed their
- * earlier maximum by more than `bytes` plus a quarter of that maximum. The quarter allows for objects that move from a
- * region to a size class, where they can take up to a quarter more memory. The test stops after the first counted round
- * in which a label fails.
+/* Tests a program for leaks: calls round(ctx) several times and checks whether the memory that each label retains grows
+ * from round to round. `round` may run any number of phases. A label retains the objects that are live in its open and
+ * ended phases. The first figures are read after the uncounted rounds, so objects that the program keeps from these
+ * rounds are not reported. After each counted round, the figures of each label are compared with their earlier maximum.
+ * The label fails if its number of objects exceeds that maximum by more than `objects`. The label also fails if its
+ * bytes exceed their earlier maximum by more than `bytes` plus a quarter of that maximum. The quarter allows for
+ * objects that move from a region to a size class, where they can take up to a quarter more memory. The test stops
+ * after the first counted round in which a label fails.
  *
  * If `options` is NULL, tests all labels and tolerates no additional objects. Returns true if no label fails.
- * Otherwise, returns false and sets errno to ERANGE if a label fails, to EINVAL if the allocator or `round` is NULL or
- * an option is bad, or to ENOMEM if memory runs out. If `why` is not NULL, it receives the reason as a sentence,
- * truncated to fit into `why_bytes` bytes. For ERANGE, the sentence names the label. The figures are exact if no other
- * thread uses the allocator while they are read. No lock is held while `round` runs. O(rounds * (slabs + incarnations +
- * labels)). */
+ * Otherwise, returns false and sets errno. ERANGE means that a label failed. EINVAL means that the allocator or `round`
+ * is NULL, or that an option is bad. ENOMEM means that memory ran out. If `why` is not NULL, it receives the reason as
+ * a sentence, truncated to fit into `why_bytes` bytes. For ERANGE, the sentence names the label. The figures are exact
+ * if no other thread uses the allocator while they are read. No lock is held while `round` runs. O(rounds * (slabs +
+ * incarnations + labels)). */
 SLAB_API bool slab_gate(SlabAllocator* a, const SlabGateOptions* options, void (*round)(void* ctx), void* ctx,
                         char* why, size_t why_bytes);
 
