@@ -1,15 +1,15 @@
 /*
- * epoch_domain.h - scopes bound to an epoch.
+ * epoch_domain.h - domains: epochs that threads enter and leave.
  *
- * A domain binds scopes to an epoch. While a thread is inside a domain, slab_malloc allocates in the domain's epoch. A
- * domain created by epoch_domain_create owns its epoch. A domain created by epoch_domain_wrap borrows an epoch, which
- * normally belongs to the ring. The ring is a fixed set of epoch ids, which the allocator reuses in turn
- * (epoch_advance).
+ * A domain lets threads enter and leave an epoch. While a thread is inside a domain, slab_malloc allocates in the
+ * domain's epoch. A domain created by epoch_domain_create owns its epoch. A domain created by epoch_domain_wrap borrows
+ * an epoch, which normally belongs to the ring. The ring is a fixed set of epoch ids, which the allocator reuses in
+ * turn (epoch_advance).
  *
  * Terms
- *   scope          an entry of a thread into a domain; lasts until the matching exit. The scopes of a thread form a
- *                  stack
- *   incarnation    one use of an epoch id, until the epoch ends. Its era is a number that is never reused
+ *   scope          a thread's stay in a domain, from an entry to the matching exit. The scopes of a thread form a stack
+ *   incarnation    one use of an epoch id; lasts until the epoch ends. Each incarnation has an era, a number that is
+ *                  never reused
  *   phase          the part of a program that an incarnation stands for, such as a request, a frame or a batch
  *   receipt        the counts that a call writes when it ends a phase (EpochReceipt)
  *   release        to end a phase and free its live objects
@@ -24,23 +24,23 @@
  *   results        a call that returns bool returns true if it took effect. A call that fails changes nothing (see
  *                  epoch_domain_end for the exception), sets errno, and stores the reason for slab_last_error().
  *                  A call that succeeds changes neither errno nor that reason
- *   errno          EINVAL for NULL, or if the thread's innermost scope is not the required one. EBUSY if another thread
- *                  or scope is inside the domain. ESTALE if the domain was destroyed or has ended, or if the ring has
- *                  moved past the borrowed epoch. ENOMEM if memory runs out
+ *   errno          EINVAL for NULL, or if the thread's innermost scope is not the required one. EBUSY if the domain has
+ *                  other open scopes. ESTALE if the domain was destroyed or has ended, or if the ring has moved past
+ *                  the borrowed epoch. ENOMEM if memory runs out
  *   cleanups       a cleanup (a function registered with epoch_domain_on_end) cannot end, reset or enter the domain
  *                  that is ending
  *   complexity     O(1), plus O(slabs of the epoch) if the call ends a phase
  *
  * Five ways to end a phase
- *   epoch_domain_end          leaves the scope, releases its objects, and destroys the domain
+ *   epoch_domain_end          leaves the scope, releases the phase, and destroys the domain
  *   epoch_domain_end_ex       acts like epoch_domain_end and writes a receipt; changes nothing if it fails
- *   epoch_domain_exit         leaves the scope. The last exit releases the objects; the domain can be entered again
- *   epoch_domain_reset        releases the objects and opens a fresh incarnation, for example at the end of a frame
+ *   epoch_domain_exit         leaves the scope. The last exit releases the phase; the domain can be entered again
+ *   epoch_domain_reset        releases the phase and opens a fresh incarnation, for example at the end of a frame
  *   epoch_domain_drain        keeps live objects valid until they are freed. Each live object keeps its page committed,
  *                             so move objects that must outlive the phase (slab_move_outside)
  *
- * Other calls end a phase without leaving a scope, and identify the phase by its domain, id or era:
- * epoch_domain_destroy, epoch_domain_force_close, epoch_close_ex and epoch_close_era.
+ * Other calls that end a phase leave no scope: epoch_domain_destroy and epoch_domain_force_close (by domain),
+ * epoch_close_ex (by id), and epoch_close_era (by era).
  */
 #ifndef EPOCH_DOMAIN_H
 #define EPOCH_DOMAIN_H
@@ -64,11 +64,11 @@ typedef struct epoch_domain {
 } epoch_domain_t;
 
 /* Creates a domain that owns its epoch, with auto_close set. On failure, returns NULL and sets errno to EINVAL if `a`
- * is NULL, or to ENOMEM if memory or records run out; slab_last_error() gives the reason. An allocator has about
- * 262,000 records for domains and the same number for epochs, or fewer with a smaller reservation. If a thread exits
- * while it is inside a domain that it created, the domain remains available to other threads. The allocator keeps the
- * 256 domains that were most recently left behind in this way. Older ones are destroyed, unless auto_close is false or
- * a thread has used them since. O(1). */
+ * is NULL, or to ENOMEM if memory or records run out; slab_last_error() gives the reason. With the default
+ * reserve_bytes, an allocator has about 262,000 records for domains and the same number for epochs. A smaller
+ * reserve_bytes reduces both numbers. If a thread exits while it is inside a domain that it created, the domain remains
+ * available to other threads. The allocator keeps the 256 domains that were most recently left behind in this way.
+ * Older ones are destroyed, unless auto_close is false or a thread has used them since. O(1). */
 SLAB_API epoch_domain_t* epoch_domain_create(SlabAllocator* a);
 /* Creates a domain like epoch_domain_create, and sets the domain's label to a copy of at most 31 bytes of `label`. NULL
  * means no label. */
@@ -84,7 +84,7 @@ typedef struct SlabDomainOptions {
     SlabBudgetFn budget_fn;          /* may be NULL */
     void* budget_ctx;
 } SlabDomainOptions;
-/* The domain's epoch stays open when the last scope exits. The epoch ends only when a call such as epoch_domain_end or
+/* The domain's epoch stays open after the last exit. The epoch ends only when a call such as epoch_domain_end or
  * epoch_domain_reset ends it explicitly. */
 #define SLAB_DOMAIN_KEEP 1u
 /* Only the thread that creates the domain may use it. If another thread allocates in the domain, or enters, attaches or
@@ -117,35 +117,36 @@ SLAB_API epoch_domain_t* epoch_domain_wrap(SlabAllocator* a, EpochId epoch, bool
 SLAB_API bool epoch_domain_enter(epoch_domain_t* d);
 /* Leaves this thread's innermost scope, which must be a scope of d. If auto_close is set, the last exit releases an
  * epoch that the domain owns, or drains an epoch that the domain borrows. On failure, returns false and leaves the
- * scope open. Fails with EINVAL if the innermost scope is not d's, and with ESTALE if d was destroyed. */
+ * scope open. Fails with EINVAL if the innermost scope is not a scope of d, and with ESTALE if d was destroyed. */
 SLAB_API bool epoch_domain_exit(epoch_domain_t* d);
 /* Destroys the domain, and releases its epoch if the domain owns it. A borrowed epoch normally stays open. The call
  * drains a borrowed epoch only if auto_close is set and another domain's scope prevented the last exit from draining
- * the epoch. On failure, returns false and changes nothing. Fails with EBUSY if a scope is inside the domain or
- * detached from it, and with ESTALE if d was destroyed. */
+ * the epoch. On failure, returns false and changes nothing. Fails with EBUSY if the domain has open scopes, including
+ * detached ones, and with ESTALE if d was destroyed. */
 SLAB_API bool epoch_domain_destroy(epoch_domain_t* d);
 /* Releases the domain's epoch immediately, even if the epoch is borrowed, and keeps the domain. On failure, returns
- * false and changes nothing. Fails with EBUSY if a scope is inside the domain, and with ESTALE if the epoch has ended
- * or the ring has moved past it. */
+ * false and changes nothing. Fails with EBUSY if the domain has open scopes, including detached ones, and with ESTALE
+ * if the epoch has ended or the ring has moved past it. */
 SLAB_API bool epoch_domain_force_close(epoch_domain_t* d);
 /* Creates a domain with the given label and enters it, in one step. Returns the domain, which is then this thread's
  * innermost scope. On failure, returns NULL and sets errno; slab_last_error() gives the reason. */
 SLAB_API epoch_domain_t* epoch_domain_begin(SlabAllocator* a, const char* label);
 /* Leaves this thread's innermost scope, which must be a scope of d, and destroys the domain, in one step. If several
  * threads end d at the same time, the last thread destroys it. Returns false and changes nothing if d is not this
- * thread's innermost scope (EINVAL) or was destroyed (ESTALE). If other scopes are inside d, leaves this thread's
- * scope, keeps the domain, and returns false (EBUSY). Each of these failures is counted as one misuse. */
+ * thread's innermost scope (EINVAL) or was destroyed (ESTALE). If d has other open scopes, leaves this thread's scope,
+ * keeps the domain, and returns false (EBUSY). Each of these failures is counted as one misuse. */
 SLAB_API bool epoch_domain_end(epoch_domain_t* d);
 /* Leaves this thread's innermost scope, which must be a scope of d, ends the domain, and writes the receipt to *out
  * (may be NULL). Releases the epoch if the domain owns it, even if auto_close is false. Drains a borrowed epoch if
  * epoch_domain_exit would drain it. If a borrowed epoch stays open, *out is the receipt of the domain's most recently
  * ended incarnation. If no incarnation of the domain has ended, all fields of *out except `version` are 0. On failure,
  * returns false and changes nothing. Fails with EINVAL if d is not this thread's innermost scope, and with ESTALE if d
- * was destroyed. Fails with EBUSY if another scope is inside d or detached from it. */
+ * was destroyed. Fails with EBUSY if d has other open scopes, including detached ones. */
 SLAB_API bool epoch_domain_end_ex(epoch_domain_t* d, EpochReceipt* out);
 /* Destroys the domain like epoch_domain_destroy, and writes a receipt to *out (may be NULL) like epoch_domain_end_ex.
- * If the domain's epoch has already ended, *out is the receipt of its last incarnation. On failure, returns false and
- * changes nothing. Fails with EBUSY if a scope is inside d or detached from it, and with ESTALE if d was destroyed. */
+ * If the domain's epoch has already ended, *out is the receipt of the domain's last incarnation. On failure, returns
+ * false and changes nothing. Fails with EBUSY if d has open scopes, including detached ones, and with ESTALE if d was
+ * destroyed. */
 SLAB_API bool epoch_domain_destroy_ex(epoch_domain_t* d, EpochReceipt* out);
 
 /* Amounts of memory that a domain holds. Set struct_size to sizeof(SlabDomainStats). */
@@ -153,7 +154,7 @@ typedef struct SlabDomainStats {
     size_t struct_size;
     EpochId epoch_id;         /* id of the open incarnation */
     uint64_t epoch_era;       /* era of the open incarnation */
-    uint64_t live_objects;    /* objects of all threads that are not freed yet */
+    uint64_t live_objects;    /* objects that any thread allocated and that are not freed yet */
     uint64_t live_bytes;      /* usable bytes of the live objects */
     uint64_t committed_bytes; /* bytes of slabs and large objects, used or not; budgets limit this amount */
     uint64_t slabs;           /* number of slabs; a large object counts as one slab */
@@ -163,18 +164,18 @@ typedef struct SlabDomainStats {
  * are allocated or freed during the call may or may not be counted. The call interrupts no thread and does not delay
  * the end of this phase, but the end of another phase may have to wait for the call. On failure, returns false and
  * leaves *out unchanged. Fails with EINVAL if d or out is NULL, or if struct_size is too small. Fails with ESTALE if
- * the domain was destroyed or has no open phase. A missing phase is not counted as misuse. [any thread] O(slabs of the
- * phase), plus one byte read for every 16 bytes of regions in which objects were freed. */
+ * the domain was destroyed or has no open phase. A call on a domain without an open phase is not counted as misuse.
+ * [any thread] O(slabs of the phase), plus one byte read for every 16 bytes of regions in which objects were freed. */
 SLAB_API bool epoch_domain_stats(epoch_domain_t* d, SlabDomainStats* out);
 /* Ends the domain and drains its epoch. Later allocations in the epoch are refused, but live objects stay valid until
  * they are freed. Any thread may free the objects with slab_free; when the last object of a slab is freed, the slab is
- * returned to the allocator. The call destroys d. Afterwards, the epoch can still be closed by its era
- * (epoch_close_era). The cleanups of the epoch run when the epoch becomes empty. The calling thread may be outside d,
- * or d may be its innermost scope, which the call then leaves. No other scope may be inside d. Writes the receipt to
- * *out (may be NULL); objects_escaped counts the objects that are still live. If the domain's epoch has already ended,
- * *out is the receipt of its last incarnation. On failure, returns false and changes nothing. Fails with EBUSY if
- * another scope is inside d, or inside another domain that borrows the same epoch. Fails with ESTALE if d was destroyed
- * or the ring has moved past the borrowed epoch. O(slabs of the epoch). */
+ * returned to the allocator. The call destroys d. Afterwards, epoch_close_era can still release the epoch. The cleanups
+ * of the epoch run when the epoch becomes empty. The calling thread may be outside d, or d may be its innermost scope,
+ * which the call then leaves. Apart from that scope, d must have no open scopes. Writes the receipt to *out (may be
+ * NULL); objects_escaped counts the objects that are still live. If the domain's epoch has already ended, *out is the
+ * receipt of the domain's last incarnation. On failure, returns false and changes nothing. Fails with EBUSY if d has
+ * another open scope, or if another domain that borrows the same epoch has one. Fails with ESTALE if d was destroyed or
+ * the ring has moved past the borrowed epoch. O(slabs of the epoch). */
 SLAB_API bool epoch_domain_drain(epoch_domain_t* d, EpochReceipt* out);
 /* Returns the domain of this thread's innermost scope, in any allocator. Returns NULL if the thread is in no scope, or
  * if the innermost scope is an outer scope (slab_scope_outer). */
@@ -204,8 +205,8 @@ SLAB_API void* epoch_domain_realloc(epoch_domain_t* d, void* p, size_t size) SLA
 /* Allocates an aligned object in the domain's incarnation. `alignment` must be a power of two, at most 1 GiB. */
 SLAB_API void* epoch_domain_aligned_alloc(epoch_domain_t* d, size_t alignment, size_t size) SLAB_ALLOC_ALIGNED(2, 3);
 /* Allocates an object in the domain's incarnation and writes its handle to *out (may be NULL), or 0 on failure. Unlike
- * alloc_obj_epoch, accepts any size and an alignment. The alignment must be a power of two, at most 1 GiB. Every object
- * is 16-byte aligned, so smaller alignments have no effect. */
+ * alloc_obj_epoch, takes an alignment and accepts any size. The alignment must be a power of two, at most 1 GiB. Every
+ * object is 16-byte aligned, so smaller alignments have no effect. */
 SLAB_API void* epoch_domain_alloc_obj(epoch_domain_t* d, size_t size, size_t alignment, SlabHandle* out)
     SLAB_ALLOC_SIZE(2);
 /* Moves a live object into the domain `to`, for example the result of a query into the domain of a transaction. The
@@ -229,8 +230,8 @@ SLAB_API bool epoch_domain_on_end(epoch_domain_t* d, void (*fn)(void* arg), void
 SLAB_API bool epoch_domain_receipt(epoch_domain_t* d, EpochReceipt* out);
 /* Releases all objects of the domain and opens a fresh incarnation with the same label, for example at the end of each
  * frame. On failure, returns false and changes nothing. Fails with EINVAL if the domain borrows its epoch, and with
- * EBUSY if a scope of another thread or a detached scope is inside. Fails with ESTALE if the domain is being ended, and
- * with ENOMEM if records run out. */
+ * EBUSY if the domain has a detached scope or a scope of another thread. Fails with ESTALE if the domain is being
+ * ended, and with ENOMEM if records run out. */
 SLAB_API bool epoch_domain_reset(epoch_domain_t* d);
 /* Detaches this thread's innermost scope, which must be a scope of d: removes the scope from the thread's stack without
  * ending it. Detached scopes are still counted in refcount. Returns false and sets errno to EINVAL if d is not the
