@@ -5,10 +5,10 @@
  *     tslab_cjson_init(allocator);
  *
  * cJSON's allocation hooks are global to the process and take no context argument. After tslab_cjson_init, the given
- * allocator provides the memory of every item and every printed text. An object is allocated in the calling thread's
- * innermost domain of that allocator. If the thread is outside all domains of the allocator, the object is allocated in
- * the current ring epoch (see epoch_domain.h). cJSON keeps no memory of its own between calls, so a tree can end with
- * its phase, without a call to cJSON_Delete.
+ * allocator provides the memory of every item and every printed text. This memory lies in the calling thread's
+ * innermost domain of that allocator. If the thread is outside all domains of the allocator, the memory lies in the
+ * current ring epoch (see epoch_domain.h). cJSON keeps no memory of its own between calls, so a tree can end with its
+ * phase, without a call to cJSON_Delete.
  *
  * Rules:
  *
@@ -23,7 +23,7 @@
  *
  *   - Inside a phase, do not change a tree that outlives the phase. New values (cJSON_SetValuestring,
  *     cJSON_AddStringToObject) would be allocated in the phase. Enter the domain of the tree first, as in the example
- *     below. Set auto_close of that domain to false, so that the exit does not release the tree, or create the domain
+ *     below. To keep the exit from releasing the tree, set auto_close of that domain to false, or create the domain
  *     from a ring epoch with epoch_domain_wrap.
  *
  *         epoch_domain_enter(session);

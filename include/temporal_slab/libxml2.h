@@ -7,10 +7,10 @@
  *     tslab_xml_end(domain, &receipt);    // instead of epoch_domain_end_ex
  *
  * The allocation hooks of libxml2 are global to the process and take no context argument. After tslab_xml_init, all
- * memory that libxml2 allocates comes from the given allocator. An object is allocated in the calling thread's
- * innermost domain of that allocator. If the thread is outside all domains of the allocator, the object is allocated in
- * the current ring epoch (see epoch_domain.h). A document, a parser context or a reader can end with its phase, without
- * a call to xmlFreeDoc or a similar function.
+ * memory that libxml2 allocates comes from the given allocator. This memory lies in the calling thread's innermost
+ * domain of that allocator. If the thread is outside all domains of the allocator, the memory lies in the current ring
+ * epoch (see epoch_domain.h). A document, a parser context or a reader can end with its phase, without a call to
+ * xmlFreeDoc or a similar function.
  *
  * Objects that libxml2 keeps until the process ends must not lie in a phase. The function tslab_xml_init creates these
  * objects outside all phases: the global data of the parser, the encodings, and the types of XML Schema and RELAX NG.

@@ -8,8 +8,8 @@
  * needs to enter the domain.
  *
  * To destroy the state, end the domain, which frees all objects without visiting each object. You may call lua_close(L)
- * before you end the domain. Only lua_close runs the pending __gc and __close metamethods of the script, which also
- * close the files of the io library. After the domain has ended, do not use or close the state.
+ * before you end the domain. Only lua_close runs pending __gc and __close metamethods, including those that close the
+ * files of the io library. After the domain has ended, do not use or close the state.
  *
  * Rules:
  *

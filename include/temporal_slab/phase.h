@@ -8,7 +8,7 @@
  *     tslab_phase_end(phase);
  *
  * If libtemporal_slab_preload.so is loaded, the allocations that the thread makes between the two calls belong to the
- * phase. This includes the malloc calls of every library. tslab_phase_end drains the phase, which makes the memory of
+ * phase. This includes the malloc calls of every library. tslab_phase_end ends the phase, which makes the memory of
  * freed objects available again. Objects that are still live escape from the phase. Escaped objects stay valid until
  * they are freed, and are counted under the label of the phase.
  *
@@ -32,7 +32,7 @@
  * "(other)". Use the route of a request as its label, not the full URL.
  *
  * Complexity: each call costs about as much as two calls to malloc. In addition, ending a phase takes time in
- * proportion to the memory that is returned.
+ * proportion to the memory that becomes available again.
  */
 #ifndef TEMPORAL_SLAB_PHASE_H
 #define TEMPORAL_SLAB_PHASE_H
@@ -90,9 +90,9 @@ static inline tslab_phase* tslab_phase_begin(const char* label) {
     TSLAB_PHASE_FIND_(tslab_phase_begin_fn_, begin, tslab_preload_phase_begin);
     return begin != NULL ? begin(label) : NULL;
 }
-/* Ends a phase by draining it, and writes the counts of the phase to *out (may be NULL). The phase must be the thread's
- * innermost phase or a suspended phase. Returns true if the phase has ended. Otherwise, leaves the phase open, fills
- * *out with zeros and returns false. */
+/* Ends a phase without freeing its live objects, and writes the counts of the phase to *out (may be NULL). The phase
+ * must be the thread's innermost phase or a suspended phase. Returns true if the phase has ended. Otherwise, leaves the
+ * phase open, fills *out with zeros and returns false. */
 static inline bool tslab_phase_end_account(tslab_phase* phase, tslab_phase_account* out) {
     TSLAB_PHASE_FIND_(tslab_phase_end_fn_, end, tslab_preload_phase_end);
     if (end != NULL && phase != NULL) return end(phase, out, sizeof *out);
@@ -116,22 +116,23 @@ static inline bool tslab_phase_resume(tslab_phase* phase) {
     TSLAB_PHASE_FIND_(tslab_phase_fn_, resume, tslab_preload_phase_resume);
     return resume != NULL && phase != NULL && resume(phase);
 }
-/* Puts the thread outside all phases until it calls tslab_phase_outer_leave. No phase ends. For example, a program can
- * fill a cache this way during a request. Calls to tslab_phase_outer can be nested. Returns true on success. Returns
- * false if the preload library is not loaded or memory runs out. */
+/* Makes the thread allocate outside all phases until it calls tslab_phase_outer_leave. No phase ends. For example, a
+ * program can fill a cache this way during a request. Calls to tslab_phase_outer can be nested. Returns true on
+ * success. Returns false if the preload library is not loaded or memory runs out. */
 static inline bool tslab_phase_outer(void) {
     TSLAB_PHASE_FIND_(tslab_phase_outer_fn_, outer, tslab_preload_phase_outer);
     return outer != NULL && outer();
 }
-/* Reverses the thread's latest call to tslab_phase_outer, so that the thread is inside its phases again. Returns false
- * and changes nothing if there was no such call, or if the thread has entered a phase since and is still inside it. */
+/* Restores the phases that the thread was in before the matching call to tslab_phase_outer. Returns false and changes
+ * nothing if there was no matching call, or if the thread has entered a phase since that call and is still inside
+ * it. */
 static inline bool tslab_phase_outer_leave(void) {
     TSLAB_PHASE_FIND_(tslab_phase_outer_fn_, leave, tslab_preload_phase_outer_leave);
     return leave != NULL && leave();
 }
-/* Allows up to `objects` objects, with up to `bytes` usable bytes in total, to escape from each phase of the label.
- * Reports and alerts then mention a phase only if it exceeds one of these limits. Use this function for objects that
- * are meant to outlive their phase, such as a response that is sent later. If both limits are 0, every escape is
+/* Allows up to `objects` objects, with up to `bytes` usable bytes in total, to escape from each phase with this label.
+ * Reports and alerts then mention such a phase only if it exceeds one of these limits. Use this function for objects
+ * that are meant to outlive their phase, such as a response that is sent later. If both limits are 0, every escape is
  * reported again. Returns false if the preload library is not loaded, the label is NULL or empty, or there is no room
  * for another label. */
 static inline bool tslab_phase_expect(const char* label, uint32_t objects, uint64_t bytes) {
@@ -140,11 +141,11 @@ static inline bool tslab_phase_expect(const char* label, uint32_t objects, uint6
 }
 
 /* Tests for leaks with slab_gate (<slab_diagnostics.h>). Calls round(ctx) `warm_up` times, then `rounds` more times.
- * After each round that follows the warm-up, compares the objects and bytes that each label retains with the largest
- * amounts that the label retained after any earlier round. The test fails if a label retains more than `objects`
- * additional objects. The test also fails if the bytes that a label retains grow by more than 25 % plus `bytes`.
- * Returns true if the test passes. Otherwise, returns false and writes the reason, as a sentence, to the buffer `why`
- * of why_bytes bytes (may be NULL). Without the preload library, returns true and never calls `round`, so check
+ * After each round that follows the warm-up, counts the objects and bytes that each label retains, and compares both
+ * counts with their maximum after the earlier rounds. The test fails if a label's objects exceed that maximum by more
+ * than `objects`. The test also fails if a label's bytes exceed their maximum by more than 25 % plus `bytes`. Returns
+ * true if the test passes. Otherwise, returns false and writes the reason, as a sentence, to the buffer `why` of
+ * why_bytes bytes (may be NULL). Without the preload library, returns true and never calls `round`, so check
  * tslab_phase_is_there first. */
 static inline bool tslab_phase_gate(uint32_t warm_up, uint32_t rounds, uint64_t objects, uint64_t bytes,
                                     void (*round)(void* ctx), void* ctx, char* why, size_t why_bytes) {

@@ -13,8 +13,8 @@
  * show how much memory SQLite uses. A budget (slab_epoch_set_budget) limits that memory. The receipt of
  * epoch_domain_destroy_ex shows how many objects SQLite has leaked.
  *
- * No thread needs to enter the domain. If a thread does enter the domain, set auto_close to false first; otherwise, the
- * last exit releases the memory of SQLite.
+ * No thread needs to enter the domain. Before a thread enters the domain, set auto_close to false; otherwise, the last
+ * exit releases the memory of SQLite.
  *
  * To stop using the domain, close all connections and call sqlite3_shutdown(). Then end the domain with
  * epoch_domain_destroy, which also frees objects that were never passed to sqlite3_free. To use SQLite again, first
