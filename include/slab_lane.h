@@ -19,7 +19,7 @@
  * about as much time as it saves in ten allocations. Do not use a lane in these cases:
  *   - The phase allocates only a few objects.
  *   - Most objects are freed one by one before the phase ends.
- *   - The epoch is a ring epoch (epoch_domain_wrap), because its objects lie in size classes.
+ *   - The epoch is a ring epoch (epoch_domain_wrap), whose objects lie in size classes.
  *   - The code is a library that works with any allocator that its callers pass.
  *
  * A lane still works correctly in these cases. In the last two cases, however, slab_lane_malloc can become a call to
@@ -35,8 +35,8 @@
  *   - if the program and the library have different values of SLAB_LANE_VERSION.
  *
  * A run (SlabRun) is faster still, but needs a domain that belongs to one thread alone (SLAB_DOMAIN_OWNER_ONLY). A run
- * reserves the rest of a region for itself. An allocation then touches only the run and two bytes of the region's map,
- * which marks where objects start.
+ * reserves the unused part of a region for itself. An allocation then touches only the run and two bytes of the
+ * region's map, which marks where objects start.
  *
  *     SlabDomainOptions o = {.struct_size = sizeof o, .label = "parse", .flags = SLAB_DOMAIN_OWNER_ONLY};
  *     epoch_domain_t* d = epoch_domain_create_ex(a, &o);
@@ -297,12 +297,12 @@ static inline bool slab_run_begin(SlabRun* run, epoch_domain_t* d) {
 }
 
 /* Allocates `size` bytes, aligned to 16 bytes, like epoch_domain_malloc. Call this function only on the thread that
- * began the run, and only before the run ends. If NDEBUG is not defined or the path is not inlined, a call that breaks
- * this rule returns NULL and sets errno to EBUSY or ESTALE. Otherwise, such a call can return memory that is already in
- * use. Functions that the library calls during an allocation, such as budget functions, must not use or end the run. If
- * they do, the call is refused with EBUSY and counted as a misuse. On failure, returns NULL and sets errno: EINVAL if
- * `size` is 0 or the run is not open, ENOMEM if memory runs out, and EDQUOT if a budget would be exceeded. After a
- * fork, the child may continue the run of the thread that forked. O(1). */
+ * began the run, and only before the run ends. If NDEBUG is not defined or the fast path is not inlined, a call that
+ * breaks this rule returns NULL and sets errno to EBUSY or ESTALE. Otherwise, such a call can return memory that is
+ * already in use. Functions that the library calls during an allocation, such as budget functions, must not use or end
+ * the run. If they do, the call is refused with EBUSY and counted as a misuse. On failure, returns NULL and sets errno:
+ * EINVAL if `size` is 0 or the run is not open, ENOMEM if memory runs out, and EDQUOT if a budget would be exceeded.
+ * After a fork, the child may continue the run of the thread that forked. O(1). */
 SLAB_ALLOC_SIZE(2) static inline void* slab_run_malloc(SlabRun* run, size_t size) {
     size_t last = (size - 1) | 15; /* offset of the last byte, rounded up; SIZE_MAX if size is 0 */
     uintptr_t at = run->at_;

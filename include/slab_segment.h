@@ -54,7 +54,7 @@ typedef struct SlabSegmentHeader {
     uint64_t created_ns;          /* CLOCK_MONOTONIC when the segment was made */
     uint64_t heartbeat_ns;        /* * CLOCK_MONOTONIC at the latest publication of any allocator */
     uint64_t publications;        /* * number of publications of all allocators */
-    uint64_t allocators_left_out; /* * allocators without a slot: none was free, or memory ran out */
+    uint64_t allocators_left_out; /* * allocators without a slot: no slot was free, or memory ran out */
     SlabSegmentTable scopes;      /* SlabSegmentScope */
     SlabSegmentTable metrics;     /* SlabSegmentMetric */
     SlabSegmentTable slots;       /* SlabSegmentSlot */
@@ -136,8 +136,8 @@ typedef struct SlabSegmentMetric {
 } SlabSegmentMetric;
 
 /* State of a slot. FREE: no allocator has used the slot yet. LIVE: an allocator uses the slot. ENDED: the allocator in
- * the slot was destroyed. Its last publication stays readable until another allocator takes the slot, at least one
- * second after the destruction. */
+ * the slot was destroyed. The last publication of an ENDED allocator stays readable until another allocator takes the
+ * slot, which happens at least one second after the destruction. */
 typedef enum SlabSegmentState { SLAB_SEGMENT_FREE = 0, SLAB_SEGMENT_LIVE = 1, SLAB_SEGMENT_ENDED = 2 } SlabSegmentState;
 
 /* A slot: the place of one allocator in the segment. Each field consists of 8-byte words. While you read a slot, every
@@ -160,7 +160,7 @@ typedef struct SlabSegmentSlot {
     uint64_t reserved[5];
 } SlabSegmentSlot;
 
-/* Numbers of rows of a scope in one publication: those in the buffer, and those left out. */
+/* Rows of a scope in one publication: the number in the buffer, and the number left out. */
 typedef struct SlabSegmentRows {
     uint64_t count, left_out;
 } SlabSegmentRows;
@@ -290,7 +290,7 @@ SLAB_API uint32_t slab_segment_slots(const SlabSegment* s);
 SLAB_API SlabSegmentResult slab_segment_read(SlabSegment* s, uint32_t slot, SlabSegmentView* out);
 /* Returns how many rows of a scope are in the copy, and how many were left out of the publication. */
 SLAB_API SlabSegmentRows slab_segment_rows(const SlabSegment* s, uint32_t scope);
-/* Writes the value that a metric has in row `row` of its scope to *out. Returns false if the copy has no such value.
+/* Sets *out to the value that a metric has in row `row` of its scope. Returns false if the copy has no such value.
  * Pointers in *out stay valid until the next slab_segment_read. */
 SLAB_API bool slab_segment_value(const SlabSegment* s, uint32_t metric, uint32_t row, SlabSegmentValue* out);
 /* Write the copy in the format of slab_stats_json or slab_stats_prometheus. The output contains only the metrics that
@@ -306,8 +306,8 @@ SLAB_API bool slab_segment_prometheus(const SlabSegment* s, bool (*write)(void* 
  * again before you call any of the functions that read the copy. Returns false and sets errno to ENOENT if no live
  * allocator has published anything. */
 SLAB_API bool slab_segment_json_all(SlabSegment* s, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);
-/* Reads all live allocators like slab_segment_json_all, but writes them in the Prometheus text format. Each series has
- * the label `allocator`. Overwrites the copy and fails like slab_segment_json_all. */
+/* Reads the publications of all live allocators like slab_segment_json_all, but writes them in the Prometheus text
+ * format. Each series has the label `allocator`. Overwrites the copy and fails like slab_segment_json_all. */
 SLAB_API bool slab_segment_prometheus_all(SlabSegment* s, bool (*write)(void* ctx, const char* bytes, size_t n),
                                           void* ctx);
 

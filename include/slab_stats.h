@@ -28,9 +28,9 @@ extern "C" {
 #define SLAB_STATS_VERSION 3
 
 /* The whole allocator. Frees by threads that do not own the slab use compare-exchange operations.
- * total_bitmap_free_attempts counts these frees, and total_bitmap_free_cas_retries counts the operations that were
- * repeated. With the option `shared`, total_bitmap_alloc_attempts counts allocations through a bank, and
- * total_bitmap_alloc_cas_retries counts those that found the bank locked. Without this option, both
+ * total_bitmap_free_attempts counts these frees, and total_bitmap_free_cas_retries counts how often a free had to
+ * repeat its operation. With the option `shared`, total_bitmap_alloc_attempts counts allocations through a bank, and
+ * total_bitmap_alloc_cas_retries counts allocations that found the bank locked. Without this option, both
  * total_bitmap_alloc_* fields are 0. The total_current_partial_* fields are always 0. */
 typedef struct SlabGlobalStats {
     uint32_t version, current_epoch, active_epoch_count, closing_epoch_count;
@@ -73,11 +73,11 @@ typedef struct SlabGlobalStats {
     uint64_t growth_bytes, growth_ns;
     double growth_per_second;
     uint64_t max_bytes; /* the option max_bytes; 0: no limit */
-    /* Change of live and committed bytes, in bytes per second; negative if they fall. The *_10s fields cover the last
-     * 10 s, the *_100s fields cover the last 100 s, and the *_ever fields cover the time since the allocator was made.
-     * pace_10s_ns and pace_100s_ns are the lengths of time that were actually measured: 10 to 20 s and 100 to 200 s, or
-     * less in a younger allocator. If the previous reading was too long ago, the length and the two paces measured over
-     * it are 0. Readings are taken as for growth_bytes. */
+    /* Growth of live and of committed bytes, in bytes per second; negative if the bytes fall. The *_10s fields cover
+     * the last 10 s, the *_100s fields cover the last 100 s, and the *_ever fields cover the time since the allocator
+     * was made. pace_10s_ns and pace_100s_ns are the lengths of time that were actually measured: 10 to 20 s and 100 to
+     * 200 s, or less in a younger allocator. If the previous reading was too long ago, a length and the fields measured
+     * over that length are 0. The functions that take readings for growth_bytes also take these readings. */
     uint64_t pace_10s_ns, pace_100s_ns;
     double live_pace_10s, live_pace_100s, live_pace_ever;
     double committed_pace_10s, committed_pace_100s, committed_pace_ever;
@@ -141,7 +141,7 @@ typedef struct SlabRefusals {
     uint64_t retired_slabs;    /* slabs taken out of use because a slot or region had issued its last possible handle */
     uint64_t bad_environment;  /* options in TSLAB_OPTIONS that were ignored */
     uint64_t over_budget;      /* allocations refused by a hard budget or max_bytes */
-    uint64_t write_after_end;  /* new objects whose memory was written to after the previous object there had ended */
+    uint64_t write_after_end;  /* new objects in memory that was written to after its previous object had ended */
 } SlabRefusals;
 
 enum {
@@ -155,10 +155,9 @@ enum {
 /* Statistics of one label since the allocator was made. Id 0 is "(unlabeled)", and the other labels follow in order of
  * first use. The highest id is "(other)", which counts the phases whose labels were first used after all other ids were
  * taken. If a live epoch is relabeled, its past counts stay with the old label, and its live amounts move to the new
- * label. At any moment, allocated = freed + released + live, both in objects and in bytes. The equation does not hold
- * after an epoch with live objects has been relabeled, because these objects end under the new label but were allocated
- * under the old one. While threads are running, cumulative counts can be slightly too low, but they are never too high
- * and never decrease. */
+ * label. At any moment, allocated = freed + released + live, both in objects and in bytes, unless an epoch with live
+ * objects has been relabeled: these objects end under the new label but were allocated under the old one. While threads
+ * are running, cumulative counts can be slightly too low, but they are never too high and never decrease. */
 typedef struct SlabLabelStats {
     uint32_t version, label_id;
     char label[32];
@@ -174,25 +173,26 @@ typedef struct SlabLabelStats {
     uint64_t slow_path_hits, refusals;
     /* as in ThreadStats; 0 if sampling is off */
     uint64_t alloc_samples, alloc_wall_ns_sum, alloc_cpu_ns_sum, alloc_wait_ns_sum;
-    /* Numbers of locks that slow paths and phase ends acquired immediately, and of locks that they had to wait for. */
+    /* Numbers of locks acquired on slow paths and at phase ends: without waiting, and after waiting. */
     uint64_t lock_fast_acquire, lock_contended;
-    uint64_t cas_retries; /* repeated compare-exchanges of frees by other threads */
+    uint64_t cas_retries; /* compare-exchanges repeated in frees by threads that do not own the slab */
     /* A budget of 0 bytes means that no budget is set. budget_refusals counts the allocations refused by the label's
      * hard budget, by the hard budget of a phase, or by max_bytes. */
     uint64_t budget_soft_bytes, budget_hard_bytes, budget_warnings, budget_refusals;
-    /* Slabs and large objects that were examined when phases ended, and those of them that could not be returned
-     * because of live objects. */
+    /* closed_slabs counts slabs and large objects that were examined when phases ended. pinned_slabs counts slabs and
+     * large objects that could not be returned at that time because of live objects. */
     uint64_t closed_slabs, pinned_slabs;
     double drainability; /* 1 - pinned_slabs / closed_slabs; 1 if closed_slabs is 0 */
     uint64_t swallowed;  /* phases for whose labels no id was free; nonzero only in "(other)" */
-    /* Histograms of the ended phases that have had slabs: by the time from first slab to end, and by peak size. */
+    /* Histograms of ended phases that had slabs: by the time from a phase's first slab to its end, and by its peak
+     * size. */
     uint64_t duration_ns[SLAB_HISTOGRAM_BUCKETS];
     uint64_t peak_bytes_hist[SLAB_HISTOGRAM_BUCKETS];
     /* Ended phases that still have live objects. draining_objects counts these objects, and draining_bytes is the size
      * of the slabs and large objects that the phases hold. oldest_draining_ns is the time since the oldest phase took
-     * its first slab (0: no such phase), and draining_age_ns is a histogram of these times. The library keeps these
-     * figures up to date, so a snapshot does not have to visit the phases. The figures are exact except for operations
-     * in progress. */
+     * its first slab (0: no such phase), and draining_age_ns is a histogram of this time for all such phases. The
+     * library keeps these figures up to date, so a snapshot does not have to visit the phases. The figures are exact
+     * except for operations in progress. */
     uint64_t draining_phases, draining_objects, draining_bytes, oldest_draining_ns;
     uint64_t draining_age_ns[SLAB_HISTOGRAM_BUCKETS];
     /* The three draining phases that hold the most bytes, largest first. An era of 0 marks an unused entry. The age of
@@ -253,7 +253,7 @@ typedef struct ThreadStats {
         repair_reason_other;
 } ThreadStats;
 
-/* Samples of all threads that use an allocator, and of its locks. */
+/* Sampled allocations by all threads that use an allocator, and sampled acquisitions of its locks. */
 typedef struct SlabSamplingStats {
     uint32_t version;
     uint32_t period; /* slow-path allocations per sample; 0: sampling is off */
@@ -290,9 +290,9 @@ SLAB_API void slab_stats_sampling(SlabAllocator* a, SlabSamplingStats* out);
  * to `write` in pieces, on the calling thread, while holding no lock. Stops and returns false as soon as `write`
  * returns false. On error, returns false and sets errno: EINVAL if `a` or `write` is NULL, ENOMEM if memory for the
  * snapshot runs out. The document lists at most 512 phases: the 256 phases that hold the most memory, and the 256
- * oldest of the other phases. In the second group, 128 places are reserved for draining phases. Epochs have
- * the same limits, but ring epochs are chosen before all others. The document states how many phases and epochs
- * it omits; sums over labels include the omitted ones. */
+ * oldest of the other phases. In the second group, 128 places are reserved for draining phases. Epochs are limited in
+ * the same way, but ring epochs are chosen before all other epochs. The document states how many phases and epochs it
+ * omits; the sums for each label include omitted phases and epochs. */
 SLAB_API bool slab_stats_json(SlabAllocator* a, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);
 /* Writes the document of slab_stats_json, but with every phase and epoch. */
 SLAB_API bool slab_stats_json_all(SlabAllocator* a, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);
