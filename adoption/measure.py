@@ -219,7 +219,7 @@ def machine():
                 break
     system = platform.freedesktop_os_release()["PRETTY_NAME"] if hasattr(platform, "freedesktop_os_release") else platform.system()
     cc = subprocess.run([os.environ.get("CC", "cc"), "-dumpfullversion"], capture_output=True, text=True).stdout.strip()
-    return "%d cores of %s, %s, glibc %s and compiler version %s" % (os.cpu_count(), model, system, platform.libc_ver()[1], cc)
+    return "%d cores (%s), %s, glibc %s and compiler version %s" % (os.cpu_count(), model, system, platform.libc_ver()[1], cc)
 
 
 def main(build, reps, page, command):
@@ -235,7 +235,7 @@ def main(build, reps, page, command):
     text = "# Two programs before and after: what was measured\n\n"
     text += "`%s` made these measurements and generated this page.\n[adoption.md](../adoption.md) explains what the measurements mean.\n\n" % command
     text += "The machine had %s.\nIn each of %d repetitions, the unpatched program and the patched program ran one after the other. %s.\n" % (machine(), reps, beside)
-    text += "Figures are medians. Each ratio is the median over all repetitions. A ratio below 1 is better for the program with phases, except in rows in which more is better.\n\n## Verdict\n\n"
+    text += "Figures are medians. Each ratio is the median of the repetitions' ratios. A ratio below 1 is better for the program with phases, except in rows in which more is better.\n\n## Verdict\n\n"
     text += "".join("%s\n" % line for line in lines)
     text += "\n## jq 1.6\n\nEach document is a phase. The batch contains %s documents of 1 to 128 items, and the size of the large document is %.1f MB.\n\n%s" % (
         figure(BATCH), big_bytes / 1e6, printed(jq))

@@ -132,7 +132,7 @@ def page(runs):
            "allocators. The server, the [second demo](../../demo/server/README.md), is an online shop. It uses",
            "libevent, json-c, a Lua interpreter for each request, and SQLite outside of all phases. The same",
            "binary ran with each allocator preloaded. The load generator wrk sent requests over connections that",
-           "pause between requests. Hundreds of requests are open at the same time, and more than a thousand in",
+           "pause between requests. Hundreds of requests were open at the same time, and more than a thousand in",
            "each burst. *tslab without phases* is the preload library alone. *tslab, phases* adds a phase for",
            "each request.",
            "",
