@@ -143,6 +143,23 @@ static bool read_word(const char* word, size_t n, unsigned* field, uint64_t* val
     return false;
 }
 
+static uint64_t* of_name(uint64_t v[FIELDS], const char* name) {
+    for (unsigned f = 0; f < FIELDS; f++)
+        if (strcmp(fields[f].name, name) == 0) return &v[f];
+    abort();
+}
+
+/* What options imply, however they were set. */
+static void imply_others(uint64_t v[FIELDS]) {
+    uint64_t *sampling = of_name(v, "guard_sampling"), *quarantine = of_name(v, "quarantine_bytes");
+    if (*of_name(v, "hardened") != 0) {
+        *of_name(v, "fill_freed") = *of_name(v, "random_order") = 1;
+        if (*sampling == 0) *sampling = 5000;
+        if (*quarantine == 0) *quarantine = 4 << 20;
+    }
+    if (*of_name(v, "random_order") != 0) *of_name(v, "bump") = 2;
+}
+
 static uint32_t read_environment(uint64_t v[FIELDS]) {
     uint32_t bad = 0;
     for (const char* at = environment; *at != 0;) {
@@ -186,6 +203,7 @@ static Verdict judge(const SlabOptions* o, size_t room) {
     uint64_t by_struct = is.v[WARM];
     is.v[WARM] = UNSAID;
     is.bad_words = read_environment(is.v);
+    imply_others(is.v);
     fixed |= is.v[WARM] != UNSAID;
     if (is.v[WARM] == UNSAID) is.v[WARM] = by_struct;
     if (is.v[WARM] == UINT64_MAX) is.v[WARM] = 0; /* none */
