@@ -1,9 +1,12 @@
 /*
  * grants.pml - a label's hard budget that threads are granted parts of (src/account/charge.h, C1 and C2).
  *
- * NTH threads charge the label with a unit or give one back, NOPS times. Every step on a shared word is a
- * read-modify-write or decides nothing, so there are no store buffers. All that a thread does to the label takes one
+ * NTH threads charge the label with a unit or give one back, NOPS times. All that a thread does to the label takes one
  * unit in advance where the limit HARD is FAR units away.
+ *
+ * There are no store buffers: sums, grants and `exact` change by read-modify-writes, which act on the value that they
+ * find, and the one store, of a grant that only its thread can fill, is seq_cst. What is merely loaded decides no more
+ * than whether to grant in advance, or is read under the labels' lock (a refusal). Limits do not change here.
  *
  * Checked
  *   the label is charged with what phases have and what is granted, or more, and never with more than HARD; a thread

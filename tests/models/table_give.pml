@@ -7,22 +7,38 @@
  * end it and give it. One tidies: under the table's lock, when no record of the unit is taken, it puts the numbers of
  * openings aside, takes the records' locks, and gives the page back, which zeroes its words one after the other.
  *
- * A late one holds an era and an id of an incarnation, and looks whether they are still that: by the word, and by the id. And it
- * takes the record's lock, as who ends a domain does, who may have been destroyed meanwhile.
+ * A late one holds an era and an id of an incarnation, and looks whether they are still that: by the word, and by the id, for which it
+ * reads the word and then the id. And it takes the record's lock, as who ends a domain does, who may have been destroyed meanwhile.
+ *
+ * Memory   what users store into records is in store buffers (mm.pml): the number of openings and then the word, by a release, without a
+ *          lock; locks of records are taken by an acquire and given by a release. What is stored under the table's lock is there as it is
+ *          given. The late one stores nothing but that it gives a lock.
  *
  * Checked
- *   a record is one user's; its words are as he has left them while he has it; at most one thread is inside of its lock
- *   what matches an old era is that incarnation; an id matches no other incarnation of fewer than MOD openings later
+ *   a record is one user's; its words are as he has left them while he has it, and nothing that he has stored arrives afterwards; at most
+ *   one thread is inside of its lock
+ *   what matches an old era is that incarnation; an id matches no other incarnation of fewer than MOD openings later, unless with an era
+ *   that has ended
  *
- * Not covered: store buffers (all is under locks, or compared with numbers that are never used again), how records are chosen.
+ * Not covered: how records are chosen.
  */
 #ifndef NOPS
 #define NOPS 2          /* phases of one user; the other has one */
 #endif
+#ifndef NTIDY
+#define NTIDY 2         /* give-backs */
+#endif
+#ifndef NLATE
+#define NLATE 2         /* looks of the late one */
+#endif
 #define N   2
 #define MOD 8
 
-byte word[N], opened[N], lockw[N];      /* the page */
+#define NTH 2           /* the users */
+#define NLOC 6          /* the page: N records of */
+#define L_WORD   0
+#define L_OPENED 2      /* number of openings, and so the id */
+#define L_LOCK   4
 byte aside[N];                          /* numbers of openings, beside it */
 bit  taken[N], filled[N];
 bit  table_lock;
@@ -37,31 +53,30 @@ byte count[N];          /* openings, ever */
 
 #define ID(n) ((n) & (MOD - 1))
 
+/* Only its user writes into a record, and takers of its lock. */
+#define ON_FLUSH(t, l) assert((l) >= L_LOCK || owner[(l) % N] == (t) + 1)
+
+#include "mm.pml"
+
 inline lock_table() { d_step { !table_lock -> table_lock = 1 } }
 inline unlock_table() { table_lock = 0 }
 
 inline lock_record(r)
 {
-	d_step { lockw[r] == 0 -> lockw[r] = 1 }
-	d_step { inside[r]++; assert(inside[r] == 1) }
-}
-inline unlock_record(r)
-{
-	inside[r]--;
-	lockw[r] = 0
+	d_step { mem[L_LOCK + r] == 0 -> mem[L_LOCK + r] = 1; inside[r]++; assert(inside[r] == 1) }
 }
 
 /* One step: nothing of it is done beside the lock. */
 inline take_record(me, n)
 {
 	d_step { !table_lock && !taken[n] ->
-		r = n;
+		rec = n;
 		taken[n] = 1;
 		if
 		:: !filled[n] ->
 			filled[n] = 1;
 #if !defined(MUTANT_NUMBER_LOST) && !defined(MUTANT_ERA_OF_RECORD)
-			opened[n] = aside[n]
+			mem[L_OPENED + n] = aside[n]
 #endif
 		:: else
 		fi;
@@ -72,38 +87,53 @@ inline take_record(me, n)
 
 proctype user(byte me; byte n)
 {
-	byte r, era;
+	byte rec, era, num;
 	do
 	:: n > 0 ->
 		n--;
-		r = N;
+		rec = N;
 		if
 		:: take_record(me, 0)
 		:: take_record(me, 1)
 		:: taken[0] && taken[1]
 		fi;
 		if
-		:: r < N ->
-			opened[r] = opened[r] + 1;
+		:: rec < N ->
+			d_step { ROOM(me) ->
+				mm_get(me, L_OPENED + rec, num);
+				num++;
+				mm_put(me, L_OPENED + rec, num, 0)
+			}
+			d_step { ROOM(me) ->
 #ifdef MUTANT_ERA_OF_RECORD
-			era = opened[r];
+				era = num;
 #else
-			d_step { era = era_next; era_next++ }
+				era = era_next;
+				era_next++;
 #endif
-			d_step { word[r] = era; era_of[r] = era; count[r]++ }
+				era_of[rec] = era;
+				count[rec]++;
+#ifdef MUTANT_OPENED_RELAXED
+				mm_put(me, L_WORD + rec, era, 0)
+#else
+				mm_put(me, L_WORD + rec, era, 1)
+#endif
+			}
 			if
-			:: d_step { known_at == N -> known_at = r; known_era = era; known_id = ID(opened[r]); known_count = count[r] }
+			:: d_step { known_at == N -> known_at = rec; known_era = era; known_id = ID(num); known_count = count[rec] }
 			:: true
 			fi;
-			lock_record(r);
-			assert(word[r] == era && owner[r] == me + 1);   /* nobody zeroes what is taken */
-			unlock_record(r);
-#ifdef MUTANT_GIVEN_ALIVE
-			skip;
-#else
-			d_step { word[r] = 0; era_of[r] = 0 }
+			lock_record(rec);
+			d_step { ROOM(me) ->
+				mm_get(me, L_WORD + rec, num);
+				assert(num == era && owner[rec] == me + 1);     /* nobody zeroes what is taken */
+				inside[rec]--;
+				mm_put(me, L_LOCK + rec, 0, 1)
+			}
+#ifndef MUTANT_GIVEN_ALIVE
+			STORE(me, L_WORD + rec, 0);
 #endif
-			d_step { !table_lock -> owner[r] = 0; taken[r] = 0; era_of[r] = 0 }
+			d_step { !table_lock -> mm_drain(me); owner[rec] = 0; taken[rec] = 0; era_of[rec] = 0; era = 0; num = 0 }
 		:: else
 		fi
 	:: n == 0 -> break
@@ -113,9 +143,9 @@ proctype user(byte me; byte n)
 /* Zeroes one word after the other: a reader meets any mixture. */
 inline zero(r)
 {
-	word[r] = 0;
-	opened[r] = 0;
-	lockw[r] = 0
+	mem[L_WORD + r] = 0;
+	mem[L_OPENED + r] = 0;
+	mem[L_LOCK + r] = 0
 }
 
 proctype tidier(byte n)
@@ -140,12 +170,12 @@ proctype tidier(byte n)
 #ifndef MUTANT_LOCK_NOT_TAKEN
 			d_step {
 				if
-				:: lockw[i] == 0 -> lockw[i] = 1
+				:: mem[L_LOCK + i] == 0 -> mem[L_LOCK + i] = 1
 				:: else -> ok = 0
 				fi }
 #endif
 			if
-			:: ok && filled[i] -> aside[i] = opened[i]
+			:: ok && filled[i] -> aside[i] = mem[L_OPENED + i]
 			:: else
 			fi;
 			i++
@@ -158,7 +188,7 @@ proctype tidier(byte n)
 		:: !ok && i > 0 ->      /* stay: but for the one that could not be had */
 			i = i - 1;
 			do
-			:: i > 0 -> i--; lockw[i] = 0
+			:: i > 0 -> i--; mem[L_LOCK + i] = 0
 			:: else -> break
 			od
 		:: else
@@ -179,10 +209,14 @@ proctype late(byte n)
 	:: n > 0 && known_at < N ->
 		n--;
 		if
-		:: d_step { w = word[known_at]; assert(w != known_era || era_of[known_at] == known_era) }
-		:: d_step { w = word[known_at]; w = (w != 0 && ID(opened[known_at]) == known_id && count[known_at] - known_count < MOD);
-			assert(!w || !taken[known_at] || count[known_at] == known_count || era_of[known_at] == 0) }
-		:: lock_record(known_at); unlock_record(known_at)
+		:: d_step {
+			w = mem[L_WORD + known_at];
+			assert(w != known_era || (era_of[known_at] == known_era && count[known_at] == known_count))
+		   }
+		:: w = mem[L_WORD + known_at];
+		   assert(w == 0 || ID(mem[L_OPENED + known_at]) != known_id || era_of[known_at] != w || count[known_at] == known_count)
+		:: lock_record(known_at);
+		   d_step { inside[known_at]--; mem[L_LOCK + known_at] = 0 }
 		fi;
 		w = 0
 	:: true -> break
@@ -192,9 +226,9 @@ proctype late(byte n)
 init
 {
 	atomic {
-		run user(0, NOPS);
-		run user(1, 1);
-		run tidier(2);
-		run late(2)
+		run user(0, NOPS); run flusher(0);
+		run user(1, 1); run flusher(1);
+		run tidier(NTIDY);
+		run late(NLATE)
 	}
 }
