@@ -218,8 +218,9 @@ def machine():
                 model = line.split(":", 1)[1].strip()
                 break
     system = platform.freedesktop_os_release()["PRETTY_NAME"] if hasattr(platform, "freedesktop_os_release") else platform.system()
-    cc = subprocess.run([os.environ.get("CC", "cc"), "-dumpfullversion"], capture_output=True, text=True).stdout.strip()
-    return "%d cores (%s), %s, glibc %s and compiler version %s" % (os.cpu_count(), model, system, platform.libc_ver()[1], cc)
+    told = [subprocess.run([os.environ.get("CC", "cc"), word], capture_output=True, text=True).stdout.strip() for word in ("--version", "-dumpversion", "-dumpfullversion")]
+    cc = "%s %s" % ("clang" if "clang" in told[0] else "gcc", told[2] or told[1])
+    return "%d cores (%s), %s, glibc %s and %s" % (os.cpu_count(), model, system, platform.libc_ver()[1], cc)
 
 
 def main(build, reps, page, command):

@@ -31,7 +31,7 @@ typedef struct EpochLeakCandidate {
 
 typedef struct EpochLeakReport {
     uint32_t version, threshold_sec;
-    uint32_t candidate_count;       /* number of leaks found, counted per epoch and size class */
+    uint32_t candidate_count;       /* number of leaks found; each size class of an epoch counts as one leak */
     uint32_t top_count;             /* number of rows in `candidates` */
     EpochLeakCandidate* candidates; /* the largest leaks, in descending order of estimated_rss_bytes */
 } EpochLeakReport;

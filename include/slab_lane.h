@@ -171,8 +171,9 @@ static inline bool slab_lane_on_thread_(int64_t at, uint64_t thread) {
 }
 #endif
 #if defined(__x86_64__) && !defined(SLAB_LANE_WATCHED_)
-/* Each of these functions compares or adds in one instruction. For an atomic access, compilers would first load the
- * value and its address into registers. The assembly code avoids these loads by using the offsets of the fields. */
+/* Each of these functions compares or adds in one instruction. If these functions used C atomics, the compiler would
+ * first load the field's value and put its address into registers. The assembly code avoids these steps by using the
+ * offsets of the fields. */
 #define SLAB_LANE_CMP_(condition, letter, size, base, at, v, out)                 \
     __asm__ __volatile__("cmp{" letter " %2, %c3(%1)| " size " PTR [%1+%c3], %2}" \
                          : "=@cc" condition(out)                                  \
@@ -327,10 +328,10 @@ SLAB_ALLOC_SIZE(2) static inline void* slab_run_malloc(SlabRun* run, size_t size
     return (void*)at;
 }
 
-/* Ends the run. The objects of the run stay valid, and calls that end the domain work again. Afterwards, *run is not
- * open, even if the call fails. On failure, returns false and sets errno: EINVAL if the run is not open, EBUSY on a
- * thread that did not begin the run, and ESTALE if the run's epoch ended because the thread that began the run exited.
- * O(1). */
+/* Ends the run. The objects of the run stay valid. Calls that end, reset, detach or enter the domain are no longer
+ * refused. Afterwards, *run is not open, even if the call fails. On failure, returns false and sets errno: EINVAL if
+ * the run is not open, EBUSY on a thread that did not begin the run, and ESTALE if the run's epoch ended because the
+ * thread that began the run exited. O(1). */
 static inline bool slab_run_end(SlabRun* run) {
     SlabRun ended = *run;
     run->domain = NULL;

@@ -23,7 +23,7 @@
  * collection. If the allocation still fails, Lua reports LUA_ERRMEM. The state has no panic function; call lua_atpanic
  * to set one.
  *
- * Thread safety: Lua's own rules apply. States of several threads may share a domain.
+ * Thread safety: Lua's own rules apply. States that different threads use may share a domain.
  *
  * Complexity: each call to the allocator function costs one epoch_domain_malloc, epoch_domain_realloc or slab_free.
  */

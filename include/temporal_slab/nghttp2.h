@@ -28,8 +28,8 @@
  * Errors: if memory runs out or an allocation would exceed a hard budget of the domain, nghttp2 returns
  * NGHTTP2_ERR_NOMEM. After that, delete the session, or end the domain.
  *
- * Thread safety: as nghttp2 requires, only one thread at a time may use a session. Sessions of several threads may
- * share a domain.
+ * Thread safety: as nghttp2 requires, only one thread at a time may use a session. Sessions that different threads use
+ * may share a domain.
  *
  * Complexity: each hook call costs one epoch_domain_malloc, epoch_domain_calloc, epoch_domain_realloc or slab_free.
  */

@@ -47,8 +47,8 @@ extern "C" {
 
 typedef struct tslab_phase tslab_phase;
 
-/* Counts of objects and bytes in a phase that has ended. Bytes are usable bytes (malloc_usable_size). For both objects
- * and bytes, allocated = freed + escaped. */
+/* Counts of objects and bytes in a phase that has ended. Byte counts are in usable bytes (malloc_usable_size). For
+ * both objects and bytes, allocated = freed + escaped. */
 typedef struct tslab_phase_account {
     uint64_t objects_allocated, bytes_allocated, objects_freed, bytes_freed, objects_escaped, bytes_escaped;
 } tslab_phase_account;
