@@ -6,8 +6,8 @@
  * them live until the program frees them (EpochCloseMode).
  *
  * Terms
- *   ring         The epochs with ids 0 to ring_size-1. Exactly one of them is current, and epoch_advance makes the next
- *                one current.
+ *   ring         The epochs with ids 0 to ring_size-1 (see SlabOptions). Exactly one of them is current, and
+ *                epoch_advance makes the next one current.
  *   domain       A scope that threads enter and leave (see epoch_domain.h). Each domain has an epoch of its own or
  *                borrows an epoch of the ring.
  *   incarnation  One use of an epoch id. Every incarnation has an era, a number that the allocator never reuses.
@@ -32,8 +32,8 @@
  *                  belongs to another thread's SLAB_DOMAIN_OWNER_ONLY domain. Frees never change errno. Every function
  *                  accepts a NULL allocator.
  *   misuse         The library refuses and counts stale, foreign and forged pointers and handles, as well as double
- *                  frees (see slab_stats_refusals). Such misuse crashes the program only if the option misuse_fatal is
- *                  set.
+ *                  frees (see slab_stats_refusals). A stale pointer is not detected if a new object uses its address.
+ *                  Detected misuse crashes the program only if the option misuse_fatal is set.
  *   complexity     Every function takes constant time, O(1).
  *   unloading      A shared object that contains the static library stays loaded after dlclose, because threads that
  *                  have used the library run its code when they exit.
@@ -88,8 +88,8 @@ extern "C" {
  * size of a size class. */
 #define SLAB_PAGE_SIZE 4096u
 
-/* Number of size classes whose index and size never change. The sizes of classes 0 to 7 are 64, 96, 128, 192, 256, 384,
- * 512 and 768 bytes. Other classes have higher indices. */
+/* Number of size classes that keep their index and size in every version of the library. The sizes of classes 0 to 7
+ * are 64, 96, 128, 192, 256, 384, 512 and 768 bytes. Other classes have higher indices. */
 #define SLAB_FIXED_CLASSES 8u
 
 /* Id of an epoch. Ring epochs have the ids 0 to ring_size-1. The id of an epoch that belongs to a domain has its top
@@ -113,7 +113,7 @@ typedef struct SlabAllocator {
     uint64_t opaque_[4];
 } __attribute__((aligned(16))) SlabAllocator;
 
-/* Ways to return empty pages to the system. */
+/* Policies for returning empty pages to the system. */
 typedef enum SlabPurgePolicy {
     SLAB_PURGE_DONTNEED = 0, /* MADV_DONTNEED: the resident size falls immediately */
     SLAB_PURGE_FREE = 1,     /* MADV_FREE: cheap, but the resident size falls only under memory pressure */
@@ -174,10 +174,11 @@ typedef void (*SlabLeakFn)(SlabAllocator* a, const char* label, uint64_t era, ui
 /* Options of an allocator. Fill the struct with zeros, set struct_size to sizeof(SlabOptions), and set the options that
  * you need. A field that is 0 selects the default.
  *
- * The environment variable TSLAB_OPTIONS="name=value,..." overrides the struct, except in set-user-id programs. Sizes
- * in the variable may end with k, m or g. The library ignores unknown words and out-of-range values in the variable.
- * After the allocator is created, slab_last_error() names the ignored words and values. The library also prints these
- * words and values to standard error, once per process, unless `quiet` or `misuse_fn` is set. See docs/options.md. */
+ * The environment variable TSLAB_OPTIONS="name=value,..." overrides the options that it names, except in set-user-id
+ * and set-group-id programs. Sizes in the variable may end with k, m or g. The library ignores unknown words and
+ * out-of-range values in the variable. After the allocator is created, slab_last_error() names the ignored words and
+ * values. The library also prints these words and values to standard error, once per process, unless `quiet` or
+ * `misuse_fn` is set. See docs/options.md. */
 typedef struct SlabOptions {
     size_t struct_size;       /* sizeof(SlabOptions) of the caller */
     uint32_t ring_size;       /* number of ring epochs: 2..1024, default 16 */
@@ -208,8 +209,8 @@ typedef struct SlabOptions {
     /* 1: allocate each object with malloc, so that memory checkers see it. 2: never. 0: only under AddressSanitizer,
      * LeakSanitizer, MemorySanitizer or Valgrind's memcheck. See docs/sanitizers.md */
     uint8_t by_malloc;
-    /* 1, for tests: an access to a page of an ended phase faults if the page has no live objects. The report on
-     * standard error names the phase, the time since its end, and the code that allocated the accessed object. See
+    /* 1, for tests: an access to a page of an ended phase faults if the page has no live objects. A report on standard
+     * error names the phase, the time since its end, and the code that allocated the accessed object. See
      * docs/late-access.md */
     uint8_t late_access;
     /* 1: the heap profile counts objects that outlive their phase, grouped by allocation stack. If profile_bytes is
@@ -217,13 +218,14 @@ typedef struct SlabOptions {
      * docs/profile.md */
     uint8_t escape_stacks;
     uint8_t reserved_[1];
-    /* mean number of bytes between two profiled allocations (slab_profile_write): 512..2^40; 0: no profile */
+    /* mean number of bytes between two profiled allocations (slab_profile_write): 512..2^40; 0: no sampling */
     uint64_t profile_bytes;
     uint64_t warm_limit_bytes; /* limit on the adaptive maximum (warm_bytes = 0): at least 1 MiB, default 64 MiB */
     uint8_t quiet;             /* 1: do not print ignored words of TSLAB_OPTIONS to standard error */
     /* milliseconds between searches for empty slabs of open epochs: 1..86400000. The library takes back the slabs that
      * it finds. The searches run during slow paths of allocations and frees, and when statistics are read. If decay_ms
-     * is 0, empty slabs stay in their epoch until slab_trim is called or the epoch ends */
+     * is 0, the library does not search, and empty slabs normally stay in their epoch until slab_trim or
+     * slab_thread_flush is called or the epoch ends */
     uint32_t decay_ms;
     /* guard one in N allocations, N = 1..1048576; 0: none. A guarded object has its own pages, followed by a guard
      * page. Any access to the object faults after the object's lifetime has ended. See docs/late-access.md */
@@ -263,8 +265,8 @@ typedef struct PerfCounters {
  * one by one before the close. `objects_escaped` counts the objects that were still live when the epoch was drained.
  *
  * A slab is deferred if, at the time of the close, another thread is inside a call that uses the slab. That thread
- * returns the slab before its call ends. If a thread owned the deferred slab, the receipt does not count the objects in
- * the slab. */
+ * finishes closing the slab before its call ends. If a thread owned the deferred slab, the receipt does not count the
+ * objects in the slab. */
 typedef struct EpochReceipt {
     uint32_t version; /* 2 */
     EpochId epoch_id;
@@ -280,11 +282,11 @@ typedef struct EpochReceipt {
     uint32_t regions_returned;      /* number of regions among the returned slabs */
 } EpochReceipt;
 
-/* Writes the receipt to `out` as one line of text without a newline. The line contains the label, the epoch, the era,
- * all counts, and the time in nanoseconds. If resident bytes were measured, the line contains them too. Writes at most
- * n - 1 bytes and a terminating 0. `out` may be NULL if n is 0. Like snprintf, returns the length of the whole text
- * without the 0. If the result is n or more, the text was truncated. Returns 0 if r is NULL. The text does not depend
- * on the locale. Control characters in the label appear as '?'. Allocates nothing. */
+/* Writes the receipt to `out` as one line of text without a newline. The line contains the label, the epoch id, the
+ * era, all counts, and the duration of the close in nanoseconds. If resident bytes were measured, the line contains
+ * them too. Writes at most n - 1 bytes and a terminating 0. `out` may be NULL if n is 0. Like snprintf, returns the
+ * length of the whole text without the 0. If the result is n or more, the text was truncated. Returns 0 if r is NULL.
+ * The text does not depend on the locale. Control characters in the label appear as '?'. Allocates nothing. */
 SLAB_API size_t epoch_receipt_text(const EpochReceipt* r, char* out, size_t n);
 /* Writes the receipt like epoch_receipt_text, but breaks the text into lines of at most `width` bytes, for display on a
  * terminal. Newlines replace some of the spaces, so the length is unchanged. A word that is longer than `width` gets a
@@ -353,10 +355,10 @@ SLAB_API bool slab_free_sized_checked(SlabAllocator* a, void* p, size_t size);
 /* Allocates a zeroed array of n elements of `size` bytes each. Returns NULL and sets errno to EINVAL if n or `size` is
  * 0, or to ENOMEM if n * `size` overflows.
  *
- * For an array of more than 256 KiB, the call costs no more than slab_malloc, because pages become resident only when
- * they are touched. If the purge policy is SLAB_PURGE_FREE or SLAB_PURGE_NEVER, however, the call must clear memory
- * that was used before. To clear such memory, the call either returns it to the system, or reads it and overwrites the
- * parts that are not zero. */
+ * For an array of more than 256 KiB, the call costs no more than slab_malloc, because the system supplies zeroed pages
+ * when the array is first touched. If the purge policy is SLAB_PURGE_FREE or SLAB_PURGE_NEVER, however, the call must
+ * clear memory that was used before. To clear such memory, the call either returns it to the system, or reads it and
+ * overwrites the parts that are not zero. */
 SLAB_API void* slab_calloc(SlabAllocator* a, size_t n, size_t size) SLAB_ALLOC_ARRAY(2, 3);
 /* Allocates like slab_calloc, but in the given epoch. */
 SLAB_API void* slab_calloc_epoch(SlabAllocator* a, size_t n, size_t size, EpochId epoch) SLAB_ALLOC_ARRAY(2, 3);
@@ -409,7 +411,7 @@ SLAB_API size_t slab_usable_size(SlabAllocator* a, const void* p);
  * epoch. In a region, an object of `size` bytes may have fewer usable bytes than the returned size, because sizes in
  * regions are rounded up only to a multiple of 16. */
 SLAB_API size_t slab_good_size(SlabAllocator* a, size_t size);
-/* Returns true if p points into memory that holds or has held objects of this allocator. Only this allocator can free
+/* Returns true if p points into memory that holds or has held objects of this allocator. No other allocator can free
  * such a pointer. Does not check that a live object starts at p. */
 SLAB_API bool slab_owns(SlabAllocator* a, const void* p);
 /* Writes the id and era of a live object's epoch to *id and *era, and returns true. `id` and `era` may be NULL. Returns
@@ -422,11 +424,11 @@ SLAB_API void* slab_handle_ptr(SlabAllocator* a, SlabHandle h);
  * Interrupts the process's running threads once (membarrier) if the object is in another thread's slab and no object in
  * that slab has a handle yet. */
 SLAB_API SlabHandle slab_ptr_handle(SlabAllocator* a, const void* p);
-/* Gives the empty slabs of all epochs, and all pages that are kept for reuse, back to the system. Interrupts the
+/* Gives back to the system the empty slabs of all epochs and all pages that are kept for reuse. Interrupts the
  * process's running threads once for each epoch in which other threads own slabs. O(slabs + epochs). */
 SLAB_API void slab_trim(SlabAllocator* a);
-/* Gives the calling thread's empty slabs, and the pages that this thread or the allocator keeps for reuse, back to the
- * system. Does not interrupt other threads. O(slabs of the thread + epochs). */
+/* Gives back to the system the calling thread's empty slabs and the pages that this thread or the allocator keeps for
+ * reuse. Does not interrupt other threads. O(slabs of the thread + epochs). */
 SLAB_API void slab_thread_flush(SlabAllocator* a);
 /* Fills *out with the counters of a size class, or with zeros if size_class is out of range. O(threads). */
 SLAB_API void get_perf_counters(SlabAllocator* a, uint32_t size_class, PerfCounters* out);
@@ -459,7 +461,7 @@ SLAB_API EpochId epoch_current(SlabAllocator* a);
 /* Closes the current ring epoch to further allocations and makes the next id current, as a new incarnation with a
  * larger era. Reclaims no memory, and waits only for a lock that is held briefly. With the default reserve_bytes, an
  * advance cannot fail while fewer than 262,000 epochs are open or draining. On failure, the current epoch does not
- * change. O(threads in the old epoch). */
+ * change. O(threads that have used the old epoch). */
 SLAB_API void epoch_advance(SlabAllocator* a);
 /* Advances the ring like epoch_advance. Returns the id of the new current epoch. */
 SLAB_API EpochId epoch_advance_id(SlabAllocator* a);
@@ -467,7 +469,7 @@ SLAB_API EpochId epoch_advance_id(SlabAllocator* a);
 SLAB_API void epoch_close(SlabAllocator* a, EpochId epoch);
 /* Ends, in the given mode, the incarnation that `epoch` names, and fills *out unless `out` is NULL. The incarnation may
  * be in any state and may be closed any number of times. If `epoch` is the current ring epoch, the ring advances first.
- * Allocations without an epoch id then use the next epoch, and allocations in `epoch` are refused.
+ * Outside of domains, slab_malloc then allocates in the next epoch; allocations in `epoch` are refused.
  *
  * Returns true if the incarnation was closed. Returns false if the id is bad. Returns false and sets errno to EBUSY if
  * the epoch belongs to another thread's SLAB_DOMAIN_OWNER_ONLY domain, or to a domain with an open SlabRun. If the
@@ -477,7 +479,7 @@ SLAB_API void epoch_close(SlabAllocator* a, EpochId epoch);
 SLAB_API bool epoch_close_ex(SlabAllocator* a, EpochId epoch, EpochCloseMode mode, EpochReceipt* out);
 /* Ends the incarnation with the given era like epoch_close_ex, even if the ring has moved past that incarnation.
  * Returns false if the incarnation no longer exists. The search for the incarnation is O(ring epochs + threads), or
- * O(open epochs) if memory for the table of eras has run out. */
+ * O(open and draining epochs) if memory for a lookup table has run out. */
 SLAB_API bool epoch_close_era(SlabAllocator* a, uint64_t era, EpochCloseMode mode, EpochReceipt* out);
 /* Returns the era of the incarnation that `epoch` names, or 0 if the id is bad. Eras start at 1. */
 SLAB_API uint64_t epoch_era(SlabAllocator* a, EpochId epoch);
@@ -493,7 +495,7 @@ SLAB_API void slab_epoch_dec_refcount(SlabAllocator* a, EpochId epoch);
 SLAB_API uint64_t slab_epoch_get_refcount(SlabAllocator* a, EpochId epoch);
 
 /* Registers a cleanup: fn(arg) runs once when the incarnation is released or has drained. Cleanups run in reverse order
- * of registration, with no lock held, on the thread that releases the incarnation, frees its last slab or destroys the
+ * of registration, with no lock held, on the thread that ends the incarnation, returns its last slab or destroys the
  * allocator. A cleanup may free objects but must not allocate in the epoch that is ending. Returns false if the epoch
  * is unknown or already closed, or if memory runs out. */
 SLAB_API bool slab_epoch_on_end(SlabAllocator* a, EpochId epoch, void (*fn)(void* arg), void* arg);
@@ -511,15 +513,15 @@ SLAB_API bool slab_epoch_on_end(SlabAllocator* a, EpochId epoch, void (*fn)(void
 typedef void (*SlabBudgetFn)(SlabAllocator* a, EpochId epoch, uint64_t bytes, bool hard, void* ctx);
 /* Limit the memory that an epoch, or all epochs of a label together, may commit for slabs and large objects. Each slab
  * counts as a whole, including its unused slots, so committed memory changes in steps of one slab
- * (SlabClassStats.slab_bytes). Committed memory never exceeds `hard`. A limit of 0 means no limit. If fn is not NULL,
- * the library calls fn once each time committed memory rises above `soft`. Before an allocation fails with EDQUOT
- * because of `hard`, the library takes back empty slabs of the epoch and calls fn once. If these steps free enough
- * memory, the allocation continues.
+ * (SlabClassStats.slab_bytes). No allocation raises committed memory above `hard`. A limit of 0 means no limit. If fn
+ * is not NULL, the library calls fn once each time committed memory rises above `soft`. Before an allocation fails with
+ * EDQUOT because of `hard`, the library takes back empty slabs of the epoch and calls fn once. If these steps free
+ * enough memory, the allocation continues.
  *
  * A later call replaces the budget. The budget of an epoch ends with the incarnation, and the budget of a label ends
- * with the allocator. A label's budget is enforced exactly if it is set before the label is used. If the budget is set
- * later, up to 64 KiB per thread may remain uncounted until that thread takes its next slab. An epoch can always be
- * relabeled, even if the change makes the new label exceed its budget.
+ * with the allocator. If the budget of a label is set before the label is used, the budget is enforced exactly. If it
+ * is set later, up to 64 KiB per thread may remain uncounted until that thread takes its next slab. An epoch can always
+ * be relabeled, even if the change makes the new label exceed its budget.
  *
  * These functions return true on success. On failure, they return false and set errno. EINVAL means that the id or
  * label is bad, or that `hard` is not 0 and is less than `soft`. ESTALE means that the epoch no longer exists. ENOMEM
