@@ -76,8 +76,8 @@ typedef struct ReclamationReport {
     EpochReclamation* epochs; /* the last 256 rows, oldest first; a close adds one row per size class */
 } ReclamationReport;
 
-/* Lists the pages that were returned to the system when epochs were closed by their id or era. Pages that were returned
- * when domains ended are not listed. O(1). */
+/* Lists, by size class, the memory that was returned to the system when epochs were closed by their id or era. Ends of
+ * domains are not listed; total_madvise_bytes covers all memory that the allocator has returned. O(1). */
 SLAB_API void slab_analyze_reclamation(SlabAllocator* a, ReclamationReport* out);
 
 /* A live object. */
@@ -99,14 +99,15 @@ SLAB_API uint64_t slab_epoch_walk(SlabAllocator* a, EpochId epoch, bool (*fn)(co
 SLAB_API uint64_t slab_epoch_walk_era(SlabAllocator* a, uint64_t era,
                                       bool (*fn)(const SlabLiveObject* object, void* ctx), void* ctx);
 
-/* Writes a diagnosis as text. The text covers the three reports above, lock contention, and sampled allocation times.
- * Lines that begin with ACTION recommend a change and name the label concerned. Calls `write` as slab_stats_json does.
- * Returns false and sets errno to EINVAL if the allocator or `write` is NULL. An ended phase that has live objects is
- * reported as a leak if it is at least 60 s old. Younger phases are reported as too young to judge. */
+/* Writes a diagnosis of the allocator as text. The text covers the three reports above, lock contention, and sampled
+ * allocation times. Lines that begin with ACTION recommend a change and name the label concerned. Calls `write` as
+ * slab_stats_json does (slab_stats.h). Returns false and sets errno to EINVAL if the allocator or `write` is NULL. An
+ * ended phase that has live objects is reported as a leak if it began at least 60 s ago. Younger phases are reported as
+ * too young to judge. */
 SLAB_API bool slab_doctor(SlabAllocator* a, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);
-/* Writes the same text as slab_doctor, but reports an ended phase as a leak if it is at least `leak_sec` seconds old.
- * Use a value below 60 for programs whose phases drain in less than 60 s. Pass 0 to report every ended phase that has
- * live objects. */
+/* Writes the same text as slab_doctor, but uses `leak_sec` seconds instead of 60 s. If phases normally drain less than
+ * 60 s after they begin, a smaller value finds leaks sooner. Pass 0 to report every ended phase that has live
+ * objects. */
 SLAB_API bool slab_doctor_ex(SlabAllocator* a, uint32_t leak_sec, bool (*write)(void* ctx, const char* bytes, size_t n),
                              void* ctx);
 
@@ -122,19 +123,19 @@ typedef struct SlabGateOptions {
 
 /* Tests a program for leaks: calls round(ctx) several times and checks whether the memory that each label retains grows
  * from round to round. `round` may run any number of phases. A label retains the objects that are live in its open and
- * ended phases. The first figures are read after the uncounted rounds, so objects that the program keeps from these
- * rounds are not reported. After each counted round, the figures of each label are compared with their earlier maximum.
- * The label fails if its number of objects exceeds that maximum by more than `objects`. The label also fails if its
- * bytes exceed their earlier maximum by more than `bytes` plus a quarter of that maximum. The quarter allows for
- * objects that move from a region to a size class, where they can take up to a quarter more memory. The test stops
- * after the first counted round in which a label fails.
+ * ended phases. The figures of a label, its retained objects and bytes, are first read after the uncounted rounds, so
+ * objects that the program keeps from these rounds are not reported. After each counted round, the figures of each
+ * label are compared with their earlier maximum. A label fails if its number of retained objects exceeds the earlier
+ * maximum by more than `objects`. A label also fails if its retained bytes exceed their earlier maximum by more than
+ * `bytes` plus a quarter of that maximum. The quarter allows for objects that move from a region to a size class, where
+ * they can take up to a quarter more memory. The test stops after the first counted round in which a label fails.
  *
  * If `options` is NULL, tests all labels and tolerates no additional objects. Returns true if no label fails.
  * Otherwise, returns false and sets errno. ERANGE means that a label failed. EINVAL means that the allocator or `round`
- * is NULL, or that an option is bad. ENOMEM means that memory ran out. If `why` is not NULL, it receives the reason as
- * a sentence, truncated to fit into `why_bytes` bytes. For ERANGE, the sentence names the label. The figures are exact
- * if no other thread uses the allocator while they are read. No lock is held while `round` runs. O(rounds * (slabs +
- * incarnations + labels)). */
+ * is NULL, or that an option is bad. ENOMEM means that memory ran out. If `why` is not NULL, it receives the reason for
+ * a failure as a sentence, truncated to fit into `why_bytes` bytes. For ERANGE, the sentence names the label. The
+ * figures are exact if no other thread uses the allocator while they are read. No lock is held while `round` runs.
+ * O(rounds * (slabs + incarnations + labels)). */
 SLAB_API bool slab_gate(SlabAllocator* a, const SlabGateOptions* options, void (*round)(void* ctx), void* ctx,
                         char* why, size_t why_bytes);
 
@@ -142,9 +143,9 @@ SLAB_API bool slab_gate(SlabAllocator* a, const SlabGateOptions* options, void (
  * The profile contains the objects and bytes allocated since the allocator was created, and the objects and bytes in
  * use. The figures are grouped by allocation stack and by the label of the phase. For objects allocated by
  * slab_malloc_outside, the profile also contains the label of the thread's scope at the time of the allocation. Calls
- * `write` as slab_stats_json does. Returns the number of bytes written, or 0 if `write` returned false. On failure,
- * returns 0 and sets errno. Fails with EINVAL if the allocator or `write` is NULL, or if neither profile_bytes nor
- * escape_stacks is set. Fails with ENOMEM if memory runs out. O(samples). */
+ * `write` as slab_stats_json does (slab_stats.h). Returns the number of bytes written, or 0 if `write` returned false.
+ * On failure, returns 0 and sets errno. Fails with EINVAL if the allocator or `write` is NULL, or if neither
+ * profile_bytes nor escape_stacks is set. Fails with ENOMEM if memory runs out. O(samples). */
 SLAB_API size_t slab_profile_write(SlabAllocator* a, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);
 
 #ifdef __cplusplus
