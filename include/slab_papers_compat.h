@@ -2,11 +2,11 @@
  * slab_papers_compat.h - names from the founding papers for functions and types of this library.
  *
  * Include this header in a program that still uses the names from the papers "temporal-slab" and "Drainability". The
- * page docs/coming-from/papers.md lists all of these names. The header contains only inline functions and macros, so
- * the library exports no additional symbols. If the program also includes other headers of the library, include this
- * header last. The header omits functions whose meaning has changed. A program that calls one of these functions does
- * not compile, and the compiler's message names the replacement. The conventions are those of slab_alloc.h, except that
- * a NULL `out` is ignored.
+ * page docs/coming-from/papers.md lists all of these names. The header contains only types, inline functions and
+ * macros, so the library exports no additional symbols. If the program also includes other headers of the library,
+ * include this header last. The header omits functions whose meaning has changed. A program that calls one of these
+ * functions does not compile, and the compiler's message names the replacement. The conventions are those of
+ * slab_alloc.h, except that a NULL `out` is ignored.
  */
 #ifndef SLAB_PAPERS_COMPAT_H
 #define SLAB_PAPERS_COMPAT_H
@@ -40,7 +40,7 @@ typedef struct SizeClassStats {
     double contention_ratio;
 } SizeClassStats;
 
-/* Fills *out like slab_stats_class. Does nothing if out is NULL. */
+/* Fills *out with the figures of slab_stats_class. Does nothing if out is NULL. */
 static inline void slab_stats_size_class(SlabAllocator* a, uint32_t size_class, SizeClassStats* out) {
     SlabClassStats s;
     if (out == NULL) return;
@@ -95,7 +95,7 @@ static inline void slab_papers_stats_epoch(SlabAllocator* a, EpochId epoch, Epoc
 
 #ifdef SLAB_PAPERS_LEFT_OUT_
 /* Causes a compile-time error in a program that calls the papers' epoch_domain_create with one argument. That function
- * wrapped the current ring epoch, and objects stayed live after the last exit. */
+ * made a domain of the current ring epoch, and the domain's objects stayed live after its last exit. */
 SLAB_PAPERS_LEFT_OUT_("its last exit ends its objects now, see docs/coming-from/papers.md: write epoch_domain_wrap(a, "
                       "epoch_current(a), false) for the old meaning, epoch_domain_create_labeled(a, NULL) for the new")
 static inline epoch_domain_t* epoch_domain_create_has_changed_see_docs_coming_from_papers_md(SlabAllocator* a) {
