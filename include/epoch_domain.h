@@ -39,7 +39,7 @@
  *   epoch_domain_drain        keeps live objects valid until they are freed. Each live object keeps its page committed,
  *                             so move objects that must outlive the phase (slab_move_outside)
  *
- * Other calls that end a phase leave no scope: epoch_domain_destroy and epoch_domain_force_close (by domain),
+ * Other calls that end a phase change no scope: epoch_domain_destroy and epoch_domain_force_close (by domain),
  * epoch_close_ex (by id), and epoch_close_era (by era).
  */
 #ifndef EPOCH_DOMAIN_H
@@ -68,7 +68,7 @@ typedef struct epoch_domain {
  * reserve_bytes, an allocator has about 262,000 records for domains and the same number for epochs. A smaller
  * reserve_bytes reduces both numbers. If a thread exits while it is inside a domain that it created, the domain remains
  * available to other threads. The allocator keeps the 256 domains that were most recently left behind in this way.
- * Older ones are destroyed, unless auto_close is false or a thread has used them since. O(1). */
+ * Domains left behind earlier are destroyed, unless auto_close is false or a thread has used them since. O(1). */
 SLAB_API epoch_domain_t* epoch_domain_create(SlabAllocator* a);
 /* Creates a domain like epoch_domain_create, and sets the domain's label to a copy of at most 31 bytes of `label`. NULL
  * means no label. */
@@ -88,11 +88,11 @@ typedef struct SlabDomainOptions {
  * epoch_domain_reset ends it explicitly. */
 #define SLAB_DOMAIN_KEEP 1u
 /* Only the thread that creates the domain may use it. If another thread allocates in the domain, or enters, attaches or
- * resets it, the call is refused (EBUSY) and counted as one misuse. Calls from other threads that would end the domain
- * are refused too, even if they name its phase by id or era. The domain's epochs cannot be borrowed with
- * epoch_domain_wrap. Other threads may free the domain's objects. If another thread calls slab_trim, the call skips the
- * domain. When the creating thread exits, the open phase is released. If another thread forks, the child process
- * releases the phase. After either release, any thread may use or destroy the domain. */
+ * resets it, the call is refused (EBUSY) and counted as one misuse. Other threads cannot end the domain or its phase
+ * either, even by the id or the era of the phase. The domain's epochs cannot be borrowed with epoch_domain_wrap. Other
+ * threads may free the domain's objects. If another thread calls slab_trim, the call skips the domain. When the
+ * creating thread exits, the open phase is released. If another thread forks, the child process releases the phase.
+ * After either release, any thread may use or destroy the domain. */
 #define SLAB_DOMAIN_OWNER_ONLY 2u
 /* The domain's phases have no age, are never reported as leaks, and are left out of the histograms of durations. The
  * clock is not read when a phase begins, or when epoch_domain_destroy or epoch_domain_end ends a phase on the fast
@@ -105,10 +105,10 @@ typedef struct SlabDomainOptions {
  * version, and a soft budget above the hard budget also cause EINVAL. [any thread] O(1). */
 SLAB_API epoch_domain_t* epoch_domain_create_ex(SlabAllocator* a, const SlabDomainOptions* options);
 /* Creates a domain that borrows the incarnation currently named by `epoch`. If `auto_close` is true, the last exit from
- * the domain drains this incarnation, unless the id no longer names the incarnation or a scope of another domain is
- * inside the incarnation. Returns NULL on failure. Fails with EINVAL for a NULL allocator or an unknown id, and with
- * ENOMEM if memory or records run out. Fails with EBUSY if the epoch belongs to a domain with SLAB_DOMAIN_OWNER_ONLY,
- * and with ESTALE if the epoch belonged to a domain and has ended. */
+ * the domain drains this incarnation, unless another domain has an open scope in it or `epoch` no longer names it.
+ * Returns NULL on failure. Fails with EINVAL for a NULL allocator or an unknown id, and with ENOMEM if memory or
+ * records run out. Fails with EBUSY if the epoch belongs to a domain with SLAB_DOMAIN_OWNER_ONLY, and with ESTALE if
+ * the epoch belonged to a domain and has ended. */
 SLAB_API epoch_domain_t* epoch_domain_wrap(SlabAllocator* a, EpochId epoch, bool auto_close);
 /* Enters the domain. The new scope becomes the innermost scope of this thread. If the domain owns its epoch and the
  * epoch has ended, opens a fresh incarnation with the same label. On failure, returns false and leaves the thread's
@@ -183,8 +183,8 @@ SLAB_API epoch_domain_t* epoch_domain_current(void);
 /* Enters an outer scope. In an outer scope, allocations that name no epoch go to the ring's current epoch, even if the
  * thread is inside domains and even after the ring advances. Use an outer scope to fill a cache, or to create a global
  * object, while a request is being processed. The thread may enter domains inside an outer scope, and must leave all
- * scopes in reverse order. When a thread exits or forks, outer scopes are treated like other scopes. Returns false and
- * sets errno to EINVAL for NULL, or to ENOMEM if memory runs out. O(1). */
+ * scopes in reverse order. Like other scopes, an outer scope ends when its thread exits, and stays open in the child if
+ * its thread forks. Returns false and sets errno to EINVAL for NULL, or to ENOMEM if memory runs out. O(1). */
 SLAB_API bool slab_scope_outer(SlabAllocator* a);
 /* Leaves this thread's innermost scope, which must be an outer scope of allocator `a`. If the thread's innermost scope
  * is not such a scope, changes nothing, counts the call as one misuse, sets errno to EINVAL, and returns false.
@@ -210,7 +210,7 @@ SLAB_API void* epoch_domain_aligned_alloc(epoch_domain_t* d, size_t alignment, s
 SLAB_API void* epoch_domain_alloc_obj(epoch_domain_t* d, size_t size, size_t alignment, SlabHandle* out)
     SLAB_ALLOC_SIZE(2);
 /* Moves a live object into the domain `to`, for example the result of a query into the domain of a transaction. The
- * object must belong to the domain's allocator. Copies the usable bytes to a new, 16-byte aligned object and frees the
+ * object must belong to the allocator of `to`. Copies the usable bytes to a new, 16-byte aligned object and frees the
  * old object, like slab_move_outside. Returns the new object, or p if the object is already in the domain's
  * incarnation. On failure, returns NULL and leaves the object unchanged. Fails with ESTALE if the domain's incarnation
  * or the object's phase has ended. O(size). */
@@ -243,9 +243,9 @@ SLAB_API bool epoch_domain_attach(epoch_domain_t* d);
 /* Switches this thread from its innermost domain to the domain `to`, as executors do between tasks. Detaches the
  * innermost scope, as epoch_domain_detach does, and attaches a detached scope of `to`. If `to` has no open scope,
  * enters `to` instead, like epoch_domain_enter. If `to` is NULL, only detaches the innermost scope. If `to` is already
- * the innermost domain, changes no scope. Sets *from (may be NULL) to the domain of the detached scope, or to NULL if
- * no scope was detached. On failure, returns false and changes nothing. Fails with EINVAL if `to` has open scopes but
- * none is detached, and with ENOMEM if memory runs out. Fails with ESTALE if `to` was destroyed, or if the ring has
+ * the innermost domain, changes no scope. Sets *from (may be NULL) to the domain that was innermost before the call, or
+ * to NULL if there was none. On failure, returns false and changes nothing. Fails with EINVAL if `to` has open scopes
+ * but none is detached, and with ENOMEM if memory runs out. Fails with ESTALE if `to` was destroyed, or if the ring has
  * moved past the epoch that `to` borrows. */
 SLAB_API bool epoch_domain_switch(epoch_domain_t* to, epoch_domain_t** from);
 /* Returns the era of the domain's current incarnation, or of the last one if none is open. The era can change at any
