@@ -16,7 +16,7 @@
  * after epoch_domain_reset, or after an exit that ended the old epoch. In that case, open the lane again.
  *
  * Use a lane in a loop that allocates many objects of up to 4 KiB in one phase, on one thread. Opening a lane costs
- * about as much time as it saves in ten allocations. Do not use a lane in these cases:
+ * about as much time as the lane saves in ten allocations. Do not use a lane in these cases:
  *   - The phase allocates only a few objects.
  *   - Most objects are freed one by one before the phase ends.
  *   - The epoch is a ring epoch (epoch_domain_wrap), whose objects lie in size classes.
@@ -48,7 +48,7 @@
  *     }
  *     epoch_domain_destroy(d);
  *
- * Ownership: the caller provides the memory for a lane. A lane owns nothing and need not be closed; stop using the
+ * Ownership: the caller provides the SlabLane structure. A lane owns nothing and need not be closed; stop using the
  * lane when the phase has ended. Do not use a lane after its allocator has been destroyed.
  *
  * Thread safety: only one thread at a time may use a lane, and only the thread that opened the lane takes the inlined
@@ -122,8 +122,8 @@ SLAB_API SlabLaneGot slab_lane_malloc_called(epoch_domain_t* domain, uint64_t ph
 SLAB_API void* slab_lane_left(struct SlabLaneHeap_* heap, uint64_t* busy, void* p);
 
 /* Opens a lane in the domain's current epoch for the calling thread, which need not be inside the domain. On failure,
- * returns false, sets all fields of *lane to 0, and sets errno: EINVAL if d is NULL, ESTALE if the domain was destroyed
- * or has ended. [any thread] O(1). */
+ * returns false, sets all fields of *lane to 0, and sets errno: EINVAL if d is NULL, and ESTALE if the domain was
+ * destroyed or has ended. [any thread] O(1). */
 static inline bool slab_lane_open(SlabLane* lane, epoch_domain_t* d) {
     SlabLane made; /* the address of the caller's lane does not escape, so compilers can keep the lane in registers */
     bool ok = slab_lane_open_as(&made, d, SLAB_LANE_VERSION);
@@ -171,9 +171,9 @@ static inline bool slab_lane_on_thread_(int64_t at, uint64_t thread) {
 }
 #endif
 #if defined(__x86_64__) && !defined(SLAB_LANE_WATCHED_)
-/* Each of these functions compares or adds in one instruction. If these functions used C atomics, the compiler would
- * first load the field's value and put its address into registers. The assembly code avoids these steps by using the
- * offsets of the fields. */
+/* Each of the functions below compares or adds in one instruction. If these functions used C atomics, the compiler
+ * would first put the field's value and the field's address into registers. The assembly code avoids this step by using
+ * the offsets of the fields. */
 #define SLAB_LANE_CMP_(condition, letter, size, base, at, v, out)                 \
     __asm__ __volatile__("cmp{" letter " %2, %c3(%1)| " size " PTR [%1+%c3], %2}" \
                          : "=@cc" condition(out)                                  \
@@ -289,7 +289,7 @@ SLAB_API bool slab_run_end_as(SlabRun run);
  * objects of the run. Live objects of the run appear in the allocator's statistics immediately, but counts of
  * allocations include them only after their region is used up or the run has ended. On failure, returns false, sets all
  * fields of *run to 0, and sets errno: EINVAL if d is NULL or lacks SLAB_DOMAIN_OWNER_ONLY, EBUSY if the domain belongs
- * to another thread or already has a run, ESTALE if the domain has ended. O(1). */
+ * to another thread or already has a run, and ESTALE if the domain has ended. O(1). */
 static inline bool slab_run_begin(SlabRun* run, epoch_domain_t* d) {
     SlabRun made;
     bool ok = slab_run_begin_as(&made, d, SLAB_LANE_VERSION);
@@ -301,9 +301,9 @@ static inline bool slab_run_begin(SlabRun* run, epoch_domain_t* d) {
  * began the run, and only before the run ends. If NDEBUG is not defined or the fast path is not inlined, a call that
  * breaks this rule returns NULL and sets errno to EBUSY or ESTALE. Otherwise, such a call can return memory that is
  * already in use. Functions that the library calls during an allocation, such as budget functions, must not use or end
- * the run. If they do, the call is refused with EBUSY and counted as a misuse. On failure, returns NULL and sets errno:
- * EINVAL if `size` is 0 or the run is not open, ENOMEM if memory runs out, and EDQUOT if a budget would be exceeded.
- * After a fork, the child may continue the run of the thread that forked. O(1). */
+ * the run. If they do, their call is refused with EBUSY and counted as a misuse. On failure, returns NULL and sets
+ * errno: EINVAL if `size` is 0 or the run is not open, ENOMEM if memory runs out, and EDQUOT if a budget would be
+ * exceeded. After a fork, the child may continue the run of the thread that forked. O(1). */
 SLAB_ALLOC_SIZE(2) static inline void* slab_run_malloc(SlabRun* run, size_t size) {
     size_t last = (size - 1) | 15; /* offset of the last byte, rounded up; SIZE_MAX if size is 0 */
     uintptr_t at = run->at_;
@@ -321,8 +321,8 @@ SLAB_ALLOC_SIZE(2) static inline void* slab_run_malloc(SlabRun* run, size_t size
     uintptr_t end = at + last + 1;
     run->at_ = end;
     run->count_++;
-    /* The mark after the object is stored first, because that mark shows where the object ends. The release store pairs
-     * with tsi_byte_check, which then finds both marks. */
+    /* First stores the mark that follows the object and shows where the object ends. The release store pairs with
+     * tsi_byte_check: a thread that reads the mark of the object also sees the mark that follows. */
     __atomic_store_n((uint8_t*)(run->map_ + (end >> 4)), (uint8_t)run->gap_, __ATOMIC_RELAXED);
     __atomic_store_n((uint8_t*)(run->map_ + (at >> 4)), (uint8_t)run->life_, __ATOMIC_RELEASE);
     return (void*)at;
