@@ -25,14 +25,14 @@
  * phase even if an exception is thrown.
  *
  * Errors: tslab_phase_begin returns NULL if the preload library is not loaded, leaves malloc to libc, or cannot
- * allocate memory. Every function accepts NULL as the phase, and then has no effect. The functions that act on phases
- * return true if they took effect. No function changes errno.
+ * allocate memory. Functions that take a phase accept NULL, and then have no effect. They return true if they took
+ * effect. No function changes errno.
  *
  * Labels longer than 31 bytes are truncated. If there are already 256 labels, phases with a new label are counted under
  * "(other)". Use the route of a request as its label, not the full URL.
  *
- * Complexity: each call costs about as much as two calls to malloc. In addition, ending a phase takes time in
- * proportion to the memory that becomes available again.
+ * Complexity: each call, except tslab_phase_expect and tslab_phase_gate, costs about as much as two calls to malloc. In
+ * addition, ending a phase takes time in proportion to the memory that becomes available again.
  */
 #ifndef TEMPORAL_SLAB_PHASE_H
 #define TEMPORAL_SLAB_PHASE_H
@@ -91,8 +91,8 @@ static inline tslab_phase* tslab_phase_begin(const char* label) {
     return begin != NULL ? begin(label) : NULL;
 }
 /* Ends a phase without freeing its live objects, and writes the counts of the phase to *out (may be NULL). The phase
- * must be the thread's innermost phase or a suspended phase. Returns true if the phase has ended. Otherwise, leaves the
- * phase open, fills *out with zeros and returns false. */
+ * must be the thread's innermost phase or a suspended phase. Returns true on success. On failure, leaves the phase
+ * open, fills *out with zeros and returns false. */
 static inline bool tslab_phase_end_account(tslab_phase* phase, tslab_phase_account* out) {
     TSLAB_PHASE_FIND_(tslab_phase_end_fn_, end, tslab_preload_phase_end);
     if (end != NULL && phase != NULL) return end(phase, out, sizeof *out);
@@ -132,21 +132,21 @@ static inline bool tslab_phase_outer_leave(void) {
 }
 /* Allows up to `objects` objects, with up to `bytes` usable bytes in total, to escape from each phase with this label.
  * Reports and alerts then mention such a phase only if it exceeds one of these limits. Use this function for objects
- * that are meant to outlive their phase, such as a response that is sent later. If both limits are 0, every escape is
- * reported again. Returns false if the preload library is not loaded, the label is NULL or empty, or there is no room
- * for another label. */
+ * that are meant to outlive their phase, such as a response that is sent later. If both limits are 0, the call
+ * withdraws earlier limits. Returns false if the preload library is not loaded, the label is NULL or empty, or there is
+ * no room for another label. */
 static inline bool tslab_phase_expect(const char* label, uint32_t objects, uint64_t bytes) {
     TSLAB_PHASE_FIND_(tslab_phase_expect_fn_, expect, tslab_preload_phase_expect);
     return expect != NULL && expect(label, objects, bytes);
 }
 
-/* Tests for leaks with slab_gate (<slab_diagnostics.h>). Calls round(ctx) `warm_up` times, then `rounds` more times.
- * After each round that follows the warm-up, counts the objects and bytes that each label retains, and compares both
- * counts with their maximum after the earlier rounds. The test fails if a label's objects exceed that maximum by more
- * than `objects`. The test also fails if a label's bytes exceed their maximum by more than 25 % plus `bytes`. Returns
- * true if the test passes. Otherwise, returns false and writes the reason, as a sentence, to the buffer `why` of
- * why_bytes bytes (may be NULL). Without the preload library, returns true and never calls `round`, so check
- * tslab_phase_is_there first. */
+/* Tests for leaks with slab_gate (<slab_diagnostics.h>). Calls round(ctx) `warm_up` times (0: 3 times), then up to
+ * `rounds` more times (0: 5 times). After each round that follows the warm-up, counts the objects and bytes that each
+ * label retains. The test fails, and stops, if a label's number of objects exceeds its earlier maximum by more than
+ * `objects`, or if a label's bytes exceed their earlier maximum by more than 25 % plus `bytes`. Returns true if the
+ * test passes. Otherwise, returns false and writes the reason, as a sentence, to `why` (may be NULL), a buffer of
+ * why_bytes bytes. Without the preload library, returns true and never calls `round`, so check tslab_phase_is_there
+ * first. */
 static inline bool tslab_phase_gate(uint32_t warm_up, uint32_t rounds, uint64_t objects, uint64_t bytes,
                                     void (*round)(void* ctx), void* ctx, char* why, size_t why_bytes) {
     TSLAB_PHASE_FIND_(tslab_phase_gate_fn_, gate, tslab_preload_phase_gate);
