@@ -22,9 +22,9 @@
  *   - Do not use an item or text after its phase has ended.
  *
  *   - Inside a phase, do not change a tree that outlives the phase. New values (cJSON_SetValuestring,
- *     cJSON_AddStringToObject) would be allocated in the phase. Enter the domain of the tree first, as in the example
- *     below. To keep the exit from releasing the tree, set auto_close of that domain to false, or create the domain
- *     from a ring epoch with epoch_domain_wrap.
+ *     cJSON_AddStringToObject) would be allocated in the phase and end with it. Enter the domain of the tree first, as
+ *     in the example below. To keep the exit from releasing the tree, set auto_close of that domain to false, or create
+ *     the domain from a ring epoch with epoch_domain_wrap.
  *
  *         epoch_domain_enter(session);
  *         cJSON_AddItemToObject(kept, "user", cJSON_Duplicate(item, true));
@@ -36,8 +36,8 @@
  * Errors: if memory runs out or an allocation would exceed a hard budget, cJSON returns NULL and frees its partial
  * result.
  *
- * Thread safety: call tslab_cjson_init before other threads use cJSON. Each source file that calls tslab_cjson_init
- * stores the allocator separately. The most recent call takes effect for the whole process.
+ * Thread safety: call tslab_cjson_init before other threads use cJSON. The most recent call, from any source file,
+ * takes effect for the whole process.
  *
  * Complexity: each hook call costs one slab_malloc or slab_free.
  */

@@ -31,8 +31,9 @@
  *     network, because libxml2 keeps the encodings, aliases and proxy settings. These actions are allowed outside all
  *     phases.
  *
- *   - Inside a phase, do not change a document that outlives the phase. New nodes would be allocated in the phase. To
- *     change such a document, enter its domain or leave the phase (epoch_domain_detach, epoch_domain_attach).
+ *   - Inside a phase, do not change a document that outlives the phase. New nodes would be allocated in the phase and
+ *     end with it. To change such a document, enter its domain or leave the phase (epoch_domain_detach,
+ *     epoch_domain_attach).
  *
  *   - Do not use any libxml2 object after its phase has ended.
  *
@@ -49,8 +50,8 @@
  * Errors: if memory runs out or an allocation would exceed a hard budget, libxml2 returns NULL and calls its error
  * handlers.
  *
- * Thread safety: call tslab_xml_init before other threads use libxml2. Each source file that calls tslab_xml_init
- * stores the allocator separately. The most recent call takes effect for the whole process.
+ * Thread safety: call tslab_xml_init before other threads use libxml2. The most recent call, from any source file,
+ * takes effect for the whole process.
  *
  * Complexity: each hook call costs one slab_malloc, slab_realloc or slab_free.
  */

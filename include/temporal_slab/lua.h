@@ -13,9 +13,8 @@
  *
  * Rules:
  *
- *   - Do not keep a pointer into the state after the domain has ended. This applies to strings returned by
- *     lua_tostring, to userdata and to references. Copy data that must live longer, or put it in another state with a
- *     domain of its own.
+ *   - Do not keep a pointer into the state after the domain has ended. This applies to userdata and to strings returned
+ *     by lua_tostring. Copy data that must live longer, or put it in another state with a domain of its own.
  *
  *   - Do not drain (epoch_domain_drain) or reset the domain while the state is in use.
  *
@@ -52,7 +51,7 @@ static inline void* tslab_lua_alloc(void* domain, void* p, size_t old_size, size
         return NULL;
     }
     if (p == NULL) return epoch_domain_malloc(d, new_size);
-    return epoch_domain_realloc(d, p, new_size); /* Lua before 5.4 requires that shrinking never fails */
+    return epoch_domain_realloc(d, p, new_size); /* shrinking never fails, as Lua before 5.4 requires */
 }
 
 /* Creates a Lua state in the domain. Opens no libraries; call luaL_openlibs for that. Returns NULL if memory runs out

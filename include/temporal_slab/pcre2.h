@@ -15,7 +15,8 @@
  * call pcre2_match_data_create_from_pattern(code, NULL) allocates match data from the same source as the pattern: the
  * pattern's domain, or malloc.
  *
- * To destroy the objects, end the domain. You may free objects individually before that, but you do not have to.
+ * To destroy the objects, end the domain. You may free objects individually before that, but only JIT-compiled patterns
+ * and JIT stacks require it.
  *
  * Rules:
  *

@@ -22,8 +22,7 @@
  *
  * Rules:
  *
- *   - Do not end, drain or reset the domain before sqlite3_shutdown() has returned. Do not free the allocator of the
- *     domain before that.
+ *   - Before sqlite3_shutdown() has returned, do not end, drain or reset the domain, and do not free its allocator.
  *
  *   - Use sqlite3_free, never free(), for the text that sqlite3_mprintf, sqlite3_expanded_sql and similar functions
  *     return.
@@ -37,9 +36,8 @@
  * Statistics: sqlite3_memory_used counts usable bytes. To save a size lookup and a lock in each allocation and free,
  * disable this count with sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0).
  *
- * Thread safety: call tslab_sqlite3_config while no other thread uses SQLite, as sqlite3_config itself requires. Each
- * source file that calls tslab_sqlite3_config stores the domain separately. The most recent call takes effect for the
- * whole process.
+ * Thread safety: call tslab_sqlite3_config while no other thread uses SQLite, as sqlite3_config itself requires. The
+ * most recent call, from any source file, takes effect for the whole process.
  *
  * Complexity: each hook call costs one epoch_domain_malloc, epoch_domain_realloc, slab_free or slab_usable_size.
  */
