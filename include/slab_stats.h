@@ -28,8 +28,8 @@ extern "C" {
 #define SLAB_STATS_VERSION 3
 
 /* The whole allocator. Frees by threads that do not own the slab use compare-exchange operations.
- * total_bitmap_free_attempts counts these frees, and total_bitmap_free_cas_retries counts how often a free had to
- * repeat its operation. With the option `shared`, total_bitmap_alloc_attempts counts allocations through a bank, and
+ * total_bitmap_free_attempts counts these frees, and total_bitmap_free_cas_retries counts how often a compare-exchange
+ * had to be repeated. With the option `shared`, total_bitmap_alloc_attempts counts allocations through a bank, and
  * total_bitmap_alloc_cas_retries counts allocations that found the bank locked. Without this option, both
  * total_bitmap_alloc_* fields are 0. The total_current_partial_* fields are always 0. */
 typedef struct SlabGlobalStats {
@@ -65,19 +65,20 @@ typedef struct SlabGlobalStats {
     uint64_t limit_bytes, limit_used_bytes, limit_ns;
     char limit_name[32];
     /* Growth of live bytes, computed from two consecutive intervals. growth_bytes is the difference between the lowest
-     * readings in the two intervals. growth_ns is the time between their starts, or 0 while there is only one interval.
-     * An interval lasts an eighth of the allocator's age, but at least 2 s and at most 1 h. If live bytes have also
-     * grown over shorter intervals of at most 10 s, growth_per_second is computed from these shorter intervals.
-     * Readings are taken by slab_stats_labels, slab_stats_phases, slab_doctor, the JSON and Prometheus functions, and
-     * each publication in a segment. */
+     * readings in the two intervals, or 0 if live bytes do not keep growing. growth_ns is the time between the starts
+     * of the intervals, or 0 while there is only one interval. An interval lasts an eighth of the allocator's age, but
+     * at least 2 s and at most 1 h. growth_per_second is computed from growth_bytes and growth_ns, or, if live bytes
+     * have also grown over shorter intervals of at most 10 s, from those shorter intervals. Readings are taken by
+     * slab_stats_labels, slab_stats_phases, slab_doctor, the JSON and Prometheus functions, and each publication in a
+     * segment. */
     uint64_t growth_bytes, growth_ns;
     double growth_per_second;
     uint64_t max_bytes; /* the option max_bytes; 0: no limit */
     /* Growth of live and of committed bytes, in bytes per second; negative if the bytes fall. The *_10s fields cover
      * the last 10 s, the *_100s fields cover the last 100 s, and the *_ever fields cover the time since the allocator
      * was made. pace_10s_ns and pace_100s_ns are the lengths of time that were actually measured: 10 to 20 s and 100 to
-     * 200 s, or less in a younger allocator. If the previous reading was too long ago, a length and the fields measured
-     * over that length are 0. The functions that take readings for growth_bytes also take these readings. */
+     * 200 s, or less in a younger allocator. If there is no reading of that age, the length and its *_10s or *_100s
+     * fields are 0. The readings are taken by the same functions as the readings for growth_bytes. */
     uint64_t pace_10s_ns, pace_100s_ns;
     double live_pace_10s, live_pace_100s, live_pace_ever;
     double committed_pace_10s, committed_pace_100s, committed_pace_ever;
@@ -87,14 +88,14 @@ typedef struct SlabGlobalStats {
 } SlabGlobalStats;
 
 /* A size class. The last two indices stand for regions and large objects, which have an object_size of 0 because each
- * object has its own size. Objects in a region are counted under the class of their usable size. For an index after the
- * last class, slab_stats_class sets `version` to 0. cache_size is the number of slabs of the class that threads keep
- * warm or that are in quarantine. cache_capacity is the number of slabs of the class that would fill the current warm
- * budget, or 0 for regions and large objects. cache_overflow_len is always 0. The scan_* fields are equal in all
- * classes and are 0 without the option `shared`. With this option, scan_adapt_checks counts how often the allocator
- * checked the number of banks that threads use, scan_adapt_switches counts how often it changed this number, and
- * scan_mode is the current choice. A scan_mode of 0 means that all threads use one bank. A scan_mode of 1 means that
- * the threads are spread over four banks because too many allocations had to wait. */
+ * object has its own size. live_bytes counts the objects in regions under the class of their usable size. For an index
+ * after the last class, slab_stats_class sets `version` to 0. cache_size is the number of slabs of the class that
+ * threads keep warm or that are in quarantine. cache_capacity is the number of slabs of the class that would fill the
+ * current warm budget, or 0 for regions and large objects. cache_overflow_len is always 0. The scan_* fields are equal
+ * in all classes and are 0 without the option `shared`. With this option, scan_adapt_checks counts how often the
+ * allocator checked the number of banks that threads use, scan_adapt_switches counts how often it changed this number,
+ * and scan_mode is the current choice. A scan_mode of 0 means that all threads use one bank. A scan_mode of 1 means
+ * that the threads are spread over four banks because too many allocations had to wait. */
 typedef struct SlabClassStats {
     uint32_t version, class_index, object_size;
     uint64_t slow_path_hits, new_slab_count, list_move_partial_to_full, list_move_full_to_partial, current_partial_null,
@@ -112,7 +113,7 @@ typedef struct SlabClassStats {
     uint32_t cache_size, cache_capacity, cache_overflow_len, total_partial_slabs, total_full_slabs;
     double recycle_rate_pct;
     uint64_t net_slabs, estimated_rss_bytes;
-    uint64_t slab_bytes; /* size of one slab (for regions, of a page; for large objects, of an allocation unit) */
+    uint64_t slab_bytes; /* size of one slab; for regions, of one page; for large objects, of one allocation unit */
 } SlabClassStats;
 
 /* A size class in the incarnation that an epoch id currently names. */
@@ -121,7 +122,7 @@ typedef struct SlabEpochStats {
     EpochId epoch_id;
     uint64_t epoch_era;
     EpochLifecycleState state;
-    uint64_t open_since_ns; /* 0 before the first slab, and always in the first incarnation of id 0 */
+    uint64_t open_since_ns; /* as in SlabPhaseStats; 0 before the first slab */
     uint64_t alloc_count;   /* live objects */
     char label[32];
     uint64_t rss_before_close, rss_after_close;
@@ -162,7 +163,7 @@ typedef struct SlabLabelStats {
     uint32_t version, label_id;
     char label[32];
     uint64_t phases_opened, phases_ended;  /* phases_ended counts closed and released phases, including draining ones */
-    uint64_t phases_open, phases_draining; /* current; phases_draining counts ended phases with live objects */
+    uint64_t phases_open, phases_draining; /* current numbers; phases_draining counts ended phases with live objects */
     uint64_t objects_allocated, bytes_allocated;
     uint64_t objects_freed, bytes_freed;       /* freed one by one */
     uint64_t objects_released, bytes_released; /* ended in bulk with their phase */
@@ -173,7 +174,7 @@ typedef struct SlabLabelStats {
     uint64_t slow_path_hits, refusals;
     /* as in ThreadStats; 0 if sampling is off */
     uint64_t alloc_samples, alloc_wall_ns_sum, alloc_cpu_ns_sum, alloc_wait_ns_sum;
-    /* Numbers of locks acquired on slow paths and at phase ends: without waiting, and after waiting. */
+    /* Acquisitions of locks on slow paths and at phase ends: without waiting, and after waiting. */
     uint64_t lock_fast_acquire, lock_contended;
     uint64_t cas_retries; /* compare-exchanges repeated in frees by threads that do not own the slab */
     /* A budget of 0 bytes means that no budget is set. budget_refusals counts the allocations refused by the label's
@@ -222,7 +223,7 @@ typedef struct SlabLabelStats {
 /* A phase (an incarnation of an epoch) that is open or draining. */
 typedef struct SlabPhaseStats {
     uint32_t version;
-    EpochId epoch_id; /* may name a later incarnation by now; compare epoch_era */
+    EpochId epoch_id; /* may name a later incarnation by now; epoch_era identifies this one */
     uint64_t epoch_era;
     char label[32];
     uint32_t label_id;
@@ -231,7 +232,7 @@ typedef struct SlabPhaseStats {
      * clock (SLAB_DOMAIN_UNTIMED). In the first incarnation of id 0, open_since_ns is 0, and age_ns is the allocator's
      * age. */
     uint64_t open_since_ns, age_ns;
-    uint64_t refcount; /* scopes inside the phase, plus references taken with slab_epoch_inc_refcount */
+    uint64_t refcount; /* open scopes of the phase, plus references taken with slab_epoch_inc_refcount */
     uint32_t threads;  /* threads that own slabs of the phase */
     uint64_t objects_allocated, bytes_allocated, live_objects, live_bytes;
     uint64_t slabs, empty_slabs, committed_bytes, peak_bytes;
@@ -278,7 +279,7 @@ SLAB_API void slab_stats_refusals(SlabAllocator* a, SlabRefusals* out);
  * labels). */
 SLAB_API size_t slab_stats_labels(SlabAllocator* a, SlabLabelStats* out, size_t capacity);
 /* Fills up to `capacity` rows of `out`, in order of era. If `capacity` is 0, `out` may be NULL. There is a row for each
- * phase that is draining, and for each open phase that has been used. Returns the number of such phases, which can
+ * phase that is draining, and for each open phase that has held memory. Returns the number of such phases, which can
  * exceed `capacity`, or 0 if memory for the snapshot runs out. O(slabs + incarnations). */
 SLAB_API size_t slab_stats_phases(SlabAllocator* a, SlabPhaseStats* out, size_t capacity);
 /* Returns the calling thread's samples, combined over all allocators. */
