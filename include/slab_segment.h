@@ -214,15 +214,15 @@ typedef struct SlabProfileStack {
     uint64_t depth;        /* 1 to 32 */
 } SlabProfileStack;
 
-/* A maker: the label of the scopes in which the program called slab_malloc_outside to allocate the objects of a stack.
+/* A maker: the label of the domain in which a thread called slab_malloc_outside to allocate the objects of a stack.
  * `stack` is an index in the list of stacks. */
 typedef struct SlabProfileMaker {
     uint64_t stack;
     char label[32]; /* UTF-8, terminated by a 0 */
 } SlabProfileMaker;
 
-/* Objects of a stack that were live when their phase was drained. Some of these objects may have been freed since then.
- * These rows exist only with the option `escape_stacks`. */
+/* Objects allocated from one stack that were live when their phase was drained. Some of these objects may have been
+ * freed since then. These rows exist only with the option `escape_stacks`. */
 typedef struct SlabProfileEscape {
     uint64_t stack;
     double objects, bytes; /* estimated totals, computed from the samples */
@@ -249,8 +249,8 @@ typedef struct SlabSegmentView {
     bool changed; /* the allocator has changed since begun_ns without publishing */
 } SlabSegmentView;
 
-/* A value. The type of the metric determines which field is set. Unsigned integers are in `u`, an F64 is in `f`, and a
- * STRING is in `text`. Values of all other types are in `counts`, an array of `entries` numbers. */
+/* A value. The type of the metric determines which field is set. U32, U64, FLAG and STATE are in `u`, an F64 is in `f`,
+ * and a STRING is in `text`. The array types are in `counts`, which has `entries` elements. */
 typedef struct SlabSegmentValue {
     uint64_t u;
     double f;
@@ -285,8 +285,9 @@ SLAB_API uint32_t slab_segment_scopes(const SlabSegment* s, const SlabSegmentSco
 SLAB_API uint32_t slab_segment_metrics(const SlabSegment* s, const SlabSegmentMetric** rows);
 /* Returns the number of slots of the segment. */
 SLAB_API uint32_t slab_segment_slots(const SlabSegment* s);
-/* Copies the latest publication of a slot, and writes a description of the publication to *out; out may be NULL. The
- * functions below read this copy. Returns SLAB_SEGMENT_OK, or the reason why there is no copy. O(bytes of a buffer). */
+/* Copies the latest publication of a slot, and writes a description of the publication to *out; out may be NULL.
+ * slab_segment_rows, slab_segment_value, slab_segment_json and slab_segment_prometheus read this copy. Returns
+ * SLAB_SEGMENT_OK, or the reason why there is no copy. O(bytes of a buffer). */
 SLAB_API SlabSegmentResult slab_segment_read(SlabSegment* s, uint32_t slot, SlabSegmentView* out);
 /* Returns how many rows of a scope are in the copy, and how many were left out of the publication. */
 SLAB_API SlabSegmentRows slab_segment_rows(const SlabSegment* s, uint32_t scope);
@@ -294,17 +295,19 @@ SLAB_API SlabSegmentRows slab_segment_rows(const SlabSegment* s, uint32_t scope)
  * Pointers in *out stay valid until the next slab_segment_read. */
 SLAB_API bool slab_segment_value(const SlabSegment* s, uint32_t metric, uint32_t row, SlabSegmentValue* out);
 /* Write the copy in the format of slab_stats_json or slab_stats_prometheus. The output contains only the metrics that
- * this version of the library supports. On failure, these functions return false and set errno: EINVAL if there is no
- * copy, ENOMEM if memory runs out. */
+ * this version of the library supports. These functions stop and return false as soon as `write` returns false. On
+ * error, they return false and set errno: EINVAL if s or `write` is NULL or there is no copy, ENOMEM if memory runs
+ * out. */
 SLAB_API bool slab_segment_json(const SlabSegment* s, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);
 SLAB_API bool slab_segment_prometheus(const SlabSegment* s, bool (*write)(void* ctx, const char* bytes, size_t n),
                                       void* ctx);
 /* Reads the latest publications of all live allocators and writes one JSON document. If there is only one live
  * allocator, the document is the one that slab_segment_json writes. Otherwise, the document contains sums over all live
- * allocators, and its member `by_allocator` lists the document of each allocator. In this case, each row of a list has
- * an additional member `allocator`, which contains the slot number. Overwrites the copy, so call slab_segment_read
- * again before you call any of the functions that read the copy. Returns false and sets errno to ENOENT if no live
- * allocator has published anything. */
+ * allocators, and its member `by_allocator` lists the document of each allocator. In a document of several allocators,
+ * each row of a list has an additional member `allocator`, which contains the slot number. Overwrites the copy that
+ * slab_segment_read made, so call slab_segment_read again before you call a function that reads the copy. Stops and
+ * returns false as soon as `write` returns false. On error, returns false and sets errno: ENOENT if no live allocator
+ * has published anything, EINVAL if s or `write` is NULL, ENOMEM if memory runs out. */
 SLAB_API bool slab_segment_json_all(SlabSegment* s, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);
 /* Reads the publications of all live allocators like slab_segment_json_all, but writes them in the Prometheus text
  * format. Each series has the label `allocator`. Overwrites the copy and fails like slab_segment_json_all. */
