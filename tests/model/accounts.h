@@ -70,7 +70,7 @@ static inline void book_opened(struct side* s, struct inc* inc) {
 static inline void book_ended(struct side* s, struct inc* inc) {
     struct account* a = account_of(s, inc);
     a->open--, a->ended++;
-    if (inc->objects.allocated > 0) a->ended_held++;
+    if (inc->objects.allocated > 0) a->ended_held++, a->ended_timed += !inc->untimed;
 }
 
 /* Slabs that the live objects are in at least: each size has its own, but in regions. */

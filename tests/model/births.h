@@ -18,7 +18,8 @@ struct birth {
     struct side* s;
     struct inc* inc;
     unsigned soft_phase, soft_label, hard_phase, hard_label;
-    bool made_room; /* by freeing something */
+    bool made_room;  /* by freeing something */
+    const void* old; /* what a call that may leave it in its place was given; NULL: nothing */
 };
 
 static inline bool may_be_over(struct side* s, const struct inc* inc) {
@@ -128,13 +129,24 @@ static inline void birth_begin(struct world* w, struct birth* b, struct side* s,
     errno = 0;
 }
 
-/* True when the allocation was refused for a budget. */
+/* The refusal of a call that another thread's phase would need: nothing but the counter has changed. */
+static inline void refused_as_anothers(struct side* s, int error) {
+    REQUIRE_OR(error == EBUSY, "use of what is another thread's alone: errno %d", error);
+    want_one(s, BIT(SLAB_MISUSE_DOMAIN_ORDER));
+}
+
+/* True when the allocation was refused: for a budget, or because the phase is another thread's alone. */
 static inline bool birth_end(struct world* w, const struct birth* b, const void* p, size_t size, size_t align) {
     int error = errno;
     w->birth = NULL;
     dead_moved(w, b->s);
     REQUIRE_OR(b->soft_phase < 2 && b->soft_label < 2 && b->hard_phase < 2 && b->hard_label < 2,
                "told twice of a budget in one call");
+    if (is_anothers_inc(w, b->inc)) {
+        REQUIRE_OR(!p || p == b->old, "allocated %p in a phase that is another thread's alone", p);
+        if (!p) refused_as_anothers(b->s, error);
+        return !p;
+    }
     if (p || error != EDQUOT || b->inc->state != INC_ACTIVE) return false;
     REQUIRE_OR(may_be_over(b->s, b->inc), "EDQUOT without a budget");
     judge_over(w, b, size, align);

@@ -189,8 +189,8 @@ static inline void check_named(struct side* s, const struct inc* inc) {
     REQUIRE_OR(epoch_state(s->a, inc->id) == e.state, "epoch %#x is in two states", inc->id);
     REQUIRE_OR(strcmp(e.label, inc->label) == 0, "epoch %#x: label '%s', due '%s'", inc->id, e.label, inc->label);
     bool before_first = inc->objects.allocated == 0 && !inc->tried;
-    REQUIRE_OR((!before_first && inc->era != 1) || e.open_since_ns == 0, "epoch %#x is open since %llu", inc->id,
-               (unsigned long long)e.open_since_ns);
+    REQUIRE_OR((!before_first && inc->era != 1 && !inc->untimed) || e.open_since_ns == 0,
+               "epoch %#x is open since %llu", inc->id, (unsigned long long)e.open_since_ns);
     REQUIRE_OR(slab_epoch_get_refcount(s->a, inc->id) == inc->refcount, "refcount of epoch %#x is %llu, due %llu",
                inc->id, (unsigned long long)slab_epoch_get_refcount(s->a, inc->id), (unsigned long long)inc->refcount);
 }

@@ -40,7 +40,7 @@ static inline void check_label_ends(const SlabLabelStats* l, const struct accoun
     REQUIRE_LE(l->pinned_slabs, l->closed_slabs);
     double due = l->closed_slabs ? 1.0 - (double)l->pinned_slabs / (double)l->closed_slabs : 1.0;
     REQUIRE_OR(l->drainability == due, "drainability is %g, due %g", l->drainability, due);
-    REQUIRE_EQ(histogram_sum(l->duration_ns), a->ended_held);
+    REQUIRE_EQ(histogram_sum(l->duration_ns), a->ended_timed);
     REQUIRE_EQ(histogram_sum(l->peak_bytes_hist), a->ended_held);
     size_t least = slab_page_size() == 4096 ? 2048 : slab_page_size(); /* bytes of the smallest region */
     for (unsigned b = 0; 2u << b <= least; b++) REQUIRE_EQ(l->peak_bytes_hist[b], 0);

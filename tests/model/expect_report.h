@@ -253,6 +253,11 @@ static inline void check_phase_times(struct side* s, const SlabPhaseStats* p, co
         REQUIRE_LE(p->age_ns, after - s->created_ns + 1000000000u);
         return;
     }
+    if (inc->untimed) {
+        REQUIRE_EQ(p->open_since_ns, 0);
+        REQUIRE_EQ(p->age_ns, 0);
+        return;
+    }
     REQUIRE_OR(p->open_since_ns >= inc->opened_ns && (!inc->used_ns || p->open_since_ns <= inc->used_ns),
                "era %llu is open since %llu, due %llu..%llu", (unsigned long long)inc->era,
                (unsigned long long)p->open_since_ns, (unsigned long long)inc->opened_ns,

@@ -2,8 +2,9 @@
  * ops_budgets.h - budgets of epochs and labels, and what their functions are told.
  *
  * A function is called inside an allocation, so it finds in w->birth which one: the phase must be the one that
- * allocates, the label that phase's, and the bytes must be above a soft limit or not above a hard one. One that is
- * told of a hard limit makes room now and then. What a refusal must look like is in ops_objects.h.
+ * allocates, with the budget that it was given last, by a call or by its domain; the label that phase's; and the bytes
+ * must be above a soft limit or not above a hard one. One that is told of a hard limit makes room now and then. What a
+ * refusal must look like is in births.h.
  */
 #ifndef MODEL_OPS_BUDGETS_H
 #define MODEL_OPS_BUDGETS_H
@@ -49,7 +50,7 @@ static inline void check_birth(struct world* w, SlabAllocator* a, EpochId epoch,
 static void phase_told(SlabAllocator* a, EpochId epoch, uint64_t bytes, bool hard, void* ctx) {
     struct birth* b = budget_world->birth;
     check_birth(budget_world, a, epoch, b);
-    REQUIRE_OR(ctx == b->inc, "told of another phase's budget");
+    REQUIRE_OR(ctx == b->inc->limit.ctx, "told of another phase's budget, or of one that it had");
     told(&b->inc->limit, &b->soft_phase, &b->hard_phase, bytes, hard);
 }
 
@@ -78,8 +79,9 @@ static inline struct limits any_limits(struct world* w, uint64_t committed) {
 }
 
 /* `late`: by how much the library's sum may differ from `committed`. */
-static inline void limit_set(struct limit* l, const struct limits* to, bool mute, uint64_t committed, uint64_t late) {
-    l->soft = to->soft, l->hard = to->hard, l->mute = mute;
+static inline void limit_set(struct limit* l, const struct limits* to, bool mute, const void* ctx, uint64_t committed,
+                             uint64_t late) {
+    l->soft = to->soft, l->hard = to->hard, l->mute = mute, l->ctx = ctx;
     l->allowed = committed, l->late = late;
     l->passed = committed + late > to->soft;
     l->told_before = l->told_soft;
@@ -103,7 +105,7 @@ static inline void budget_of_label(struct world* w, struct side* s, bool mute) {
     if (!done) return;
     struct account* a = &s->accounts[k];
     a->muted |= mute;
-    limit_set(&a->limit, &l, mute, committed, a->opened_most ? (uint64_t)PENDING_BYTES * (unsigned)w->threads : 0);
+    limit_set(&a->limit, &l, mute, a, committed, a->opened_most ? (uint64_t)PENDING_BYTES * (unsigned)w->threads : 0);
 }
 
 static inline void budget_of_epoch(struct world* w, struct side* s, bool mute) {
@@ -116,7 +118,7 @@ static inline void budget_of_epoch(struct world* w, struct side* s, bool mute) {
     bool done = slab_epoch_set_budget(s->a, inc->id, l.soft, l.hard, mute ? NULL : phase_told, inc);
     REQUIRE_OR(done == (l.hard == 0 || l.hard >= l.soft), "a budget of epoch %#x said %d", inc->id, done);
     REQUIRE_OR(done || errno == EINVAL, "a refused budget gave errno %d", errno);
-    if (done) limit_set(&inc->limit, &l, mute, committed, 0);
+    if (done) limit_set(&inc->limit, &l, mute, inc, committed, 0);
 }
 
 static inline void op_budget(struct world* w) {

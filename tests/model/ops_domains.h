@@ -8,7 +8,7 @@
 #ifndef MODEL_OPS_DOMAINS_H
 #define MODEL_OPS_DOMAINS_H
 
-#include "ops_epochs.h"
+#include "ops_budgets.h"
 
 static const uint32_t domain_misuse = BIT(SLAB_MISUSE_DOMAIN_ORDER) | BIT(SLAB_MISUSE_DOMAIN_STALE);
 
@@ -49,6 +49,18 @@ static inline void follow(struct world* w, struct dom* d) {
     REQUIRE_OR(strcmp(label, d->label) == 0 || (d->inc && strcmp(label, d->inc->label) == 0),
                "a fresh incarnation is labelled '%s', the domain '%s'", label, d->label);
     dom_bind(d, ref_open(w, d->side, d->d->epoch_era, d->d->epoch_id, false, label));
+    d->vanished = false;
+    d->inc->owner = d->owner, d->inc->untimed = d->untimed, d->inc->limit = d->budget;
+}
+
+/* Whether the domain is another thread's alone: then the call has `done` nothing, and set `error`. */
+static inline bool refused_to_others(struct world* w, const struct dom* d, bool done, int error) {
+    if (!is_anothers_dom(w, d)) return false;
+    REQUIRE_OR(!done, "a call on another thread's domain, era %llu, succeeded", (unsigned long long)d->inc->era);
+    refused_as_anothers(&w->side[d->side], error);
+    check_dom(w, d);
+    check_scopes(w);
+    return true;
 }
 
 static inline void check_dom_receipt(struct dom* d, const struct inc* inc, uint64_t released_now) {
@@ -116,7 +128,8 @@ static inline void op_domain_enter(struct world* w) {
     struct inc* before = d->inc;
     note(w, "enter s%d %s era %llu state %d refcount %u", d->side, d->own ? "own" : "borrowed",
          (unsigned long long)before->era, before->state, d->refcount);
-    epoch_domain_enter(d->d);
+    bool done = epoch_domain_enter(d->d);
+    if (refused_to_others(w, d, done, errno)) return;
     if (dom_stale(d)) {
         want_one(&w->side[d->side], domain_misuse);
         check_scopes(w);
@@ -189,8 +202,8 @@ static inline void op_domain_end(struct world* w) {
 /* Ends a domain whole, with a receipt: as often as not from inside. */
 static inline void end_whole(struct world* w, struct dom* d, EpochCloseMode mode) {
     struct inc* inc = d->inc;
-    bool inside = d == top_dom(w);
-    bool alone = d->refcount == (inside ? 1 : 0) && (inside || mode == EPOCH_DRAIN);
+    bool inside = d == top_dom(w), anothers = is_anothers_dom(w, d);
+    bool alone = !anothers && d->refcount == (inside ? 1 : 0) && (inside || mode == EPOCH_DRAIN);
     bool drains = mode == EPOCH_DRAIN, before = inc->state == INC_RELEASED && d->own && !inside;
     if (!d->own && drains) alone = alone && inc->named && inc->scopes == (inside ? 1 : 0);
     if (!d->own && !drains && alone) {
@@ -203,6 +216,7 @@ static inline void end_whole(struct world* w, struct dom* d, EpochCloseMode mode
     if (alone && drains) (void)ending(inc);
     EpochReceipt r;
     bool done = mode == EPOCH_DRAIN ? epoch_domain_drain(d->d, &r) : epoch_domain_end_ex(d->d, &r);
+    if (refused_to_others(w, d, done, errno)) return;
     REQUIRE_OR(done == alone, "the whole end of a domain said %d, due %d", done, alone);
     if (!done) {
         want_one(&w->side[d->side], domain_misuse);
@@ -216,9 +230,9 @@ static inline void end_whole(struct world* w, struct dom* d, EpochCloseMode mode
         inc->scopes--;
     }
     if (d->own || drains) ended(w, inc, drains ? EPOCH_DRAIN : EPOCH_RELEASE);
-    if (before || d->own || drains)
-        check_receipt(&r, inc, bytes);
-    else
+    if (before || d->own || drains) {
+        if (!d->vanished) check_receipt(&r, inc, bytes);
+    } else
         REQUIRE_OR(r.version == 2 && (r.epoch_era == 0 || r.epoch_era == inc->era), "a receipt of era %llu",
                    (unsigned long long)r.epoch_era);
     ref_dom_drop(w, d);
@@ -252,11 +266,12 @@ static inline void op_domain_destroy(struct world* w) {
     if (!d) return;
     note(w, "destroy s%d %s era %llu refcount %u", d->side, d->own ? "own" : "borrowed",
          (unsigned long long)d->inc->era, d->refcount);
-    if (d->refcount == 0) {
+    if (d->refcount == 0 && !is_anothers_dom(w, d)) {
         destroy_dom(w, d);
         return;
     }
-    epoch_domain_destroy(d->d);
+    bool done = epoch_domain_destroy(d->d);
+    if (refused_to_others(w, d, done, errno)) return;
     want_one(&w->side[d->side], BIT(SLAB_MISUSE_DOMAIN_ORDER));
     check_dom(w, d);
 }
@@ -268,10 +283,11 @@ static inline void op_domain_force_close(struct world* w) {
     struct side* s = &w->side[d->side];
     note(w, "force_close s%d %s era %llu state %d refcount %u", d->side, d->own ? "own" : "borrowed",
          (unsigned long long)inc->era, inc->state, d->refcount);
-    bool refused = d->refcount > 0 || dom_stale(d);
+    bool refused = d->refcount > 0 || dom_stale(d) || is_anothers_dom(w, d);
     uint64_t bytes = refused ? 0 : ending(inc);
     bool again = inc->state == INC_RELEASED;
-    epoch_domain_force_close(d->d);
+    bool done = epoch_domain_force_close(d->d);
+    if (refused_to_others(w, d, done, errno)) return;
     if (refused) {
         want_one(s, domain_misuse);
     } else {
@@ -292,17 +308,19 @@ static inline void op_domain_reset(struct world* w) {
     bool others = d->refcount - d->detached > mine;
     note(w, "reset s%d %s era %llu state %d refcount %u mine %u", d->side, d->own ? "own" : "borrowed",
          (unsigned long long)inc->era, inc->state, d->refcount, mine);
-    uint64_t bytes = ending(inc);
+    uint64_t bytes = is_anothers_dom(w, d) ? 0 : ending(inc);
     bool done = epoch_domain_reset(d->d);
     inc->releasing = false;
+    if (refused_to_others(w, d, done, errno)) return;
     REQUIRE_OR(!done || (d->own && !others), "reset of a %s domain succeeded", d->own ? "shared" : "borrowed");
     REQUIRE_OR(done || !d->own || others || d->detached || inc->state != INC_ACTIVE, "reset was refused");
     if (done) {
         inc->pins++;
         ref_release(w, inc);
         REQUIRE_OR(d->d->epoch_era != inc->era, "reset kept the era");
+        bool told = !d->vanished;
         follow(w, d);
-        check_dom_receipt(d, inc, bytes);
+        if (told) check_dom_receipt(d, inc, bytes);
         inc->pins--;
     } else {
         want(&w->side[d->side], domain_misuse, 0, 1);
@@ -336,6 +354,7 @@ static inline void op_domain_attach(struct world* w) {
     if (!d || w->actor->depth == MAX_STACK) return;
     note(w, "attach s%d era %llu detached %u", d->side, (unsigned long long)d->inc->era, d->detached);
     bool done = epoch_domain_attach(d->d);
+    if (refused_to_others(w, d, done, errno)) return;
     REQUIRE_OR(done == (d->detached > 0), "attach with %u detached scopes said %d", d->detached, done);
     if (done) {
         w->actor->stack[w->actor->depth++] = d;
@@ -375,24 +394,39 @@ static inline void op_domain_close_ex(struct world* w) {
     if (!d || !d->own || d->inc->state == INC_RELEASED) return;
     struct inc* inc = d->inc;
     EpochCloseMode mode = any_mode(w);
-    asked(inc);
+    bool anothers = is_anothers_inc(w, inc);
+    if (!anothers) asked(inc);
     note(w, "close s%d domain epoch %#x era %llu %s refcount %u", d->side, inc->id, (unsigned long long)inc->era,
          mode == EPOCH_DRAIN ? "drain" : "release", d->refcount);
-    uint64_t bytes = ending(inc);
     EpochReceipt r;
+    if (anothers) {
+        bool done = epoch_close_ex(w->side[d->side].a, inc->id, mode, &r);
+        (void)refused_to_others(w, d, done, errno);
+        return;
+    }
+    uint64_t bytes = ending(inc);
     REQUIRE_OR(epoch_close_ex(w->side[d->side].a, inc->id, mode, &r), "close of a domain's epoch refused");
     ended(w, inc, mode);
     check_receipt(&r, inc, mode == EPOCH_RELEASE ? bytes : 0);
     check_dom(w, d);
 }
 
-/* The thread of this actor has ended with scopes open: they were left innermost first. */
+/* The actor is about to end, and with it the phases that are its alone. */
+static inline void owned_end(struct world* w, const struct actor* t) {
+    for (unsigned i = 0; i < w->n_doms; i++)
+        if (w->doms[i]->owner == (unsigned)t->slot + 1) (void)ending(w->doms[i]->inc);
+}
+
+/* The thread of this actor has ended with scopes open: they were left innermost first. What was its alone has ended,
+ * and is anybody's. */
 static inline void leave_all(struct world* w, struct actor* t) {
     while (t->depth > 0) {
         struct inc* inc = t->stack[t->depth - 1]->inc;
         ref_exit(t);
         inc->releasing = false;
     }
+    for (unsigned i = 0; i < w->n_doms; i++)
+        if (w->doms[i]->owner == (unsigned)t->slot + 1) ref_disown(w, w->doms[i]);
     for (unsigned i = 0; i < w->n_doms; i++) check_dom(w, w->doms[i]);
 }
 

@@ -65,12 +65,20 @@ static inline void op_close_era(struct world* w) {
     if (!inc->ring && inc->named && chance(w, 80)) return;
     EpochCloseMode mode = any_mode(w);
     bool sure = inc->objects.live > 0 || (inc->ring && inc->named) || inc->state == INC_ACTIVE;
-    asked(inc);
+    bool anothers = is_anothers_inc(w, inc);
+    if (!anothers) asked(inc);
     note(w, "close s%d era %llu (%s) %s, %llu live", side_index(w, s), (unsigned long long)inc->era,
          inc->named ? "named" : "moved past", mode == EPOCH_DRAIN ? "drain" : "release",
          (unsigned long long)inc->objects.live);
-    uint64_t bytes = ending(inc);
     EpochReceipt r;
+    if (anothers) {
+        errno = 0;
+        REQUIRE_OR(!epoch_close_era(s->a, inc->era, mode, &r), "closed era %llu, which is another thread's alone",
+                   (unsigned long long)inc->era);
+        refused_as_anothers(s, errno);
+        return;
+    }
+    uint64_t bytes = ending(inc);
     bool done = epoch_close_era(s->a, inc->era, mode, &r);
     REQUIRE_OR(done || !sure, "close of era %llu refused with %llu live objects", (unsigned long long)inc->era,
                (unsigned long long)inc->objects.live);
@@ -204,10 +212,22 @@ static inline void op_on_end(struct world* w) {
 
 /* ---- upkeep ----------------------------------------------------------------------------- */
 
+/* Whether a trim passes the domain by; sets *held to what its phase has committed then. */
+static inline bool left_to_others(const struct world* w, const struct side* s, const struct dom* d, uint64_t* held) {
+    SlabDomainStats t = {.struct_size = sizeof t};
+    if (&w->side[d->side] != s || !d->own || !is_anothers_inc(w, d->inc)) return false;
+    REQUIRE_OR(epoch_domain_stats(d->d, &t), "no statistics of another thread's domain, errno %d", errno);
+    *held = t.committed_bytes;
+    return true;
+}
+
 static inline void op_upkeep(struct world* w) {
     struct side* s = any_side(w);
     bool all = chance(w, 50);
     note(w, "%s s%d", all ? "trim" : "thread_flush", side_index(w, s));
+    uint64_t held[MAX_DOMAINS] = {0};
+    bool passes = false;
+    for (unsigned i = 0; all && i < w->n_doms; i++) passes |= left_to_others(w, s, w->doms[i], &held[i]);
     if (all)
         slab_trim(s->a);
     else
@@ -218,7 +238,13 @@ static inline void op_upkeep(struct world* w) {
         if (!s->incs[i]->named && s->incs[i]->state == INC_ADVANCED) s->incs[i]->state = INC_CLOSED;
     SlabGlobalStats g;
     slab_stats_global(s->a, &g);
-    if (s->n_objs == 0 && s->options.purge_policy == SLAB_PURGE_DONTNEED)
+    for (unsigned i = 0; i < w->n_doms; i++) {
+        uint64_t now;
+        if (left_to_others(w, s, w->doms[i], &now))
+            REQUIRE_OR(now == held[i], "a trim changed %llu bytes of another thread's phase to %llu",
+                       (unsigned long long)held[i], (unsigned long long)now);
+    }
+    if (!passes && s->n_objs == 0 && s->options.purge_policy == SLAB_PURGE_DONTNEED)
         REQUIRE_OR(g.committed_bytes == 0, "%llu bytes committed after a trim with nothing live",
                    (unsigned long long)g.committed_bytes);
 }

@@ -45,6 +45,7 @@ static inline void op_move(struct world* w) {
     struct birth b;
     w->in_call = o;
     birth_begin(w, &b, s, to);
+    b.old = stays ? o->p : NULL;
     unsigned char* p = d ? epoch_domain_move(d->d, o->p) : slab_move_outside(s->a, o->p);
     w->in_call = NULL;
     if (!birth_end(w, &b, p, o->usable, 1)) {
@@ -222,18 +223,30 @@ static inline void op_domain_stats(struct world* w) {
 
 /* ---- making and ending by options ------------------------------------------------------- */
 
+static uint64_t budget_keys;
+
 static inline void op_domain_create_ex(struct world* w) {
     struct side* s = any_side(w);
     if (w->n_doms == MAX_DOMAINS) return;
     char text[NAME_BYTES];
     SlabDomainOptions o = {.struct_size = sizeof o, .label = any_name(w, s, text)};
     unsigned wrong = chance(w, 25) ? 1 + (unsigned)below(w, 3) : 0;
-    o.flags = chance(w, 50) ? SLAB_DOMAIN_KEEP : 0;
+    o.flags = (chance(w, 50) ? SLAB_DOMAIN_KEEP : 0) | (chance(w, 50) ? SLAB_DOMAIN_OWNER_ONLY : 0) |
+              (chance(w, 30) ? SLAB_DOMAIN_UNTIMED : 0);
+    struct limits l = {0, 0};
+    bool mute = chance(w, 10);
+    uint64_t key = ++budget_keys; /* what its function is told: the domain is not there yet */
+    if (w->budgets && chance(w, 50)) l = any_limits(w, 0);
+    if (l.hard && l.soft > l.hard) l.soft = l.hard;
+    o.soft_bytes = l.soft, o.hard_bytes = l.hard;
+    o.budget_fn = mute ? NULL : phase_told, o.budget_ctx = (void*)(uintptr_t)key;
     if (wrong == 1) o.struct_size = 8;
     if (wrong == 2) o.flags |= 1u << 31;
     if (wrong == 3) o.soft_bytes = 2, o.hard_bytes = 1;
-    note(w, "domain create_ex s%d '%s' flags %#x wrong %u", side_index(w, s), o.label ? o.label : "(null)", o.flags,
+    note(w, "domain create_ex s%d '%s' flags %#x soft %llu hard %llu wrong %u", side_index(w, s),
+         o.label ? o.label : "(null)", o.flags, (unsigned long long)o.soft_bytes, (unsigned long long)o.hard_bytes,
          wrong);
+    budget_world = w;
     errno = 0;
     epoch_domain_t* raw = epoch_domain_create_ex(s->a, &o);
     REQUIRE_OR(!raw == !!wrong && (raw || errno == EINVAL), "create_ex, wrong %u, gave %p, errno %d", wrong, (void*)raw,
@@ -241,7 +254,22 @@ static inline void op_domain_create_ex(struct world* w) {
     if (!raw) return;
     struct dom* d = dom_new(w, s, raw, true, o.label);
     REQUIRE_OR(d->auto_close == !(o.flags & SLAB_DOMAIN_KEEP), "auto_close of a domain with flags %#x", o.flags);
+    if (o.flags & SLAB_DOMAIN_OWNER_ONLY) d->owner = (unsigned)w->actor->slot + 1;
+    d->untimed = (o.flags & SLAB_DOMAIN_UNTIMED) != 0;
+    limit_set(&d->budget, &l, mute, o.budget_ctx, 0, 0);
     follow(w, d);
+    check_dom(w, d);
+}
+
+/* Nobody borrows a phase that is one thread's alone, not even that thread. Counted as nothing. */
+static inline void op_wrap_owned(struct world* w) {
+    struct dom* d = any_dom(w);
+    for (int tries = 0; d && !d->owner && tries < 10; tries++) d = any_dom(w);
+    if (!d || !d->owner || d->inc->state != INC_ACTIVE) return;
+    note(w, "wrap s%d era %llu, which is one thread's alone", d->side, (unsigned long long)d->inc->era);
+    errno = 0;
+    REQUIRE_OR(!epoch_domain_wrap(w->side[d->side].a, d->inc->id, chance(w, 50)) && errno == EBUSY,
+               "a phase that is one thread's alone was borrowed, errno %d", errno);
     check_dom(w, d);
 }
 
@@ -252,7 +280,7 @@ static inline void op_domain_destroy_ex(struct world* w) {
     note(w, "destroy_ex s%d %s era %llu state %d refcount %u", d->side, d->own ? "own" : "borrowed",
          (unsigned long long)inc->era, inc->state, d->refcount);
     EpochReceipt r;
-    if (d->refcount > 0) {
+    if (d->refcount > 0 || is_anothers_dom(w, d)) {
         errno = 0;
         REQUIRE_OR(!epoch_domain_destroy_ex(d->d, &r) && errno == EBUSY, "destroyed with others inside, errno %d",
                    errno);
@@ -266,7 +294,7 @@ static inline void op_domain_destroy_ex(struct world* w) {
     REQUIRE_OR(epoch_domain_destroy_ex(d->d, &r), "destroy of a domain that nobody is inside was refused");
     if (d->own || drains) {
         ended(w, inc, d->own ? EPOCH_RELEASE : EPOCH_DRAIN);
-        check_receipt(&r, inc, bytes);
+        if (!d->vanished) check_receipt(&r, inc, bytes);
     } else {
         REQUIRE_OR(r.version == 2 && (r.epoch_era == 0 || r.epoch_era == inc->era), "a receipt of era %llu",
                    (unsigned long long)r.epoch_era);
@@ -293,13 +321,15 @@ static inline void op_domain_switch(struct world* w) {
     struct dom *old = top_dom(w), *to = chance(w, 90) ? any_dom(w) : NULL;
     if (w->actor->depth == MAX_STACK) return;
     bool claimed = to && to->detached > 0, same = to == old;
+    bool anothers = to && is_anothers_dom(w, to);
     bool may = !to || same || claimed || (to->refcount == 0 && !dom_stale(to));
     note(w, "switch to s%d era %llu detached %u refcount %u%s", to ? to->side : -1,
          to ? (unsigned long long)to->inc->era : 0, to ? to->detached : 0, to ? to->refcount : 0,
          same ? " (same)" : "");
     epoch_domain_t* from = (epoch_domain_t*)(void*)w;
     bool done = epoch_domain_switch(to ? to->d : NULL, &from);
-    REQUIRE_OR(done == may, "a switch said %d, due %d", done, may);
+    if (anothers) REQUIRE_OR(!done && errno == EBUSY, "a switch to another thread's domain, errno %d", errno);
+    else REQUIRE_OR(done == may, "a switch said %d, due %d", done, may);
     REQUIRE_OR(from == (done ? old ? old->d : NULL : (epoch_domain_t*)(void*)w), "a switch came from %p", (void*)from);
     if (!done) want_one(&w->side[to->side], domain_misuse);
     else if (!same) switched(w, old, to, claimed);

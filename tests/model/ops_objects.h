@@ -320,12 +320,14 @@ static inline void op_realloc(struct world* w) {
     w->in_call = o;
     struct birth b;
     birth_begin(w, &b, s, to);
+    b.old = o->p;
     unsigned char* p = named ? slab_realloc_epoch(s->a, o->p, size, to->id) : slab_realloc(s->a, o->p, size);
     w->in_call = NULL;
     bool over = birth_end(w, &b, p, size, 1);
     if (p) {
         bool moves = size < o->usable / 2 && to->state == INC_ACTIVE && (named || o->inc->state == INC_ACTIVE);
-        if (moves && p == o->p) judge_over(w, &b, size, 1);
+        if (is_anothers_inc(w, to)) REQUIRE_OR(size <= o->usable, "grew in a phase that is another thread's alone");
+        else if (moves && p == o->p) judge_over(w, &b, size, 1);
         REQUIRE_OR(!named || to == o->inc || p != o->p || size <= o->usable, "realloc to another epoch grew in place");
         resized(w, s, o, p, size, to);
         return;

@@ -238,6 +238,15 @@ static inline void ref_close(struct world* w, struct inc* inc, EpochCloseMode mo
 
 /* ---- domains ---------------------------------------------------------------------------- */
 
+/* Whether it is another actor's alone: this one is refused any use of it. */
+static inline bool is_anothers_dom(const struct world* w, const struct dom* d) {
+    return d->owner != 0 && d->owner != (unsigned)w->actor->slot + 1;
+}
+
+static inline bool is_anothers_inc(const struct world* w, const struct inc* inc) {
+    return inc->owner != 0 && inc->owner != (unsigned)w->actor->slot + 1 && inc->state == INC_ACTIVE;
+}
+
 /* Innermost scope of the side on the actor's stack, or NULL. */
 static inline struct dom* innermost(const struct actor* t, int side) {
     for (unsigned i = t->depth; i-- > 0;)
@@ -288,6 +297,15 @@ static inline bool ref_exit(struct actor* t) {
     ref_close(t->w, d->inc, EPOCH_DRAIN);
     d->drained = true;
     return true;
+}
+
+/* Takes all scopes off a domain whose actor is no more: its phase has been released, and it is anybody's. */
+static inline void ref_disown(struct world* w, struct dom* d) {
+    d->inc->scopes -= d->refcount;
+    d->refcount = d->detached = 0;
+    d->owner = 0;
+    ref_release(w, d->inc);
+    d->inc->releasing = false;
 }
 
 static inline void ref_dom_drop(struct world* w, struct dom* d) {

@@ -27,6 +27,11 @@ static void one_op(struct world* w) {
     else if (w->op % CHECK_EVERY == 0) check_invariants(w);
 }
 
+static void actor_ends(struct world* w, const struct actor* t) {
+    for (unsigned i = 0; i < t->depth; i++) t->stack[i]->inc->releasing = true;
+    owned_end(w, t);
+}
+
 static void take_turn(struct world* w) {
     draw_anew(w, DRAWS_TURN);
     uint64_t n = 1 + below(w, chance(w, 10) ? 80 : 12);
@@ -34,7 +39,7 @@ static void take_turn(struct world* w) {
     draw_anew(w, DRAWS_LEAVE);
     if (w->actor->slot == 0 || !chance(w, 2)) return;
     note(w, "thread leaves with %u scopes", w->actor->depth);
-    for (unsigned i = 0; i < w->actor->depth; i++) w->actor->stack[i]->inc->releasing = true;
+    actor_ends(w, w->actor);
     w->actor->leaving = true;
 }
 
@@ -212,7 +217,7 @@ static void world_leave(struct world* w) {
     for (int i = 1; i < w->threads; i++) {
         if (!w->actors[i].alive) continue;
         w->actor = &w->actors[i];
-        for (unsigned k = 0; k < w->actor->depth; k++) w->actor->stack[k]->inc->releasing = true;
+        actor_ends(w, w->actor);
         w->actor->leaving = true;
         give_turn(w, w->actor);
     }

@@ -79,6 +79,7 @@ struct limit {
     uint64_t told_soft, told_before; /* in all; before it was set */
     bool mute;                       /* no function to tell */
     bool passed;                     /* `soft` was passed already when it was set */
+    const void* ctx;                 /* what its function is told */
 };
 
 /* What the reference knows of a label: sums of the past, the incarnations under it that are open, and what lives. */
@@ -87,6 +88,7 @@ struct account {
     struct balance objects, bytes;
     uint64_t objects_escaped, bytes_escaped;
     uint64_t open, ended, ended_held; /* held: they had objects */
+    uint64_t ended_timed;             /* of those that had objects: without the untimed ones */
     uint64_t opened_most;             /* incarnations that were ever under it */
     uint64_t swallowed, large;        /* large: such objects born */
     uint64_t most_live;               /* bytes */
@@ -112,6 +114,8 @@ struct inc {
     uint64_t users;                 /* actors that tried to allocate in it and have not left since, a bit each */
     uint64_t classed;               /* classes that have had objects, regions apart; a bit each */
     uint64_t gaps_most;             /* bytes that alignment may have left free between objects of regions */
+    unsigned owner;                 /* slot + 1 of the only actor that may use it while it is active; 0: all may */
+    bool untimed;                   /* SLAB_DOMAIN_UNTIMED */
     bool tried;                     /* an allocation was refused for a budget */
     bool drained;                   /* escapes were counted */
     bool asked, measured;           /* closed by id or era; when objects lived in it */
@@ -189,6 +193,10 @@ struct dom {
     char label[32];
     struct inc* inc; /* the incarnation it is bound to; pinned */
     unsigned refcount, detached;
+    unsigned owner;      /* slot + 1 of the only actor that may use it; 0: all may */
+    bool untimed;        /* as its incarnations are */
+    bool vanished;       /* its last incarnation was released in a fork child, which leaves no receipt */
+    struct limit budget; /* which each of its incarnations begins with */
 };
 
 struct actor {
