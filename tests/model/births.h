@@ -83,6 +83,9 @@ static inline struct committed committed_now(struct side* s, const struct inc* i
 
 enum { JUDGED_MOST = 100, JUDGED_ONE_IN = 16 }; /* a report takes its time: the first refusals of a run, then some */
 
+/* Bytes of the smallest region: half of a page, where that is 4 KiB. */
+static inline size_t region_least(void) { return slab_page_size() > REGION_LEAST ? slab_page_size() : REGION_PART; }
+
 /* A refusal for a budget that the allocation would have broken. Nothing but the counter has changed. */
 static inline void judge_over(struct world* w, const struct birth* b, size_t size, size_t align) {
     struct side* s = b->s;
@@ -107,7 +110,7 @@ static inline void judge_over(struct world* w, const struct birth* b, size_t siz
     bool exact = align <= 16 && !of_all, mute = b->inc->limit.mute || a->limit.mute;
     /* Where a heap may bump still, whoever is in the way of the smallest region is told; that may be the label alone, which may be mute. */
     bool label = b->hard_label > 0 || a->limit.mute;
-    bool region = has_regions(s, b->inc) && size <= BUMPED_MOST && need > REGION_LEAST && label;
+    bool region = has_regions(s, b->inc) && size <= BUMPED_MOST && need > region_least() && label;
     REQUIRE_OR(!exact || !of_phase || region || b->inc->limit.mute || b->hard_phase,
                "the phase's budget of %llu told nobody (%llu held, %llu needed)", (unsigned long long)hard,
                (unsigned long long)now.phase, (unsigned long long)need);
