@@ -128,6 +128,7 @@ static inline void used_by(struct world* w, struct inc* inc) { inc->users |= (ui
 static inline void birth_begin(struct world* w, struct birth* b, struct side* s, struct inc* inc) {
     *b = (struct birth){.s = s, .inc = inc};
     used_by(w, inc);
+    inc->unlimited |= !may_be_over(s, inc);
     w->birth = b;
     errno = 0;
 }

@@ -26,6 +26,7 @@ static const struct op ops[] = {
     {60, op_free_many},
     {110, op_realloc},
     {10, op_realloc_null},
+    {8, op_grow_large},
     {70, op_ask},
     {40, op_ask_dead},
     {110, op_misuse},

@@ -65,6 +65,7 @@ static void label_told(SlabAllocator* a, EpochId epoch, uint64_t bytes, bool har
 static inline uint64_t any_limit(struct world* w, uint64_t committed) {
     if (chance(w, 20)) return 0;
     if (chance(w, 50)) return committed + below(w, 64 << 10);
+    if (chance(w, 50)) return committed + (1 + below(w, 64)) * 4096; /* slabs may fill it to the last byte */
     return ((uint64_t)8192 << below(w, 11)) + (chance(w, 50) ? below(w, 8192) : 0);
 }
 
@@ -105,7 +106,9 @@ static inline void budget_of_label(struct world* w, struct side* s, bool mute) {
     if (!done) return;
     struct account* a = &s->accounts[k];
     a->muted |= mute;
-    limit_set(&a->limit, &l, mute, a, committed, a->opened_most ? (uint64_t)PENDING_BYTES * (unsigned)w->threads : 0);
+    /* a thread's own is counted before its next slab is */
+    bool pending = a->opened_most && (w->threads > 1 || s->options.shared);
+    limit_set(&a->limit, &l, mute, a, committed, pending ? (uint64_t)PENDING_BYTES * (unsigned)w->threads : 0);
 }
 
 static inline void budget_of_epoch(struct world* w, struct side* s, bool mute) {

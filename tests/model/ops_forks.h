@@ -21,7 +21,7 @@ static bool is_child; /* children have none */
  * to, and the domain lets go of it, so that the domain's end changes nothing. */
 static inline void owner_vanished(struct world* w, struct dom* d) {
     if (d->inc->state != INC_CLOSED) {
-        d->vanished = d->inc->state == INC_ACTIVE;
+        d->vanished = true;
         ref_disown(w, d);
         return;
     }

@@ -47,6 +47,22 @@ static inline void check_bumped(struct side* s, const struct obj* o, size_t alig
     REQUIRE_OR(o->usable == due, "an object of %zu bytes in a region has %zu usable", o->asked, o->usable);
 }
 
+/* Under a limit a class takes over from regions where objects of those were freed, or where not even the smallest region
+ * that `o` fits in can be had: else slabs of its sizes reach the limit where regions would not. */
+static inline void check_limited(struct side* s, const struct obj* o) {
+    const struct inc* inc = o->inc;
+    const struct account* a = account_of(s, inc);
+    size_t least = slab_page_size() > REGION_LEAST ? slab_page_size() : REGION_LEAST;
+    bool young = !inc->ring && !inc->unlimited && inc->objects.freed == 0 && !(inc->classed >> class_of(o) & 1);
+    if (!young || !has_regions(s, inc) || o->asked > BUMPED_MOST) return;
+    struct committed now = committed_now(s, inc, inc->account);
+    bool full = inc->limit.hard && now.phase + least > inc->limit.hard;
+    full |= a->limit.hard && now.label + least + a->limit.late > a->limit.hard;
+    full |= s->options.max_bytes && now.all + least > s->options.max_bytes;
+    REQUIRE_OR(full, "%zu bytes in a class, of a phase that has freed nothing and has room for a region (%llu of %llu)",
+               o->asked, (unsigned long long)now.phase, (unsigned long long)inc->limit.hard);
+}
+
 static inline void check_size_of_new(struct side* s, const struct obj* o, size_t align, bool grown) {
     size_t good = slab_good_size(s->a, o->asked), due = align < 16 ? 16 : align;
     bool units = grown && o->asked > ALONE_MOST; /* whole pages, beside others */
@@ -59,6 +75,7 @@ static inline void check_size_of_new(struct side* s, const struct obj* o, size_t
                    "an object of %zu bytes in a young %s (%llu bytes so far, %llu objects freed) is in no region",
                    o->asked, o->inc->ring ? "ring epoch" : "domain", (unsigned long long)o->inc->bytes.allocated,
                    (unsigned long long)o->inc->objects.freed);
+        if (may_be_over(s, o->inc) && align <= 16 && !grown) check_limited(s, o);
         REQUIRE_OR(o->usable >= good || align > 16 || units, "asked %zu, good size %zu, usable %zu", o->asked, good,
                    o->usable);
         if (align <= 16 && o->asked <= 768) {
@@ -269,10 +286,11 @@ static inline void check_kept(const struct obj* o, unsigned char* p, size_t upto
     REQUIRE_OR(pattern(p, o->usable, upto, o->seed, false), "realloc of %p to %p lost contents", (void*)o->p, (void*)p);
 }
 
-/* An object at the end of its region became larger where it is. */
+/* An object at the end of its region, or one with pages of its own, became larger where it is. */
 static inline void grown(struct side* s, struct obj* o, size_t size, const struct inc* to) {
     size_t usable = slab_usable_size(s->a, o->p), i = sorted_find(s, o->p);
-    REQUIRE_OR(o->bumped && to == o->inc && to->state == INC_ACTIVE && usable == granules_of(size),
+    size_t page = slab_page_size(), due = o->bumped ? granules_of(size) : (size + page - 1) / page * page;
+    REQUIRE_OR((o->bumped || o->large) && to == o->inc && to->state == INC_ACTIVE && usable == due,
                "realloc in place to %zu made %zu usable bytes of %zu", size, usable, o->usable);
     REQUIRE_OR(i + 1 == s->n_objs || s->sorted[i + 1]->p >= o->p + usable, "grown object %p +%zu overlaps live %p",
                (void*)o->p, usable, (void*)s->sorted[i + 1]->p);
@@ -305,15 +323,8 @@ static inline void resized(struct world* w, struct side* s, struct obj* o, unsig
     ref_freed(w, o);
 }
 
-static inline void op_realloc(struct world* w) {
-    struct side* s = any_side(w);
-    struct obj* o = any_obj(w, s);
-    size_t size = any_size(w);
-    if (!o || s->live_bytes + size > max_live_bytes) return;
-    if (chance(w, 30)) size = 1 + below(w, o->usable);
-    bool named = chance(w, 30);
-    struct inc* to =
-        named ? any_named(w, s) : (o->inc->state == INC_ACTIVE ? o->inc : implicit_target(w->actor, side_index(w, s)));
+/* Resizes an object, in the phase `to`, by that one's id if it is `named`. */
+static inline void resize(struct world* w, struct side* s, struct obj* o, size_t size, struct inc* to, bool named) {
     note(w, "realloc s%d %p %zu -> %zu era %llu, goes to era %llu%s", side_index(w, s), (void*)o->p, o->asked, size,
          (unsigned long long)o->inc->era, (unsigned long long)to->era, named ? " explicit" : "");
     check_contents(o);
@@ -343,6 +354,28 @@ static inline void op_realloc(struct world* w) {
     expect_refused(w, s, to);
     check_contents(o);
     check_identity(s, o);
+}
+
+static inline void op_realloc(struct world* w) {
+    struct side* s = any_side(w);
+    struct obj* o = any_obj(w, s);
+    size_t size = any_size(w);
+    if (!o || s->live_bytes + size > max_live_bytes) return;
+    if (chance(w, 30)) size = 1 + below(w, o->usable);
+    bool named = chance(w, 30);
+    struct inc* to =
+        named ? any_named(w, s) : (o->inc->state == INC_ACTIVE ? o->inc : implicit_target(w->actor, side_index(w, s)));
+    resize(w, s, o, size, to, named);
+}
+
+/* An object with pages of its own becomes somewhat larger: where it is, if the pages behind are free. */
+static inline void op_grow_large(struct world* w) {
+    struct side* s = any_side(w);
+    struct obj* o = any_obj(w, s);
+    for (int tries = 0; o && !o->large && tries < 100; tries++) o = any_obj(w, s);
+    size_t more = 1 + below(w, chance(w, 50) ? 8 << 10 : 128 << 10);
+    if (!o || !o->large || o->inc->state != INC_ACTIVE || s->live_bytes + o->usable + more > max_live_bytes) return;
+    resize(w, s, o, o->usable + more, o->inc, o->inc->named && chance(w, 30));
 }
 
 /* realloc of nothing allocates. */

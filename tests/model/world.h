@@ -116,6 +116,7 @@ struct inc {
     uint64_t gaps_most;             /* bytes that alignment may have left free between objects of regions */
     unsigned owner;                 /* slot + 1 of the only actor that may use it while it is active; 0: all may */
     bool untimed;                   /* SLAB_DOMAIN_UNTIMED */
+    bool unlimited;                 /* it allocated where no hard limit was */
     bool tried;                     /* an allocation was refused for a budget */
     bool drained;                   /* escapes were counted */
     bool asked, measured;           /* closed by id or era; when objects lived in it */
