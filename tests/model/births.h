@@ -110,7 +110,8 @@ static inline void judge_over(struct world* w, const struct birth* b, size_t siz
     bool exact = align <= 16 && !of_all, mute = b->inc->limit.mute || a->limit.mute;
     /* Where a heap may bump still, whoever is in the way of the smallest region is told; that may be the label alone, which may be mute. */
     bool label = b->hard_label > 0 || a->limit.mute;
-    bool region = has_regions(s, b->inc) && size <= BUMPED_MOST && need > region_least() && label;
+    size_t bumped = b->old && !b->inc->ring ? ALONE_MOST : BUMPED_MOST; /* what grows may have a region alone */
+    bool region = has_regions(s, b->inc) && size <= bumped && need > region_least() && label;
     REQUIRE_OR(!exact || !of_phase || region || b->inc->limit.mute || b->hard_phase,
                "the phase's budget of %llu told nobody (%llu held, %llu needed)", (unsigned long long)hard,
                (unsigned long long)now.phase, (unsigned long long)need);

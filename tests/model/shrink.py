@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Finds the fewest operations of a run of model_test that still fail in the same way, and prints them.
 
-usage: shrink.py PROGRAM --seed N --ops N --threads N [--planted]
+usage: shrink.py PROGRAM --seed N --ops N --threads N [--planted] [--save FILE]
 
-PROGRAM is model_test; the rest is what it says after "replay:". Operations are left out by delta debugging (Zeller and
+PROGRAM is model_test; the rest is what it says after "replay:". --save writes what was found as model_test --replay reads it: in
+tests/model/kept such a file is a test. Operations are left out by delta debugging (Zeller and
 Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", 2002), each attempt in a process of its own. Exit status:
 0 a shorter run was found, or the shortest was there already; 1 the run does not fail; 2 wrong usage.
 """
@@ -33,6 +34,7 @@ class Run:
         self.command = [options.program, "--seed", str(options.seed), "--threads", str(options.threads)]
         if options.planted:
             self.command.append("--planted")
+        self.options = options
         self.failure = None
         self.attempts = 0
 
@@ -45,6 +47,17 @@ class Run:
         except subprocess.TimeoutExpired:
             return "FAILED hangs"
         return done.stderr if done.returncode != 0 else None
+
+    def save(self, path, ops, kept):
+        """Writes the run to a file, with the names of its operations."""
+        self.command.append("--list")
+        named = dict(re.findall(r"^  op (\d+) (\w+)$", self.said(ops, kept), re.MULTILINE))
+        with open(path, "w", encoding="utf-8") as out:
+            for key, value in (("seed", self.options.seed), ("threads", self.options.threads), ("ops", ops)):
+                print(key, value, file=out)
+            for op in kept:
+                if str(op) in named:
+                    print("op", op, named[str(op)], file=out)
 
     def same(self, said):
         """Whether this is the failure that is being looked for: the same line, whatever its numbers and addresses are."""
@@ -84,6 +97,7 @@ def main():
     parser.add_argument("--ops", type=int, required=True)
     parser.add_argument("--threads", type=int, required=True)
     parser.add_argument("--planted", action="store_true")
+    parser.add_argument("--save", metavar="FILE", help="write the run for model_test --replay")
     options = parser.parse_args()
 
     run = Run(options)
@@ -100,6 +114,8 @@ def main():
     print(run.said(ops, kept), end="")
     print(f"{len(kept)} of {ops} operations fail, found in {run.attempts} attempts:")
     print(" ".join(run.command + ["--ops", str(ops), "--keep", as_list(kept)]))
+    if options.save:
+        run.save(options.save, ops, kept)
     return 0
 
 
