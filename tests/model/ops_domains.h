@@ -36,7 +36,10 @@ static inline void check_scopes(struct world* w) {
     REQUIRE_OR(epoch_domain_current() == (top ? top->d : NULL), "innermost domain is %p, due %p",
                (void*)epoch_domain_current(), top ? (void*)top->d : NULL);
     REQUIRE_OR(epoch_domain_allocator() == (top ? w->side[top->side].a : NULL), "innermost domain's allocator");
-    for (unsigned i = 0; i < w->actor->depth; i++) check_dom(w, w->actor->stack[i]);
+    for (unsigned i = 0; i < w->actor->depth; i++) {
+        check_dom(w, w->actor->stack[i]);
+        used_by(w, w->actor->stack[i]->inc); /* a scope takes a heap that was lent to the phase, before any allocation */
+    }
 }
 
 /* A domain's own incarnation may have been replaced: takes note of the fresh one. */
