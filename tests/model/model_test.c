@@ -13,6 +13,7 @@
  */
 #define CHECK_DIVISOR (CHECK_TSAN || CHECK_ASAN ? 4 : 1)
 #include "ops_forks.h"
+#include "ops_lanes.h"
 
 #include <signal.h>
 
@@ -65,6 +66,8 @@ static const struct op ops[] = {
     OP(6, move_dead),
     OP(20, outside),
     OP(12, outer),
+    OP(15, lane),
+    OP(15, run),
     OP(40, domain_ways),
     OP(10, domain_stats),
     OP(30, domain_create_ex),

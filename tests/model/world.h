@@ -21,6 +21,8 @@
 
 #include "kit/inside.h"
 
+#include "slab_lane.h"
+
 #include <semaphore.h>
 
 enum {
@@ -111,7 +113,7 @@ struct inc {
     struct balance objects, bytes;
     uint64_t large_live, most_live; /* objects; bytes */
     uint64_t opened_ns, used_ns;    /* it was opened after the one, had its first object before the other (0: none) */
-    uint64_t users;                 /* actors that tried to allocate in it and have not left since, a bit each */
+    uint64_t users;                 /* actors that were inside or tried to allocate, and have not left since; a bit each */
     uint64_t classed;               /* classes that have had objects, regions apart; a bit each */
     uint64_t gaps_most;             /* bytes that alignment may have left free between objects of regions */
     unsigned owner;                 /* slot + 1 of the only actor that may use it while it is active; 0: all may */
@@ -198,6 +200,8 @@ struct dom {
     bool untimed;        /* as its incarnations are */
     bool vanished;       /* its last incarnation was released in a fork child, which leaves no receipt */
     struct limit budget; /* which each of its incarnations begins with */
+    SlabLane lane;       /* was opened in the incarnation with this era; 0: never */
+    uint64_t lane_era;
 };
 
 struct actor {
