@@ -24,7 +24,7 @@ TABLES_PAGE = os.path.join(ROOT, "docs", "results", "tables", "drainability.md")
 PUBLISHED = os.path.join(ROOT, "docs", "results", "drainability.json")
 OTHERS = {"docs/choosing.md": "needed %(least).1f to %(most).1f times as much memory. In the worst-case load, they needed %(beyond_glibc).0f times as much memory as with glibc",
           "docs/coming-from/papers.md": "mixing lifetimes takes %(least).1f to %(most).1f times as much memory as separating them, "
-                                        "and %(worst).1f times as much in a load that was constructed as the worst case"}
+                                        "and %(worst).1f times as much in a load constructed as the worst case"}
 COURSE = ("requests", "rss_bytes", "slabs", "committed_bytes", "live_bytes", "closed_slabs", "closed_bytes", "fresh_slabs",
           "reused_slabs", "close_slabs", "closes", "drainable")
 LENGTHS = (5000, 10000, 20000, 50000, 100000, 200000)
@@ -220,10 +220,10 @@ def sentences(r):
         "and %.1f times in the worst case" % worst,
         "one slab for each live object (here %d)" % r["pool"],
         "In the worst load, mixed allocation keeps %.0f times as much memory resident" % beyond_glibc,
-        "live objects remained at %d of %d closes (theory: %.0f %%)" % (request["closes"] - request["drainable"], request["closes"], 100 * (1 - request["theory_dsr"])),
+        "Live objects therefore remained at %d of %d closes (theory: %.0f %%)" % (request["closes"] - request["drainable"], request["closes"], 100 * (1 - request["theory_dsr"])),
         "kept only %.0f %% of an epoch's slabs in use" % (100 * (1 - pool["slab_dsr"])),
         "keeps %d slabs (mixed) and %d slabs (isolated) in use" % (m["slabs"], i["slabs"]),
-        "stays below the bound, at %d" % last(bad)["closed_slabs"],
+        "closed epochs keep %d slabs in use" % last(bad)["closed_slabs"],
     ]
 
 
