@@ -70,7 +70,7 @@ while IFS= read -r line; do
     [ "${line#*\`) | }" = "$wanted |" ] || complain "$row: $bench says $wanted"
 done < <(grep -h '^| ' README.md docs/results/bench.md)
 [ "$rows" -eq 19 ] || complain "README.md and docs/results/bench.md have $rows rows of performance, not 6 and 13"
-grep -qF "its pair takes $(awk -F' *[|] *' '$2 == "row" { on = $3 == "snmalloc-checks" } on && /^\| pair: alloc/ { print $3; exit }' $bench) ns" README.md ||
+grep -qF "a pair takes $(awk -F' *[|] *' '$2 == "row" { on = $3 == "snmalloc-checks" } on && /^\| pair: alloc/ { print $3; exit }' $bench) ns" README.md ||
     complain "README.md: the pair of snmalloc-checks"
 sums=$(sed -nE 's/^Against the best .*: ([0-9]+) won, ([0-9]+) level.*, ([0-9]+) behind\.$/\3 \1 \2/p' $bench)
 read -r behind won level <<<"$sums"
