@@ -91,12 +91,13 @@ typedef struct SlabDomainOptions {
  * resets it, the call is refused (EBUSY) and counted as one misuse. Other threads cannot end the domain or its phase
  * either, even by the id or the era of the phase. The domain's epochs cannot be borrowed with epoch_domain_wrap. Other
  * threads may free the domain's objects. If another thread calls slab_trim, the call skips the domain. When the
- * creating thread exits, the open phase is released. If another thread forks, the child process releases the phase.
- * After either release, any thread may use or destroy the domain. */
+ * creating thread exits, the domain's phase is released, even if it was drained and still holds objects. If another
+ * thread forks, the child process releases the phase. After either release, any thread may use or destroy the
+ * domain. */
 #define SLAB_DOMAIN_OWNER_ONLY 2u
-/* The domain's phases have no age, are never reported as leaks, and are left out of the histograms of durations. The
- * clock is not read when a phase begins, or when epoch_domain_destroy or epoch_domain_end ends a phase on the fast
- * path. If a call writes a receipt, close_ns in the receipt is still set. */
+/* The domain's phases have no age, so they are reported as leaks only with a threshold of 0 seconds. They are left out
+ * of the histograms of durations. The clock is not read when a phase begins, or when epoch_domain_destroy or
+ * epoch_domain_end ends a phase on the fast path. If a call writes a receipt, close_ns in the receipt is still set. */
 #define SLAB_DOMAIN_UNTIMED 4u
 /* Creates a domain that owns its epoch, with the given options. The budget and the flags apply to every incarnation of
  * the domain. Phases with a budget begin and end more slowly, because they cannot use the fast path. Returns NULL on
@@ -226,7 +227,8 @@ SLAB_API char* epoch_domain_asprintf(epoch_domain_t* d, const char* format, ...)
  * NULL. */
 SLAB_API bool epoch_domain_on_end(epoch_domain_t* d, void (*fn)(void* arg), void* arg);
 /* Writes the receipt of the domain's most recently ended incarnation to *out. Returns false and sets errno to EINVAL if
- * no incarnation has ended or if out is NULL. */
+ * no incarnation has ended or if out is NULL. In the child of a fork, phases that end because their thread does not
+ * exist there (SLAB_DOMAIN_OWNER_ONLY) leave no receipt. */
 SLAB_API bool epoch_domain_receipt(epoch_domain_t* d, EpochReceipt* out);
 /* Releases all objects of the domain and opens a fresh incarnation with the same label, for example at the end of each
  * frame. On failure, returns false and changes nothing. Fails with EINVAL if the domain borrows its epoch, and with
