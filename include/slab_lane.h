@@ -297,13 +297,14 @@ static inline bool slab_run_begin(SlabRun* run, epoch_domain_t* d) {
     return ok;
 }
 
-/* Allocates `size` bytes, aligned to 16 bytes, like epoch_domain_malloc. Call this function only on the thread that
- * began the run, and only before the run ends. If NDEBUG is not defined or the fast path is not inlined, a call that
- * breaks this rule returns NULL and sets errno to EBUSY or ESTALE. Otherwise, such a call can return memory that is
- * already in use. Functions that the library calls during an allocation, such as budget functions, must not use or end
- * the run. If they do, their call is refused with EBUSY and counted as a misuse. On failure, returns NULL and sets
- * errno: EINVAL if `size` is 0 or the run is not open, ENOMEM if memory runs out, and EDQUOT if a budget would be
- * exceeded. After a fork, the child may continue the run of the thread that forked. O(1). */
+/* Allocates `size` bytes in the run's epoch, aligned to 16 bytes as by epoch_domain_malloc. Call this function only on
+ * the thread that began the run, and only before the run ends. If NDEBUG is not defined or the fast path is not
+ * inlined, a call that breaks this rule returns NULL and sets errno to EBUSY or ESTALE. Otherwise, such a call can
+ * return memory that is already in use. Functions that the library calls during an allocation, such as budget
+ * functions, must not use or end the run. If they do, their call is refused with EBUSY and counted as a misuse. On
+ * failure, returns NULL and sets errno: EINVAL if `size` is 0 or the run is not open, ENOMEM if memory runs out, and
+ * EDQUOT if a budget would be exceeded. After a fork, the child may continue the run of the thread that forked. O(1).
+ * */
 SLAB_ALLOC_SIZE(2) static inline void* slab_run_malloc(SlabRun* run, size_t size) {
     size_t last = (size - 1) | 15; /* offset of the last byte, rounded up; SIZE_MAX if size is 0 */
     uintptr_t at = run->at_;

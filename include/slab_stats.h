@@ -91,11 +91,11 @@ typedef struct SlabGlobalStats {
  * object has its own size. live_bytes counts the objects in regions under the class of their usable size. For an index
  * after the last class, slab_stats_class sets `version` to 0. cache_size is the number of slabs of the class that
  * threads keep warm or that are in quarantine. cache_capacity is the number of slabs of the class that would fill the
- * current warm budget, or 0 for regions and large objects. cache_overflow_len is always 0. The scan_* fields are equal
- * in all classes and are 0 without the option `shared`. With this option, scan_adapt_checks counts how often the
- * allocator checked the number of banks that threads use, scan_adapt_switches counts how often it changed this number,
- * and scan_mode is the current choice. A scan_mode of 0 means that all threads use one bank. A scan_mode of 1 means
- * that the threads are spread over four banks because too many allocations had to wait. */
+ * current warm budget, or 0 for regions and large objects. cache_overflow_len is always 0. Each scan_* field has the
+ * same value in all classes, and is 0 without the option `shared`. With this option, scan_adapt_checks counts how
+ * often the allocator checked the number of banks that threads use, scan_adapt_switches counts how often it changed
+ * this number, and scan_mode is the current choice. A scan_mode of 0 means that all threads use one bank. A scan_mode
+ * of 1 means that the threads are spread over four banks because too many allocations had to wait. */
 typedef struct SlabClassStats {
     uint32_t version, class_index, object_size;
     uint64_t slow_path_hits, new_slab_count, list_move_partial_to_full, list_move_full_to_partial, current_partial_null,
@@ -189,11 +189,11 @@ typedef struct SlabLabelStats {
      * size. */
     uint64_t duration_ns[SLAB_HISTOGRAM_BUCKETS];
     uint64_t peak_bytes_hist[SLAB_HISTOGRAM_BUCKETS];
-    /* Ended phases that still have live objects. draining_objects counts these objects, and draining_bytes is the size
-     * of the slabs and large objects that the phases hold. oldest_draining_ns is the time since the oldest phase took
-     * its first slab (0: no such phase), and draining_age_ns is a histogram of this time for all such phases. The
-     * library keeps these figures up to date, so a snapshot does not have to visit the phases. The figures are exact
-     * except for operations in progress. */
+    /* draining_phases counts ended phases that still have live objects. draining_objects counts these objects, and
+     * draining_bytes is the size of the slabs and large objects that the phases hold. The age of a phase is the time
+     * since it took its first slab: oldest_draining_ns is the age of the oldest such phase (0: none), and
+     * draining_age_ns is a histogram of the ages. The library keeps these figures up to date, so a snapshot does not
+     * have to visit the phases. The figures are exact except for operations in progress. */
     uint64_t draining_phases, draining_objects, draining_bytes, oldest_draining_ns;
     uint64_t draining_age_ns[SLAB_HISTOGRAM_BUCKETS];
     /* The three draining phases that hold the most bytes, largest first. An era of 0 marks an unused entry. The age of

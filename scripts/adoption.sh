@@ -160,7 +160,7 @@ fetch pool/main/t/tinyproxy/tinyproxy_1.11.1.orig.tar.xz d66388448215d0aeb90d0af
 for name in jq tinyproxy; do
     lines=$(changed_lines $name)
     [ "$lines" -lt 30 ] || die "adoption/$name.patch changes $lines lines: under 30 is the rule"
-    checked "adoption/$name.patch adds and removes $lines lines"
+    checked "adoption/$name.patch changes $lines lines, counting lines added and lines removed"
 done
 
 say "building the library and the programs"

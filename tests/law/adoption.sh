@@ -14,7 +14,7 @@ for patch in adoption/*.patch; do
     [ "$changed" -lt 30 ] || complain "$patch changes $changed lines: under 30 is the rule"
     [ "$context" -le 50 ] || complain "$patch has $context lines of the program: diff -U1 has few"
     grep -qF "[$name.patch](../$patch), $changed lines" "$page" || complain "$page does not say that $name.patch has $changed lines"
-    grep -qF "$patch adds and removes $changed lines" "$results" || complain "$results is of another $name.patch: run $script"
+    grep -qF "$patch changes $changed lines, counting" "$results" || complain "$results is of another $name.patch: run $script"
     for file in $(sed -nE 's|^\+\+\+ b/([^\t ]+).*|\1|p' "$patch"); do
         grep -qF "\`$file\`" "$page" || complain "$page does not name $file, which $patch changes"
     done
