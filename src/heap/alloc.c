@@ -640,10 +640,11 @@ void* tsi_alloc_slow(TsiArena* a, TsiRequest* request) {
     void* slot = alloc_watched(b, request);
     if (slot != NULL && a->fill) tsi_scrub_given(a, slot);
     if (slot == NULL || a->stand_ins == NULL) return slot;
-    void* p = tsi_stand_in_make(a, slot, request->ref, size, align, tsi_stand_in_due(b));
+    bool still = tsi_tls.binding == b && tsi_tls.serial == a->serial; /* as in alloc_sampled */
+    void* p = tsi_stand_in_make(a, slot, request->ref, size, align, tsi_stand_in_due(a, still ? b : NULL));
     if (p != NULL) {
         struct TsiSheets* sheets = tsi_stand_in_sheets(a);
-        if (sheets != NULL && p != slot && tsi_tls.binding == b) note_callers(b, sheets, p, from);
+        if (sheets != NULL && p != slot && still) note_callers(b, sheets, p, from);
         return p;
     }
 

@@ -212,12 +212,12 @@ static bool is_released(TsiArena* a, TsiRef ref) {
     return word >> 2 != tsi_ref_era(ref) || (word & TSI_INC_STATE) == TSI_INC_RELEASED;
 }
 
-bool tsi_stand_in_due(TsiBinding* b) {
-    struct TsiStandIns* stand_ins = b->arena->stand_ins;
-    if (b->arena->samples_guards) {
-        if (b->guard_left != 0 && --b->guard_left != 0) return false;
+bool tsi_stand_in_due(TsiArena* a, TsiBinding* b) {
+    struct TsiStandIns* stand_ins = a->stand_ins;
+    if (a->samples_guards) {
+        if (b == NULL || (b->guard_left != 0 && --b->guard_left != 0)) return false;
         b->dice = b->dice * 1664525u + 1013904223u; /* as in sample.c */
-        uint32_t span = 2 * b->arena->options.guard_sampling - 1;
+        uint32_t span = 2 * a->options.guard_sampling - 1;
         b->guard_left = 1 + (uint32_t)(((uint64_t)b->dice * span) >> 32);
         return true;
     }

@@ -59,8 +59,9 @@ void tsi_stand_ins_close(TsiArena* a);
 
 /* Counts an allocation. Returns true if its object must have a sheet of its own: one in guard_period of all threads,
  * or, with guard_sampling, after a random number of the thread's, guard_sampling on average, which it draws anew then.
- * a->stand_ins of b's arena is not NULL. Takes the stand-in lock with guard_period only. [own thread, no lock held] */
-bool tsi_stand_in_due(TsiBinding* b);
+ * b: the thread's binding in the allocator; NULL on an exiting thread that has given it back: then no object is a
+ * sample. a->stand_ins is not NULL. Takes the stand-in lock with guard_period only. [own thread, no lock held] */
+bool tsi_stand_in_due(TsiArena* a, TsiBinding* b);
 /* Makes the stand-in of an object of `size` bytes, aligned to `align`, that has just been given the slot, in the
  * incarnation `ref`, and writes its address into the slot. due: tsi_stand_in_due returned true. Returns its block; the
  * slot if the object stays there: `align` is beyond TSI_STAND_IN_ALIGN_MAX, or only guarded objects have blocks and it

@@ -218,10 +218,39 @@ static void late_destructors_with_cleanups(void) {
     close_both();
 }
 
+/* Past the library's destructor each call makes a binding and gives it back, whose page a trim may take at once. */
+static _Atomic bool calling;
+static void call_late(void* calls) {
+    for (size_t i = 0; i < (size_t)(uintptr_t)calls; i++) {
+        char* p = slab_malloc(first, 100);
+        if (!CHECK(p != NULL)) break;
+        memset(p, 7, 100);
+        CHECK(slab_free_checked(first, p));
+    }
+    atomic_store(&calling, false);
+}
+
+static void late_calls_beside_trims(void) {
+    SlabOptions o = kit_options();
+    o.guard_sampling = 16;
+    open_both(&o);
+    CHECK_EQ(pthread_key_create(&late_key, call_late), 0);
+    for (int i = 0; i < 3; i++) {
+        atomic_store(&calling, true);
+        pthread_t t = kit_thread(thread_with_late_destructor, (void*)(uintptr_t)check_count(3000));
+        while (atomic_load(&calling)) slab_trim(first);
+        pthread_join(t, NULL);
+    }
+    CHECK_EQ(kit_live(first), 0);
+    pthread_key_delete(late_key);
+    close_both();
+}
+
 static const CheckCase cases[] = {
     CHECK_CASE(a_domain_left_open),
     CHECK_CASE(an_epoch_the_ring_has_left),
     CHECK_CASE(late_destructors_with_domains),
     CHECK_CASE(late_destructors_with_cleanups),
+    CHECK_CASE(late_calls_beside_trims),
 };
 CHECK_MAIN(cases)
