@@ -236,19 +236,19 @@ TsiSheets* tsi_sheets_open(TsiArena* a) {
     bool mapped = sheets->sheets != NULL && sheets->record != NULL;
     bool indexed = sheets->newest != NULL && sheets->current != NULL;
     bool whole = sheets->reserved != NULL && mapped && indexed;
-    if (!whole || !tsi_os_on_fault(on_fault)) {
-        tsi_sheets_close(sheets);
-        return NULL;
-    }
 
-    tsi_lock_take(&tsi_stand_in_lock);
-    for (unsigned n = 0; n < TOLD_MAX; n++) {
+    tsi_lock_take(&tsi_stand_in_lock); /* one thread at a time installs the handler */
+    bool watched = whole && tsi_os_on_fault(on_fault);
+    for (unsigned n = 0; n < TOLD_MAX && watched; n++) {
         if (tsi_load_relaxed(&known[n]) != NULL) continue;
         tsi_store_release(&known[n], sheets); /* pairs with on_fault */
         break;
     }
     tsi_lock_give(&tsi_stand_in_lock);
-    return sheets;
+
+    if (watched) return sheets;
+    tsi_sheets_close(sheets);
+    return NULL;
 }
 
 void tsi_sheets_close(TsiSheets* sheets) {

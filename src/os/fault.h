@@ -12,7 +12,7 @@ typedef void TsiFaultFn(const void* address, uintptr_t pc);
 /* Has fn, which is not NULL, called for each SIGSEGV of the process that the kernel raises, before the handler
  * installed until now, which runs afterwards. Works once for the process: later calls change nothing and return true. A
  * handler that the program installs later replaces it. Returns true, or false if the system refuses.
- * [one thread at a time: an allocator is being made] */
+ * [one thread at a time: the caller holds a lock] */
 bool tsi_os_on_fault(TsiFaultFn* fn);
 /* Writes "function+0x12 (library.so+0x345)" for the code at pc into `out` of n bytes, n at least 1, cut to n - 1 bytes
  * and ended by 0; without a known function "library.so+0x345", without a known file pc as "0x...". Returns the length
