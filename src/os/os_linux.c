@@ -129,11 +129,13 @@ static int os_commit(void* p, size_t bytes) {
 }
 
 /* Gives [p, p + bytes), whole pages, back in the way `how`; they read as zeros when touched again (LAZY: perhaps only
- * later). After UNCOMMIT they have no access. Returns 0, or an errno value. Preserves errno, as frees do.
- * [no other thread uses the pages] */
+ * later). After UNCOMMIT they have no access, and in a place nothing is mapped there, which would count against the
+ * limit. Returns 0, or an errno value. Preserves errno, as frees do. [no other thread uses the pages] */
 static int os_purge(void* p, size_t bytes, TsiPurgeHow how) {
     int saved = errno, error = 0; /* frees preserve errno */
-    if (how == TSI_PURGE_UNCOMMIT || how == TSI_PURGE_RENEW) {
+    if (how == TSI_PURGE_UNCOMMIT && is_place(p)) {
+        if (munmap(p, bytes) != 0) error = errno;
+    } else if (how == TSI_PURGE_UNCOMMIT || how == TSI_PURGE_RENEW) {
         int access = how == TSI_PURGE_RENEW ? PROT_READ | PROT_WRITE : PROT_NONE;
         if (map_reserved(p, bytes, access, MAP_FIXED) == NULL) error = errno;
     } else if (madvise(p, bytes, how == TSI_PURGE_LAZY ? MADV_FREE : MADV_DONTNEED) != 0) {

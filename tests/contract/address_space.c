@@ -92,13 +92,37 @@ static void all_of_it_works(void) {
     slab_allocator_free(a);
 }
 
+/* Addresses of ended phases are not used again for long, with late access and guards; that takes nothing of the limit. */
+static void what_has_ended_costs_nothing(void) {
+    enum { SHEET = 65536 };
+    SlabOptions options[] = {{.late_access = 1}, {.guard_period = 1}, {.guard_sampling = 16}};
+    for (size_t n = 0; n < sizeof options / sizeof *options; n++) {
+        options[n].struct_size = sizeof options[n];
+        options[n].by_malloc = 2;
+        SlabAllocator* a = slab_allocator_create_with(&options[n]);
+        REQUIRE(a != NULL);
+        size_t objects = 2 * of_limit() / SHEET * (options[n].guard_sampling != 0 ? 16 : 1);
+        for (size_t i = 0; i < objects; i++) {
+            epoch_domain_t* d = epoch_domain_begin(a, "GET");
+            REQUIRE(slab_malloc(a, 48) != NULL);
+            REQUIRE(epoch_domain_end(d));
+        }
+        size_t bytes = of_limit() / 4;
+        void* p = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        REQUIRE(p != MAP_FAILED);
+        REQUIRE_EQ(munmap(p, bytes), 0);
+        slab_allocator_free(a);
+    }
+}
+
 static const struct {
     const char* name;
     void (*fn)(void);
 } inside[] = {{"used", what_is_there_is_used},
               {"beside", the_rest_is_the_programs},
               {"many", there_may_be_many},
-              {"all", all_of_it_works}};
+              {"all", all_of_it_works},
+              {"ended", what_has_ended_costs_nothing}};
 
 static int again(const char* name, size_t limit) {
     int status = 0;
@@ -122,11 +146,13 @@ static void many_of_little(void) { under(400 * KIT_MIB, "many"); }
 static void many_of_much(void) { under(100000 * KIT_MIB, "many"); }
 static void all_in_little(void) { under(100 * KIT_MIB, "all"); }
 static void all_in_much(void) { under(100000 * KIT_MIB, "all"); }
+static void ended_in_little(void) { under(200 * KIT_MIB, "ended"); }
 
 static const CheckCase cases[] = {
     CHECK_CASE(little_is_used), CHECK_CASE(the_program_has_its_share),
     CHECK_CASE(many_of_little), CHECK_CASE(many_of_much),
     CHECK_CASE(all_in_little),  CHECK_CASE(all_in_much),
+    CHECK_CASE(ended_in_little),
 };
 
 int main(int argc, char** argv) {
