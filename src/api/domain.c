@@ -288,7 +288,9 @@ epoch_domain_t* epoch_domain_create_ex(SlabAllocator* allocator, const SlabDomai
 
 epoch_domain_t* epoch_domain_create(SlabAllocator* allocator) { return epoch_domain_create_labeled(allocator, NULL); }
 
-epoch_domain_t* epoch_domain_wrap(SlabAllocator* allocator, EpochId epoch, bool auto_close) {
+/* Makes a domain that borrows the ring epoch or domain's epoch that the id names. auto_close: whether its last exit
+ * drains that. Returns the domain, or NULL with errno. [own thread, no lock held, no bracket open] */
+static epoch_domain_t* wrap(SlabAllocator* allocator, EpochId epoch, bool auto_close) {
     TsiArena* a = tsi_arena(allocator);
     TsiBinding* b;
     TsiRef ref = a != NULL ? tsi_resolve(a, epoch) : 0;
@@ -309,6 +311,14 @@ epoch_domain_t* epoch_domain_wrap(SlabAllocator* allocator, EpochId epoch, bool 
     tsi_store_release(&d->phase.ref, ref);          /* as in tsi_domain_open_own */
     tsi_store_release(&d->alive, TSI_DOMAIN_ALIVE); /* pairs with tsi_domain_is_alive */
     return &d->pub;
+}
+
+epoch_domain_t* epoch_domain_wrap(SlabAllocator* allocator, EpochId epoch, bool auto_close) {
+    bool late = TSI_UNLIKELY(tsi_tls.exiting);
+    if (late) tsi_thread_late_enter(); /* as in create_late */
+    epoch_domain_t* d = wrap(allocator, epoch, auto_close);
+    if (late) tsi_thread_late_leave();
+    return d;
 }
 
 bool tsi_domain_may_drain(TsiArena* a, TsiDomain* d) {
@@ -518,7 +528,10 @@ bool epoch_domain_receipt(epoch_domain_t* domain, EpochReceipt* out) {
     return tsi_domain_last_receipt(d, out) || tsi_failed_bool(EINVAL, "nothing of the domain has ended yet");
 }
 
-bool epoch_domain_reset(epoch_domain_t* domain) {
+/* Opens another incarnation of the domain's own, and releases the one before, if nobody but the calling thread is
+ * inside. domain may be NULL or destroyed, which is refused. Returns true; false after a refusal or without memory, with
+ * errno, and nothing has changed. [own thread, no lock held, no bracket open] */
+static bool reset(epoch_domain_t* domain) {
     TsiDomain* d = tsi_domain_of(domain);
     if (!tsi_domain_usable(d)) return false;
     if (tsi_domain_is_anothers(d)) return tsi_domain_refuse(d, TSI_DOMAIN_ANOTHERS);
@@ -546,4 +559,8 @@ bool epoch_domain_reset(epoch_domain_t* domain) {
     if (old != 0) tsi_domain_end_ref(a, d, old, EPOCH_RELEASE, true, label);
     tsi_scope_ambient(b);
     return true;
+}
+
+bool epoch_domain_reset(epoch_domain_t* d) {
+    return TSI_UNLIKELY(tsi_tls.exiting) ? tsi_domain_late(reset, d) : reset(d);
 }

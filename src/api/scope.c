@@ -171,7 +171,10 @@ static void set_aside(TsiScope* top) {
         tsi_heap_let_go(b, ref);
 }
 
-bool epoch_domain_detach(epoch_domain_t* domain) {
+/* Takes the domain's scope, the thread's innermost, off the stack by set_aside, as one that any thread may attach.
+ * domain may be NULL or destroyed, which is refused, as is one in whose phase a run is open. Returns true; false after a
+ * refusal, with errno, and the thread is where it was. [own thread, no lock held, no bracket open] */
+static bool domain_detach(epoch_domain_t* domain) {
     TsiDomain* d = tsi_domain_of(domain);
     if (!tsi_domain_usable(d)) return false;
     TsiScope* top = tsi_scope_top(d);
@@ -190,7 +193,10 @@ static bool claim(TsiDomain* d) {
     return n != 0;
 }
 
-bool epoch_domain_attach(epoch_domain_t* domain) {
+/* Puts a detached scope of the domain on the thread's stack. domain may be NULL or destroyed, which is refused, as is one
+ * without a detached scope. Returns true; false after a refusal or without memory, with errno, and the thread is where
+ * it was. [own thread, no lock held, no bracket open] */
+static bool domain_attach(epoch_domain_t* domain) {
     TsiDomain* d = tsi_domain_of(domain);
     if (!tsi_domain_usable(d)) return false;
     if (TSI_UNLIKELY(tsi_domain_is_anothers(d))) return tsi_domain_refuse(d, TSI_DOMAIN_ANOTHERS);
@@ -202,7 +208,7 @@ bool epoch_domain_attach(epoch_domain_t* domain) {
     return tsi_domain_no_memory(a);
 }
 
-/* Enter, exit and destroy: destructors of thread-specific data may still call them. */
+/* Destructors of thread-specific data may still call these. */
 
 TSI_NOINLINE bool tsi_domain_late(bool (*fn)(epoch_domain_t*), epoch_domain_t* d) {
     tsi_thread_late_enter();
@@ -216,6 +222,12 @@ bool epoch_domain_enter(epoch_domain_t* d) {
 }
 bool epoch_domain_exit(epoch_domain_t* d) {
     return TSI_UNLIKELY(tsi_tls.exiting) ? tsi_domain_late(domain_exit, d) : domain_exit(d);
+}
+bool epoch_domain_detach(epoch_domain_t* d) {
+    return TSI_UNLIKELY(tsi_tls.exiting) ? tsi_domain_late(domain_detach, d) : domain_detach(d);
+}
+bool epoch_domain_attach(epoch_domain_t* d) {
+    return TSI_UNLIKELY(tsi_tls.exiting) ? tsi_domain_late(domain_attach, d) : domain_attach(d);
 }
 
 /* Takes the thread from its innermost scope, `top` (NULL: it is in none, or in an outer one), which is then detached,
@@ -234,7 +246,7 @@ static bool switch_to(TsiScope* top, TsiDomain* to) {
     }
 
     if (old != NULL) set_aside(top);
-    bool in = to == NULL || (claimed ? push(to->arena, theirs, to) : tsi_domain_late(domain_enter, &to->pub));
+    bool in = to == NULL || (claimed ? push(to->arena, theirs, to) : domain_enter(&to->pub));
 
     /* Only now may another thread attach the old one: where this has failed, its place on the stack is still there. */
     if (in && old != NULL) tsi_add_seq(&old->detached, 1); /* as in detach */
@@ -243,7 +255,11 @@ static bool switch_to(TsiScope* top, TsiDomain* to) {
     return in || (claimed ? tsi_domain_no_memory(to->arena) : false);
 }
 
-bool epoch_domain_switch(epoch_domain_t* to, epoch_domain_t** from) {
+/* Takes the thread from its innermost scope to the domain `to` by switch_to, after checks; does nothing if it is there.
+ * to may be NULL: to none. Returns true, with the domain of the earlier scope, or NULL, in *from, unless from is NULL;
+ * false, with errno, and with all scopes and *from as before, after a refusal or without memory.
+ * [own thread, no lock held, no bracket open] */
+static bool switch_asked(epoch_domain_t* to, epoch_domain_t** from) {
     TsiDomain* d = tsi_domain_of(to);
     if (to != NULL && !tsi_domain_usable(d)) return false;
     if (to != NULL && tsi_domain_is_anothers(d)) return tsi_domain_refuse(d, TSI_DOMAIN_ANOTHERS);
@@ -255,6 +271,14 @@ bool epoch_domain_switch(epoch_domain_t* to, epoch_domain_t** from) {
     if (to != old && !switch_to(top, d)) return false;
     if (from != NULL) *from = old;
     return true;
+}
+
+bool epoch_domain_switch(epoch_domain_t* to, epoch_domain_t** from) {
+    bool late = TSI_UNLIKELY(tsi_tls.exiting);
+    if (late) tsi_thread_late_enter(); /* as in tsi_domain_late: between two scopes the thread keeps what it has */
+    bool done = switch_asked(to, from);
+    if (late) tsi_thread_late_leave();
+    return done;
 }
 
 /* ---- phases of a preloaded malloc ---- */

@@ -246,11 +246,68 @@ static void late_calls_beside_trims(void) {
     close_both();
 }
 
+/* ---- the last destructors, after which none of the library's comes ---- */
+
+enum { ROUNDS = 4 }; /* PTHREAD_DESTRUCTOR_ITERATIONS */
+static epoch_domain_t *ours, *passed;
+static void (*last_call)(void);
+
+static void in_the_last_round(void* left) {
+    if ((uintptr_t)left > 1) CHECK_EQ(pthread_setspecific(late_key, (void*)((uintptr_t)left - 1)), 0);
+    else last_call();
+}
+static void* exits(void* arg) {
+    use_one(first);
+    CHECK_EQ(pthread_setspecific(late_key, (void*)(uintptr_t)ROUNDS), 0);
+    return arg;
+}
+
+static void attach_and_detach(void) { CHECK(epoch_domain_attach(ours) && epoch_domain_detach(ours)); }
+static void reset_ours(void) { CHECK(epoch_domain_reset(ours)); }
+static void borrow(void) { CHECK(epoch_domain_wrap(first, epoch_current(first), false) != NULL); }
+static void fail_to_switch(void) {
+    epoch_domain_t *inside = epoch_domain_begin(first, "stays"), *from = passed;
+    CHECK(!epoch_domain_switch(passed, &from));
+    CHECK_EQ(from, passed);
+    CHECK_EQ(epoch_domain_current(), inside);
+    CHECK_EQ(kit_era_of(first, slab_malloc(first, 100)), inside->epoch_era);
+    CHECK(epoch_domain_end(inside));
+}
+
+/* Threads in number beyond what so small an allocator knows at a time: each gives back what its last call has taken. */
+static void last_calls(void (*call)(void)) {
+    size_t threads = (size_t)(400 * (check_scale() > 1 ? check_scale() : 1));
+    last_call = call;
+    for (size_t i = 0; i < threads && check_failures() == 0; i++) kit_on_thread(exits, NULL);
+}
+static void calls_of_the_last_destructors(void) {
+    SlabOptions o = kit_options();
+    o.reserve_bytes = 16 * KIT_MIB;
+    open_both(&o);
+    CHECK_EQ(pthread_key_create(&late_key, in_the_last_round), 0);
+    ours = epoch_domain_begin(first, "ours");
+    CHECK(epoch_domain_detach(ours));
+    last_calls(attach_and_detach);
+    CHECK(epoch_domain_attach(ours) && epoch_domain_end(ours));
+
+    last_calls(borrow);
+    ours = epoch_domain_create(first);
+    last_calls(reset_ours);
+    CHECK(epoch_domain_destroy(ours));
+
+    passed = epoch_domain_wrap(first, epoch_current(first), false);
+    for (int i = 0; i < 20; i++) epoch_advance(first);
+    last_calls(fail_to_switch);
+    pthread_key_delete(late_key);
+    close_both();
+}
+
 static const CheckCase cases[] = {
     CHECK_CASE(a_domain_left_open),
     CHECK_CASE(an_epoch_the_ring_has_left),
     CHECK_CASE(late_destructors_with_domains),
     CHECK_CASE(late_destructors_with_cleanups),
     CHECK_CASE(late_calls_beside_trims),
+    CHECK_CASE(calls_of_the_last_destructors),
 };
 CHECK_MAIN(cases)
