@@ -26,7 +26,7 @@
 #include "state/arena.h"
 #include "os/lock.h"
 
-/* Guards stand-ins and their sheets. Taken with no other lock held, except for a fork. */
+/* Guards stand-ins and their sheets. Taken with no other lock held but a stripe, except for a fork. */
 extern TsiLock tsi_stand_in_lock;
 
 enum { TSI_STAND_IN_ALIGN_MAX = 1 << 20 };

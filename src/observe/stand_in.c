@@ -277,6 +277,9 @@ TSI_NOINLINE void* tsi_stand_in_make(TsiArena* a, void* slot, TsiRef ref, size_t
     errno = saved;
 
     *stand_in = (TsiStandIn){.block = block, .bytes = size, .slot = slot, .arena = a, .ref = ref, .seq = seq};
+    /* ST5: who takes the slot next does not come by the stand-in lock. Not counted: nothing of the phase changes. */
+    TsiLock* stripe = a->samples_guards ? tsi_inc_lock(tsi_inc(&a->phases, tsi_ref_index(ref))) : NULL;
+    if (stripe != NULL) tsi_lock_take(stripe);
     tsi_lock_take(&tsi_stand_in_lock);
     /* seq_cst, before the state is read: pairs with an end, which changes the state, then reads the mark */
     tsi_store_seq(&a->stand_ins->marks[tsi_ref_index(ref)], 1);
@@ -286,6 +289,7 @@ TSI_NOINLINE void* tsi_stand_in_make(TsiArena* a, void* slot, TsiRef ref, size_t
     /* The program gets an object that has ended, as without stand-ins. */
     if (TSI_UNLIKELY(ended)) remove_locked(stand_in, SLAB_MISUSE_STALE_FREE);
     tsi_lock_give(&tsi_stand_in_lock);
+    if (stripe != NULL) tsi_lock_give(stripe);
 
     if (TSI_LIKELY(!ended)) return block;
     stand_in->next = NULL;

@@ -28,7 +28,8 @@
  * With the option guard_sampling likewise, but for production: an allocator has few guards, threads count down to the
  * next by themselves, and a call that meets none takes no lock. So slots are given without a look at their first word,
  * and the word of a guarded object's slot is cleared before the slot is free: ST5, a word that leads to a block is in
- * the slot of the object that has the block, and in the incarnation in which the block was made.
+ * the slot of the object that has the block, and in the incarnation in which the block was made. The word is written
+ * under the stripe of the phase, in which the phase has not been released: an end claims slots under the stripe.
  *
  * A limit: objects aligned to more than TSI_STAND_IN_ALIGN_MAX stay in their slots, unseen.
  */
@@ -67,7 +68,8 @@ bool tsi_stand_in_due(TsiArena* a, TsiBinding* b);
  * slot if the object stays there: `align` is beyond TSI_STAND_IN_ALIGN_MAX, or only guarded objects have blocks and it
  * is not `due` or none can be made; NULL with errno ENOMEM if there is no memory for a block; errno stays otherwise.
  * In an incarnation that was released meanwhile the block is freed already, and the slot left alone. a->stand_ins is
- * not NULL. Takes the stand-in lock. [any thread, no lock held, no bracket open] */
+ * not NULL. Takes the stand-in lock, with sampled guards under the stripe of the phase.
+ * [any thread, no lock held, no bracket open] */
 void* tsi_stand_in_make(TsiArena* a, void* slot, TsiRef ref, size_t size, size_t align, bool due);
 /* Sets the first word of the slot to NULL if guards are sampled and the word is `block`, before the slot is freed
  * (ST5); otherwise does nothing. [any thread, needs no lock] */
