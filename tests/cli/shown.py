@@ -1,14 +1,20 @@
-"""shown.py PAGE COMMAND FILE: what the page shows under `$ COMMAND` is what FILE holds, which the command has printed.
+"""shown.py PAGE COMMAND FILE: what the page shows under `$ COMMAND`, or `(gdb) COMMAND`, is what FILE holds, which the command has
+printed.
+shown.py --exactly PAGE COMMAND FILE: with the same numbers, too, for an output that is the same each time. Only what another run or
+build changes may differ: addresses, process ids, ages, the numbers of frames and the lines of the library's own files.
 shown.py --among PAGE WORDS FILE: the line of the page that has WORDS, unless it is a command, and each line after it up to the
 next command or the end of the block, is a line of FILE.
 shown.py --words PAGE WORDS FILE: each word of the block of the page that has WORDS in its first line is in FILE, a screen.
 
-Numbers, sizes, times and addresses may differ, and a cell may be empty (-). A line of three points stands for lines that the page leaves out.
+Otherwise numbers, sizes, times and addresses may differ, and a cell may be empty (-). A line of three points stands for lines that the page leaves out.
 """
 import re
 import sys
 
 NUMBER = re.compile(r"0x[0-9a-f]+|[+-]?\d+d\d+h|[+-]?(\d+h)?\d+m(\d+s)?\b(?!iB)|[+-]?\d+h\d+m|[+-]?\d[\d.,]*( ?(%|(ns|us|ms|s|min|B|KiB|MiB|GiB|kB|MB|GB|k|M)\b))?")
+
+VARIES = re.compile(r"0x[0-9a-f]{9,}|(?<===)\d+(?===)|\b\d+\.\d s\b|(?<=^#)\d+(?= 0x)|(?<=\bpid )\d+|\bsrc/\S+:\d+")
+exactly = False
 
 
 def fail(text):
@@ -16,6 +22,8 @@ def fail(text):
 
 
 def masked(line):
+    if exactly:
+        return VARIES.sub(lambda found: found[0].split(":")[0] + ":#" if found[0].startswith("src/") else "#", " ".join(line.split()))
     line = NUMBER.sub("#", line)
     line = re.sub(r"(?<!\S)-(?!\S)", "#", line)
     line = re.sub(r"# things? needs? attention", "# things need attention", line)
@@ -42,9 +50,9 @@ def under(page, command):
     """The lines that the page shows as the command's output."""
     for block in blocks(page):
         for at, line in enumerate(block):
-            if re.sub(r" +#.*", "", line) == "$ " + command:
+            if re.sub(r" +#.*", "", line) in ("$ " + command, "(gdb) " + command):
                 rest = block[at + 1:]
-                ends = [n for n, text in enumerate(rest) if text.startswith("$ ")]
+                ends = [n for n, text in enumerate(rest) if text.startswith(("$ ", "(gdb) "))]
                 return rest[:ends[0]] if ends else rest
     fail("%s shows no output of: %s" % (page, command))
 
@@ -105,7 +113,8 @@ if __name__ == "__main__":
     if sys.argv[1] == "--among":
         among(sys.argv[2], sys.argv[3], open(sys.argv[4], encoding="utf-8").read())
         sys.exit()
-    page, command, file = sys.argv[1:]
+    exactly = sys.argv[1] == "--exactly"
+    page, command, file = sys.argv[1 + exactly:]
     shown = [masked(line) for line in under(page, command)]
     if len([line for line in shown if line != "..."]) < 1:
         fail("%s shows nothing under %s" % (page, command))

@@ -65,11 +65,18 @@ for name in sys.argv[1:]:
 sys.exit(bad)
 END
 
-# docs/debugging.md shows a part of this.
-python3 "$source/tests/cli/shown.py" --among "$source/docs/debugging.md" "(gdb) tslab phases" live || fail "docs/debugging.md"
-sed 's/draining/closing/' live >other
-! python3 "$source/tests/cli/shown.py" --among "$source/docs/debugging.md" "(gdb) tslab phases" other 2>/dev/null ||
-    fail "a state that gdb does not show is not told"
+# docs/debugging.md shows a part of this, with its numbers: they are the same each time where pages have 4 KiB.
+sed -n '/^allocator/,$p' live >said
+page() { python3 "$source/tests/cli/shown.py" "${exactly[@]}" "$source/docs/debugging.md" "tslab phases" "$@"; }
+exactly=()
+[ "$(getconf PAGESIZE)" != 4096 ] || exactly=(--exactly)
+page said || fail "docs/debugging.md"
+others=(s/draining/closing/ '/rounds/d')
+[ ${#exactly[@]} -eq 0 ] || others+=(s/696320/696321/ s/275/276/)
+for other in "${others[@]}"; do
+    sed "$other" said >changed
+    ! page changed 2>/dev/null || fail "not told: $other"
+done
 
 # One allocator, by address; none at another.
 second=$(awk '$1 == "phase" && /of the second/ { print $2; exit }' live)

@@ -5,7 +5,6 @@
 set -u
 . "$TSLAB_SOURCE_DIR/tests/kit.bash"
 . "$TSLAB_SOURCE_DIR/tests/sanitizers/uses.bash"
-need python3
 flags="-fsanitize=address -fno-omit-frame-pointer"
 # shellcheck disable=SC2086  # flags are words
 echo 'int main(void) { return 0; }' >empty.c && cc $flags empty.c -o empty 2>errors && ./empty 2>>errors ||
@@ -42,14 +41,6 @@ all $pairs
 # Where the program says so, objects stay in their slots.
 TSLAB_OPTIONS=by_malloc=2 run_uses malloc sized none || grep -q "slab_usable_size(a, p) == size" said ||
     complain "by_malloc=2: $(head -n 20 said)"
-
-# docs/sanitizers.md shows such a report, of the program beside it: but for what a compiler adds to the stacks.
-# shellcheck disable=SC2086
-(cd "$TSLAB_SOURCE_DIR/docs" && cc -g $flags -I../include use-after-end.c "$TSLAB_BUILD_DIR/libtemporal_slab.a" -lm -pthread -o "$OLDPWD/a.out") ||
-    fail "docs/use-after-end.c does not compile"
-page() { python3 "$TSLAB_SOURCE_DIR/tests/cli/shown.py" "$TSLAB_SOURCE_DIR/docs/sanitizers.md" "$@"; }
-./a.out 2>&1 | sed -E 's/^( +#[0-9]+ 0x[0-9a-f]+ in \S+) .*\/(docs\/|(src\/))([a-z/_-]+\.[ch]:[0-9]+).*/\1 \3\4/; t; s/^( +#[0-9]+ 0x[0-9a-f]+ in \S+) .*/\1/; /^SUMMARY/,$d; /^=+$/d' >said
-page ./a.out said || complain "docs/sanitizers.md"
 
 # Leaks: reported at the end of the process, where the system lets the sanitizer look at it.
 export ASAN_OPTIONS=exitcode=9:detect_leaks=1
