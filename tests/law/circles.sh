@@ -3,7 +3,8 @@
 # readers can take by itself.
 set -eu
 . "$TSLAB_SOURCE_DIR/tests/kit.bash"
-scratch=$PWD
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
 cd "$TSLAB_SOURCE_DIR"
 
 # "FROM TO" for each include of one module by another.

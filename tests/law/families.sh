@@ -4,7 +4,8 @@
 # in their sources, and docs say the same names.
 set -u
 . "$TSLAB_SOURCE_DIR/tests/kit.bash"
-scratch=$PWD
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
 cd "$TSLAB_SOURCE_DIR" || exit 1
 
 table=tslab/internal/metrics/metrics.tsv # tests/law/metrics.sh holds it to metrics.def

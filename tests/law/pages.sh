@@ -4,7 +4,8 @@
 # name. The README stays short.
 set -u
 . "$TSLAB_SOURCE_DIR/tests/kit.bash"
-scratch=$PWD
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
 cd "$TSLAB_SOURCE_DIR" || exit 1
 pages=$(find . -name '*.md' -not -path './build/*' -not -path './.git/*' | sed 's|^\./||' | sort)
 
