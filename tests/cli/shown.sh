@@ -1,6 +1,6 @@
 #!/bin/bash
 # What docs/tslab.md, docs/which-route.md and docs/gate.md show as the output of a program is what the program prints today: shown.py. A
-# page that shows something else is told.
+# page that shows something else is told. So are the numbers of series in docs/production.md.
 set -u
 . "$TSLAB_SOURCE_DIR/tests/cli/kit.bash"
 need_go
@@ -63,6 +63,15 @@ if [ -x "$("$go" env GOROOT)/bin/go" ]; then
     shown "$docs/which-route.md" "go tool pprof -symbolize=local -lines -top '-tagfocus=label=^POST /orders$' ./which-route heap.pb" other ||
         complain "pprof: $(cat errors)"
 fi
+
+# docs/production.md says how large a scrape is. Some series come with what happens, but those of the classes are always there.
+said=$(tr -s ' \n' ' ' <"$docs/production.md")
+./tslab export prometheus --pid $pid >prometheus || complain "tslab export prometheus"
+classes=$(grep -c '^temporal_slab_class_' prometheus) all=$(grep -vc '^#' prometheus)
+[[ $said =~ "the "([0-9,]+)" series \`temporal_slab_class_*" ]] && [ "${BASH_REMATCH[1]/,/}" -eq "$classes" ] ||
+    complain "docs/production.md: there are $classes series temporal_slab_class_*"
+[[ $said =~ "about "([0-9,]+)" series" ]] && about=${BASH_REMATCH[1]/,/} && [ $((all - about)) -lt 200 ] && [ $((about - all)) -lt 200 ] ||
+    complain "docs/production.md: a scrape has $all series"
 
 cat >screen.py <<'END'
 import fcntl, os, pty, select, struct, sys, termios, time

@@ -1,7 +1,7 @@
 #!/bin/bash
 # What pages say agrees with what they speak of: links lead to files and headings that exist; the version is that of the public
-# header, also in outputs that pages show; the numbers of the README and of docs/results/bench.md are those of the results that they
-# name. The README stays short.
+# header, also in outputs that pages show; the numbers of the README, docs/results/bench.md and docs/production.md are those of the results
+# that they name. The README stays short.
 set -u
 . "$TSLAB_SOURCE_DIR/tests/kit.bash"
 scratch=$(mktemp -d) || exit 1
@@ -77,4 +77,12 @@ sums=$(sed -nE 's/^Against the best .*: ([0-9]+) won, ([0-9]+) level.*, ([0-9]+)
 read -r behind won level <<<"$sums"
 grep -qF "the $behind of $((behind + won + level)) in which another" README.md || complain "README.md: how many rows are behind"
 tr '\n' ' ' <docs/results/bench.md | grep -qF "$won won, $level level (within 5 %), $behind behind" || complain "docs/results/bench.md: how many rows are behind"
+
+# What docs/production.md says of the cost is of the same run.
+observed() { cell '### What being observed costs' "$1" "$2"; }
+tail_of() { cell '### Ways of using temporal-slab' 'batch_tail: alloc p99.9,' "$1"; }
+for words in "pair takes $(observed pair: tslab-sampled) times" "request $(observed 'request: 1 thread' tslab-sampled) times" \
+    "from $(tail_of tslab) to $(tail_of tslab-sampled) ns" "a random object takes $(observed mixed: tslab-domain) times"; do
+    tr -s ' \n' ' ' <docs/production.md | grep -qF "$words" || complain "docs/production.md does not say: $words"
+done
 finish
