@@ -1,6 +1,6 @@
 #!/bin/bash
 # Alert rules: promtool accepts them, each has a case in which it fires and one in which it does not, and all cases hold.
-# Every metric that they name exists (dashboard.py looks at that with a live tslabd).
+# Every metric that they name exists: daemon/stack looks at that with a live tslabd.
 set -eu
 . "$TSLAB_SOURCE_DIR/tests/kit.bash"
 need promtool "promtool is not installed (Debian package prometheus)"
