@@ -183,26 +183,33 @@ func (a *app) intervalFlag(c *cobra.Command) {
 	c.Flags().DurationVarP(&a.interval, "interval", "i", time.Second, "wait so long between two readings")
 }
 
+// open opens a source for one reading, or for some that are of one process: its end is an error then, and nothing waits.
 func (a *app) open(c *cobra.Command) (source.Source, error) {
 	a.choice.PidSet = c.Flags().Changed("pid")
-	if a.choice.Name != "" && a.choice.Again == nil { // a name is followed through restarts
-		a.choice.Again = func(text string) {
-			if !a.onScreen { // a screen says itself which process it shows
-				fmt.Fprintf(a.stderr, "tslab: %s\n", oneLine(text))
-			}
-		}
-		a.ended = func(error) bool { return true }
-	}
 	if c.Flags().Lookup("interval") != nil && a.interval < 50*time.Millisecond {
 		return nil, errors.New("--interval has to be 50ms or more")
 	}
 	return a.choice.Open(a.in)
 }
 
-// openAgain opens a source that goes on with the process that comes after one which has ended, and says so.
+// openAgain opens a source that goes on with the process that comes after one which has ended, and says so. Whoever opens
+// it goes on after segment.ErrEnded: by then it has been said that another process is waited for.
 func (a *app) openAgain(c *cobra.Command) (source.Source, error) {
-	a.choice.Again = func(text string) { fmt.Fprintf(a.stderr, "tslab: %s\n", oneLine(text)) }
+	a.choice.Again = func(text string) {
+		if !a.onScreen { // a screen says itself which process it shows
+			fmt.Fprintf(a.stderr, "tslab: %s\n", oneLine(text))
+		}
+	}
 	return a.open(c)
+}
+
+// openFollowing opens a source for readings without end: a process that was named is followed through restarts.
+func (a *app) openFollowing(c *cobra.Command) (source.Source, error) {
+	if a.choice.Name == "" {
+		return a.open(c)
+	}
+	a.ended = func(error) bool { return true }
+	return a.openAgain(c)
 }
 
 func (a *app) style() units.Style { return units.Style{Raw: a.raw} }

@@ -54,7 +54,7 @@ one document after another, as fast as they come.`,
   tslab watch --pid 4711 --interval 5s --count 12 --plain > minute.txt
   tslab watch --url http://127.0.0.1:8080 --json | jq .rates.objects_allocated`,
 		RunE: func(c *cobra.Command, _ []string) error {
-			src, err := a.open(c)
+			src, err := a.openFollowing(c)
 			if err != nil {
 				return err
 			}
@@ -239,7 +239,11 @@ made, --interval apart.`,
 				return err
 			}
 			o.All, o.Filter = all, filter
-			src, err := a.open(c)
+			open := a.open
+			if a.interactive(plain) {
+				open = a.openFollowing
+			}
+			src, err := open(c)
 			if err != nil {
 				return err
 			}
@@ -293,7 +297,7 @@ func topChoice(chosen map[string]*bool, by string, most int) (*view.List, view.O
 		return nil, o, errors.New("give one of --classes, --closes, --epochs, --labels and --phases, not several")
 	}
 	if most < 0 {
-		return nil, o, errors.New("--n takes 0 or more")
+		return nil, o, errors.New("--rows takes 0 or more")
 	}
 	if by == "" {
 		by = l.By
@@ -311,7 +315,11 @@ func (a *app) top(ctx context.Context, src source.Source, l *view.List, o view.O
 	if perSecond || o.PerSecond {
 		readings = 2
 	}
-	n, begin := 0, time.Now()
+	n, begin, ended := 0, time.Now(), error(nil)
+	a.ended = func(err error) bool {
+		ended = err
+		return false
+	}
 	var last *rates.Interval
 	err := a.follow(ctx, src, func(i *rates.Interval) (bool, error) {
 		n++
@@ -321,7 +329,13 @@ func (a *app) top(ctx context.Context, src source.Source, l *view.List, o view.O
 	if err != nil {
 		return err
 	}
-	if n < readings {
+	switch {
+	case n >= readings:
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case ended != nil:
+		return ended
+	default:
 		return fmt.Errorf("%s: rates need two documents", src.Name())
 	}
 	if readings == 2 && last.Why != "" {

@@ -48,7 +48,7 @@ are taken, so it spans all of the time. It may be killed at any time: what is wr
 			case a.choice.File != "" || a.choice.Stdin || a.choice.Replay != "":
 				return errors.New("record takes a process or a web server: one of --pid, --name, --url")
 			}
-			src, err := a.open(c)
+			src, err := a.openFollowing(c)
 			if err != nil {
 				return err
 			}
@@ -66,7 +66,20 @@ are taken, so it spans all of the time. It may be killed at any time: what is wr
 }
 
 func (a *app) record(ctx context.Context, src source.Source, path string, most int64, last time.Duration) error {
-	snap, err := src.Next(ctx)
+	begin := time.Now()
+	over := func() bool { return last != 0 && time.Since(begin) >= last }
+	next := func() (*snapshot.Snapshot, error) { // the next reading; of a process that is followed, the next one's if need be
+		for {
+			snap, err := src.Next(ctx)
+			if !errors.Is(err, segment.ErrEnded) || a.choice.Again == nil || over() || !a.pause(ctx) {
+				return snap, err
+			}
+		}
+	}
+	snap, err := next()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	if err != nil {
 		return err
 	}
@@ -80,7 +93,7 @@ func (a *app) record(ctx context.Context, src source.Source, path string, most i
 		return err
 	}
 	fmt.Fprintf(a.stderr, "tslab: recording %s into %s; ctrl-C ends it\n", src.Name(), units.Text(path))
-	begin, kept, why := time.Now(), 0, "interrupted"
+	kept, why := 0, "interrupted"
 	var before *snapshot.Snapshot
 	for err == nil {
 		if !rates.Same(before, snap) || before.State != snap.State {
@@ -90,22 +103,19 @@ func (a *app) record(ctx context.Context, src source.Source, path string, most i
 			kept++
 			before = snap
 		}
-		if last != 0 && time.Since(begin) >= last {
+		if over() {
 			why = "the time is over"
 			break
 		}
 		if !a.pause(ctx) {
 			break
 		}
-		for {
-			snap, err = src.Next(ctx)
-			if !errors.Is(err, segment.ErrEnded) || a.choice.Again == nil || !a.pause(ctx) {
-				break
-			}
-		}
+		snap, err = next()
 		switch {
 		case ctx.Err() != nil:
 			err = nil
+		case errors.Is(err, segment.ErrEnded) && a.choice.Again != nil:
+			why, err = "the time is over", io.EOF
 		case errors.Is(err, segment.ErrEnded) || err == io.EOF:
 			why, err = "the process has ended", io.EOF
 		}
@@ -119,7 +129,11 @@ func (a *app) record(ctx context.Context, src source.Source, path string, most i
 	if err = errors.Join(err, w.Close()); err != nil {
 		return err
 	}
-	a.println(fmt.Sprintf("%s: %d readings in %s, %s of %s; look: tslab doctor --replay %s@end", why, kept, units.Duration(time.Since(begin)),
-		units.Bytes(uint64(w.Size())), units.Text(path), units.Text(path)))
+	readings := "readings"
+	if kept == 1 {
+		readings = "reading"
+	}
+	a.println(fmt.Sprintf("%s: %d %s in %s, %s of %s; look: tslab doctor --replay %s@end", why, kept, readings,
+		units.Duration(time.Since(begin)), units.Bytes(uint64(w.Size())), units.Text(path), units.Text(path)))
 	return nil
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"temporal-slab/tslab/internal/prom"
+	"temporal-slab/tslab/internal/segment"
 	"temporal-slab/tslab/internal/snapshot"
 	"temporal-slab/tslab/internal/source"
 	"temporal-slab/tslab/internal/view"
@@ -77,8 +78,8 @@ func (a *app) serve(ctx context.Context, src source.Source, listen string, stale
 	if err := checkListen(listen); err != nil {
 		return err
 	}
-	if _, err := src.Next(ctx); err != nil { // wrong from the start is wrong usage
-		return err
+	if _, err := src.Next(ctx); err != nil && !errors.Is(err, segment.ErrEnded) { // wrong from the start is wrong usage
+		return err // a process that ended a moment ago is not: it was said that the next one is waited for
 	}
 	s := &server{src: src, stale: stale}
 	return a.listenAndServe(ctx, listen, s.handler(), func(address string) string {

@@ -254,11 +254,12 @@ type process struct {
 }
 
 func openPid(pid, slot int, again func(string)) (Source, error) {
+	command := segment.Command(pid) // first: one that ends from here on is known by it
 	seg, err := segment.Attach(pid)
 	if err != nil {
 		return nil, err
 	}
-	p := &process{pid: pid, slot: slot, seg: seg, ignored: options.OfProcess(pid), again: again, command: segment.Command(pid)}
+	p := &process{pid: pid, slot: slot, seg: seg, ignored: options.OfProcess(pid), again: again, command: command}
 	if again != nil {
 		p.before = p.twins()
 	}
