@@ -9,7 +9,9 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -175,5 +177,48 @@ func TestTopEnds(t *testing.T) {
 	}}, l, view.Order{}, true)
 	if !errors.Is(err, context.Canceled) || said.Len() != 0 {
 		t.Errorf("%v, %s", err, said)
+	}
+}
+
+// A gate that ends early, by an interrupt or with the process, says why, and its command has ended before it.
+func TestGateEnds(t *testing.T) {
+	for _, interrupted := range []bool{false, true} {
+		a, said := told(t)
+		file := filepath.Join(t.TempDir(), "pid")
+		ctx, stop := context.WithCancel(context.Background())
+		defer stop()
+		pid := 0
+		src := &steps{of: []*snapshot.Snapshot{one(t), nil}, do: func(n int) {
+			for n == 1 && pid == 0 { // the command runs
+				text, _ := os.ReadFile(file)
+				if line, whole := strings.CutSuffix(string(text), "\n"); whole {
+					pid, _ = strconv.Atoi(line)
+				}
+			}
+			if n == 1 && interrupted {
+				stop()
+			}
+		}}
+		err := a.gate(ctx, src, gateOptions{rounds: 1}, []string{"sh", "-c", "echo $$ >" + file + "; exec sleep 3000"})
+		want := segment.ErrEnded
+		if interrupted {
+			want = context.Canceled
+		}
+		if !errors.Is(err, want) || strings.Contains(err.Error(), "signal") || said.Len() != 0 {
+			t.Errorf("%v, %s", err, said)
+		}
+		if pid == 0 || !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+			t.Errorf("pid %d: the command outlasts the gate", pid)
+		}
+	}
+}
+
+// A profile from a writer that says nothing does not outlast an interrupt.
+func TestProfileInterrupted(t *testing.T) {
+	in, _ := io.Pipe()
+	ctx, stop := context.WithCancel(context.Background())
+	stop()
+	if _, err := profileStream(ctx, in); !errors.Is(err, context.Canceled) {
+		t.Error(err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -195,6 +196,9 @@ func (a *app) gate(ctx context.Context, src source.Source, o gateOptions, comman
 	}
 	for n := uint(1); n <= o.warmUp+o.rounds+1; n++ {
 		seen, err := a.gateRound(ctx, src, &g, command)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		if err != nil {
 			return fmt.Errorf("round %d: %w", n, err)
 		}
@@ -207,6 +211,8 @@ func (a *app) gate(ctx context.Context, src source.Source, o gateOptions, comman
 	}
 	return a.gateSay(nil, o.rounds)
 }
+
+const gatePatience = 2 * time.Second // with a command that is told to end
 
 // gateRound waits, runs the command, and gives the least that was seen meanwhile.
 func (a *app) gateRound(ctx context.Context, src source.Source, g *gateState, command []string) (map[string]retained, error) {
@@ -230,17 +236,31 @@ func (a *app) gateRound(ctx context.Context, src source.Source, g *gateState, co
 		case <-time.After(g.o.settle):
 		}
 	}
-	run := exec.CommandContext(ctx, command[0], command[1:]...)
+	inside, leave := context.WithCancel(ctx)
+	run := exec.CommandContext(inside, command[0], command[1:]...)
 	run.Stdout, run.Stderr = a.stderr, a.stderr
+	run.Cancel = func() error { return run.Process.Signal(syscall.SIGTERM) }
+	run.WaitDelay = gatePatience
 	if err := run.Start(); err != nil {
+		leave()
 		return nil, fmt.Errorf("%s: %w", command[0], err)
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- run.Wait() }()
+	over := false
+	defer func() { // the command does not outlast the gate
+		if leave(); !over {
+			<-ended
+		}
+	}()
 	for {
 		select {
 		case err := <-ended:
-			if err != nil {
+			over = true
+			switch {
+			case ctx.Err() != nil:
+				return nil, ctx.Err()
+			case err != nil:
 				return nil, fmt.Errorf("%s: %w", command[0], err)
 			}
 			if a.choice.URL != "" {

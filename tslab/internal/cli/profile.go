@@ -3,8 +3,10 @@ package cli
 // profile: the heap profile of a process, as a table or for pprof.
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -141,7 +143,7 @@ func (a *app) profile(c *cobra.Command, o profileOptions) error {
 	if o.out == "-" && term.IsTerminal(a.stdout.Fd()) {
 		return errors.New("a profile for pprof is no text for a terminal; use -o FILE")
 	}
-	p, head, of, err := a.profileFrom(o)
+	p, head, of, err := a.profileFrom(c.Context(), o)
 	if err != nil {
 		return err
 	}
@@ -225,10 +227,10 @@ func everyOr(period int64) string {
 }
 
 // profileFrom gets it from where it is, with words that say whose it is; `of` is what a process published, else nil.
-func (a *app) profileFrom(o profileOptions) (p *profile.Profile, head string, of *segment.Profile, err error) {
+func (a *app) profileFrom(ctx context.Context, o profileOptions) (p *profile.Profile, head string, of *segment.Profile, err error) {
 	switch {
 	case o.stdin:
-		p, err = heap.Parse(a.in)
+		p, err = profileStream(ctx, a.in)
 		head = "standard input"
 	case o.file != "":
 		p, err = profileRead(o.file)
@@ -249,10 +251,29 @@ func (a *app) profileFrom(o profileOptions) (p *profile.Profile, head string, of
 		p, err := heap.Of(raw...)
 		return p, head + fmt.Sprintf(", figures of %s ago", units.Duration(first.Age)), first, err
 	}
-	if err != nil {
+	if err != nil && ctx.Err() == nil {
 		err = fmt.Errorf("%s: %w", head, unwrapPath(err))
 	}
 	return p, head, nil, err
+}
+
+// profileStream is read beside, so that a writer that says nothing does not outlast an interrupt.
+func profileStream(ctx context.Context, in io.Reader) (*profile.Profile, error) {
+	type result struct {
+		p   *profile.Profile
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		p, err := heap.Parse(in)
+		done <- result{p, err}
+	}()
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case r := <-done:
+		return r.p, r.err
+	}
 }
 
 func profileRead(path string) (*profile.Profile, error) {
@@ -262,7 +283,11 @@ func profileRead(path string) (*profile.Profile, error) {
 	}
 	defer f.Close()
 	switch info, err := f.Stat(); {
-	case err != nil || !info.Mode().IsRegular():
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return nil, errors.New("is a directory")
+	case !info.Mode().IsRegular():
 		return nil, errors.New("is no regular file; use --stdin < " + path)
 	case info.Size() > heap.MaxBytes:
 		return nil, fmt.Errorf("has %d MiB, and a heap profile has %d at most", info.Size()>>20, heap.MaxBytes>>20)
@@ -420,7 +445,7 @@ func (a *app) flame(c *cobra.Command, o profileOptions, value int) error {
 	if o.out == "-" && term.IsTerminal(a.stdout.Fd()) {
 		return errors.New("a page is no text for a terminal; use -o FILE.html")
 	}
-	p, head, _, err := a.profileFrom(o)
+	p, head, _, err := a.profileFrom(c.Context(), o)
 	if err != nil {
 		return err
 	}
@@ -512,6 +537,9 @@ func (a *app) profileText(p *profile.Profile, r *heap.Report, only heap.Only, ro
 		t.Rows = append(t.Rows, []string{units.Text(f.Name), figure(value, f.Flat), share(f.Flat, whole), figure(value, f.Cum), share(f.Cum, whole)})
 	}
 	a.lines(t.Lines(a.width))
+	if len(r.Functions) == 0 && (only.Label != nil || only.Maker != nil) {
+		a.println("no sample is of that")
+	}
 	a.more(len(r.Functions), len(t.Rows), "functions")
 }
 

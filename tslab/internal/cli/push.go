@@ -97,7 +97,7 @@ func (a *app) push(c *cobra.Command, o pushOptions) error {
 			return false, failed
 		}
 		if failed != nil && c.Context().Err() == nil {
-			fmt.Fprintf(a.stderr, "tslab: %s\n", oneLine(failed.Error()))
+			fmt.Fprintf(a.stderr, "tslab: %s\n", said(failed))
 		}
 		return n != o.count, nil
 	})

@@ -4,6 +4,7 @@ import (
 	"debug/elf"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -34,7 +35,7 @@ has libraries. A program that is linked statically, or that has more rights than
 outside and is refused.`,
 		Example: `  tslab run python3 batch.py
   tslab run --label web nginx -g 'daemon off;'
-  tslab run --options profile_bytes=512k ./server && tslab profile --pid 4711`,
+  tslab run --options profile_bytes=512k ./server & tslab profile --pid $!`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 && !o.print {
 				return errors.New("run needs a command; see tslab run --help")
@@ -160,6 +161,17 @@ func (o *runOptions) variables(library string) []string {
 	return list
 }
 
+// notRun says why a name is that of no program.
+func notRun(err error) string {
+	switch {
+	case errors.Is(err, syscall.EISDIR):
+		return "is a directory"
+	case errors.Is(err, fs.ErrPermission):
+		return "is no program: it may not be executed"
+	}
+	return "there is no such program"
+}
+
 func (a *app) run(o runOptions, args []string) error {
 	if len(o.label) > 31 {
 		return fmt.Errorf("--label takes 31 bytes, not %d", len(o.label))
@@ -180,7 +192,7 @@ func (a *app) run(o runOptions, args []string) error {
 	}
 	program, err := exec.LookPath(args[0])
 	if err != nil {
-		return fmt.Errorf("%s: %s", args[0], "there is no such program")
+		return fmt.Errorf("%s: %s", args[0], notRun(err))
 	}
 	if err := takesLibraries(program, library); err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -88,10 +89,12 @@ func (a *app) serve(ctx context.Context, src source.Source, listen string, stale
 }
 
 func checkListen(listen string) error {
-	host, _, err := net.SplitHostPort(listen)
-	switch {
+	host, port, err := net.SplitHostPort(listen)
+	switch _, wrong := strconv.ParseUint(port, 10, 16); {
 	case err != nil:
 		return fmt.Errorf("--listen takes HOST:PORT, not %q", listen)
+	case wrong != nil:
+		return fmt.Errorf("--listen takes a port from 0 (a free one) to 65535, not %q", port)
 	case host == "":
 		return errors.New("--listen needs a host: 127.0.0.1 for this machine alone, 0.0.0.0 for all")
 	}

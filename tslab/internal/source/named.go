@@ -86,7 +86,7 @@ func near(name string, list []Candidate) string {
 	case best != "":
 		return fmt.Sprintf("; did you mean %q?", units.Text(best))
 	case len(programs) == 0:
-		return "; none shows any: start one with TSLAB_OPTIONS=segment=1"
+		return "; none of this user shows any: start one with TSLAB_OPTIONS=segment=1"
 	}
 	return "; there are: " + units.Text(strings.Join(programs[:min(len(programs), 8)], " "))
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strings"
 	"syscall"
 	"time"
 
@@ -42,17 +43,21 @@ type Choice struct {
 
 // Open checks the choice and opens it.
 func (c Choice) Open(stdin io.Reader) (Source, error) {
-	n := 0
-	for _, given := range []bool{c.PidSet, c.File != "", c.Stdin, c.URL != "", c.Replay != "", c.Name != ""} {
-		if given {
-			n++
+	var given []string
+	for _, flag := range []struct {
+		name string
+		is   bool
+	}{{"--pid", c.PidSet}, {"--name", c.Name != ""}, {"--file", c.File != ""}, {"--stdin", c.Stdin}, {"--url", c.URL != ""}, {"--replay", c.Replay != ""}} {
+		if flag.is {
+			given = append(given, flag.name)
 		}
 	}
+	n := len(given)
 	switch {
 	case n == 0:
 		return nil, errors.New("whose statistics? Give one of --pid N, --name PROGRAM, --file F, --stdin, --url U, --replay F@TIME ('tslab ls' lists processes)")
 	case n > 1:
-		return nil, errors.New("give one of --pid, --name, --file, --stdin, --url and --replay, not several")
+		return nil, fmt.Errorf("give one of %s and %s, not several", strings.Join(given[:n-1], ", "), given[n-1])
 	case c.Slot >= 0 && !c.PidSet && c.Name == "":
 		return nil, errors.New("--allocator goes with --pid and --name only")
 	case c.Timeout <= 0:
