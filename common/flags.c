@@ -70,7 +70,7 @@ static void unknown_flag(const struct command_line* c, const char* word) {
     if (n.known)
         (void)flags_wrong("'%s' is not a flag; did you mean %s?", word, n.known);
     else
-        (void)flags_wrong("'%s' is not a flag; see %s --help", word, c->program);
+        (void)flags_wrong("'%s' is not a flag; see %s --help", word, program_name);
 }
 
 int flags_word(const char* name, const char* text, const char* const* words) {
@@ -194,14 +194,22 @@ static int printed(void) {
     return 1;
 }
 
+/* Returns the name that the program was called by: its own, or tslab-NAME if it is installed as that. */
+static const char* called(const struct command_line* c) {
+    const char* word = c->argc > 0 ? c->argv[0] : "";
+    const char* slash = strrchr(word, '/');
+    if (slash) word = slash + 1;
+    return strncmp(word, "tslab-", 6) == 0 && strcmp(word + 6, c->program) == 0 ? word : c->program;
+}
+
 int flags_read(const struct command_line* c) {
-    program_name = c->program;
+    program_name = called(c);
     for (struct flag* const* t = c->tables; *t; t++)
         for (struct flag* f = *t; f->name; f++)
             if (f->kind == FLAG_COUNT && f->preset) *(uint64_t*)f->to = f->preset;
     for (struct walk w = {.next = 1}; step(c, &w);) {
         if (!strcmp(w.word, "--help") || !strcmp(w.word, "-h")) return c->help(c), printed();
-        if (c->version && !strcmp(w.word, "--version")) return printf("%s %s\n", c->program, c->version), printed();
+        if (c->version && !strcmp(w.word, "--version")) return printf("%s %s\n", program_name, c->version), printed();
         if (!w.flag) return unknown_flag(c, w.word), 2;
         if (!store(w.flag, w.value)) return 2;
     }

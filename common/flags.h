@@ -55,7 +55,7 @@ struct command_line {
     char** argv;
 };
 
-extern const char* program_name; /* begins complaints; flags_read sets it */
+extern const char* program_name; /* begins complaints; flags_read sets it: `program`, or tslab-`program` if called so */
 
 /* Stores presets and what is given, in its order. -1 to go on, else the exit status. */
 int flags_read(const struct command_line* c);

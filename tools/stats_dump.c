@@ -42,8 +42,9 @@ typedef struct Options {
 } Options;
 
 static void print_help(const struct command_line* c) {
-    printf("usage: stats_dump [options]\n"
-           "Runs a small workload on a temporal-slab allocator and writes the allocator's statistics.\n\n");
+    printf("usage: %s [options]\n"
+           "Runs a small workload on a temporal-slab allocator and writes the allocator's statistics.\n\n",
+           program_name);
     flags_print(c, c->tables[0]);
     flags_print(c, c->tables[1]);
     printf("  --help, --version\n");
@@ -77,8 +78,9 @@ static int read_options(Options* o, int argc, char** argv) {
     if (status >= 0 || o->json || o->text || o->doctor) return status;
     if (o->pid != 0) return flags_wrong("--no-json and --no-text leave nothing to write of process %u", o->pid), 2;
     fprintf(stderr,
-            "stats_dump: nothing is written with --no-json and --no-text; the workload runs for other processes to "
-            "read (TSLAB_OPTIONS=segment=1)\n");
+            "%s: nothing is written with --no-json and --no-text; the workload runs for other processes to "
+            "read (TSLAB_OPTIONS=segment=1)\n",
+            program_name);
     return status;
 }
 
@@ -161,7 +163,7 @@ static bool to_file(void* ctx, const char* bytes, size_t n) { return fwrite(byte
 /* What went wrong with a stream, or 0. */
 static int finish(FILE* f, const char* name) {
     if (fflush(f) == 0 && !ferror(f)) return 0;
-    fprintf(stderr, "stats_dump: %s: %s\n", name, strerror(errno != 0 ? errno : EIO));
+    fprintf(stderr, "%s: %s: %s\n", program_name, name, strerror(errno != 0 ? errno : EIO));
     return 1;
 }
 
@@ -171,7 +173,7 @@ static int write_json(SlabAllocator* a) {
     if (ok)
         (void)fputc('\n', stdout);
     else if (!ferror(stdout))
-        fprintf(stderr, "stats_dump: no statistics: %s\n", strerror(errno));
+        fprintf(stderr, "%s: no statistics: %s\n", program_name, strerror(errno));
     return finish(stdout, "standard output") != 0 || !ok;
 }
 
@@ -305,7 +307,7 @@ static int dump(const World* w, const Options* o) {
     int failed = o->json ? write_json(w->a) : 0;
     if (o->text) write_own_text(w->a, w);
     if (o->doctor && !slab_doctor(w->a, to_file, stderr) && !ferror(stderr)) {
-        fprintf(stderr, "stats_dump: no diagnosis: %s\n", strerror(errno));
+        fprintf(stderr, "%s: no diagnosis: %s\n", program_name, strerror(errno));
         failed = 1;
     }
     return failed | finish(stderr, "standard error");
@@ -359,13 +361,13 @@ static bool write_slot(SlabSegment* s, uint32_t slot, uint32_t state, const Opti
     SlabSegmentView v;
     SlabSegmentResult result = slab_segment_read(s, slot, &v);
     if (result == SLAB_SEGMENT_INCONSISTENT)
-        fprintf(stderr, "stats_dump: slot %u of process %u is inconsistent\n", slot, o->pid);
+        fprintf(stderr, "%s: slot %u of process %u is inconsistent\n", program_name, slot, o->pid);
     if (result != SLAB_SEGMENT_OK || v.state != state) return false;
     if (o->text) write_others_text(s, &v, o->pid);
     errno = 0;
     if (!o->json) return true;
     if (slab_segment_json(s, to_file, stdout)) return fputc('\n', stdout) != EOF;
-    if (!ferror(stdout)) fprintf(stderr, "stats_dump: no statistics: %s\n", strerror(errno));
+    if (!ferror(stdout)) fprintf(stderr, "%s: no statistics: %s\n", program_name, strerror(errno));
     return false;
 }
 
@@ -374,14 +376,14 @@ static int dump_process(const Options* o) {
     SlabSegment* s = slab_segment_open(o->pid);
     unsigned shown = 0;
     if (s == NULL) {
-        fprintf(stderr, "stats_dump: %s\n", slab_last_error());
+        fprintf(stderr, "%s: %s\n", program_name, slab_last_error());
         return 1;
     }
     for (uint32_t state = SLAB_SEGMENT_LIVE; state <= SLAB_SEGMENT_ENDED && shown == 0; state++)
         for (uint32_t slot = 0; slot < slab_segment_slots(s) && !ferror(stdout); slot++)
             shown += write_slot(s, slot, state, o);
     slab_segment_close(s);
-    if (shown == 0 && !ferror(stdout)) fprintf(stderr, "stats_dump: process %u shows no allocator\n", o->pid);
+    if (shown == 0 && !ferror(stdout)) fprintf(stderr, "%s: process %u shows no allocator\n", program_name, o->pid);
     return finish(stdout, "standard output") | finish(stderr, "standard error") || shown == 0;
 }
 
@@ -395,7 +397,7 @@ int main(int argc, char** argv) {
     w.a = slab_allocator_create();
     w.sessions = w.a != NULL ? epoch_domain_create_labeled(w.a, "sessions") : NULL;
     if (w.sessions == NULL) {
-        fprintf(stderr, "stats_dump: no allocator: %s\n", slab_last_error());
+        fprintf(stderr, "%s: no allocator: %s\n", program_name, slab_last_error());
         return 1;
     }
     w.mixed = strcmp(o.pattern, "mixed") == 0;

@@ -123,7 +123,8 @@ struct flag* settings_flags(struct settings* s, const char* also) {
     static struct flag flags[11];
     const struct flag table[] = {
         {"--pattern", FLAG_WORD, &pattern, .words = names, .argument = "NAME",
-         .help = "the preset that the other flags change, see below (default: burst)"},
+         .help = also ? "the preset that the other flags change, see below"
+                      : "the preset that the other flags change, see below (default: burst)"},
         {"--threads", FLAG_UNSIGNED, &s->threads, .least = 1, .most = WORKERS_MAX,
          .help = "threads that serve requests"},
         {"--req_rate", FLAG_REAL, &s->req_rate, .most = 1e9, .argument = "R",

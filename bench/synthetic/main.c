@@ -11,6 +11,7 @@
 #include <slab_diagnostics.h>
 #include <slab_stats.h>
 
+#include "common/flags.h"
 #include "synthetic.h"
 
 #define SECOND 1000000000ull
@@ -34,7 +35,7 @@ static void sample_rss(struct bench* b) {
 static void write_stats(struct bench* b) {
     bool ok = stats_write(&b->run, b->plan.stats_file);
     if (!ok && b->seen.stats_failed == 0)
-        fprintf(stderr, "synthetic_bench: %s: %s\n", b->plan.stats_file, strerror(errno));
+        fprintf(stderr, "%s: %s: %s\n", program_name, b->plan.stats_file, strerror(errno));
     b->seen.stats_written += ok;
     b->seen.stats_failed += !ok;
 }
@@ -119,7 +120,7 @@ static bool make_allocator(struct run* r) {
     if (r->s.use_malloc) return true;
     if (r->s.pattern->keep_nothing_warm) o.warm_bytes = UINT64_MAX;
     r->a = slab_allocator_create_with(&o);
-    if (r->a == NULL) fprintf(stderr, "synthetic_bench: no allocator: %s\n", slab_last_error());
+    if (r->a == NULL) fprintf(stderr, "%s: no allocator: %s\n", program_name, slab_last_error());
     return r->a != NULL;
 }
 
@@ -155,13 +156,13 @@ static int tell(struct bench* b, struct out_file* json) {
     if (json->f != NULL) {
         bool ok = report_json(b, &t, &last, complaints, json->f);
         if (!out_close(json, ok)) {
-            fprintf(stderr, "synthetic_bench: %s: %s\n", json->name, strerror(errno));
+            fprintf(stderr, "%s: %s: %s\n", program_name, json->name, strerror(errno));
             status = 1;
         }
     }
     errno = 0;
     if (fflush(stdout) != 0 || ferror(stdout)) {
-        fprintf(stderr, "synthetic_bench: standard output: %s\n", strerror(errno != 0 ? errno : EIO));
+        fprintf(stderr, "%s: standard output: %s\n", program_name, strerror(errno != 0 ? errno : EIO));
         status = 1;
     }
     return complaints != 0 || b->seen.stats_failed != 0 ? 1 : status;
@@ -171,11 +172,11 @@ static int tell(struct bench* b, struct out_file* json) {
 static bool open_files(struct bench* b, struct out_file* json) {
     struct out_file stats;
     if (b->plan.stats_file != NULL && (!out_open(&stats, b->plan.stats_file) || !out_close(&stats, false))) {
-        fprintf(stderr, "synthetic_bench: %s: %s\n", b->plan.stats_file, strerror(errno));
+        fprintf(stderr, "%s: %s: %s\n", program_name, b->plan.stats_file, strerror(errno));
         return false;
     }
     if (b->plan.json_file != NULL && !out_open(json, b->plan.json_file)) {
-        fprintf(stderr, "synthetic_bench: %s: %s\n", b->plan.json_file, strerror(errno));
+        fprintf(stderr, "%s: %s: %s\n", program_name, b->plan.json_file, strerror(errno));
         return false;
     }
     return true;

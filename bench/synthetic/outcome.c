@@ -12,6 +12,7 @@
 
 #include <slab_stats.h>
 
+#include "common/flags.h"
 #include "synthetic.h"
 
 enum { DROP_WAIT_NS = 1000000000, DROP_LEAST = 1 << 20 };
@@ -20,7 +21,7 @@ static unsigned complain(const char* format, ...) __attribute__((format(printf, 
 static unsigned complain(const char* format, ...) {
     va_list args;
     va_start(args, format);
-    fputs("synthetic_bench: counts do not agree: ", stderr);
+    fprintf(stderr, "%s: counts do not agree: ", program_name);
     vfprintf(stderr, format, args);
     fputc('\n', stderr);
     va_end(args);

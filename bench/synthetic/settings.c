@@ -9,15 +9,16 @@
 
 static void print_help(const struct command_line* c) {
     printf(
-        "NAME\n  synthetic_bench - load of a server's shape on temporal-slab, or on malloc for comparison\n\n"
-        "SYNOPSIS\n  synthetic_bench [--allocator=tslab|malloc] [--pattern=NAME] [flag]...\n\n"
+        "NAME\n  %s - load of a server's shape on temporal-slab, or on malloc for comparison\n\n"
+        "SYNOPSIS\n  %s [--allocator=tslab|malloc] [--pattern=NAME] [flag]...\n\n"
         "DESCRIPTION\n"
         "  Threads serve requests at a rate, or as fast as they can. A request allocates some objects, writes to each\n"
         "  cache line of them, and frees them as the free policy says. Requests belong to phases, which carry their "
         "route\n"
         "  as a label. At the end the program compares its own counts with each other and with the library's.\n\n"
         "  Progress goes to standard error. SIGINT and SIGTERM end the run, and what was done is\n"
-        "  printed; SIGUSR1 ends the phase.\n\nOPTIONS\n");
+        "  printed; SIGUSR1 ends the phase.\n\nOPTIONS\n",
+        program_name, program_name);
     flags_print(c, c->tables[0]);
     flags_print(c, c->tables[1]);
     printf("  --help, --version\n\nPATTERNS\n");

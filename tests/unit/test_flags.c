@@ -42,6 +42,8 @@ static const char long_help[] = "a sentence that is too long for the hundred col
 static struct flag first[12];
 static const char* seen; /* flags_value of --text */
 
+static char* called_as = "prog"; /* argv[0] */
+
 static int read_line(const char* version, const char* const* words) {
     const struct flag table[] = {
         {.name = "--on", .kind = FLAG_SWITCH, .to = &v.on, .help = "switches"},
@@ -60,7 +62,7 @@ static int read_line(const char* version, const char* const* words) {
     struct flag second[] = {{.name = "--text", .kind = FLAG_TEXT, .to = &v.text, .argument = "T", .help = "text"},
                             {.name = NULL}};
     struct command_line c = {.program = "prog", .version = version, .help = print_help, .column = 20, .between = ' ',
-                             .tables = {first, second}, .argv = (char*[12]){"prog"}, .argc = 1};
+                             .tables = {first, second}, .argv = (char*[12]){called_as}, .argc = 1};
     memcpy(first, table, sizeof table);
     for (; *words; words++) c.argv[c.argc++] = (char*)(uintptr_t)*words;
     v = (struct values){.off = true};
@@ -173,10 +175,23 @@ static void help_and_version(void) {
     }
 }
 
+static void installed_names(void) {
+    called_as = "/usr/bin/tslab-prog";
+    REQUIRE_EQ(READ("--version"), 0);
+    REQUIRE_STR(out, "tslab-prog 1.2\n");
+    REQUIRE_EQ(READ("--quite-another-flag"), 2);
+    REQUIRE_STR(err, "tslab-prog: '--quite-another-flag' is not a flag; see tslab-prog --help\n");
+    called_as = "./lt-prog"; /* any other name is a detail of how it was started */
+    REQUIRE_EQ(READ("--version"), 0);
+    REQUIRE_STR(out, "prog 1.2\n");
+    called_as = "prog";
+}
+
 int main(int argc, char** argv) {
     const CheckCase tests[] = {
         CHECK_CASE(values_are_stored), CHECK_CASE(files_may_be_left_out), CHECK_CASE(wrong_flags),
         CHECK_CASE(wrong_values),      CHECK_CASE(help_and_version),
+        CHECK_CASE(installed_names),
     };
     return CHECK_RUN(argc, argv, tests);
 }

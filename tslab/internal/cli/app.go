@@ -164,7 +164,7 @@ func (a *app) sourceFlags(c *cobra.Command) {
 	f.StringVar(&a.choice.Name, "name", "", "read the one process of this program, and those of the same command line that come after it")
 	f.StringVar(&a.choice.Replay, "replay", "", "read a recording of 'tslab record' at a time: FILE, FILE@14:05:30, FILE@+90s, FILE@-2m")
 	f.IntVar(&a.choice.Slot, "allocator", -1, "with --pid: read this one of its allocators, as 'tslab ls' numbers them; -1: all that live, their sum first")
-	f.StringVar(&a.choice.File, "file", "", "read this file: a JSON document, as stats_dump and slab_stats_json write it")
+	f.StringVar(&a.choice.File, "file", "", "read this file: a JSON document, as tslab-stats-dump and slab_stats_json write it")
 	f.BoolVar(&a.choice.Stdin, "stdin", false, "read a JSON document from standard input")
 	f.StringVar(&a.choice.URL, "url", "", "read a JSON document from a web server; without a path, /stats.json there")
 	f.DurationVar(&a.choice.Timeout, "timeout", 10*time.Second, "give up when a web server has not answered for so long")

@@ -130,7 +130,7 @@ func completeNames(*cobra.Command, []string, string) ([]string, cobra.ShellCompD
 func (a *app) schemaCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "schema", Short: "Print the JSON Schema of the statistics", Args: noArgs,
-		Long:    "Prints the JSON Schema (2020-12) of the document that slab_stats_json, stats_dump and 'tslab stats --json' write.",
+		Long:    "Prints the JSON Schema (2020-12) of the document that slab_stats_json, tslab-stats-dump and 'tslab stats --json' write.",
 		Example: "  tslab schema > stats.schema.json\n  tslab schema | jq '.properties | keys'",
 		RunE: func(*cobra.Command, []string) error {
 			_, err := a.out.Write(metrics.Schema)

@@ -136,7 +136,7 @@ func (a *app) statsCommand() *cobra.Command {
 document, as slab_stats_json in the program would (schema: tslab schema), so it can be kept and compared later.`,
 		Example: `  tslab stats --pid 4711
   tslab stats --pid 4711 --json > before.json
-  stats_dump --no-text | tslab stats --stdin
+  tslab-stats-dump --no-text | tslab stats --stdin
   tslab stats --url http://127.0.0.1:8080`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			i, err := a.once(c)
