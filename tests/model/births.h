@@ -134,9 +134,10 @@ static inline void birth_begin(struct world* w, struct birth* b, struct side* s,
     errno = 0;
 }
 
-/* The refusal of a call that another thread's phase would need: nothing but the counter has changed. */
-static inline void refused_as_anothers(struct side* s, int error) {
-    REQUIRE_OR(error == EBUSY, "use of what is another thread's alone: errno %d", error);
+/* The refusal of a call that needs another thread's phase, or ends what an open run keeps: it has `done` nothing, set
+ * `error`, and raised the counter. */
+static inline void refused_as_anothers(struct side* s, bool done, int error) {
+    REQUIRE_OR(!done && error == EBUSY, "use of what another thread or a run keeps: said %d, errno %d", done, error);
     want_one(s, BIT(SLAB_MISUSE_DOMAIN_ORDER));
 }
 
@@ -149,7 +150,7 @@ static inline bool birth_end(struct world* w, const struct birth* b, const void*
                "told twice of a budget in one call");
     if (is_anothers_inc(w, b->inc)) {
         REQUIRE_OR(!p || p == b->old, "allocated %p in a phase that is another thread's alone", p);
-        if (!p) refused_as_anothers(b->s, error);
+        if (!p) refused_as_anothers(b->s, false, error);
         return !p;
     }
     if (p || error != EDQUOT || b->inc->state != INC_ACTIVE) return false;

@@ -13,7 +13,6 @@
  */
 #define CHECK_DIVISOR (CHECK_TSAN || CHECK_ASAN ? 4 : 1)
 #include "ops_forks.h"
-#include "ops_lanes.h"
 
 #include <signal.h>
 
@@ -24,7 +23,8 @@ struct op {
     void (*run)(struct world* w);
     const char* name;
 };
-#define OP(weight, name) {weight, op_##name, #name}
+#define OP(weight, name) \
+    { weight, op_##name, #name }
 
 /* The first two are drawn apart, by mood. */
 static const struct op ops[] = {
@@ -67,7 +67,8 @@ static const struct op ops[] = {
     OP(20, outside),
     OP(12, outer),
     OP(15, lane),
-    OP(15, run),
+    OP(25, run),
+    OP(90, run_on),
     OP(40, domain_ways),
     OP(10, domain_stats),
     OP(30, domain_create_ex),
@@ -135,10 +136,10 @@ static void run_world(uint64_t seed, uint64_t n_ops, int threads, const uint8_t*
     if (verbose)
         fprintf(stderr,
                 "seed %llu: %llu operations, %d threads, %llu objects (%llu at most live), %llu turned away, "
-                "%llu over budget, %llu incarnations, %llu cleanups\n",
+                "%llu over budget, %llu incarnations, %llu cleanups, %llu runs of memory that went on\n",
                 (unsigned long long)seed, (unsigned long long)w->op, threads, (unsigned long long)w->born,
                 (unsigned long long)w->most_live, (unsigned long long)w->turned_away, (unsigned long long)w->over,
-                (unsigned long long)w->phases, (unsigned long long)w->cleanups_ran);
+                (unsigned long long)w->phases, (unsigned long long)w->cleanups_ran, (unsigned long long)w->runs_on);
     free(w);
 }
 

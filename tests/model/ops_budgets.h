@@ -25,10 +25,25 @@ static inline void make_room(struct world* w, struct side* s, const struct inc* 
     w->in_cleanup = false;
 }
 
+/* What an allocation of a run calls must leave the run alone, as it must its phase: refused, and the run goes on. */
+static inline void run_called(struct world* w, struct dom* d) {
+    unsigned how = (unsigned)below(w, 6);
+    SlabRun copy = d->run; /* a run that could not be ended is none */
+    errno = 0;
+    bool done = how == 0   ? slab_run_malloc(&d->run, 64) != NULL
+                : how == 1 ? slab_run_end(&copy)
+                : how == 2 ? slab_run_malloc(&d->run, 5000) != NULL
+                : how == 3 ? epoch_domain_reset(d->d)
+                           : epoch_close_era(w->side[d->side].a, d->inc->era, any_mode(w), NULL);
+    note(w, "  tries way %u to use the run that allocates", how);
+    refused_as_anothers(&w->side[d->side], done, errno);
+}
+
 static inline void told(struct limit* l, unsigned* soft, unsigned* hard, uint64_t bytes, bool is_hard) {
     struct world* w = budget_world;
     note(w, "  told of a %s budget, %llu bytes", is_hard ? "hard" : "soft", (unsigned long long)bytes);
     REQUIRE_OR(!l->mute, "a budget without a function told somebody");
+    if (w->in_run && chance(w, 50)) run_called(w, w->in_run);
     if (is_hard) {
         REQUIRE_OR(l->hard && bytes <= l->hard + limit_slack(l), "told of %llu bytes, hard %llu",
                    (unsigned long long)bytes, (unsigned long long)l->hard);

@@ -56,14 +56,23 @@ static inline void follow(struct world* w, struct dom* d) {
     d->inc->owner = d->owner, d->inc->untimed = d->untimed, d->inc->limit = d->budget;
 }
 
-/* Whether the domain is another thread's alone: then the call has `done` nothing, and set `error`. */
-static inline bool refused_to_others(struct world* w, const struct dom* d, bool done, int error) {
-    if (!is_anothers_dom(w, d)) return false;
-    REQUIRE_OR(!done, "a call on another thread's domain, era %llu, succeeded", (unsigned long long)d->inc->era);
-    refused_as_anothers(&w->side[d->side], error);
+/* Whether `refused` is true, so that the call on the domain has `done` nothing, and set `error` to EBUSY. */
+static inline bool refused_as_kept(struct world* w, const struct dom* d, bool refused, bool done, int error) {
+    if (!refused) return false;
+    refused_as_anothers(&w->side[d->side], done, error);
     check_dom(w, d);
     check_scopes(w);
     return true;
+}
+
+/* Like it if the domain is another thread's alone. */
+static inline bool refused_to_others(struct world* w, const struct dom* d, bool done, int error) {
+    return refused_as_kept(w, d, is_anothers_dom(w, d), done, error);
+}
+
+/* Like it also if a run is open in the domain, for a call that would enter, reset, detach or end it. */
+static inline bool refused_to_end(struct world* w, const struct dom* d, bool done, int error) {
+    return refused_as_kept(w, d, is_anothers_dom(w, d) || is_kept_by_run(w, d), done, error);
 }
 
 static inline void check_dom_receipt(struct dom* d, const struct inc* inc, uint64_t released_now) {
@@ -131,8 +140,9 @@ static inline void op_domain_enter(struct world* w) {
     struct inc* before = d->inc;
     note(w, "enter s%d %s era %llu state %d refcount %u", d->side, d->own ? "own" : "borrowed",
          (unsigned long long)before->era, before->state, d->refcount);
+    errno = 0;
     bool done = epoch_domain_enter(d->d);
-    if (refused_to_others(w, d, done, errno)) return;
+    if (refused_to_end(w, d, done, errno)) return;
     if (dom_stale(d)) {
         want_one(&w->side[d->side], domain_misuse);
         check_scopes(w);
@@ -168,10 +178,19 @@ static inline void exit_top(struct world* w) {
     check_scopes(w);
 }
 
+/* An exit that would end what an open run keeps. */
+static inline bool exit_refused(struct world* w, struct dom* d) {
+    if (!is_kept_by_run(w, d) || d->refcount != 1 || !d->auto_close) return false;
+    note(w, "exit s%d era %llu, where a run is open", d->side, (unsigned long long)d->inc->era);
+    errno = 0;
+    bool done = epoch_domain_exit(d->d);
+    return refused_as_kept(w, d, true, done, errno);
+}
+
 static inline void op_domain_exit(struct world* w) {
     struct dom* d = top_dom(w);
     if (d && chance(w, 85)) {
-        exit_top(w);
+        if (!exit_refused(w, d)) exit_top(w);
         return;
     }
     d = any_dom(w);
@@ -189,9 +208,12 @@ static inline void op_domain_end(struct world* w) {
     struct inc* inc = d->inc;
     note(w, "end s%d %s era %llu refcount %u", d->side, d->own ? "own" : "borrowed", (unsigned long long)inc->era,
          d->refcount);
-    bool last = d->refcount == 1;
-    if (last) ending(inc);
-    epoch_domain_end(d->d);
+    bool last = d->refcount == 1, kept = is_kept_by_run(w, d);
+    if (last && !kept) ending(inc);
+    errno = 0;
+    bool done = epoch_domain_end(d->d);
+    if (refused_as_kept(w, d, kept, done, errno)) return;
+    REQUIRE_OR(done == last, "the end of a domain with %u scopes said %d", d->refcount, done);
     ref_exit(w->actor);
     if (last && d->own) ref_release(w, inc);
     inc->releasing = false;
@@ -205,8 +227,8 @@ static inline void op_domain_end(struct world* w) {
 /* Ends a domain whole, with a receipt: as often as not from inside. */
 static inline void end_whole(struct world* w, struct dom* d, EpochCloseMode mode) {
     struct inc* inc = d->inc;
-    bool inside = d == top_dom(w), anothers = is_anothers_dom(w, d);
-    bool alone = !anothers && d->refcount == (inside ? 1 : 0) && (inside || mode == EPOCH_DRAIN);
+    bool inside = d == top_dom(w), kept = is_anothers_dom(w, d) || is_kept_by_run(w, d);
+    bool alone = !kept && d->refcount == (inside ? 1 : 0) && (inside || mode == EPOCH_DRAIN);
     bool drains = mode == EPOCH_DRAIN, before = inc->state == INC_RELEASED && d->own && !inside;
     if (!d->own && drains) alone = alone && inc->named && inc->scopes == (inside ? 1 : 0);
     if (!d->own && !drains && alone) {
@@ -218,8 +240,9 @@ static inline void end_whole(struct world* w, struct dom* d, EpochCloseMode mode
     uint64_t bytes = alone && d->own && !drains ? ending(inc) : 0;
     if (alone && drains) (void)ending(inc);
     EpochReceipt r;
+    errno = 0;
     bool done = mode == EPOCH_DRAIN ? epoch_domain_drain(d->d, &r) : epoch_domain_end_ex(d->d, &r);
-    if (refused_to_others(w, d, done, errno)) return;
+    if (refused_as_kept(w, d, kept, done, errno)) return;
     REQUIRE_OR(done == alone, "the whole end of a domain said %d, due %d", done, alone);
     if (!done) {
         want_one(&w->side[d->side], domain_misuse);
@@ -269,12 +292,13 @@ static inline void op_domain_destroy(struct world* w) {
     if (!d) return;
     note(w, "destroy s%d %s era %llu refcount %u", d->side, d->own ? "own" : "borrowed",
          (unsigned long long)d->inc->era, d->refcount);
-    if (d->refcount == 0 && !is_anothers_dom(w, d)) {
+    if (d->refcount == 0 && !is_anothers_dom(w, d) && !is_kept_by_run(w, d)) {
         destroy_dom(w, d);
         return;
     }
+    errno = 0;
     bool done = epoch_domain_destroy(d->d);
-    if (refused_to_others(w, d, done, errno)) return;
+    if (refused_to_end(w, d, done, errno)) return;
     want_one(&w->side[d->side], BIT(SLAB_MISUSE_DOMAIN_ORDER));
     check_dom(w, d);
 }
@@ -286,11 +310,12 @@ static inline void op_domain_force_close(struct world* w) {
     struct side* s = &w->side[d->side];
     note(w, "force_close s%d %s era %llu state %d refcount %u", d->side, d->own ? "own" : "borrowed",
          (unsigned long long)inc->era, inc->state, d->refcount);
-    bool refused = d->refcount > 0 || dom_stale(d) || is_anothers_dom(w, d);
+    bool refused = d->refcount > 0 || dom_stale(d) || is_anothers_dom(w, d) || is_kept_by_run(w, d);
     uint64_t bytes = refused ? 0 : ending(inc);
     bool again = inc->state == INC_RELEASED;
+    errno = 0;
     bool done = epoch_domain_force_close(d->d);
-    if (refused_to_others(w, d, done, errno)) return;
+    if (refused_to_end(w, d, done, errno)) return;
     if (refused) {
         want_one(s, domain_misuse);
     } else {
@@ -311,10 +336,11 @@ static inline void op_domain_reset(struct world* w) {
     bool others = d->refcount - d->detached > mine;
     note(w, "reset s%d %s era %llu state %d refcount %u mine %u", d->side, d->own ? "own" : "borrowed",
          (unsigned long long)inc->era, inc->state, d->refcount, mine);
-    uint64_t bytes = is_anothers_dom(w, d) ? 0 : ending(inc);
+    uint64_t bytes = is_anothers_dom(w, d) || is_kept_by_run(w, d) ? 0 : ending(inc);
+    errno = 0;
     bool done = epoch_domain_reset(d->d);
     inc->releasing = false;
-    if (refused_to_others(w, d, done, errno)) return;
+    if (refused_to_end(w, d, done, errno)) return;
     REQUIRE_OR(!done || (d->own && !others), "reset of a %s domain succeeded", d->own ? "shared" : "borrowed");
     REQUIRE_OR(done || !d->own || others || d->detached || inc->state != INC_ACTIVE, "reset was refused");
     if (done) {
@@ -339,7 +365,9 @@ static inline void op_domain_detach(struct world* w) {
     struct dom* d = chance(w, 80) ? top : any_dom(w);
     if (!d) return;
     note(w, "detach s%d era %llu refcount %u", d->side, (unsigned long long)d->inc->era, d->refcount);
+    errno = 0;
     bool done = epoch_domain_detach(d->d);
+    if (refused_as_kept(w, d, d == top && is_kept_by_run(w, d), done, errno)) return;
     REQUIRE_OR(done == (d == top), "detach of %s said %d", d == top ? "the innermost scope" : "another scope", done);
     if (done) {
         w->actor->depth--;
@@ -397,14 +425,15 @@ static inline void op_domain_close_ex(struct world* w) {
     if (!d || !d->own || d->inc->state == INC_RELEASED) return;
     struct inc* inc = d->inc;
     EpochCloseMode mode = any_mode(w);
-    bool anothers = is_anothers_inc(w, inc);
-    if (!anothers) asked(inc);
+    bool kept = is_anothers_inc(w, inc) || is_kept_by_run(w, d);
+    if (!kept) asked(inc);
     note(w, "close s%d domain epoch %#x era %llu %s refcount %u", d->side, inc->id, (unsigned long long)inc->era,
          mode == EPOCH_DRAIN ? "drain" : "release", d->refcount);
     EpochReceipt r;
-    if (anothers) {
+    if (kept) {
+        errno = 0;
         bool done = epoch_close_ex(w->side[d->side].a, inc->id, mode, &r);
-        (void)refused_to_others(w, d, done, errno);
+        (void)refused_as_kept(w, d, true, done, errno);
         return;
     }
     uint64_t bytes = ending(inc);

@@ -64,18 +64,18 @@ static inline void op_close_era(struct world* w) {
         inc = s->incs[below(w, s->n_incs)];
     if (!inc->ring && inc->named && chance(w, 80)) return;
     EpochCloseMode mode = any_mode(w);
+    struct dom* kept = kept_by_run(w, inc);
     bool sure = inc->objects.live > 0 || (inc->ring && inc->named) || inc->state == INC_ACTIVE;
     bool anothers = is_anothers_inc(w, inc);
-    if (!anothers) asked(inc);
+    if (!anothers && !kept) asked(inc);
     note(w, "close s%d era %llu (%s) %s, %llu live", side_index(w, s), (unsigned long long)inc->era,
          inc->named ? "named" : "moved past", mode == EPOCH_DRAIN ? "drain" : "release",
          (unsigned long long)inc->objects.live);
     EpochReceipt r;
-    if (anothers) {
+    if (anothers || kept) {
         errno = 0;
-        REQUIRE_OR(!epoch_close_era(s->a, inc->era, mode, &r), "closed era %llu, which is another thread's alone",
-                   (unsigned long long)inc->era);
-        refused_as_anothers(s, errno);
+        bool closed = epoch_close_era(s->a, inc->era, mode, &r);
+        refused_as_anothers(s, closed, errno);
         return;
     }
     uint64_t bytes = ending(inc);
@@ -145,11 +145,16 @@ static inline void label_moved(struct side* s, const struct inc* inc) {
     l->passed |= committed > l->soft;
 }
 
+/* Whether a relabelling can be followed: not beside a run that has made objects. What of them was freed before is then
+ * posted to neither label, or, if the old one's sums were shown before, to both. */
+static inline bool may_be_relabelled(const struct inc* inc) { return inc->unseen.objects == 0; }
+
 static inline void op_label(struct world* w) {
     struct side* s = any_side(w);
     struct inc* inc = any_named(w, s);
     char text[NAME_BYTES];
     const char* label = any_name(w, s, text);
+    if (!may_be_relabelled(inc)) return;
     note(w, "label s%d epoch %#x '%s'", side_index(w, s), inc->id, label ? label : "(null)");
     slab_epoch_set_label(s->a, inc->id, label);
     book_relabelled(s, inc, label);
@@ -212,6 +217,13 @@ static inline void op_on_end(struct world* w) {
 
 /* ---- upkeep ----------------------------------------------------------------------------- */
 
+/* Whether the region that a run has claimed stays, though nothing may live in it: a run of the actor's own is open. */
+static inline bool has_claims(const struct world* w, const struct side* s) {
+    bool claims = false;
+    for (unsigned i = 0; i < w->n_doms; i++) claims |= &w->side[w->doms[i]->side] == s && is_kept_by_run(w, w->doms[i]);
+    return claims;
+}
+
 /* Whether a trim passes the domain by; sets *held to what its phase has committed then. */
 static inline bool left_to_others(const struct world* w, const struct side* s, const struct dom* d, uint64_t* held) {
     SlabDomainStats t = {.struct_size = sizeof t};
@@ -226,7 +238,7 @@ static inline void op_upkeep(struct world* w) {
     bool all = chance(w, 50);
     note(w, "%s s%d", all ? "trim" : "thread_flush", side_index(w, s));
     uint64_t held[MAX_DOMAINS] = {0};
-    bool passes = false;
+    bool passes = has_claims(w, s);
     for (unsigned i = 0; all && i < w->n_doms; i++) passes |= left_to_others(w, s, w->doms[i], &held[i]);
     if (all)
         slab_trim(s->a);

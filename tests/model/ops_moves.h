@@ -280,10 +280,10 @@ static inline void op_domain_destroy_ex(struct world* w) {
     note(w, "destroy_ex s%d %s era %llu state %d refcount %u", d->side, d->own ? "own" : "borrowed",
          (unsigned long long)inc->era, inc->state, d->refcount);
     EpochReceipt r;
-    if (d->refcount > 0 || is_anothers_dom(w, d)) {
+    if (d->refcount > 0 || is_anothers_dom(w, d) || is_kept_by_run(w, d)) {
         errno = 0;
-        REQUIRE_OR(!epoch_domain_destroy_ex(d->d, &r) && errno == EBUSY, "destroyed with others inside, errno %d",
-                   errno);
+        REQUIRE_OR(!epoch_domain_destroy_ex(d->d, &r) && errno == EBUSY,
+                   "destroyed with others inside, or with a run open, errno %d", errno);
         want_one(&w->side[d->side], BIT(SLAB_MISUSE_DOMAIN_ORDER));
         check_dom(w, d);
         return;
@@ -321,17 +321,21 @@ static inline void op_domain_switch(struct world* w) {
     struct dom *old = top_dom(w), *to = chance(w, 90) ? any_dom(w) : NULL;
     if (w->actor->depth == MAX_STACK) return;
     bool claimed = to && to->detached > 0, same = to == old;
-    bool anothers = to && is_anothers_dom(w, to);
-    bool may = !to || same || claimed || (to->refcount == 0 && !dom_stale(to));
+    bool anothers = to && is_anothers_dom(w, to), kept = !same && old && is_kept_by_run(w, old);
+    bool runs = to && !same && !claimed && to->refcount == 0 && is_kept_by_run(w, to); /* it would be entered */
+    bool may = !kept && !runs && (!to || same || claimed || (to->refcount == 0 && !dom_stale(to)));
     note(w, "switch to s%d era %llu detached %u refcount %u%s", to ? to->side : -1,
          to ? (unsigned long long)to->inc->era : 0, to ? to->detached : 0, to ? to->refcount : 0,
          same ? " (same)" : "");
     epoch_domain_t* from = (epoch_domain_t*)(void*)w;
+    errno = 0;
     bool done = epoch_domain_switch(to ? to->d : NULL, &from);
-    if (anothers) REQUIRE_OR(!done && errno == EBUSY, "a switch to another thread's domain, errno %d", errno);
+    if (anothers || kept || runs)
+        REQUIRE_OR(!done && errno == EBUSY, "a switch from or to what others or a run keep said %d, errno %d", done,
+                   errno);
     else REQUIRE_OR(done == may, "a switch said %d, due %d", done, may);
     REQUIRE_OR(from == (done ? old ? old->d : NULL : (epoch_domain_t*)(void*)w), "a switch came from %p", (void*)from);
-    if (!done) want_one(&w->side[to->side], domain_misuse);
+    if (!done) want_one(&w->side[anothers || !kept ? to->side : old->side], domain_misuse);
     else if (!same) switched(w, old, to, claimed);
     if (old) check_dom(w, old);
     if (to) check_dom(w, to);

@@ -184,6 +184,7 @@ static inline void ref_freed(struct world* w, struct obj* o) {
 /* All objects of the incarnation ended by a release. */
 static inline void ref_release(struct world* w, struct inc* inc) {
     struct side* s = &w->side[inc->side];
+    inc->unseen = (struct unseen){0, 0};
     book_closed(s, inc, false);
     if (inc->state == INC_ACTIVE) book_ended(s, inc);
     inc->state = INC_RELEASED;
@@ -241,6 +242,19 @@ static inline void ref_close(struct world* w, struct inc* inc, EpochCloseMode mo
 /* Whether it is another actor's alone: this one is refused any use of it. */
 static inline bool is_anothers_dom(const struct world* w, const struct dom* d) {
     return d->owner != 0 && d->owner != (unsigned)w->actor->slot + 1;
+}
+
+/* Whether a run is open in it that the actor has begun: calls that would end its phase or take it from the thread are
+ * refused, and so is one that enters it. */
+static inline bool is_kept_by_run(const struct world* w, const struct dom* d) {
+    return d->run_state == RUN_OPEN && !is_anothers_dom(w, d);
+}
+
+/* The domain of the actor's own whose open run keeps the incarnation, or NULL. */
+static inline struct dom* kept_by_run(const struct world* w, const struct inc* inc) {
+    for (unsigned i = 0; i < w->n_doms; i++)
+        if (w->doms[i]->inc == inc && is_kept_by_run(w, w->doms[i])) return w->doms[i];
+    return NULL;
 }
 
 static inline bool is_anothers_inc(const struct world* w, const struct inc* inc) {
@@ -301,6 +315,7 @@ static inline bool ref_exit(struct actor* t) {
 
 /* Takes all scopes off a domain whose actor is no more: its phase has been released, and it is anybody's. */
 static inline void ref_disown(struct world* w, struct dom* d) {
+    if (d->run_state == RUN_OPEN) d->run_state = RUN_LOST;
     d->inc->scopes -= d->refcount;
     d->refcount = d->detached = 0;
     d->owner = 0;

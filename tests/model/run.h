@@ -12,6 +12,7 @@
 
 #include "ops_budgets.h"
 #include "ops_domains.h"
+#include "ops_lanes.h"
 #include "ops_misuse.h"
 #include "ops_moves.h"
 
@@ -222,6 +223,7 @@ static void world_leave(struct world* w) {
         give_turn(w, w->actor);
     }
     w->actor = &w->actors[0];
+    runs_end(w);
     while (w->actor->depth > 0) {
         exit_top(w);
         settle(w);

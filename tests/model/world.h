@@ -35,6 +35,7 @@ enum {
     DEAD_KEPT = 256,
     DEAD_DOMAINS = 16,
     GONE_KEPT = 64,
+    LANES_KEPT = 16,
     MOST_LABELS = 256,
     LARGE_OVER = 256 << 10, /* objects of more bytes have pages of their own */
     BUMPED_MOST = 4096,     /* larger ones are not born in regions */
@@ -115,8 +116,11 @@ struct inc {
     uint64_t opened_ns, used_ns;    /* it was opened after the one, had its first object before the other (0: none) */
     uint64_t users;                 /* actors that were inside or tried to allocate, and have not left since; a bit each */
     uint64_t classed;               /* classes that have had objects, regions apart; a bit each */
-    uint64_t gaps_most;             /* bytes that alignment may have left free between objects of regions */
+    uint64_t gaps_most;             /* bytes that alignment and runs may have left free in regions */
     unsigned owner;                 /* slot + 1 of the only actor that may use it while it is active; 0: all may */
+    struct unseen {
+        uint64_t objects, bytes;
+    } unseen;                       /* made by the run that is open: counts of allocations may lack them yet */
     bool untimed;                   /* SLAB_DOMAIN_UNTIMED */
     bool unlimited;                 /* it allocated where no hard limit was */
     bool tried;                     /* an allocation was refused for a budget */
@@ -188,6 +192,9 @@ struct side {
     struct last* last; /* figures told last, see expect_report.h */
 };
 
+/* LOST: its phase has ended with the thread that began it; the domain may have gone on to others. */
+enum run_state { RUN_NONE, RUN_OPEN, RUN_LOST };
+
 struct dom {
     epoch_domain_t* d;
     int side;
@@ -200,8 +207,18 @@ struct dom {
     bool untimed;        /* as its incarnations are */
     bool vanished;       /* its last incarnation was released in a fork child, which leaves no receipt */
     struct limit budget; /* which each of its incarnations begins with */
-    SlabLane lane;       /* was opened in the incarnation with this era; 0: never */
-    uint64_t lane_era;
+    SlabRun run;         /* never copied, but to be refused */
+    enum run_state run_state;
+    const TsiRegion* run_region; /* which it had last, and where it stood there */
+    uintptr_t run_at;
+};
+
+/* A lane, kept from operation to operation, whatever becomes of its domain. */
+struct lane {
+    SlabLane lane;
+    epoch_domain_t* d; /* NULL: not opened yet */
+    int side;
+    uint64_t era; /* of the incarnation it was opened in */
 };
 
 struct actor {
@@ -231,18 +248,20 @@ struct world {
         int side;
     } dead_doms[DEAD_DOMAINS]; /* destroyed */
     unsigned n_dead_doms;
+    struct lane lanes[LANES_KEPT];
     struct actor actors[MAX_ACTORS];
     struct actor* actor; /* who has the turn */
     sem_t turn_over;
     bool stopping, in_cleanup;
     bool budgets;              /* some runs have them */
     const struct obj* in_call; /* a call on this object is under way: cleanups leave it alone */
+    struct dom* in_run;        /* an allocation of its run is under way */
     struct birth* birth;       /* the allocation that is under way, see ops_objects.h */
     bool strangers;            /* threads that are no actors have allocated */
     ThreadStats sampled_gone;  /* of threads that left */
     int mood;                  /* percent of object operations that allocate */
     uint64_t mood_until;
-    uint64_t cleanups_ran, checks, born, turned_away, most_live, phases, over; /* how much a run did */
+    uint64_t cleanups_ran, checks, born, turned_away, most_live, phases, over, runs_on; /* how much a run did */
     char log[LOG_LINES][LOG_WIDTH];
     uint64_t n_log;
     struct {
