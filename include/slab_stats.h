@@ -41,8 +41,9 @@ typedef struct SlabGlobalStats {
         total_madvise_failures, total_bitmap_alloc_cas_retries, total_bitmap_free_cas_retries,
         total_current_partial_cas_failures, total_bitmap_alloc_attempts, total_bitmap_free_attempts,
         total_current_partial_cas_attempts;
-    /* Bytes of the allocator's own tables, counted as pages that were written and not returned to the system. All other
-     * resident memory of the allocator is in slabs, large objects and warm pages. */
+    /* Bytes of the allocator's own tables, counted as pages that were written and not returned to the system. From a
+     * slab's first handle on, all pages with counts of its handles are included, resident or not. All other resident
+     * memory of the allocator is in slabs, large objects and warm pages. */
     uint64_t metadata_bytes;
     uint64_t committed_bytes; /* slabs and large objects in epochs, and pages kept warm */
     uint64_t live_bytes, live_objects;

@@ -529,8 +529,8 @@ bool epoch_domain_receipt(epoch_domain_t* domain, EpochReceipt* out) {
 }
 
 /* Opens another incarnation of the domain's own, and releases the one before, if nobody but the calling thread is
- * inside. domain may be NULL or destroyed, which is refused. Returns true; false after a refusal or without memory, with
- * errno, and nothing has changed. [own thread, no lock held, no bracket open] */
+ * inside. domain may be NULL or destroyed, which is refused. Returns true; false after a refusal or without memory,
+ * with errno, and nothing has changed. [own thread, no lock held, no bracket open] */
 static bool reset(epoch_domain_t* domain) {
     TsiDomain* d = tsi_domain_of(domain);
     if (!tsi_domain_usable(d)) return false;

@@ -172,8 +172,8 @@ static void set_aside(TsiScope* top) {
 }
 
 /* Takes the domain's scope, the thread's innermost, off the stack by set_aside, as one that any thread may attach.
- * domain may be NULL or destroyed, which is refused, as is one in whose phase a run is open. Returns true; false after a
- * refusal, with errno, and the thread is where it was. [own thread, no lock held, no bracket open] */
+ * domain may be NULL or destroyed, which is refused, as is one in whose phase a run is open. Returns true; false after
+ * a refusal, with errno, and the thread is where it was. [own thread, no lock held, no bracket open] */
 static bool domain_detach(epoch_domain_t* domain) {
     TsiDomain* d = tsi_domain_of(domain);
     if (!tsi_domain_usable(d)) return false;
@@ -193,9 +193,9 @@ static bool claim(TsiDomain* d) {
     return n != 0;
 }
 
-/* Puts a detached scope of the domain on the thread's stack. domain may be NULL or destroyed, which is refused, as is one
- * without a detached scope. Returns true; false after a refusal or without memory, with errno, and the thread is where
- * it was. [own thread, no lock held, no bracket open] */
+/* Puts a detached scope of the domain on the thread's stack. domain may be NULL or destroyed, which is refused, as is
+ * one without a detached scope. Returns true; false after a refusal or without memory, with errno, and the thread is
+ * where it was. [own thread, no lock held, no bracket open] */
 static bool domain_attach(epoch_domain_t* domain) {
     TsiDomain* d = tsi_domain_of(domain);
     if (!tsi_domain_usable(d)) return false;
