@@ -113,9 +113,12 @@ static void an_end_sweeps_what_is_left(void) {
 
 static void free_a_slab(void* unused) {
     (void)unused;
-    uint32_t before = unsettled(inc_of(0));
+    TsiInc* inc = inc_of(0);
+    uint32_t before = unsettled(inc);
+    uint64_t holds = inc->lock_fast + inc->lock_contended;
     for (unsigned n = 0; n < SLOTS; n++) REQUIRE(slab_free_checked(a, held[n]));
-    REQUIRE_EQ(unsettled(inc_of(0)), before); /* the closer does that */
+    REQUIRE_EQ(inc->lock_fast + inc->lock_contended, holds); /* the closer does that */
+    REQUIRE_EQ(unsettled(inc), before);
 }
 static void* free_on_thread(void* unused) {
     free_a_slab(unused);

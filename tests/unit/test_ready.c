@@ -217,9 +217,11 @@ static void a_phase_handed_on_interrupts_nobody(void) {
     kit_worker_stop(&w);
 }
 
+static bool beside_slabs;
 static void begin_large_and_detach(void* label) {
     handed = epoch_domain_begin(a, label);
     for (unsigned n = 0; n < 5000 / SIZE; n++) (void)slab_malloc(a, SIZE); /* more than a page */
+    if (beside_slabs) (void)slab_malloc(a, 16000);                           /* a heap with slabs is not lent */
     (void)epoch_domain_detach(handed);
 }
 
@@ -227,12 +229,13 @@ static void begin_large_and_detach(void* label) {
 static void who_hands_on_learns(void) {
     KitWorker w;
     kit_worker_start(&w);
-    for (unsigned turn = 0; turn < 4; turn++) {
-        kit_worker_run(&w, begin_large_and_detach, "handed on");
+    for (unsigned turn = 0; turn < 8; turn++) {
+        beside_slabs = turn >= 4;
+        kit_worker_run(&w, begin_large_and_detach, beside_slabs ? "handed on with slabs" : "handed on");
         REQUIRE(epoch_domain_attach(handed));
         EpochReceipt r;
         REQUIRE(epoch_domain_end_ex(handed, &r));
-        REQUIRE_EQ(r.regions_returned, turn == 0 ? 2 : 1);
+        REQUIRE_EQ(r.regions_returned, turn % 4 == 0 ? 2 : 1);
     }
     kit_worker_stop(&w);
 }
