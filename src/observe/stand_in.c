@@ -277,7 +277,8 @@ TSI_NOINLINE void* tsi_stand_in_make(TsiArena* a, void* slot, TsiRef ref, size_t
     errno = saved;
 
     *stand_in = (TsiStandIn){.block = block, .bytes = size, .slot = slot, .arena = a, .ref = ref, .seq = seq};
-    /* ST5: the slot's next owner does not come by the stand-in lock. Taken uncounted: the phase stays as it is. */
+    /* ST5: the thread that takes the slot next does not come by the stand-in lock. The take is not counted, since
+     * nothing of the phase changes. */
     TsiLock* stripe = a->samples_guards ? tsi_inc_lock(tsi_inc(&a->phases, tsi_ref_index(ref))) : NULL;
     if (stripe != NULL) tsi_lock_take(stripe);
     tsi_lock_take(&tsi_stand_in_lock);
