@@ -95,9 +95,13 @@ async def work(lib, allocator, count):
 def main():
     path = sys.argv[1] if len(sys.argv) > 1 else ctypes.util.find_library("temporal_slab")
     if path is None:
-        print("phases.py: no libtemporal_slab.so is installed; name one", file=sys.stderr)
+        print("phases.py: no libtemporal_slab.so is installed where the system looks; name one: phases.py LIBRARY", file=sys.stderr)
         return 2
-    lib = load(path)
+    try:
+        lib = load(path)
+    except OSError as error:
+        print(f"phases.py: {error}", file=sys.stderr)
+        return 2
     allocator = lib.slab_allocator_create()
     results = asyncio.run(work(lib, allocator, 200))
     wrong = 0

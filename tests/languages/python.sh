@@ -6,6 +6,8 @@ need python3
 export PYTHONDONTWRITEBYTECODE=1
 example=$TSLAB_SOURCE_DIR/examples/python/phases.py
 timeout 120 python3 "$example" "$TSLAB_BUILD_DIR/libtemporal_slab.so" || fail "it ended with $?"
+timeout 120 python3 "$example" ./no-library.so >out 2>&1
+[ $? -eq 2 ] && [ "$(grep -c '^phases.py: ./no-library.so: ' out)" = "$(wc -l <out)" ] || fail "a library that is not there: $(cat out)"
 
 # Each field where C has it.
 python3 - "$example" >fields.py <<'END' || fail "no fields"
