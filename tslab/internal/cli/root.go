@@ -66,13 +66,26 @@ func (a *app) root() *cobra.Command {
 	root.AddCommand(a.lsCommand(), a.statsCommand(), a.watchCommand(), a.topCommand(), a.doctorCommand(), a.profileCommand(), a.flameCommand(), a.exportCommand(),
 		a.pushCommand(), a.serveCommand(), a.webCommand(), a.recordCommand(), a.diffCommand(), a.gateCommand(), a.runCommand(), a.shimCommand(), a.schemaCommand(), a.manCommand())
 	root.InitDefaultCompletionCmd()
+	root.InitDefaultHelpCmd()
 	for _, c := range root.Commands() {
+		if c.Name() == "help" {
+			c.Args = aCommand
+			c.Long, c.Example = "Shows what a command does, its flags and examples, as --help behind the command does.", "  tslab help top"
+		}
 		if c.Name() == "completion" {
 			c.Example = "  source <(tslab completion bash)"
 			c.Args, c.RunE = anyShell, func(c *cobra.Command, _ []string) error { return c.Help() }
 		}
 	}
 	return root
+}
+
+// aCommand refuses a word that names no command: the answer would be that to no word at all.
+func aCommand(c *cobra.Command, args []string) error {
+	if found, left, err := c.Root().Find(args); err != nil || found == nil || len(left) != 0 {
+		return fmt.Errorf("there is no command %q; see tslab --help", strings.Join(args, " "))
+	}
+	return nil
 }
 
 // anyShell refuses a shell that completion does not know: the others are commands.
@@ -141,7 +154,13 @@ func (a *app) schemaCommand() *cobra.Command {
 
 func (a *app) manCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "man DIR", Short: "Write the manual pages into a directory", Hidden: true, Args: cobra.ExactArgs(1),
+		Use: "man DIR", Short: "Write the manual pages into a directory", Hidden: true,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return fmt.Errorf("%s takes one folder; see %s --help", c.CommandPath(), c.CommandPath())
+			}
+			return nil
+		},
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return err

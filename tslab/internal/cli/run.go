@@ -104,7 +104,7 @@ func preloadLibrary(asked string) (string, error) {
 func takesLibraries(program, library string) error {
 	info, err := os.Stat(program)
 	if err != nil {
-		return unwrapPath(err)
+		return err
 	}
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		other := (info.Mode()&os.ModeSetuid != 0 && int(st.Uid) != os.Getuid()) || (info.Mode()&os.ModeSetgid != 0 && int(st.Gid) != os.Getgid())

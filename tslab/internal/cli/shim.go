@@ -126,7 +126,7 @@ func (a *app) shim(o shimOptions) error {
 	}
 	f, err := os.Create(o.output)
 	if err != nil {
-		return unwrapPath(err)
+		return err
 	}
 	err = shimTemplate.Execute(f, s)
 	return errors.Join(err, f.Close())
