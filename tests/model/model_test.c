@@ -72,6 +72,7 @@ static const struct op ops[] = {
     OP(40, domain_ways),
     OP(10, domain_stats),
     OP(30, domain_create_ex),
+    OP(8, churn),
     OP(4, wrap_owned),
     OP(12, domain_destroy_ex),
     OP(25, domain_switch),

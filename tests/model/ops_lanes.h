@@ -235,6 +235,7 @@ static inline void op_run(struct world* w) {
         if (d->owner) want_one(s, BIT(SLAB_MISUSE_CLOSED_EPOCH) | BIT(SLAB_MISUSE_DOMAIN_STALE));
         return;
     }
+    inc->ran = true;
     run_claims(d);
     run_goes_on(w, d);
     if (chance(w, 40)) run_ends(w, d);

@@ -261,6 +261,39 @@ static inline void op_domain_create_ex(struct world* w) {
     check_dom(w, d);
 }
 
+/* Objects that are replaced in turn in a phase that is under a limit from its first one on: its regions serve them all, where
+ * a class for each size would reach the limit. */
+static inline void op_churn(struct world* w) {
+    struct side* s = any_side(w);
+    char text[NAME_BYTES];
+    struct limits l = {0, (8 + below(w, 64)) << 10};
+    uint64_t n = chance(w, 15) ? 1000 + below(w, 1500) : below(w, 60), key = ++budget_keys;
+    SlabDomainOptions o = {.struct_size = sizeof o, .label = any_name(w, s, text), .hard_bytes = l.hard};
+    o.budget_fn = phase_told, o.budget_ctx = (void*)(uintptr_t)key;
+    if (!w->budgets || w->n_doms == MAX_DOMAINS) return;
+    note(w, "churn s%d '%s' %llu objects, hard %llu", side_index(w, s), o.label ? o.label : "(null)",
+         (unsigned long long)n, (unsigned long long)l.hard);
+    budget_world = w;
+    epoch_domain_t* raw = epoch_domain_create_ex(s->a, &o);
+    REQUIRE_OR(raw, "no domain, errno %d", errno);
+    struct dom* d = dom_new(w, s, raw, true, o.label);
+    limit_set(&d->budget, &l, false, o.budget_ctx, 0, 0);
+    follow(w, d);
+    void* live[24] = {NULL}; /* a function that is told of the budget may free some */
+    for (uint64_t stay = 1 + below(w, 24); n > 0 && s->n_objs < MAX_LIVE; n--) {
+        size_t size = 1 + below(w, chance(w, 95) ? 2048 : 4096);
+        struct obj* old = obj_covering(s, live[n % stay]);
+        if (old && old->p == live[n % stay] && old->inc == d->inc) free_one(w, s, old);
+        struct birth b;
+        birth_begin(w, &b, s, d->inc);
+        void* p = epoch_domain_malloc(d->d, size);
+        if (birth_end(w, &b, p, size, 1)) break;
+        REQUIRE_OR(p, "domain_malloc failed with errno %d", errno);
+        live[n % stay] = obj_born(w, s, d->inc, p, size, 0, 0, false)->p;
+    }
+    check_dom(w, d);
+}
+
 /* Nobody borrows a phase that is one thread's alone, not even that thread. Counted as nothing. */
 static inline void op_wrap_owned(struct world* w) {
     struct dom* d = any_dom(w);

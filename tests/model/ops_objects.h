@@ -47,15 +47,26 @@ static inline void check_bumped(struct side* s, const struct obj* o, size_t alig
     REQUIRE_OR(o->usable == due, "an object of %zu bytes in a region has %zu usable", o->asked, o->usable);
 }
 
-/* Under a limit a class takes over from regions where objects of those were freed, or where not even the smallest region
+/* Whether all that was made in an incarnation was bumped by the actor under a limit, and none was refused: an empty region serves
+ * again, however much was freed. Such a region may be a run's. */
+static inline bool bumps_under_limit(const struct world* w, const struct inc* inc) {
+    bool alone = inc->users == (uint64_t)1 << w->actor->slot;
+    return alone && !inc->ring && !inc->unlimited && !inc->classed && !inc->tried && !inc->ran;
+}
+
+/* Under a limit a class takes over from regions where objects of those were freed, but none is empty, or where not even the smallest region
  * that `o` fits in can be had: else slabs of its sizes reach the limit where regions would not. */
-static inline void check_limited(struct side* s, const struct obj* o) {
+static inline void check_limited(const struct world* w, struct side* s, const struct obj* o) {
     const struct inc* inc = o->inc;
     const struct account* a = account_of(s, inc);
     size_t least = slab_page_size() > REGION_LEAST ? slab_page_size() : REGION_LEAST;
     bool young = !inc->ring && !inc->unlimited && inc->objects.freed == 0 && !(inc->classed >> class_of(o) & 1);
-    if (!young || !has_regions(s, inc) || o->asked > BUMPED_MOST) return;
+    bool bumps = bumps_under_limit(w, inc) && o->asked <= REGION_PART;
+    if ((!young && !bumps) || !has_regions(s, inc) || o->asked > BUMPED_MOST) return;
     struct committed now = committed_now(s, inc, inc->account);
+    REQUIRE_OR(!bumps || now.empty_slabs == 0, "%zu bytes in a class, of a phase under a limit with %llu empty regions",
+               o->asked, (unsigned long long)now.empty_slabs);
+    if (!young) return;
     bool full = inc->limit.hard && now.phase + least > inc->limit.hard;
     full |= a->limit.hard && now.label + least + a->limit.late > a->limit.hard;
     full |= s->options.max_bytes && now.all + least > s->options.max_bytes;
@@ -63,7 +74,8 @@ static inline void check_limited(struct side* s, const struct obj* o) {
                o->asked, (unsigned long long)now.phase, (unsigned long long)inc->limit.hard);
 }
 
-static inline void check_size_of_new(struct side* s, const struct obj* o, size_t align, bool grown) {
+static inline void check_size_of_new(const struct world* w, struct side* s, const struct obj* o, size_t align,
+                                     bool grown) {
     size_t good = slab_good_size(s->a, o->asked), due = align < 16 ? 16 : align;
     bool units = grown && o->asked > ALONE_MOST; /* whole pages, beside others */
     REQUIRE_OR(good >= o->asked, "asked %zu, good size %zu", o->asked, good);
@@ -75,7 +87,7 @@ static inline void check_size_of_new(struct side* s, const struct obj* o, size_t
                    "an object of %zu bytes in a young %s (%llu bytes so far, %llu objects freed) is in no region",
                    o->asked, o->inc->ring ? "ring epoch" : "domain", (unsigned long long)o->inc->bytes.allocated,
                    (unsigned long long)o->inc->objects.freed);
-        if (may_be_over(s, o->inc) && align <= 16 && !grown) check_limited(s, o);
+        if (may_be_over(s, o->inc) && align <= 16 && !grown) check_limited(w, s, o);
         REQUIRE_OR(o->usable >= good || align > 16 || units, "asked %zu, good size %zu, usable %zu", o->asked, good,
                    o->usable);
         if (align <= 16 && o->asked <= 768) {
@@ -110,7 +122,7 @@ static inline struct obj* obj_born(struct world* w, struct side* s, struct inc* 
     size_t i = sorted_find(s, p);
     REQUIRE_OR(i == s->n_objs || s->sorted[i]->p >= o->p + o->usable, "new object %p +%zu overlaps live %p +%zu", p,
                o->usable, (void*)s->sorted[i]->p, s->sorted[i]->usable);
-    check_size_of_new(s, o, align, grown);
+    check_size_of_new(w, s, o, align, grown);
     if (!o->bumped) inc->classed |= (uint64_t)1 << class_of(o);
     if (o->bumped && align > 16) inc->gaps_most += align - 16;
     ref_add(s, o);

@@ -125,6 +125,7 @@ struct inc {
     bool unlimited;                 /* it allocated where no hard limit was */
     bool tried;                     /* an allocation was refused for a budget */
     bool drained;                   /* escapes were counted */
+    bool ran;                       /* a run was open in it */
     bool asked, measured;           /* closed by id or era; when objects lived in it */
     struct limit limit;
     uint64_t refcount;
