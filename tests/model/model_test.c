@@ -3,12 +3,13 @@
  *
  * One run (run.h): a seed chooses two allocators' options and then every operation, whose threads take turns.
  *
- * Usage: model_test [--seed N] [--ops N] [--threads N] [--keep LIST] [--planted] [--list] [--verbose]
+ * Usage: model_test [--seed N] [--ops N] [--threads N] [--keep LIST] [--options LIST] [--planted] [--list] [--verbose]
  *        model_test --replay FILE
  * Without --seed or --threads a fixed set of runs is made. TSLAB_TEST_SCALE multiplies operations. --keep runs only the
  * operations of the list, such as 3,17-20, each as in the run with all of them: shrink.py finds the fewest that fail.
  * --replay runs what shrink.py has saved of such a run: kept/ has those that noticed a fault. A file names each operation
  * that it keeps, so that it stays the same program when the table below changes. --list tells these names.
+ * --options gives both allocators these options whatever the seed says, such as shared=1,bump=3.
  * --planted fails after a misuse, a drained domain and a realloc, in this order: so that shrink.py can be tested.
  */
 #define CHECK_DIVISOR (CHECK_TSAN || CHECK_ASAN ? 4 : 1)
@@ -90,7 +91,8 @@ static void fail_if_planted(void (*ran)(struct world*)) {
 
 /* What w->kept says of an operation: it runs as drawn, or, from KEPT_AS on, as that one of the table. */
 enum { KEPT = 1, KEPT_AS = 2, OPS = sizeof ops / sizeof *ops };
-static bool lists; /* --list: see above */
+static bool lists;         /* --list: see above */
+static const char* forced; /* --options: see above */
 
 /* Draws twice, whatever comes of it: so operations that are named draw as those that were drawn. */
 static const struct op* drawn(struct world* w) {
@@ -131,7 +133,8 @@ static void on_crash(int signal_number) {
 
 static void run_world(uint64_t seed, uint64_t n_ops, int threads, const uint8_t* kept, bool verbose) {
     struct world* w = world_new(threads);
-    w->seed = seed, w->dice = kit_mix(seed + 1), w->ops = n_ops, w->kept = kept, w->pick = pick_by_weight;
+    w->seed = seed, w->dice = kit_mix(seed + 1), w->ops = n_ops, w->kept = kept, w->forced = forced,
+    w->pick = pick_by_weight;
     world_run(w);
     world_end(w);
     if (verbose)
@@ -147,7 +150,8 @@ static void run_world(uint64_t seed, uint64_t n_ops, int threads, const uint8_t*
 /* ---- command line ----------------------------------------------------------------------- */
 
 static const char usage[] =
-    "usage: model_test [--seed N] [--ops N] [--threads 1..16] [--keep LIST] [--planted] [--list] [--verbose]\n"
+    "usage: model_test [--seed N] [--ops N] [--threads 1..16] [--keep LIST] [--options LIST] [--planted] [--list]\n"
+    "                  [--verbose]\n"
     "       model_test --replay FILE\n";
 
 /* Returns an array of n with a 1 for each operation in the list, or NULL if it is none. */
@@ -225,6 +229,7 @@ int main(int argc, char** argv) {
         else if (strcmp(argv[i], "--list") == 0) lists = true;
         else if (strcmp(argv[i], "--replay") == 0 && value && argc == 3) saved = argv[++i];
         else if (strcmp(argv[i], "--keep") == 0 && value) keep = argv[++i];
+        else if (strcmp(argv[i], "--options") == 0 && value) forced = argv[++i];
         else if (strcmp(argv[i], "--seed") == 0 && value) seed = strtoull(argv[++i], NULL, 0), seeded = true;
         else if (strcmp(argv[i], "--ops") == 0 && value) n_ops = strtoull(argv[++i], NULL, 0);
         else if (strcmp(argv[i], "--threads") == 0 && value) threads = atoi(argv[++i]);
@@ -234,7 +239,9 @@ int main(int argc, char** argv) {
         }
     }
     uint8_t* kept = keep ? read_kept(keep, n_ops) : NULL;
-    if (threads < 0 || threads > MAX_ACTORS || (keep && (!kept || !n_ops || !seeded))) {
+    SlabOptions tried = {.struct_size = sizeof tried};
+    if (!force_options(&tried, forced ? forced : "") || threads < 0 || threads > MAX_ACTORS ||
+        (keep && (!kept || !n_ops || !seeded))) {
         fputs(usage, stderr);
         return 2;
     }

@@ -103,6 +103,34 @@ static void misuse_told(SlabAllocator* a, SlabMisuse what, const void* where, vo
     if (a == s->a && what < SLAB_MISUSE_COUNT) s->told[what]++;
 }
 
+/* Sets one option of a list such as shared=1,bump=3, and returns what follows; NULL if it is none of these. Not among them
+ * is what gives objects blocks of their own (by_malloc, hardened by its guard_sampling): usable sizes are others then. */
+static const char* force_option(SlabOptions* o, const char* list) {
+    static const struct {
+        const char* name;
+        size_t at;
+    } bytes[] = {{"shared", offsetof(SlabOptions, shared)},
+                 {"bump", offsetof(SlabOptions, bump)},
+                 {"fill_freed", offsetof(SlabOptions, fill_freed)},
+                 {"random_order", offsetof(SlabOptions, random_order)},
+                 {"purge_policy", offsetof(SlabOptions, purge_policy)}};
+    for (unsigned k = 0; k < sizeof bytes / sizeof *bytes; k++) {
+        size_t n = strlen(bytes[k].name);
+        if (strncmp(list, bytes[k].name, n) != 0 || list[n] != '=') continue;
+        char* rest;
+        unsigned long value = strtoul(list + n + 1, &rest, 10);
+        if (rest == list + n + 1 || value > 3 || (*rest != ',' && *rest != 0)) return NULL;
+        ((uint8_t*)o)[bytes[k].at] = (uint8_t)value; /* purge_policy has more bytes, of which this is the first */
+        return *rest == ',' ? rest + 1 : rest;
+    }
+    return NULL;
+}
+
+static bool force_options(SlabOptions* o, const char* list) {
+    while (list && *list) list = force_option(o, list);
+    return list != NULL;
+}
+
 static void side_open(struct world* w, int index) {
     struct side* s = &w->side[index];
     static const uint32_t rings[] = {0, 0, 2, 3, 5, 16, 64}, slabs[] = {0, 0, 0, 4096, 16384, 65536};
@@ -124,6 +152,7 @@ static void side_open(struct world* w, int index) {
     s->options.random_order = chance(w, 10);
     s->options.quarantine_bytes = chance(w, 20) ? (uint64_t)65536 << below(w, 8) : 0;
     s->options.bump = chance(w, 30) ? BUMP_OFF : chance(w, 20) ? BUMP_DOMAINS : (uint8_t)below(w, 2);
+    if (w->forced) REQUIRE_OR(force_options(&s->options, w->forced), "options '%s'", w->forced);
     if (s->options.random_order) s->options.bump = BUMP_OFF; /* as it implies */
     s->options.misuse_fn = misuse_told;
     s->options.misuse_ctx = s;

@@ -236,6 +236,7 @@ struct actor {
 struct world {
     uint64_t seed, dice, ops, op;
     bool fed;             /* choices come from the input, not from the dice */
+    const char* forced;   /* options whatever the seed says, such as shared=1,bump=3; NULL: none */
     const uint8_t* kept;  /* by operation: 0 leaves it out; NULL: none is left out */
     const uint8_t* input; /* a fuzzer's; NULL in the model test */
     size_t input_left;
