@@ -8,7 +8,7 @@
  * states full of objects, one operation rolls dice, seeded by the input, for a stretch of many others.
  *
  *   model operations     what programs do, and the common misuses (tests/model)
- *   hostile operations   any size, alignment, pointer, handle, id, era, mode, label, dead domain
+ *   hostile operations   any size, alignment, pointer, handle, id, era, mode, label, dead domain; lanes and runs, too
  *   guests               allocators with any options that come and go
  *   a batch elsewhere    a thread is born, frees and allocates, and is joined
  *
@@ -64,6 +64,7 @@ static void op_batch_elsewhere(struct world* w) {
 }
 
 static void op_check(struct world* w) { check_everything(w); }
+static void op_stretch(struct world* w);
 
 /* What happens often in programs is here more than once. */
 static void (*const operations[])(struct world* w) = {
@@ -132,9 +133,36 @@ static void (*const operations[])(struct world* w) = {
     op_guest,
     op_batch_elsewhere,
     op_check,
+    op_lane,
+    op_lane,
+    op_run,
+    op_run_on,
+    op_run_on,
+    hostile_lane,
+    hostile_run,
+    op_domain_create_ex,
+    op_domain_end_ex,
+    op_domain_drain,
+    op_domain_destroy_ex,
+    op_domain_switch,
+    op_stretch,
 };
 
 static void pick_by_byte(struct world* w) { operations[below(w, sizeof operations / sizeof *operations)](w); }
+
+/* Operations that dice choose, and all that they draw. */
+static void op_stretch(struct world* w) {
+    if (!w->fed) return;
+    w->dice = kit_mix(take_input(w, 2) + 1);
+    uint64_t n = 1 + below(w, 64);
+    note(w, "a stretch of %llu operations by dice", (unsigned long long)n);
+    w->fed = false;
+    for (; n > 0; n--) {
+        pick_by_byte(w);
+        settle(w);
+    }
+    w->fed = true;
+}
 
 /* ---- one input -------------------------------------------------------------------------- */
 

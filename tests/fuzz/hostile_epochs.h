@@ -6,7 +6,7 @@
 #define FUZZ_HOSTILE_EPOCHS_H
 
 #include "hostile_objects.h"
-#include "model/ops_domains.h"
+#include "model/ops_lanes.h"
 
 enum { LABEL_MOST = 48 };
 
@@ -35,6 +35,11 @@ static inline void judge_close(struct world* w, struct side* s, struct inc* inc,
     if (r) check_receipt(r, inc, mode == EPOCH_RELEASE ? bytes : 0);
 }
 
+/* Whether a close of the incarnation is refused: another thread's alone, or kept by a run. Then it has `done` nothing. */
+static inline bool is_kept(const struct world* w, const struct inc* inc) {
+    return inc && (is_anothers_inc(w, inc) || kept_by_run(w, inc));
+}
+
 static inline void hostile_close(struct world* w) {
     struct side* s = any_side(w);
     EpochId id = any_id(w, s);
@@ -45,6 +50,12 @@ static inline void hostile_close(struct world* w) {
     if (unsure(inc)) return;
     note(w, "hostile close s%d %#x mode %u", side_index(w, s), id, (unsigned)mode);
     EpochReceipt r;
+    errno = 0;
+    if (is_kept(w, inc)) {
+        bool closed = epoch_close_ex(s->a, id, mode, quiet ? NULL : &r);
+        refused_as_anothers(s, closed, errno);
+        return;
+    }
     if (inc) asked(inc);
     uint64_t bytes = inc ? ending(inc) : 0;
     bool done = epoch_close_ex(s->a, id, mode, quiet ? NULL : &r);
@@ -62,8 +73,14 @@ static inline void hostile_close_era(struct world* w) {
     if (!inc && era / 8 < s->eras_known && s->era_used[era / 8] >> era % 8 & 1) return;
     note(w, "hostile close s%d era %llu", side_index(w, s), (unsigned long long)era);
     EpochReceipt r;
-    uint64_t bytes = inc ? ending(inc) : 0;
     EpochCloseMode mode = any_mode(w);
+    errno = 0;
+    if (is_kept(w, inc)) {
+        bool closed = epoch_close_era(s->a, era, mode, &r);
+        refused_as_anothers(s, closed, errno);
+        return;
+    }
+    uint64_t bytes = inc ? ending(inc) : 0;
     if (inc) asked(inc);
     bool done = epoch_close_era(s->a, era, mode, &r);
     judge_close(w, s, inc, mode, done, &r, bytes);
@@ -75,7 +92,7 @@ static inline void hostile_label(struct world* w) {
     EpochId id = any_id(w, s);
     struct inc* inc = inc_by_id(s, id);
     const char* label = any_label(w, text);
-    if (unsure(inc)) return;
+    if (unsure(inc) || (inc && !may_be_relabelled(inc))) return;
     note(w, "hostile label s%d %#x", side_index(w, s), id);
     slab_epoch_set_label(s->a, id, label);
     if (!inc) {
@@ -140,9 +157,11 @@ static inline void hostile_dead_domain(struct world* w) {
     for (unsigned i = 0; i < w->n_doms; i++)
         if (w->doms[i]->d == raw) return; /* the record serves again */
     EpochReceipt r;
+    SlabLane lane;
+    SlabRun run;
     note(w, "hostile use of the dead domain %p", (void*)raw);
     bool done = false;
-    unsigned how = (unsigned)below(w, 10);
+    unsigned how = (unsigned)below(w, 12);
     switch (how) {
     case 0:
         epoch_domain_enter(raw);
@@ -171,6 +190,12 @@ static inline void hostile_dead_domain(struct world* w) {
     case 8:
         done = epoch_domain_detach(raw);
         break;
+    case 10:
+        done = slab_run_begin(&run, raw) || run.domain;
+        break;
+    case 11:
+        done = slab_lane_open(&lane, raw) || lane.domain;
+        break;
     default:
         done = epoch_domain_attach(raw);
         break;
@@ -178,6 +203,39 @@ static inline void hostile_dead_domain(struct world* w) {
     REQUIRE_OR(!done, "the dead domain %p obeys", (void*)raw);
     want(&w->side[w->dead_doms[which].side], BIT(SLAB_MISUSE_DOMAIN_STALE), 1, 1);
     check_scopes(w);
+}
+
+/* ---- lanes and runs --------------------------------------------------------------------- */
+
+/* Any size by a lane that its phase still takes. */
+static inline void hostile_lane(struct world* w) {
+    struct lane* lane = &w->lanes[below(w, LANES_KEPT)];
+    struct dom* d = lane->d ? dom_of(w, lane) : NULL;
+    struct wish q = {.size = any_number(w), .align = 1, .explicit_epoch = true};
+    if (!d || d->inc->era != lane->era || d->inc->state != INC_ACTIVE) return;
+    q.id = d->inc->id;
+    note(w, "hostile lane s%d era %llu %zu bytes", d->side, (unsigned long long)lane->era, q.size);
+    errno = 0;
+    unsigned char* p = slab_lane_malloc(&lane->lane, q.size);
+    judge_birth(w, &w->side[d->side], &q, p, errno);
+}
+
+/* Any size by a run of the actor's. */
+static inline void hostile_run(struct world* w) {
+    struct dom* d = any_dom(w);
+    struct wish q = {.size = any_number(w), .align = 1, .explicit_epoch = true};
+    for (unsigned i = 0; i < w->n_doms && !is_kept_by_run(w, d); i++) d = w->doms[i];
+    if (!d || !is_kept_by_run(w, d)) return;
+    struct side* s = &w->side[d->side];
+    uint64_t before = d->run.count_;
+    q.id = d->inc->id;
+    note(w, "hostile run s%d era %llu %zu bytes", d->side, (unsigned long long)d->inc->era, q.size);
+    errno = 0;
+    unsigned char* p = slab_run_malloc(&d->run, q.size);
+    int error = errno;
+    run_counts(d, before, p ? slab_usable_size(s->a, p) : 0);
+    run_claims(d);
+    judge_birth(w, s, &q, p, error);
 }
 
 /* ---- questions -------------------------------------------------------------------------- */

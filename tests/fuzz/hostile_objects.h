@@ -38,8 +38,7 @@ static inline uint64_t any_number(struct world* w) {
     }
 }
 
-/* An epoch id: of the ring, just past it, a live domain's with bits changed, or any bits. */
-static inline EpochId any_id(struct world* w, struct side* s) {
+static inline EpochId drawn_id(struct world* w, struct side* s) {
     const struct dom* d = w->n_doms ? w->doms[below(w, w->n_doms)] : NULL;
     switch (below(w, 5)) {
     case 0:
@@ -53,6 +52,15 @@ static inline EpochId any_id(struct world* w, struct side* s) {
     default:
         return (EpochId)any_number(w);
     }
+}
+
+/* An epoch id: of the ring, just past it, a live domain's with bits changed, or any bits. That of a domain which was drained
+ * and destroyed may or may not be answered: not asked. */
+static inline EpochId any_id(struct world* w, struct side* s) {
+    EpochId id = drawn_id(w, s);
+    for (size_t i = 0; i < s->n_incs; i++)
+        if (!s->incs[i]->named && !s->incs[i]->ring && s->incs[i]->id == id) return 0;
+    return id;
 }
 
 /* The incarnation that the id names, if any. */
@@ -101,7 +109,7 @@ static inline void judge_birth(struct world* w, struct side* s, const struct wis
     struct inc* inc = q->explicit_epoch ? inc_by_id(s, q->id) : implicit_target(w->actor, side_index(w, s));
     bool aligns = (q->align & (q->align - 1)) == 0 && q->align > 0 && q->align <= (size_t)1 << 30;
     bool sized = q->size > 0 && q->size <= PTRDIFF_MAX && !q->overflows;
-    bool open = inc && inc->state == INC_ACTIVE;
+    bool anothers = inc && is_anothers_inc(w, inc), open = inc && inc->state == INC_ACTIVE && !anothers;
     if (inc) used_by(w, inc);
     if (p) {
         REQUIRE_OR(aligns && sized && open, "%zu bytes aligned to %zu in epoch %#x gave %p", q->size, q->align, q->id,
@@ -110,11 +118,11 @@ static inline void judge_birth(struct world* w, struct side* s, const struct wis
         return;
     }
     if (!aligns || !sized || !open) {
-        REQUIRE_OR(error == EINVAL || error == ENOMEM || error == ESTALE, "errno %d", error);
+        REQUIRE_OR(error == EINVAL || error == ENOMEM || error == (anothers ? EBUSY : ESTALE), "errno %d", error);
         REQUIRE_OR(error != ESTALE || !open, "ESTALE although the epoch is open");
         REQUIRE_OR(aligns || !open || error == EINVAL, "a bad alignment gave errno %d", error);
         REQUIRE_OR(q->size || q->overflows || !open || error == EINVAL, "size 0 gave errno %d", error);
-        want_one(s, BIT(SLAB_MISUSE_BAD_SIZE) | (open ? 0 : closed_causes));
+        want_one(s, BIT(SLAB_MISUSE_BAD_SIZE) | (anothers ? BIT(SLAB_MISUSE_DOMAIN_ORDER) : open ? 0 : closed_causes));
         return;
     }
     REQUIRE_OR(error == ENOMEM, "allocation of %zu bytes aligned to %zu failed with errno %d", q->size, q->align,
@@ -206,13 +214,13 @@ static inline void hostile_realloc(struct world* w) {
         ref_freed(w, o);
         return;
     }
-    bool open = to && to->state == INC_ACTIVE;
+    bool anothers = to && is_anothers_inc(w, to), open = to && to->state == INC_ACTIVE && !anothers;
     REQUIRE_OR(!open || size >= never_fits, "realloc of %zu bytes failed with errno %d", size, error);
-    REQUIRE_OR(error == EINVAL || error == ESTALE || error == ENOMEM, "realloc failed with errno %d", error);
-    if (open && size <= PTRDIFF_MAX)
-        to->tried = true, ran_out(s);
-    else
-        want_one(s, open ? BIT(SLAB_MISUSE_BAD_SIZE) : closed_causes | BIT(SLAB_MISUSE_BAD_SIZE));
+    REQUIRE_OR(error == EINVAL || error == (anothers ? EBUSY : ESTALE) || error == ENOMEM,
+               "realloc failed with errno %d", error);
+    if (anothers) want_one(s, BIT(SLAB_MISUSE_DOMAIN_ORDER) | BIT(SLAB_MISUSE_BAD_SIZE));
+    else if (open && size <= PTRDIFF_MAX) to->tried = true, ran_out(s);
+    else want_one(s, open ? BIT(SLAB_MISUSE_BAD_SIZE) : closed_causes | BIT(SLAB_MISUSE_BAD_SIZE));
     check_contents(o);
     check_identity(s, o);
 }
@@ -231,7 +239,10 @@ static inline void* any_pointer(struct world* w, struct side* s) {
         base = (uintptr_t)s->a;
         break;
     case 2:
-        base = w->n_doms ? (uintptr_t)w->doms[below(w, w->n_doms)]->d : (uintptr_t)&base;
+        if (w->n_doms) {
+            const struct dom* d = w->doms[below(w, w->n_doms)];
+            base = d->run_state == RUN_OPEN && d->run.at_ ? d->run.at_ : (uintptr_t)d->d;
+        } else base = (uintptr_t)&base;
         break;
     case 3:
     case 4:
