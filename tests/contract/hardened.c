@@ -272,13 +272,13 @@ static unsigned char* ended(size_t size) {
 
 /* No address of a phase comes again before HELD bytes have ended after it; each does some time. */
 static void no_address_comes_soon(void) {
-    enum { PHASES = 3000, PAGES = HELD / 4096 };
+    enum { PHASES = 3000 };
     static uintptr_t page[PHASES];
-    unsigned again = 0;
+    unsigned again = 0, pages = HELD / (unsigned)slab_page_size();
     for (unsigned n = 0; n < PHASES; n++) {
-        page[n] = (uintptr_t)ended(3000) / 4096;
-        for (unsigned k = n >= PAGES ? n - PAGES + 1 : 0; k < n; k++) REQUIRE(page[k] != page[n]);
-        for (unsigned k = 0; k + PAGES <= n; k++) again += page[k] == page[n];
+        page[n] = (uintptr_t)ended(3000) / slab_page_size();
+        for (unsigned k = n >= pages ? n - pages + 1 : 0; k < n; k++) REQUIRE(page[k] != page[n]);
+        for (unsigned k = 0; k + pages <= n; k++) again += page[k] == page[n];
         REQUIRE_LE(held(), HELD);
     }
     CHECK(again > 0);
@@ -432,7 +432,7 @@ static void the_sum_of_all(void) {
     unsigned guarded = 0;
     for (unsigned n = 0; n < 100000; n++) {
         p = slab_malloc(a, 48);
-        guarded += ((uintptr_t)p + 48) % 65536 == 65536 - 4096 && slab_usable_size(a, p) == 48;
+        guarded += ((uintptr_t)p + 48 + slab_page_size()) % 65536 == 0 && slab_usable_size(a, p) == 48;
         slab_free(a, p);
     }
     CHECK(guarded >= 5 && guarded <= 80); /* 20 are to be expected */

@@ -194,7 +194,8 @@ static void everywhere_by(Try t, unsigned wide) {
     }
     REQUIRE_EQ(sigaction(SIGTRAP, &between.before, NULL), 0);
     printf("stopped %u times, %u asked, %u halves\n", stops, laps, halves);
-    REQUIRE(!CAN_STEP || (between.call.steps > 40 && stops > laps / 10));
+    /* A call that meets the other in its bracket leaves out the other's lines: most of the path where pages are large. */
+    REQUIRE(!CAN_STEP || (between.call.steps > 40 && stops > laps / (t.halved ? 40 : 10)));
 }
 
 static void everywhere(Try t) { everywhere_by(t, 1); }
