@@ -221,7 +221,7 @@ static bool beside_slabs;
 static void begin_large_and_detach(void* label) {
     handed = epoch_domain_begin(a, label);
     for (unsigned n = 0; n < 5000 / SIZE; n++) (void)slab_malloc(a, SIZE); /* more than a page */
-    if (beside_slabs) (void)slab_malloc(a, 16000);                           /* a heap with slabs is not lent */
+    if (beside_slabs) (void)slab_malloc(a, 16000);                         /* a heap with slabs is not lent */
     (void)epoch_domain_detach(handed);
 }
 
@@ -257,8 +257,12 @@ static void touch(epoch_domain_t* d, unsigned how) {
     case 1:
         REQUIRE(slab_epoch_set_budget(a, d->epoch_id, 0, 1, NULL, NULL));
         break;
-    case 2: slab_epoch_inc_refcount(a, d->epoch_id); break;
-    case 3: slab_epoch_set_label(a, d->epoch_id, "touched"); break;
+    case 2:
+        slab_epoch_inc_refcount(a, d->epoch_id);
+        break;
+    case 3:
+        slab_epoch_set_label(a, d->epoch_id, "touched");
+        break;
     case 4:
         REQUIRE(kit_hide(slab_malloc_epoch(a, 300000, d->epoch_id)) != NULL);
         break;
@@ -268,8 +272,11 @@ static void touch(epoch_domain_t* d, unsigned how) {
     case 6:
         REQUIRE(epoch_close_ex(a, d->epoch_id, EPOCH_RELEASE, NULL));
         break;
-    case 7: slab_trim(a); break;
-    default: break;
+    case 7:
+        slab_trim(a);
+        break;
+    default:
+        break;
     }
 }
 
