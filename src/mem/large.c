@@ -197,8 +197,8 @@ uint64_t tsi_space_give_large(TsiSpace* s, uint32_t slab_id, bool keep) {
         kept = tsi_stock_reserve(s, bytes, tsi_os.page_bytes);
         if (kept < bytes) tsi_stock_note_gone(s, bytes - kept);
     }
-    if (kept < bytes) tsi_space_purge_range(s, TSI_CLASS_LARGE, payload + kept, bytes - kept, true);
-    if (TSI_UNLIKELY(s->config.fill)) tsi_space_fill_gone(s, payload, bytes);
+    bool gone = kept < bytes && tsi_space_purge_range(s, TSI_CLASS_LARGE, payload + kept, bytes - kept, true);
+    if (TSI_UNLIKELY(s->config.fill) && !gone) tsi_clear(payload, bytes);
 
     tsi_lock_take(&s->lock);
     if (kept != 0) tsi_stock_put_locked(s, payload, kept);

@@ -71,7 +71,7 @@ static void purge_pages(TsiSpace* s, const uint32_t* slab_ids, unsigned n) {
     for (unsigned i = 0, j; i < n; i = j) {
         uint8_t *from = page_of(s, slab_ids[i]), *to = from + tsi_os.page_bytes;
         for (j = i + 1; j < n && page_of(s, slab_ids[j]) == to; j++) to += tsi_os.page_bytes;
-        tsi_space_purge_range(s, TSI_CLASS_PART, from, (size_t)(to - from), true);
+        (void)tsi_space_purge_range(s, TSI_CLASS_PART, from, (size_t)(to - from), true);
     }
 }
 

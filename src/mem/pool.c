@@ -165,7 +165,7 @@ static void purge_whole(TsiSpace* s, const uint32_t* slab_ids, unsigned n) {
             to += shape->slab_bytes;
         }
         /* A run over chunks counts for the first one's class. */
-        tsi_space_purge_range(s, tsi_class_of_slab(s, slab_ids[i]), from, (size_t)(to - from), true);
+        (void)tsi_space_purge_range(s, tsi_class_of_slab(s, slab_ids[i]), from, (size_t)(to - from), true);
     }
     give(s, slab_ids, n, false);
 }

@@ -66,16 +66,18 @@ static bool purge(TsiSpace* s, unsigned cls, void* p, size_t bytes, TsiPurgeHow 
     return ok;
 }
 
-void tsi_space_purge_range(TsiSpace* s, unsigned cls, void* p, size_t bytes, bool whole_slabs) {
+bool tsi_space_purge_range(TsiSpace* s, unsigned cls, void* p, size_t bytes, bool whole_slabs) {
     if (!tsi_space_gives_back(s)) {
         mark(s, p, bytes, false);
-        return;
+        return false;
     }
     TsiPurgeHow how = s->config.purge_policy == SLAB_PURGE_FREE ? TSI_PURGE_LAZY : TSI_PURGE_DONTNEED;
     if (whole_slabs && tsi_os.strict_commit) how = TSI_PURGE_UNCOMMIT;
     bool ok = purge(s, cls, p, bytes, how);
     if (ok && how == TSI_PURGE_UNCOMMIT) wish_again(s, p, bytes);
-    mark(s, p, bytes, ok && how != TSI_PURGE_LAZY);
+    bool gone = ok && how != TSI_PURGE_LAZY;
+    mark(s, p, bytes, gone);
+    return gone;
 }
 
 void tsi_space_zero_large(TsiSpace* s, void* p, size_t bytes) {
@@ -92,15 +94,8 @@ void tsi_space_zero_large(TsiSpace* s, void* p, size_t bytes) {
     }
 }
 
-void tsi_space_fill_gone(TsiSpace* s, void* p, size_t bytes) {
-    uint32_t from = chunk_of(s, p), end = chunk_of(s, (uint8_t*)p + bytes - 1) + 1;
-    bool dirty = false;
-    for (; from < end; from++) dirty |= tsi_load_relaxed(&s->chunks[from].dirty) == TSI_DIRTY;
-    if (dirty && !tsi_os.strict_commit) tsi_clear(p, bytes);
-}
-
 void tsi_space_purge_pages(TsiSpace* s, void* p, size_t bytes) {
-    tsi_space_purge_range(s, tsi_chunk_class(s, chunk_of(s, p)), p, bytes, false);
+    (void)tsi_space_purge_range(s, tsi_chunk_class(s, chunk_of(s, p)), p, bytes, false);
 }
 
 /* Sorts ids by Shell's sort (D. Shell, 1959): no recursion, no allocation; there are some hundred at most. */

@@ -13,9 +13,10 @@ void tsi_sort_ids(uint32_t* ids, unsigned n);
 void tsi_space_purge_pages(TsiSpace* s, void* p, size_t bytes);
 /* Gives a range of whole pages, which begins in slabs of class cls, back to the system under the purge policy, with its
  * commitment too if whole_slabs, which will be committed anew, and the system charges that. Marks wholly purged chunks
- * as zero, the others as dirty; all as dirty if the allocator gives nothing back or the system refuses.
+ * as zero, the others as dirty; all as dirty if the allocator gives nothing back or the system refuses. Returns true if
+ * the content is gone: the pages read as zero, or have no access; false if the pages stay, or may stay for a while.
  * [no other user of the bytes] */
-void tsi_space_purge_range(TsiSpace* s, unsigned cls, void* p, size_t bytes, bool whole_slabs);
+bool tsi_space_purge_range(TsiSpace* s, unsigned cls, void* p, size_t bytes, bool whole_slabs);
 /* Records that a chunk has pages in the stock, which are not zero. [pool lock held] */
 void tsi_space_mark_kept(TsiChunk* chunk);
 /* Records that a chunk has neither slabs nor pages in the stock any more, so that all of it is zero, unless memory of
@@ -25,9 +26,6 @@ void tsi_space_mark_gone(TsiChunk* chunk);
  * dirty, whose pages are zero; gives dirty pages back to the system where it may, which counts as a purge, and
  * otherwise writes them. [its only holder, no pool lock held] */
 void tsi_space_zero_large(TsiSpace* s, void* p, size_t bytes);
-/* Zeroes `bytes` at p, which have just been given back, if a chunk of them is TSI_DIRTY, so that the system may not
- * have done so; not where the system charges writable memory, as they have no access then. [no other user] */
-void tsi_space_fill_gone(TsiSpace* s, void* p, size_t bytes);
 /* Makes the chunk one of small pages: clears its `huge` and withdraws the request for huge pages from the system,
  * unless the allocator wants them everywhere. Its content stays. [pool lock held, or holder of its only slab] */
 void tsi_space_avoid_huge(TsiSpace* s, uint32_t chunk);

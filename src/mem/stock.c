@@ -224,8 +224,8 @@ static void purge_bits(TsiSpace* s, unsigned cls, uint32_t chunk, const uint64_t
         at += tsi_ctz64(w);
         unsigned from = at;
         while (at < TSI_STOCK_UNITS && tsi_bit_is(bits, at)) at++;
-        tsi_space_purge_range(s, cls, base + ((size_t)from << TSI_STOCK_SHIFT), (size_t)(at - from) << TSI_STOCK_SHIFT,
-                              true);
+        (void)tsi_space_purge_range(s, cls, base + ((size_t)from << TSI_STOCK_SHIFT),
+                                    (size_t)(at - from) << TSI_STOCK_SHIFT, true);
     }
 }
 

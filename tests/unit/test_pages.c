@@ -166,6 +166,39 @@ static void strict_commit_gives_back_the_charge(void) {
     slab_allocator_free(a);
 }
 
+/* Where memory is filled a large object leaves zeros, whether the system takes its pages or not: what lies there next
+ * finds no write after an end. */
+static void large_objects_leave_zeros(void) {
+    enum { LARGE = 3 << 20, SIZE = 1000, OBJECTS = 4000 };
+    for (unsigned policy = 0; policy <= 3; policy++) { /* 3: as 0, but the system refuses */
+        options = kit_options();
+        options.purge_policy = policy % 3;
+        options.fill_freed = 1;
+        options.bump = TSI_BUMP_OFF;
+        SlabAllocator* a = kit_create_with(&options);
+        for (unsigned lap = 0; lap < 2; lap++) {
+            EpochId id = epoch_current(a);
+            void* large = slab_malloc(a, LARGE);
+            REQUIRE(large != NULL);
+            memset(large, 7, LARGE);
+            fake_os_clear();
+            if (policy == 3) fake_os_fail(FAKE_PURGE, 1, true);
+            REQUIRE(slab_free_checked(a, large));
+            fake_os_heal();
+            for (unsigned n = 0; n < OBJECTS; n++) {
+                uint8_t* p = slab_malloc(a, SIZE);
+                REQUIRE(p != NULL && p[0] == 0 && p[SIZE - 1] == 0);
+                memset(p, 9, SIZE);
+            }
+            REQUIRE_EQ(kit_refusals(a).write_after_end, 0);
+            REQUIRE(epoch_close_ex(a, id, EPOCH_RELEASE, NULL));
+            slab_trim(a);
+        }
+        kit_check(a);
+        slab_allocator_free(a);
+    }
+}
+
 static const CheckCase tests[] = {
     CHECK_CASE(whole_life),
     CHECK_CASE(whole_life_cold_and_prefaulted),
@@ -173,6 +206,7 @@ static const CheckCase tests[] = {
     CHECK_CASE(neighbours_keep_their_contents),
     CHECK_CASE(bookkeeping_is_whole_pages),
     CHECK_CASE(guards_have_a_page),
+    CHECK_CASE(large_objects_leave_zeros),
     CHECK_CASE(brackets_are_as_the_system_allows),
 };
 static const CheckCase strict_tests[] = {CHECK_CASE(strict_commit_gives_back_the_charge)};
