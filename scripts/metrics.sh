@@ -2,6 +2,11 @@
 # Writes docs/metrics.md, share/stats.schema.json and what tslab/ keeps of both anew from src/stats/metrics.def.
 # Usage: metrics.sh [page | schema | table]   with an argument prints that one and writes nothing.
 set -eu
+case "$# ${1:-}" in "0 " | "1 page" | "1 schema" | "1 table") ;; *)
+    echo "usage: metrics.sh [page | schema | table]" >&2
+    exit 2
+    ;;
+esac
 cd "$(dirname "$0")/.."
 
 program=$(mktemp)

@@ -19,11 +19,12 @@ usage() {
 }
 export TSLAB_TEST_SCALE=0.25
 strict=no
-while getopts s:k option; do
+while getopts :s:k option; do
     case $option in
     s) TSLAB_TEST_SCALE=$OPTARG ;;
     k) strict=yes ;;
-    *) usage "no such option" ;;
+    :) usage "-$OPTARG needs a value" ;;
+    *) usage "no option is called '-$OPTARG'" ;;
     esac
 done
 shift $((OPTIND - 1))
