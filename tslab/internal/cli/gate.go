@@ -15,6 +15,7 @@ import (
 
 	"temporal-slab/tslab/internal/diff"
 	"temporal-slab/tslab/internal/metrics"
+	"temporal-slab/tslab/internal/rates"
 	"temporal-slab/tslab/internal/snapshot"
 	"temporal-slab/tslab/internal/source"
 	"temporal-slab/tslab/internal/units"
@@ -208,6 +209,10 @@ func (a *app) gate(ctx context.Context, src source.Source, o gateOptions, comman
 		if worst := g.compare(seen, n-1-o.warmUp); worst != nil {
 			return a.gateSay(worst, 0)
 		}
+	}
+	if a.choice.URL == "" && rates.Same(g.first, g.last) {
+		fmt.Fprintf(a.stderr, "tslab: %s has published no figures since the first round, so nothing was judged: does %s reach it, and for a second?\n",
+			src.Name(), units.Text(command[0]))
 	}
 	return a.gateSay(nil, o.rounds)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"net/http"
 	"strconv"
 	"strings"
 
@@ -24,6 +25,8 @@ func said(err error) string {
 	switch {
 	case errors.As(err, &plain):
 		text = strings.Replace(text, plain.Error(), "no TLS is spoken there; http:// may be meant", 1)
+	case errors.Is(err, http.ErrSchemeMismatch):
+		text = strings.Replace(text, http.ErrSchemeMismatch.Error(), "no TLS is spoken there; http:// may be meant", 1)
 	case errors.As(err, &certificate):
 		text = strings.Replace(text, certificate.Error(), "the certificate is refused: "+strings.TrimPrefix(certificate.Err.Error(), "x509: "), 1)
 	case errors.As(err, &flag):

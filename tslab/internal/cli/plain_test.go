@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"net/http"
 	"os"
 	"strings"
 	"syscall"
@@ -32,6 +33,7 @@ func TestErrorsHaveNoGoInThem(t *testing.T) {
 		{fmt.Errorf("out: %w", &fs.PathError{Op: "open", Path: "/x/y", Err: syscall.ENOENT}), "out: /x/y: no such file or directory"},
 		{fmt.Errorf("https://x: %w", tls.RecordHeaderError{Msg: "first record does not look like a TLS handshake"}),
 			"https://x: no TLS is spoken there; http:// may be meant"},
+		{fmt.Errorf("https://x: %w", http.ErrSchemeMismatch), "https://x: no TLS is spoken there; http:// may be meant"},
 		{fmt.Errorf("https://x: %w", &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}),
 			"https://x: the certificate is refused: certificate signed by unknown authority"},
 		{errors.New("as it\n stands"), "as it stands"},
