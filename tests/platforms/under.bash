@@ -31,10 +31,19 @@ pages-*)
     exec "$program" "$@"
     ;;
 arm64)
-    # The emulator keeps a record of each reserved page: gigabytes for an allocator of the usual size, so it gets a limit. The program
-    # is not told of it, since it would map piece by piece then, in a way that emulators before version 8 do not have.
-    ulimit -v 12000000
-    export TSLAB_OPTIONS=${TSLAB_OPTIONS:+$TSLAB_OPTIONS,}reserve_bytes=268435456
+    # The emulator keeps a record of each reserved page: gigabytes for an allocator of the usual size, so allocators reserve less, as
+    # much as the test needs, and a limit of all addresses guards the machine's memory from these records. The program is not told of
+    # it, since it would map piece by piece then, in a way that emulators before version 8 do not have.
+    ulimit -v 400000000
+    mib=256
+    case $test in
+    contract/limits | contract/outside) mib=16 ;;      # what they ask for themselves
+    stress/stress_lifecycle) mib=16 ;;                 # a thousand allocators
+    contract/safety | contract/system | contract/rss) mib=1024 ;;
+    contract/small_phases) mib=8192 ;;                 # ten thousand phases at once
+    stress/stress_load) mib=32768 ;;                   # fifty thousand
+    esac
+    export TSLAB_OPTIONS=${TSLAB_OPTIONS:+$TSLAB_OPTIONS,}reserve_bytes=$((mib << 20))
     export TSLAB_TEST_RUNNER="qemu-aarch64 -L ${TSLAB_SYSROOT:-/usr/aarch64-linux-gnu} -E LD_PRELOAD=$TSLAB_PAGES"
     export TSLAB_TEST_PAGE=4096 TSLAB_TEST_UNLIMITED=1
     # shellcheck disable=SC2086  # words
