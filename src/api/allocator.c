@@ -138,11 +138,12 @@ static TsiArena* arena_create(const SlabOptions* options, uint32_t bad_environme
     uint64_t most = options->reserve_bytes;
     while (tsi_os.sparse && most / 2 >= tsi_os.space_limit && most / 2 >= TSI_RESERVE_MIN) most /= 2;
     for (uint64_t bytes = most; !open && bytes >= TSI_RESERVE_MIN; bytes /= 2) {
-        open = arena_open(a, options, bytes);
-        if (!open) arena_close(a);
+        open = arena_open(a, options, bytes) && tsi_stand_ins_open(a);
+        if (open) break;
+        tsi_stand_ins_close(a);
+        arena_close(a);
     }
 
-    open = open && tsi_stand_ins_open(a);
     bool all = a->stand_ins != NULL && !a->samples_guards; /* tools and late access see more */
     a->fill = options->fill_freed != 0 && !all;
     a->watched |= a->stand_ins != NULL || a->fill;

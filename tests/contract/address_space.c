@@ -148,11 +148,46 @@ static void all_in_little(void) { under(100 * KIT_MIB, "all"); }
 static void all_in_much(void) { under(100000 * KIT_MIB, "all"); }
 static void ended_in_little(void) { under(200 * KIT_MIB, "ended"); }
 
+/* A limit that the program sets later: guards and late access have their addresses beside a smaller reservation. */
+static void set_limit(size_t more) {
+    unsigned long pages = 0;
+    FILE* f = fopen("/proc/self/statm", "r");
+    REQUIRE(f != NULL && fscanf(f, "%lu", &pages) == 1);
+    fclose(f);
+    struct rlimit r = {pages * slab_page_size() + more, RLIM_INFINITY};
+    REQUIRE_EQ(setrlimit(RLIMIT_AS, &r), 0);
+}
+static void set_later(void) {
+    static const SlabOptions options[] = {
+        {.quiet = 1}, {.late_access = 1}, {.guard_period = 1}, {.guard_sampling = 16}};
+    if (CHECK_TSAN || CHECK_ASAN) SKIP("a sanitizer cannot live under a limit of address space");
+    slab_allocator_free(kit_create()); /* the library has asked the system */
+    pid_t child = fork();
+    if (child == 0) {
+        for (size_t more = 240; more <= 500; more += 20) {
+            set_limit(more * KIT_MIB);
+            for (size_t n = 0; n < sizeof options / sizeof *options; n++) {
+                SlabOptions o = options[n];
+                o.struct_size = sizeof o;
+                o.by_malloc = 2;
+                SlabAllocator* a = slab_allocator_create_with(&o);
+                REQUIRE(a != NULL);
+                CHECK_EQ(fill(a, KIT_MIB), KIT_MIB);
+                slab_allocator_free(a);
+            }
+        }
+        _exit(check_failures() != 0);
+    }
+    int status = 0;
+    REQUIRE_EQ(waitpid(child, &status, 0), child);
+    CHECK_EQ(status, 0);
+}
+
 static const CheckCase cases[] = {
-    CHECK_CASE(little_is_used), CHECK_CASE(the_program_has_its_share),
-    CHECK_CASE(many_of_little), CHECK_CASE(many_of_much),
-    CHECK_CASE(all_in_little),  CHECK_CASE(all_in_much),
-    CHECK_CASE(ended_in_little),
+    CHECK_CASE(little_is_used),  CHECK_CASE(the_program_has_its_share),
+    CHECK_CASE(many_of_little),  CHECK_CASE(many_of_much),
+    CHECK_CASE(all_in_little),   CHECK_CASE(all_in_much),
+    CHECK_CASE(ended_in_little), CHECK_CASE(set_later),
 };
 
 int main(int argc, char** argv) {
