@@ -86,9 +86,9 @@ static const Option* find(const char* name, size_t n) {
     return NULL;
 }
 
-/* Sets *out to the decimal number of the n characters at `text`, times 2^10, 2^20 or 2^30 if it ends with k, m or g.
- * Returns true; false, with *out left alone, if the text is anything else, or the number too large. May change errno.
- * [any thread, needs no lock] */
+/* Sets *out to the decimal number of the n characters at `text`, times 2^10, 2^20 or 2^30 if it ends with k, m or g, in
+ * either case. Returns true; false, with *out left alone, if the text is anything else, or the number too large. May
+ * change errno. [any thread, needs no lock] */
 static bool read_number(const char* text, size_t n, uint64_t* out) {
     char digits[24];
     bool begins = n != 0 && text[0] >= '0' && text[0] <= '9';
@@ -98,7 +98,8 @@ static bool read_number(const char* text, size_t n, uint64_t* out) {
     char* end = digits;
     errno = 0;
     uint64_t v = strtoull(digits, &end, 10);
-    unsigned shift = *end == 'k' ? 10 : *end == 'm' ? 20 : *end == 'g' ? 30 : 0;
+    char unit = (char)(*end | ('a' - 'A'));
+    unsigned shift = unit == 'k' ? 10 : unit == 'm' ? 20 : unit == 'g' ? 30 : 0;
     if (shift != 0) end++;
     if (*end != 0 || errno != 0 || v > UINT64_MAX >> shift) return false;
     *out = v << shift;
@@ -168,7 +169,7 @@ static void explain(const char* word, size_t n, const Option* option, size_t nam
     size_t room = TSI_SENTENCE_BYTES - used;
     const char* before = used == 0 ? "ignored in TSLAB_OPTIONS: " : "; ";
     if (option != NULL) {
-        (void)snprintf(at, room, "%s%s is not within %" PRIu64 "..%" PRIu64 "%s", before, shown, option->least,
+        (void)snprintf(at, room, "%s%s is not a number within %" PRIu64 "..%" PRIu64 "%s", before, shown, option->least,
                        option->most, power_of_two(option));
         return;
     }

@@ -21,6 +21,7 @@ static const Expected table[] = {
     {"warm_bytes=64k,ring_size=1024", 1024, 0},
     {"reserve_bytes=32m", 16, 0},
     {"reserve_bytes=1g,slab_bytes=8k", 16, 0},
+    {"reserve_bytes=1G,slab_bytes=8K,warm_bytes=2M", 16, 0},
     {"prefault=1,leak_report=0,misuse_fatal=0", 16, 0},
     {"no_such_option=1", 16, 1},
     {"no_such_option=1,ring_size=4", 4, 1},
@@ -38,6 +39,7 @@ static const Expected table[] = {
     {"slab_bytes=5000", 16, 1},
     {"reserve_bytes=1", 16, 1},
     {"warm_bytes=12q", 16, 1},
+    {"warm_bytes=12MB", 16, 1},
     {"warm_bytes=99999999999999g", 16, 1},
     {"ring_size=abc,ring_size=8", 8, 1},
     {"misuse_fn=1", 16, 1},
@@ -220,8 +222,8 @@ static void heard(const char* options, const char* role, int code, const char* e
 static void what_is_ignored_is_explained_once(void) {
     heard("segmant=1", "create", 0, "temporal-slab: ignored in TSLAB_OPTIONS: segmant=1 is no option: segment?\n");
     heard("ring_size=1,segmant=1,x", "create", 0,
-          "temporal-slab: ignored in TSLAB_OPTIONS: ring_size=1 is not within 2..1024; segmant=1 is no option: "
-          "segment?; x is no option\n");
+          "temporal-slab: ignored in TSLAB_OPTIONS: ring_size=1 is not a number within 2..1024; segmant=1 is no "
+          "option: segment?; x is no option\n");
     heard("segmant=1,quiet=1", "create", 0, "");
     heard("segmant=1", "quiet", 0, "");
     heard("segmant=1,quiet=0", "quiet", 0,

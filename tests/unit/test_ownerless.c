@@ -4,6 +4,7 @@
  */
 #include "heap/heap.h"
 #include "heap/ownerless.h"
+#include "state/liveness.h"
 #include "kit/fixture.h"
 #include "kit/inside.h"
 
@@ -96,6 +97,31 @@ static void only_room_is_taken_over(void) {
     close_it();
 }
 
+/* The same of a heap that was full as its thread left, after others have looked there in vain. */
+static void* leave_full(void* unused) {
+    (void)unused;
+    size_t n = 0;
+    TsiSpace* s = &tsi_arena(a)->space;
+    do {
+        REQUIRE(n < MANY);
+        all[n] = slab_malloc(a, SIZE);
+        REQUIRE(all[n] != NULL);
+    } while (++n < N || tsi_slab_has_room(s, tsi_class_of(SIZE), kit_place(a, all[n - 1]).slab_id));
+    return NULL;
+}
+static void room_in_a_full_heap_is_found(void) {
+    open_cold();
+    REQUIRE(slab_malloc(a, OTHER) != NULL);
+    kit_on_thread(leave_full, NULL);
+    TsiHeap* h = heap_of(all[0]);
+    REQUIRE(slab_malloc(a, SIZE) != NULL);
+    REQUIRE_EQ(state_of(h), TSI_HEAP_DETACHED);
+    for (size_t i = 0; i < 64; i++) REQUIRE(slab_free_checked(a, all[i]));
+    for (size_t i = 0; i < N && state_of(h) == TSI_HEAP_DETACHED; i++) REQUIRE(slab_malloc(a, SIZE) != NULL);
+    REQUIRE_EQ(state_of(h), TSI_HEAP_LIVE);
+    close_it();
+}
+
 /* Where looks give back what is empty, a thread that only frees takes its heap again after a trim; else nobody does. */
 static void free_after_a_trim(uint64_t decay_ms, uint32_t purge_policy, unsigned state) {
     SlabOptions o = kit_options();
@@ -176,6 +202,7 @@ static const CheckCase cases[] = {
     CHECK_CASE(the_last_free_returns_a_slab),
     CHECK_CASE(an_exit_returns_what_is_empty),
     CHECK_CASE(only_room_is_taken_over),
+    CHECK_CASE(room_in_a_full_heap_is_found),
     CHECK_CASE(who_only_frees_has_its_heap_again),
     CHECK_CASE(nobodys_is_not_the_first_threads),
     CHECK_CASE(what_is_missed_again_is_kept),

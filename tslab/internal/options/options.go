@@ -52,7 +52,7 @@ func explain(word string) string {
 		if has && ok && v >= o.least && v <= o.most && (!pow2 || v&(v-1) == 0) {
 			return ""
 		}
-		text := fmt.Sprintf("%s is not within %d..%d", shown(word), o.least, o.most)
+		text := fmt.Sprintf("%s is not a number within %d..%d", shown(word), o.least, o.most)
 		if pow2 {
 			text += ", a power of two"
 		}
@@ -73,14 +73,14 @@ func shown(word string) string {
 	}, word[:min(len(word), wordMost)])
 }
 
-// number is decimal; sizes take k, m and g.
+// number is decimal; sizes take k, m and g, in either case.
 func number(text string) (uint64, bool) {
 	if len(text) >= 24 {
 		return 0, false
 	}
 	shift := 0
 	for suffix, bits := range map[string]int{"k": 10, "m": 20, "g": 30} {
-		if digits, ok := strings.CutSuffix(text, suffix); ok {
+		if digits, ok := strings.CutSuffix(strings.ToLower(text), suffix); ok {
 			text, shift = digits, bits
 			break
 		}
