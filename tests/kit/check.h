@@ -66,7 +66,7 @@
 #define CHECK_DIVISOR (CHECK_TSAN || CHECK_ASAN ? 8 : 1)
 #endif
 
-enum { CHECK_SHOWN_MAX = 20, CHECK_EXIT_SKIP = 77, CHECK_CHILD_SECONDS = 300 /* a child that lives longer hangs */ };
+enum { CHECK_SHOWN_MAX = 20, CHECK_EXIT_SKIP = 77, CHECK_CHILD_SECONDS = 300 /* a child that lives longer hangs; more above scale 1 */ };
 
 typedef struct CheckCase {
     const char* name;
@@ -262,7 +262,7 @@ static inline bool check_child(void (*fn)(void*), void* arg) {
     fflush(NULL);
     pid_t pid = fork();
     if (pid == 0) {
-        alarm(CHECK_CHILD_SECONDS);
+        alarm((unsigned)check_count_whole(CHECK_CHILD_SECONDS));
         atomic_store(&check_state.failures, 0);
         fn(arg);
         fflush(NULL);

@@ -592,6 +592,51 @@ static void a_trim_while_a_handle_is_freed(void) {
     everywhere_by((Try){two_of_theirs_by_handle, trim, free_by_handle, the_second_is_left, true}, 31);
 }
 
+/* An object has ended, in a place that has been used before, and will be again: in regions the last of those that a phase
+ * takes one by one begins again when it is full. */
+static void* found;
+static SlabHandle next_there;
+static void* take_and_free(SlabHandle* h) {
+    void* q = alloc_obj_epoch(a, (uint32_t)size, d->epoch_id, h);
+    REQUIRE(q != NULL && free_obj(a, *h));
+    return q;
+}
+static void one_that_has_ended(void) {
+    REQUIRE((d = epoch_domain_create_labeled(a, "between")) != NULL);
+    uint8_t *begins = NULL, *last = NULL;
+    for (unsigned n = 0; n < 100000; n++, last = p[0]) {
+        p[0] = take_and_free(&of[0]);
+        if (p[0] == begins) return;
+        if (last == NULL || (uint8_t*)p[0] != last + size) begins = p[0];
+    }
+    FAIL("no place is used again");
+}
+static void one_of_theirs_has_ended(void) { let_them(one_that_has_ended); }
+static void use_its_place_again(void) {
+    for (unsigned n = 0; n < 10000; n++) {
+        void* q = alloc_obj_epoch(a, (uint32_t)size, d->epoch_id, &next_there);
+        REQUIRE(q != NULL);
+        if (q == p[0]) return;
+        REQUIRE(free_obj(a, next_there));
+    }
+    FAIL("the place is not used again");
+}
+static void look_it_up(void) { found = slab_handle_ptr(a, of[0]); }
+static void free_it_again(void) { freed_again = free_obj(a, of[0]); }
+static void it_leads_to_nothing(void) {
+    REQUIRE_NULL(found);
+    REQUIRE(!freed_again);
+    REQUIRE_EQ(slab_handle_ptr(a, next_there), p[0]);
+    epoch_domain_destroy(d);
+}
+/* A handle whose object had ended before leads to no other, wherever the next one comes between. */
+static void an_ended_handle_while_its_place_is_used_again(void) {
+    found = NULL;
+    freed_again = false;
+    everywhere((Try){one_of_theirs_has_ended, look_it_up, use_its_place_again, it_leads_to_nothing, false});
+    everywhere((Try){one_of_theirs_has_ended, free_it_again, use_its_place_again, it_leads_to_nothing, false});
+}
+
 static void a_sum_while_a_line_is_refilled(void) {
     everywhere((Try){a_line_of_theirs, sum_up, take_one, it_told_the_truth, false});
 }
@@ -757,6 +802,7 @@ static const CheckCase tests[] = {
     IN_ALL(a_drain_while_a_handle_is_freed),
     IN_ALL(a_release_while_a_handle_is_freed),
     IN_ALL(a_trim_while_a_handle_is_freed),
+    IN_ALL(an_ended_handle_while_its_place_is_used_again),
     IN(an_end_while_one_grows, regions),
     IN(one_grows_while_it_ends, regions),
     IN(an_account_moves_while_it_is_read, regions),
