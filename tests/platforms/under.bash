@@ -38,7 +38,7 @@ arm64)
     mib=256
     case $test in
     contract/limits | contract/outside) mib=16 ;;      # what they ask for themselves
-    stress/stress_lifecycle) mib=16 ;;                 # a thousand allocators
+    stress/stress_lifecycle) mib=64 ;;                 # a thousand allocators
     contract/safety | contract/system | contract/rss) mib=1024 ;;
     contract/small_phases) mib=8192 ;;                 # ten thousand phases at once
     stress/stress_load) mib=32768 ;;                   # fifty thousand

@@ -36,6 +36,7 @@ static greg_t* registers_in(void* context) { return context; }
 /* ---- a call, and what comes between ---- */
 
 enum { STEPS_MAX = 1 << 16, HALVES_MAX = 3 /* and before any lock is held */, LOCKED = 0xf0 /* the prefix of atomic instructions */ };
+enum { PLACES_MAX = 128 };
 extern char __executable_start, etext; /* the program, and the library in it */
 
 /* A thread's breakpoint, and the path on which it is. */
@@ -172,7 +173,8 @@ static void learn(const Try* t) {
     between.other.learning = false;
 }
 
-/* At one instruction in `wide`, or in kit_stride(3) where that is more. */
+/* At one instruction in `wide`, or in kit_stride(3) where that is more; below scale 1 at PLACES_MAX at most, since a slab of a page
+ * of 64 KiB has 16 times as many lines on the path. */
 static void everywhere_by(Try t, unsigned wide) {
     unsigned stride = wide * kit_stride(1) > kit_stride(3) ? wide * kit_stride(1) : kit_stride(3);
     struct sigaction sa;
@@ -182,6 +184,7 @@ static void everywhere_by(Try t, unsigned wide) {
     sa.sa_flags = SA_SIGINFO;
     REQUIRE_EQ(sigaction(SIGTRAP, &sa, &between.before), 0);
     learn(&t);
+    if (check_scale() < 1 && between.call.steps / stride > PLACES_MAX) stride = between.call.steps / PLACES_MAX;
     for (unsigned half = 0; half < (t.halved ? between.other.steps : 1) && halves < HALVES_MAX; half++) {
         if (t.halved && *between.other.path[half] != LOCKED) continue;
         for (unsigned k = kit_first(stride, half); k < between.call.steps; k += stride, laps++) {
