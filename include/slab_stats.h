@@ -193,8 +193,8 @@ typedef struct SlabLabelStats {
     /* draining_phases counts ended phases that still have live objects. draining_objects counts these objects, and
      * draining_bytes is the size of the slabs and large objects that the phases hold. The age of a phase is the time
      * since it took its first slab: oldest_draining_ns is the age of the oldest such phase (0: none), and
-     * draining_age_ns is a histogram of the ages. The library keeps these figures up to date, so a snapshot does not
-     * have to visit the phases. The figures are exact except for operations in progress. */
+     * draining_age_ns is a histogram of the ages. A snapshot reads one phase after the other, so a phase that ends
+     * meanwhile may be missing; otherwise the figures are exact, except for operations in progress. */
     uint64_t draining_phases, draining_objects, draining_bytes, oldest_draining_ns;
     uint64_t draining_age_ns[SLAB_HISTOGRAM_BUCKETS];
     /* The three draining phases that hold the most bytes, largest first. An era of 0 marks an unused entry. The age of
