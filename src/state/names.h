@@ -7,9 +7,9 @@
  *       incarnation that the slab leaves. Afterwards the base is above it, and later, where the base's page may go, so
  *       is the chunk's floor, which is raised before the chunk loses its class. Each is written before the tag or class
  *       that sends a reader there.
- *   N2  A handle is never taken for the next object of its place. Before that one begins, the slot's count is raised, or
- *       in a region, whose objects of one life share a generation, the slab's base; and a look reads it again after it
- *       has seen an object there.
+ *   N2  A handle is never taken for the next object of its place. Before that one begins, the slot's count is raised,
+ *       or in a region, whose objects of one life share a generation, the slab's base; and a look reads it again after
+ *       it has seen an object there.
  */
 #ifndef TSI_STATE_NAMES_H
 #define TSI_STATE_NAMES_H
