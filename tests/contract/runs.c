@@ -529,6 +529,52 @@ static void figures_beside_brief_runs(void) {
     slab_allocator_free(l.a);
 }
 
+/* What the label of that name tells. */
+static SlabLabelStats told_of(SlabAllocator* a, const char* label) {
+    SlabLabelStats l[8];
+    uint32_t n = slab_stats_labels(a, l, 8);
+    for (uint32_t i = 0; i < n && i < 8; i++)
+        if (strcmp(l[i].label, label) == 0) return l[i];
+    return (SlabLabelStats){.version = 0};
+}
+
+/* Statistics beside an open run have all that it has made and that was freed; and a label that the phase leaves keeps
+ * what has ended, and nothing that lives. */
+static void figures_of_an_open_run(void) {
+    enum { MADE = 20, FREED = 15, SIZE = 64 };
+    SlabAllocator* a = kit_create();
+    epoch_domain_t* d = make(a, 0);
+    SlabRun run;
+    void* p[MADE];
+    REQUIRE(epoch_domain_malloc(d, SIZE) != NULL);
+    REQUIRE(slab_run_begin(&run, d));
+    for (unsigned n = 0; n < MADE; n++) REQUIRE((p[n] = slab_run_malloc(&run, SIZE)) != NULL);
+    SlabLabelStats l = told_of(a, "run");
+    CHECK_EQ(l.objects_allocated, MADE + 1);
+    CHECK_EQ(l.live_bytes, (MADE + 1) * SIZE);
+
+    for (unsigned n = 0; n < FREED; n++) CHECK(slab_free_checked(a, p[n]));
+    l = told_of(a, "run");
+    CHECK_EQ(l.bytes_allocated, (MADE + 1) * SIZE);
+    CHECK_EQ(l.bytes_freed, FREED * SIZE);
+    CHECK_EQ(l.live_bytes, (MADE + 1 - FREED) * SIZE);
+
+    slab_epoch_set_label(a, d->epoch_id, "other");
+    l = told_of(a, "run");
+    CHECK_EQ(l.bytes_allocated, (MADE + 1) * SIZE);
+    CHECK_EQ(l.bytes_freed, FREED * SIZE);
+    CHECK_EQ(l.live_bytes, 0);
+    CHECK_EQ(told_of(a, "other").live_bytes, (MADE + 1 - FREED) * SIZE);
+
+    CHECK(slab_run_end(&run));
+    EpochReceipt r;
+    CHECK(epoch_domain_destroy_ex(d, &r));
+    CHECK_EQ(r.bytes_allocated, (MADE + 1) * SIZE);
+    CHECK_EQ(r.bytes_freed, FREED * SIZE);
+    CHECK_EQ(told_of(a, "run").live_bytes + told_of(a, "other").live_bytes, 0);
+    slab_allocator_free(a);
+}
+
 static const CheckCase cases[] = {
     CHECK_CASE(objects_of_the_domain),
     CHECK_CASE(what_is_left_is_no_object),
@@ -540,5 +586,6 @@ static const CheckCase cases[] = {
     CHECK_CASE(a_child_goes_on),
     CHECK_CASE(beside_others),
     CHECK_CASE(figures_beside_brief_runs),
+    CHECK_CASE(figures_of_an_open_run),
 };
 CHECK_MAIN(cases)

@@ -15,26 +15,17 @@ enum { PENDING_BYTES = 64 << 10 };
 
 /* ---- labels ----------------------------------------------------------------------------- */
 
-/* Live bytes. slab_lane.h has them exact beside open runs, too; what holds of a label's is that they are off by no more
- * than the bytes of those runs' objects: bytes of objects that a run has made and that were freed are in no sum before
- * the run has ended, and sums that were shown once do not go back. */
-static inline void check_label_live(uint64_t told, uint64_t due, uint64_t unseen) {
-    REQUIRE_OR(told <= due + unseen && told + unseen >= due, "%llu bytes live under a label, due %llu, runs have %llu",
-               (unsigned long long)told, (unsigned long long)due, (unsigned long long)unseen);
-}
-
-/* unseen: what open runs under the label have made. An object of one that is freed may be in neither count. */
-static inline void check_label_balance(const SlabLabelStats* l, const struct account* a, const struct unseen* unseen) {
-    check_seen(l->objects_allocated, a->objects.allocated, unseen->objects, "objects allocated under a label");
-    check_seen(l->bytes_allocated, a->bytes.allocated, unseen->bytes, "bytes allocated under a label");
-    check_seen(l->objects_freed, a->objects.freed, unseen->objects, "objects freed under a label");
-    check_seen(l->bytes_freed, a->bytes.freed, unseen->bytes, "bytes freed under a label");
+static inline void check_label_balance(const SlabLabelStats* l, const struct account* a) {
+    REQUIRE_EQ(l->objects_allocated, a->objects.allocated);
+    REQUIRE_EQ(l->bytes_allocated, a->bytes.allocated);
+    REQUIRE_EQ(l->objects_freed, a->objects.freed);
+    REQUIRE_EQ(l->bytes_freed, a->bytes.freed);
     REQUIRE_EQ(l->objects_released, a->objects.released);
     REQUIRE_EQ(l->bytes_released, a->bytes.released);
     REQUIRE_EQ(l->objects_escaped, a->objects_escaped);
     REQUIRE_EQ(l->bytes_escaped, a->bytes_escaped);
     REQUIRE_EQ(l->live_objects, a->objects.live);
-    check_label_live(l->live_bytes, a->bytes.live, unseen->bytes);
+    REQUIRE_EQ(l->live_bytes, a->bytes.live);
 }
 
 static inline uint64_t histogram_sum(const uint64_t h[SLAB_HISTOGRAM_BUCKETS]) {
@@ -77,7 +68,6 @@ struct by_label {
     uint64_t draining, committed, open_objects, open_bytes;
     uint64_t drain_objects, drain_bytes, oldest,
         worst; /* of those that drain; worst: bytes of the one that holds most */
-    struct unseen unseen;
 };
 
 /* What a label tells of ended phases is the sum of the phases that have ended and hold objects. */
@@ -122,8 +112,8 @@ static inline void check_label_row(struct world* w, struct side* s, const SlabLa
     REQUIRE_EQ(l->swallowed, a->swallowed);
     REQUIRE_EQ(l->committed_bytes, phases->committed);
     REQUIRE_EQ(l->open_objects, phases->open_objects);
-    check_label_live(l->open_bytes, phases->open_bytes, phases->unseen.bytes);
-    check_label_balance(l, a, &phases->unseen);
+    REQUIRE_EQ(l->open_bytes, phases->open_bytes);
+    check_label_balance(l, a);
     check_label_ends(l, a);
     check_label_limits(w, s, l, a);
 }
@@ -139,7 +129,6 @@ static inline void check_label_rows(struct world* w, struct side* s, const TsiRe
         const SlabPhaseStats* p = phase_row(r, inc->era);
         struct by_label* sum_of = &phases[inc->account];
         if (p) sum_of->committed += p->committed_bytes;
-        sum_of->unseen.objects += inc->unseen.objects, sum_of->unseen.bytes += inc->unseen.bytes;
         if (inc->state == INC_ACTIVE) sum_of->open_objects += inc->objects.live, sum_of->open_bytes += inc->bytes.live;
         if (p == NULL || inc->state == INC_ACTIVE || inc->objects.live == 0) continue;
         sum_of->draining++;

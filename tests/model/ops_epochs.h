@@ -145,16 +145,11 @@ static inline void label_moved(struct side* s, const struct inc* inc) {
     l->passed |= committed > l->soft;
 }
 
-/* Whether a relabelling can be followed: not beside a run that has made objects. What of them was freed before is then
- * posted to neither label, or, if the old one's sums were shown before, to both. */
-static inline bool may_be_relabelled(const struct inc* inc) { return inc->unseen.objects == 0; }
-
 static inline void op_label(struct world* w) {
     struct side* s = any_side(w);
     struct inc* inc = any_named(w, s);
     char text[NAME_BYTES];
     const char* label = any_name(w, s, text);
-    if (!may_be_relabelled(inc)) return;
     note(w, "label s%d epoch %#x '%s'", side_index(w, s), inc->id, label ? label : "(null)");
     slab_epoch_set_label(s->a, inc->id, label);
     book_relabelled(s, inc, label);

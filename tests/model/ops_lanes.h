@@ -4,8 +4,7 @@
  * Both stay open from operation to operation. A lane is used by whoever has the turn, on the thread that opened it and
  * on others, as its domain goes on to other phases, is drained or destroyed: it allocates in the phase that it was
  * opened in, or refuses. A run keeps its domain in its phase (is_kept_by_run, refused_to_end in ops_domains.h) until the
- * thread that began it ends the run, or exits, which ends the phase; other threads are refused. Counts of allocations
- * may lack what an open run has made since it called the library last (inc.unseen), and nothing else may.
+ * thread that began it ends the run, or exits, which ends the phase; other threads are refused.
  */
 #ifndef MODEL_OPS_LANES_H
 #define MODEL_OPS_LANES_H
@@ -140,15 +139,10 @@ static inline void run_forbids(struct world* w, struct dom* d) {
 }
 
 /* The count of the run's objects in its region: 0 after a call of the library that has counted them, or one more. */
-static inline void run_counts(struct dom* d, uint64_t before, size_t usable) {
+static inline void run_counts(const struct dom* d, uint64_t before, bool born) {
     uint64_t now = d->run.count_;
-    REQUIRE_OR(now == 0 || now == before || (now == before + 1 && usable > 0), "a run of %llu objects has %llu next",
+    REQUIRE_OR(now == 0 || now == before || (now == before + 1 && born), "a run of %llu objects has %llu next",
                (unsigned long long)before, (unsigned long long)now);
-    struct unseen* unseen = &d->inc->unseen;
-    REQUIRE_OR(unseen->objects == before, "a run has %llu objects, the model %llu", (unsigned long long)before,
-               (unsigned long long)unseen->objects);
-    if (now == 0) *unseen = (struct unseen){0, 0};
-    else if (now > before) unseen->objects++, unseen->bytes += usable;
 }
 
 /* Frees an object at p or shortly before it. */
@@ -177,7 +171,7 @@ static inline void run_goes_on(struct world* w, struct dom* d) {
         void* p = slab_run_malloc(&d->run, size);
         w->in_run = NULL;
         bool born = lane_born(w, &b, p, size);
-        run_counts(d, before, born ? slab_usable_size(s->a, p) : 0);
+        run_counts(d, before, born);
         run_claims(d);
         if (born && chance(w, 15)) free_one(w, s, any_obj(w, s));
         if (chance(w, 10)) run_forbids(w, d);
@@ -188,7 +182,6 @@ static inline void run_goes_on(struct world* w, struct dom* d) {
 static inline void run_ends(struct world* w, struct dom* d) {
     REQUIRE_OR(slab_run_end(&d->run), "a run could not be ended, errno %d", errno);
     d->run_state = RUN_NONE, d->run_region = NULL;
-    d->inc->unseen = (struct unseen){0, 0};
     if (chance(w, 80)) return;
     errno = 0;
     REQUIRE_OR(!slab_run_malloc(&d->run, 16) && errno == EINVAL, "a run that has ended allocates, errno %d", errno);

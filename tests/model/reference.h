@@ -184,7 +184,6 @@ static inline void ref_freed(struct world* w, struct obj* o) {
 /* All objects of the incarnation ended by a release. */
 static inline void ref_release(struct world* w, struct inc* inc) {
     struct side* s = &w->side[inc->side];
-    inc->unseen = (struct unseen){0, 0};
     book_closed(s, inc, false);
     if (inc->state == INC_ACTIVE) book_ended(s, inc);
     inc->state = INC_RELEASED;

@@ -118,9 +118,6 @@ struct inc {
     uint64_t classed;               /* classes that have had objects, regions apart; a bit each */
     uint64_t gaps_most;             /* bytes that alignment and runs may have left free in regions */
     unsigned owner;                 /* slot + 1 of the only actor that may use it while it is active; 0: all may */
-    struct unseen {
-        uint64_t objects, bytes;
-    } unseen;                       /* made by the run that is open: counts of allocations may lack them yet */
     bool untimed;                   /* SLAB_DOMAIN_UNTIMED */
     bool unlimited;                 /* it allocated where no hard limit was */
     bool tried;                     /* an allocation was refused for a budget */
