@@ -92,7 +92,7 @@ static inline void hostile_label(struct world* w) {
     EpochId id = any_id(w, s);
     struct inc* inc = inc_by_id(s, id);
     const char* label = any_label(w, text);
-    if (unsure(inc) || (inc && !may_be_relabelled(inc))) return;
+    if (unsure(inc)) return;
     note(w, "hostile label s%d %#x", side_index(w, s), id);
     slab_epoch_set_label(s->a, id, label);
     if (!inc) {
