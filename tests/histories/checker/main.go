@@ -10,7 +10,8 @@
 //	        live object or to nothing; a release of its phase ends it
 //	scopes  a number: an attach succeeds while a scope is detached
 //	ring    which epoch is current, and which are open: a close of the current one moves the ring on, as an advance does,
-//	        and an allocation in an epoch succeeds while it is open. The ring moves first, then the old epoch closes
+//	        and an allocation in an epoch succeeds while it is open. The next epoch opens, the ring moves, then the old
+//	        epoch closes
 //	room    scopes inside of a domain, and whether its phase is open: the last exit ends it, and an enter opens it again;
 //	        a reset takes the only scope inside, a forced close none and an open phase. A reset ends the phase first, then
 //	        opens the next
@@ -230,11 +231,12 @@ func secondSteps(history []porcupine.Operation) (steps []porcupine.Operation) {
 	return steps
 }
 
-// refusedForLast says whether an allocation that names an epoch may have been refused for the incarnation that the id named
-// before: the ring moved to that id meanwhile, which ends the old incarnation and begins another.
-func refusedForLast(history []porcupine.Operation, op porcupine.Operation) bool {
-	in, out := op.Input.(input), op.Output.(output)
-	return in.what == "place" && out.result == 0 && slices.ContainsFunc(history, func(moves porcupine.Operation) bool {
+// meetsItsMove says whether an allocation that names an epoch overlaps a move of the ring to that epoch. It may land before
+// and after, and in between: the move ends the incarnation that the id named before, opens the next, and only then makes it
+// current.
+func meetsItsMove(history []porcupine.Operation, op porcupine.Operation) bool {
+	in := op.Input.(input)
+	return in.what == "place" && slices.ContainsFunc(history, func(moves porcupine.Operation) bool {
 		to := moves.Output.(output).result
 		if is(moves, "close") {
 			to = (moves.Input.(input).argument + 1) % ringSize
@@ -268,7 +270,7 @@ func partition(history []porcupine.Operation) [][]porcupine.Operation {
 	}
 	add("scopes", func(op porcupine.Operation) bool { return is(op, "attach", "detach") })
 	add("ring", func(op porcupine.Operation) bool {
-		return is(op, "ring", "advance", "current", "close", "shut", "place", "any") && !refusedForLast(history, op)
+		return is(op, "ring", "advance", "current", "close", "shut", "place", "any") && !meetsItsMove(history, op)
 	})
 	add("room", func(op porcupine.Operation) bool { return is(op, "enter", "exit", "rent", "reset", "renew", "force") })
 	add("budget", func(op porcupine.Operation) bool { return is(op, "charge", "credit") })
