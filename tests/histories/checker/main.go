@@ -119,7 +119,12 @@ func stepRing(s state, in input, out output) (bool, state) {
 			s = s.advanced()
 		}
 		return out.result == 1, s
-	case "shut": // the second step of advance and close
+	case "opens": // the first step of advance and close, if the ring will move
+		if in.argument == uint64((s.now+1)%ringSize) {
+			s.open |= 1 << in.argument
+		}
+		return true, s
+	case "shut": // the last step of advance and close
 		may := s.shuts>>(4*in.argument)&15 != 0
 		s.shuts -= 1 << (4 * in.argument)
 		s.open &^= 1 << in.argument
@@ -211,15 +216,20 @@ func made(op porcupine.Operation) bool {
 	return is(op, "alloc", "malloc") && op.Output.(output).result != 0
 }
 
-// secondSteps returns those of the calls that act in two.
-func secondSteps(history []porcupine.Operation) (steps []porcupine.Operation) {
+// moreSteps returns those of the calls that act in several.
+func moreSteps(history []porcupine.Operation) (steps []porcupine.Operation) {
 	for _, op := range history {
 		in, out := op.Input.(input), op.Output.(output)
+		opens := op
 		switch {
 		case in.what == "advance":
+			opens.Input = input{what: "opens", argument: out.result}
 			in = input{what: "shut", argument: (out.result + ringSize - 1) % ringSize}
+			steps = append(steps, opens)
 		case in.what == "close":
+			opens.Input = input{what: "opens", argument: (in.argument + 1) % ringSize}
 			in.what = "shut"
+			steps = append(steps, opens)
 		case in.what == "reset" && out.result == 1:
 			in.what = "renew"
 		default:
@@ -231,12 +241,11 @@ func secondSteps(history []porcupine.Operation) (steps []porcupine.Operation) {
 	return steps
 }
 
-// meetsItsMove says whether an allocation that names an epoch overlaps a move of the ring to that epoch. It may land before
-// and after, and in between: the move ends the incarnation that the id named before, opens the next, and only then makes it
-// current.
-func meetsItsMove(history []porcupine.Operation, op porcupine.Operation) bool {
-	in := op.Input.(input)
-	return in.what == "place" && slices.ContainsFunc(history, func(moves porcupine.Operation) bool {
+// refusedForLast says whether an allocation that names an epoch may have been refused for the incarnation that the id named
+// before: the ring moved to that id meanwhile, which ends the old incarnation and begins another.
+func refusedForLast(history []porcupine.Operation, op porcupine.Operation) bool {
+	in, out := op.Input.(input), op.Output.(output)
+	return in.what == "place" && out.result == 0 && slices.ContainsFunc(history, func(moves porcupine.Operation) bool {
 		to := moves.Output.(output).result
 		if is(moves, "close") {
 			to = (moves.Input.(input).argument + 1) % ringSize
@@ -248,7 +257,7 @@ func meetsItsMove(history []porcupine.Operation, op porcupine.Operation) bool {
 // partition gives each machine the calls that act on it.
 func partition(history []porcupine.Operation) [][]porcupine.Operation {
 	var parts [][]porcupine.Operation
-	history = append(slices.Clone(history), secondSteps(history)...)
+	history = append(slices.Clone(history), moreSteps(history)...)
 	add := func(part string, has func(porcupine.Operation) bool) {
 		var some []porcupine.Operation
 		for _, op := range history {
@@ -270,7 +279,7 @@ func partition(history []porcupine.Operation) [][]porcupine.Operation {
 	}
 	add("scopes", func(op porcupine.Operation) bool { return is(op, "attach", "detach") })
 	add("ring", func(op porcupine.Operation) bool {
-		return is(op, "ring", "advance", "current", "close", "shut", "place", "any") && !meetsItsMove(history, op)
+		return is(op, "ring", "advance", "current", "close", "opens", "shut", "place", "any") && !refusedForLast(history, op)
 	})
 	add("room", func(op porcupine.Operation) bool { return is(op, "enter", "exit", "rent", "reset", "renew", "force") })
 	add("budget", func(op porcupine.Operation) bool { return is(op, "charge", "credit") })
