@@ -49,7 +49,8 @@ void tsi_counts_even(TsiSpace* s, TsiLine* l, uint32_t line_id, uint32_t seq, ui
         _Atomic uint64_t* w = &counts[tsi_ctz64(slots)];
         uint64_t now = tsi_count_now(tsi_load_relaxed(w), seq);
         bool spent = (uint32_t)now >= TSI_COUNT_MAX;
-        tsi_store_relaxed(w, TSI_UNLIKELY(spent) ? (now & ~(uint64_t)UINT32_MAX) | TSI_COUNT_MAX : (now | 1) + 1);
+        /* release: who reads the count (names.c) finds the slot free, or handed out with it */
+        tsi_store_release(w, TSI_UNLIKELY(spent) ? (now & ~(uint64_t)UINT32_MAX) | TSI_COUNT_MAX : (now | 1) + 1);
     }
 }
 

@@ -157,7 +157,7 @@ int tsi_handle_decode(TsiArena* a, SlabHandle handle, TsiPlace* at, uint64_t* ta
     if ((tsi_count_of(*word, tsi_tag_seq(as_of)) & 1) != 0) return SLAB_MISUSE_BAD_HANDLE;
     if (leaves || tsi_slot_check(s, at, tsi_tag_seq(*tag), &remote) != TSI_FREE_OK) return SLAB_MISUSE_STALE_HANDLE;
     bool region = tsi_class_is_region(at->cls);
-    /* N2. seq_cst, after the object was seen: pair with begin_again (heap/bump.c) and with tsi_counts_even. */
+    /* N2. seq_cst, after the object was seen: pair with begin_again (heap/bump.c) and tsi_counts_even (heap/line.c). */
     bool its = region ? tsi_load_seq(&tsi_slab(s, at->slab_id)->gen_base) == now
                       : tsi_load_seq(&tsi_counts(s, at->line_id)[at->slot]) == *word;
     return its ? TSI_FREE_OK : SLAB_MISUSE_STALE_HANDLE;

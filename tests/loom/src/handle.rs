@@ -44,7 +44,7 @@ pub fn check() {
                 }
                 let now = count.load(Relaxed);
                 let live = if mutant("NEW_COUNT_MISSING") { now & !1 } else { (now | 1) + 1 };
-                count.store(live, Relaxed);
+                count.store(live, Release);
                 live
             })
         };
