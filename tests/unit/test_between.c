@@ -15,6 +15,7 @@
 #include "account/charge.h"
 #include "heap/close.h"
 #include "heap/late_frees.h"
+#include "heap/put_off.h"
 #include "threads/registry.h"
 #include "heap/settle.h"
 #include "stats/report_walk.h"
@@ -314,6 +315,7 @@ static void end_it(EpochCloseMode mode) { (void)tsi_epoch_end(arena, tsi_phases_
 static void drain(void) { end_it(EPOCH_DRAIN); }
 static void release(void) { end_it(EPOCH_RELEASE); }
 static void count(void) { tsi_late_count(arena); }
+static void thin(void) { tsi_put_off_no_more(tsi_binding_get(arena, false)); }
 static void trim(void) { slab_trim(a); }
 
 /* ---- afterwards ---- */
@@ -428,6 +430,12 @@ static void one_object_freed_twice(void) {
     everywhere((Try){two_late, free_first, free_first_again, it_was_freed_once, false});
     everywhere((Try){two_late, free_first, free_first_again, it_was_freed_once, true});
 }
+/* The last object goes while the pages beside it do: its freer leaves the slab to who gives them back. */
+static void one_ended(void) {
+    one();
+    drain();
+}
+static void a_last_free_while_pages_go(void) { everywhere((Try){one_ended, thin, free_first, both_are_gone, false}); }
 /* What drains is counted while the slab goes. */
 static void a_last_free_while_it_is_counted(void) {
     everywhere((Try){one_late, count, free_first_and_go_on, the_next_goes_on, false});
@@ -790,6 +798,7 @@ static const CheckCase tests[] = {
     IN_ALL(a_release_while_it_is_freed),
     IN_ALL(two_last_frees),
     IN_ALL(one_object_freed_twice),
+    IN(a_last_free_while_pages_go, paged),
     IN_ALL(a_last_free_while_it_is_counted),
     IN_ALL(a_free_while_it_is_counted),
     IN_ALL(a_count_while_the_last_is_freed),
