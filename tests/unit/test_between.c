@@ -226,10 +226,10 @@ static void open_with(uint8_t bump, size_t bytes) {
     sem_init(&between.done, 0, 0);
     between.worker = kit_thread(work, NULL);
 }
-enum { SMALL = 48, PAGED = 1024 }; /* a slab is a page; four pages */
+enum { SMALL = 48 }; /* a slab is a page */
 static void open_regions(void) { open_with(0, SMALL); }
 static void open_classes(void) { open_with(TSI_BUMP_OFF, SMALL); }
-static void open_paged(void) { open_with(TSI_BUMP_OFF, PAGED); }
+static void open_paged(void) { open_with(TSI_BUMP_OFF, slab_page_size() / 4); } /* a slab is several */
 static void close_allocator(void) {
     between.meanwhile = NULL;
     sem_post(&between.go);
@@ -435,7 +435,13 @@ static void one_ended(void) {
     one();
     drain();
 }
-static void a_last_free_while_pages_go(void) { everywhere((Try){one_ended, thin, free_first, both_are_gone, false}); }
+static void a_last_free_while_pages_go(void) {
+    one_ended();
+    bool later = tsi_binding_get(arena, false)->put_off_count != 0; /* pages of 64 KiB are too much to wait */
+    free_first();
+    both_are_gone();
+    everywhere(later ? (Try){one_ended, thin, free_first, both_are_gone, false} : (Try){one, drain, free_first, both_are_gone, false});
+}
 /* What drains is counted while the slab goes. */
 static void a_last_free_while_it_is_counted(void) {
     everywhere((Try){one_late, count, free_first_and_go_on, the_next_goes_on, false});
