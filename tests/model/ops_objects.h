@@ -64,7 +64,9 @@ static inline void check_limited(const struct world* w, struct side* s, const st
     bool bumps = bumps_under_limit(w, inc) && o->asked <= REGION_PART;
     if ((!young && !bumps) || !has_regions(s, inc) || o->asked > BUMPED_MOST) return;
     struct committed now = committed_now(s, inc, inc->account);
-    REQUIRE_OR(!bumps || now.empty_slabs == 0, "%zu bytes in a class, of a phase under a limit with %llu empty regions",
+    /* What it takes the place of has ended since, and may have been the last of its region. */
+    unsigned left = w->moved && w->moved->inc == inc && w->moved->bumped;
+    REQUIRE_OR(!bumps || now.empty_slabs <= left, "%zu bytes in a class, of a phase under a limit with %llu empty regions",
                o->asked, (unsigned long long)now.empty_slabs);
     if (!young) return;
     bool full = inc->limit.hard && now.phase + least > inc->limit.hard;
@@ -329,7 +331,9 @@ static inline void resized(struct world* w, struct side* s, struct obj* o, unsig
                (unsigned long long)to->era);
     struct inc* from = o->inc;
     /* The new object was born before the old one ended, so no address can be shared. */
+    w->moved = o;
     struct obj* fresh = obj_born(w, s, to, p, size, 0, 0, size > o->usable);
+    w->moved = NULL;
     note(w, "  moved era %llu -> %llu, %p -> %p", (unsigned long long)from->era, (unsigned long long)to->era,
          (void*)o->p, (void*)fresh->p);
     ref_freed(w, o);

@@ -254,6 +254,7 @@ struct world {
     bool stopping, in_cleanup;
     bool budgets;              /* some runs have them */
     const struct obj* in_call; /* a call on this object is under way: cleanups leave it alone */
+    const struct obj* moved;   /* has another place now, and is about to be forgotten; NULL: none */
     struct dom* in_run;        /* an allocation of its run is under way */
     struct birth* birth;       /* the allocation that is under way, see ops_objects.h */
     bool strangers;            /* threads that are no actors have allocated */
