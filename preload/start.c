@@ -22,17 +22,31 @@ SlabAllocator tsp_heap;
 _Atomic int tsp_state;
 extern int tsp_dlopen_mask;
 
-/* Writes to standard error a line that says malloc stays libc's and why, `text`, cut to a line of 256 bytes.
+/* Writes the texts to standard error, in one line of at most 256 bytes, which names the library first.
  * [any thread, needs no lock] */
-static void say(const char* text) {
-    static const char before[] = "temporal-slab: malloc stays libc's: ";
+static void say(const char* what, const char* of) {
+    const char* texts[] = {"temporal-slab: ", what, of};
     char line[256];
-    size_t n = strlen(text), used = sizeof before - 1;
-    if (n > sizeof line - used - 1) n = sizeof line - used - 1;
-    memcpy(line, before, used);
-    memcpy(line + used, text, n);
-    line[used + n] = '\n';
-    tsi_os.complain(line, used + n + 1);
+    size_t used = 0;
+    for (unsigned k = 0; k < 3; k++) {
+        size_t n = strlen(texts[k]);
+        if (n > sizeof line - 1 - used) n = sizeof line - 1 - used;
+        memcpy(line + used, texts[k], n);
+        used += n;
+    }
+    line[used++] = '\n';
+    tsi_os.complain(line, used);
+}
+/* Says that malloc stays libc's, and why. [any thread, needs no lock] */
+static void say_stays(const char* why) { say("malloc stays libc's: ", why); }
+
+/* Returns true if the variable `name` is `word`. Complains of another value, but an empty one, with `usage`.
+ * [tsp_start] */
+static bool is_word(const char* name, const char* word, const char* usage) {
+    const char* value = secure_getenv(name);
+    bool same = value != NULL && strcmp(value, word) == 0;
+    if (value != NULL && value[0] != 0 && !same) say(usage, value);
+    return same;
 }
 
 /* Asks the system for its limits. Returns the bytes that the allocator must reserve: 0 as configured, UINT64_MAX if
@@ -57,18 +71,19 @@ static bool make(void) {
         .struct_size = sizeof options, .by_malloc = 2, .decay_ms = DECAY_MS, .reserve_bytes = reservation()};
     if (options.reserve_bytes == UINT64_MAX) return false;
     if (!allocator_init_with(&tsp_heap, &options)) {
-        say(slab_last_error());
+        say_stays(slab_last_error());
         return false;
     }
 
     if (tsi_malloc_is_circular(&tsp_heap)) {
         allocator_destroy(&tsp_heap);
-        say("TSLAB_OPTIONS has by_malloc=1");
+        say_stays("TSLAB_OPTIONS has by_malloc=1");
         return false;
     }
 
     const char* label = secure_getenv("TSLAB_PRELOAD_LABEL");
     if (label == NULL || label[0] == 0) return true;
+    if (strlen(label) >= TSI_LABEL_BYTES) say("TSLAB_PRELOAD_LABEL has more than 31 bytes and is cut: ", label);
     slab_epoch_set_label(&tsp_heap, epoch_current(&tsp_heap), label);
     (void)slab_stats_publish(&tsp_heap); /* the first publication, where there is a segment, was before */
     return true;
@@ -80,10 +95,9 @@ bool tsp_start(void) {
     /* seq_cst: one caller makes it; others, and calls of this one from within, are libc's until then */
     if (!tsi_cas_seq(&tsp_state, &was, TSP_STARTING)) return was == TSP_READY;
 
-    const char* deepbind = secure_getenv("TSLAB_PRELOAD_DEEPBIND");
-    if (deepbind != NULL && strcmp(deepbind, "keep") == 0) tsp_dlopen_mask = -1;
-    const char* libc = secure_getenv("TSLAB_PRELOAD_LIBC");
-    tsp_libc_in_phases = libc != NULL && strcmp(libc, "phase") == 0;
+    if (is_word("TSLAB_PRELOAD_DEEPBIND", "keep", "TSLAB_PRELOAD_DEEPBIND can only be 'keep'; ignored: "))
+        tsp_dlopen_mask = -1;
+    tsp_libc_in_phases = is_word("TSLAB_PRELOAD_LIBC", "phase", "TSLAB_PRELOAD_LIBC can only be 'phase'; ignored: ");
 
     bool made = make();
     tsi_store_release(&tsp_state, made ? TSP_READY : TSP_OFF); /* pairs with the acquire in tsp_ready */

@@ -47,6 +47,17 @@ has out '^none$'
 expect 0 env TSLAB_OPTIONS=by_malloc=1 ./whose
 has out '^libc$'
 has err "malloc stays libc's"
+# Words that the library's own variables cannot have, and a label that is too long.
+expect 0 env TSLAB_PRELOAD_DEEPBIND=kept TSLAB_PRELOAD_LIBC= ./whose
+has out '^ours$'
+has err "^temporal-slab: TSLAB_PRELOAD_DEEPBIND can only be 'keep'; ignored: kept$"
+lacks err LIBC
+expect 0 env TSLAB_PRELOAD_LIBC=phases TSLAB_PRELOAD_LABEL=a-label-that-is-longer-than-labels-are ./whose
+has out '^ours$'
+has err "^temporal-slab: TSLAB_PRELOAD_LIBC can only be 'phase'; ignored: phases$"
+has err '^temporal-slab: TSLAB_PRELOAD_LABEL has more than 31 bytes and is cut: a-label-that-is'
+expect 0 env TSLAB_PRELOAD_DEEPBIND=keep TSLAB_PRELOAD_LIBC=phase TSLAB_PRELOAD_LABEL=a-label-of-exactly-31-bytes-abc ./whose
+empty err
 # Little address space: malloc stays libc's, without a word. More of it: ours, which maps what it needs.
 expect 0 bash -c 'ulimit -v 50000; exec ./whose'
 has out '^libc$'
