@@ -124,7 +124,7 @@ static inline void check_receipt(const EpochReceipt* r, const struct inc* inc, u
 /* ---- objects ---------------------------------------------------------------------------- */
 
 static inline void check_contents(const struct obj* o) {
-    REQUIRE_OR(pattern(o->p, o->usable, o->usable, o->seed, false),
+    REQUIRE_OR(pattern(o->p, o->reach, o->reach, o->seed, false),
                "contents of object %p (%zu asked, %zu usable, era %llu) changed", (void*)o->p, o->asked, o->usable,
                (unsigned long long)o->inc->era);
 }
@@ -133,8 +133,8 @@ static inline void check_contents(const struct obj* o) {
 static inline void check_identity(struct side* s, const struct obj* o) {
     EpochId id = 0;
     uint64_t era = 0;
-    REQUIRE_OR(slab_usable_size(s->a, o->p) == o->usable, "usable size of %p became %zu, was %zu", (void*)o->p,
-               slab_usable_size(s->a, o->p), o->usable);
+    REQUIRE_OR(slab_usable_size(s->a, o->p) == o->reach, "usable size of %p became %zu, was %zu", (void*)o->p,
+               slab_usable_size(s->a, o->p), o->reach);
     REQUIRE_OR(slab_ptr_epoch(s->a, o->p, &id, &era), "no epoch for the live object %p", (void*)o->p);
     REQUIRE_OR(id == o->inc->id && era == o->inc->era, "object %p is in epoch %#x era %llu, due %#x era %llu",
                (void*)o->p, id, (unsigned long long)era, o->inc->id, (unsigned long long)o->inc->era);

@@ -239,9 +239,9 @@ static inline bool walk_meets(const SlabLiveObject* o, void* ctx) {
     struct obj* known = obj_covering(k->s, o->address);
     REQUIRE_OR(known && known->p == o->address && known->inc == k->inc && known->walk != k->number,
                "a walk over era %llu met %p", (unsigned long long)k->inc->era, o->address);
-    REQUIRE_OR(o->usable_bytes == known->usable && o->class_index == class_of(known),
+    REQUIRE_OR(o->usable_bytes == known->reach && o->class_index == class_of(known),
                "a walk met %p with %zu bytes of class %u, %zu are usable", o->address, o->usable_bytes, o->class_index,
-               known->usable);
+               known->reach);
     known->walk = k->number;
     return true;
 }
@@ -421,7 +421,7 @@ static inline void check_everything(struct world* w) {
             check_contents(s->sorted[k]);
             check_identity(s, s->sorted[k]);
             if (k > 0)
-                REQUIRE_OR(s->sorted[k - 1]->p + s->sorted[k - 1]->usable <= s->sorted[k]->p,
+                REQUIRE_OR(s->sorted[k - 1]->p + s->sorted[k - 1]->reach <= s->sorted[k]->p,
                            "objects %p and %p overlap", (void*)s->sorted[k - 1]->p, (void*)s->sorted[k]->p);
         }
         unsigned held = 0;

@@ -51,8 +51,7 @@ static inline void misuse_double_free(struct world* w, struct side* s) {
         want_one(s, BIT(SLAB_MISUSE_STALE_HANDLE));
         return;
     }
-    const struct obj* cover = obj_covering(s, d->p);
-    if (cover && cover->p == d->p) return; /* the address was issued again: a legitimate free */
+    if (is_issued_again(s, d->p)) return; /* the address was issued again: a legitimate free */
     bool plain = d->plain && d->op + 1 >= w->op && last && d->usable <= 768;
     note(w, "misuse s%d: dead pointer %p (died at #%llu)", side_index(w, s), d->p, (unsigned long long)d->op);
     try_free(w, s, d->p, plain ? freed_before : dead_pointer);
@@ -78,10 +77,10 @@ static inline void misuse_free_twice(struct world* w, struct side* s) {
 
 static inline void misuse_interior(struct world* w, struct side* s) {
     struct obj* o = any_obj(w, s);
-    if (!o || o->usable < 2) return;
+    if (!o || o->reach < 2) return;
     static const size_t near[] = {1, 2, 8, 16, 32, 64, 128};
-    size_t off = chance(w, 50) ? near[below(w, 7)] : 1 + below(w, o->usable - 1);
-    if (off >= o->usable) off = o->usable - 1;
+    size_t off = chance(w, 50) ? near[below(w, 7)] : 1 + below(w, o->reach - 1);
+    if (off >= o->reach) off = o->reach - 1;
     note(w, "misuse s%d: interior pointer %p + %zu", side_index(w, s), (void*)o->p, off);
     /* beyond its first unit, the beginning of an object without a class is not looked for */
     account_of(s, o->inc)->refused_least += o->usable <= (256u << 10) || off < (64u << 10);
@@ -105,7 +104,8 @@ static inline void misuse_foreign(struct world* w, struct side* s) {
     note(w, "misuse s%d: foreign pointer %p", side_index(w, s), p);
     REQUIRE_OR(!slab_owns(s->a, p), "allocator claims the foreign pointer %p", p);
     REQUIRE_OR(slab_usable_size(s->a, p) == 0, "foreign pointer %p has a size", p);
-    try_free(w, s, p, BIT(SLAB_MISUSE_FOREIGN_POINTER));
+    /* What malloc has given out may have been an object of this allocator before. */
+    try_free(w, s, p, are_blocks(s) ? dead_pointer : BIT(SLAB_MISUSE_FOREIGN_POINTER));
     free(on_heap);
 }
 
@@ -153,7 +153,7 @@ static inline void misuse_sizes(struct world* w, struct side* s) {
         break;
     default:
         if (!o) return;
-        slab_free_sized(s->a, o->p, o->usable + 1);
+        slab_free_sized(s->a, o->p, o->reach + 1);
         account_of(s, o->inc)->refused_least++;
         want_one(s, BIT(SLAB_MISUSE_SIZE_MISMATCH));
         check_identity(s, o);

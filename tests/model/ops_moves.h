@@ -48,15 +48,15 @@ static inline void op_move(struct world* w) {
     b.old = stays ? o->p : NULL;
     unsigned char* p = d ? epoch_domain_move(d->d, o->p) : slab_move_outside(s->a, o->p);
     w->in_call = NULL;
-    if (!birth_end(w, &b, p, o->usable, 1)) {
+    if (!birth_end(w, &b, p, o->reach, 1)) {
         if (stays) {
             REQUIRE_OR(p == o->p, "an object that is in the phase already moved from %p to %p", (void*)o->p, (void*)p);
         } else if (to->state == INC_ACTIVE) {
             REQUIRE_OR(p && p != o->p, "move of %p gave %p, errno %d", (void*)o->p, (void*)p, errno);
-            check_kept(o, p, o->usable);
+            check_kept(o, p, o->reach);
             const struct obj* fresh =
-                obj_born(w, s, to, p, o->usable, 0, 0, false); /* before the old one ends: no address is shared */
-            if (!d) book_outside(w, s, fresh->usable);
+                obj_born(w, s, to, p, o->reach, 0, 0, false); /* before the old one ends: no address is shared */
+            if (!d) book_outside(w, s, fresh->reach);
             ref_freed(w, o);
             return;
         } else {
@@ -72,7 +72,7 @@ static inline void op_move_dead(struct world* w) {
     struct side* s = any_side(w);
     if (s->n_dead == 0) return;
     const struct dead* dead = &s->dead[below(w, s->n_dead < DEAD_KEPT ? s->n_dead : DEAD_KEPT)];
-    if (obj_covering(s, dead->p)) return;
+    if (obj_covering(s, dead->p) || is_issued_again(s, dead->p)) return;
     struct dom* d = any_dom_of(w, s);
     if (d && d->inc->state != INC_ACTIVE) d = NULL;
     note(w, "misuse: move of dead %p", dead->p);

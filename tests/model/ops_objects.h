@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "births.h"
+#include "observe/stand_in.h"
 
 enum { MAX_LIVE = 4000 };
 static const uint64_t max_live_bytes = 96u << 20;
@@ -34,6 +35,11 @@ static inline size_t any_size(struct world* w) {
 
 static inline size_t granules_of(size_t bytes) { return (bytes + 15) / 16 * 16; }
 
+/* Whether objects may be elsewhere than their slots, with what was asked for: they get no room to grow on. */
+static inline bool are_blocks(const struct side* s) {
+    return s->options.by_malloc == 1 || s->options.late_access || s->options.guard_period;
+}
+
 /* In a region an object has its own size; one that had to move to grow that of its class, unless it got a region alone. */
 static inline void check_bumped(struct side* s, const struct obj* o, size_t align, bool grown) {
     size_t most = grown && !o->inc->ring ? ALONE_MOST : BUMPED_MOST;
@@ -43,7 +49,7 @@ static inline void check_bumped(struct side* s, const struct obj* o, size_t alig
     /* above 256 bytes with a quarter more, where no limit is */
     size_t more = !may_be_over(s, o->inc) && o->asked > 256 && o->asked <= BUMPED_MOST / 5 * 4 ? o->asked + o->asked / 4
                                                                                                : o->asked;
-    size_t due = grown && o->asked <= BUMPED_MOST ? slab_good_size(s->a, more) : granules_of(o->asked);
+    size_t due = grown && o->asked <= BUMPED_MOST && !are_blocks(s) ? slab_good_size(s->a, more) : granules_of(o->asked);
     REQUIRE_OR(o->usable == due, "an object of %zu bytes in a region has %zu usable", o->asked, o->usable);
 }
 
@@ -84,7 +90,7 @@ static inline void check_size_of_new(const struct world* w, struct side* s, cons
     if (o->bumped) {
         check_bumped(s, o, align, grown);
     } else {
-        bool more = grown && class_may_serve(s, o->inc, o->asked + o->asked / 4, align); /* what it asks for then */
+        bool more = grown && !are_blocks(s) && class_may_serve(s, o->inc, o->asked + o->asked / 4, align); /* what it asks for then */
         REQUIRE_OR(class_may_serve(s, o->inc, o->asked, align) || more || may_be_over(s, o->inc),
                    "an object of %zu bytes in a young %s (%llu bytes so far, %llu objects freed) is in no region",
                    o->asked, o->inc->ring ? "ring epoch" : "domain", (unsigned long long)o->inc->bytes.allocated,
@@ -93,23 +99,32 @@ static inline void check_size_of_new(const struct world* w, struct side* s, cons
         REQUIRE_OR(o->usable >= good || align > 16 || units, "asked %zu, good size %zu, usable %zu", o->asked, good,
                    o->usable);
         if (align <= 16 && o->asked <= 768) {
-            size_t more = grown && o->asked > 256 && !may_be_over(s, o->inc) ? o->asked + o->asked / 4 : o->asked;
+            size_t more = grown && !are_blocks(s) && o->asked > 256 && !may_be_over(s, o->inc) ? o->asked + o->asked / 4 : o->asked;
             bool right = o->asked <= 64 ? o->usable <= 64 : o->usable == class_size(class_of_bytes(more));
             REQUIRE_OR(right, "an object of %zu bytes has %zu usable", o->asked, o->usable);
         } else if (align <= 16) {
             REQUIRE_OR(o->usable <= 2 * o->asked, "an object of %zu bytes has %zu usable", o->asked, o->usable);
         }
         bool natural = (o->usable & (o->usable - 1)) == 0 && o->usable <= (256u << 10) && !units;
-        if (natural && o->usable > due) due = o->usable;
+        if (natural && o->usable > due && !o->slot) due = o->usable;
     }
     REQUIRE_OR((uintptr_t)o->p % due == 0, "object %p (%zu asked, %zu usable) is not aligned to %zu", (void*)o->p,
                o->asked, o->usable, due);
 }
 
-/* Whether it lies in a region. */
-static inline bool is_bumped(const struct side* s, const void* p) {
+/* Where it lies, and whether its user has it there. */
+static inline void place_of(struct side* s, struct obj* o, bool grown) {
+    TsiArena* a = arena_of(s);
     TsiPlace at = {0, 0, 0, 0};
-    return tsi_space_locate(&arena_of(s)->space, p, &at) == TSI_PLACE_OK && tsi_class_is_region(at.cls);
+    void* slot = tsi_slot_of(a, o->p);
+    REQUIRE_OR(tsi_space_locate(&a->space, slot, &at) == TSI_PLACE_OK, "new object %p has no place", (void*)o->p);
+    o->reach = slab_usable_size(s->a, o->p);
+    o->usable = tsi_place_bytes(&a->space, &at);
+    o->slot = slot != o->p ? slot : NULL;
+    o->bumped = tsi_class_is_region(at.cls);
+    bool grows = grown && !are_blocks(s) && o->asked <= BUMPED_MOST; /* what has grown asks for more */
+    REQUIRE_OR(o->reach == (o->slot && !grows ? o->asked : o->usable), "%zu bytes asked, %zu usable, %zu of the place", o->asked,
+               o->reach, o->usable);
 }
 
 /* Enters a new object in the books and writes all of it. grown: realloc has moved it for more bytes. */
@@ -117,20 +132,19 @@ static inline struct obj* obj_born(struct world* w, struct side* s, struct inc* 
                                    size_t align, SlabHandle h, bool grown) {
     struct obj* o = must_alloc(sizeof *o);
     o->p = p, o->asked = asked, o->seed = kit_mix(w->seed + ++w->born), o->h = h, o->inc = inc;
-    o->usable = slab_usable_size(s->a, p);
+    place_of(s, o, grown);
     o->large = o->usable > LARGE_OVER || align > LARGE_OVER || (grown && o->asked > ALONE_MOST);
-    o->bumped = is_bumped(s, p);
-    REQUIRE_OR(o->usable >= asked, "new object %p of %zu bytes has %zu usable", p, asked, o->usable);
+    REQUIRE_OR(o->reach >= asked, "new object %p of %zu bytes has %zu usable", p, asked, o->reach);
     size_t i = sorted_find(s, p);
-    REQUIRE_OR(i == s->n_objs || s->sorted[i]->p >= o->p + o->usable, "new object %p +%zu overlaps live %p +%zu", p,
-               o->usable, (void*)s->sorted[i]->p, s->sorted[i]->usable);
+    REQUIRE_OR(i == s->n_objs || s->sorted[i]->p >= o->p + o->reach, "new object %p +%zu overlaps live %p +%zu", p,
+               o->reach, (void*)s->sorted[i]->p, s->sorted[i]->reach);
     check_size_of_new(w, s, o, align, grown);
     if (!o->bumped) inc->classed |= (uint64_t)1 << class_of(o);
     if (o->bumped && align > 16) inc->gaps_most += align - 16;
     ref_add(s, o);
     if (s->n_objs > w->most_live) w->most_live = s->n_objs;
     check_identity(s, o);
-    pattern(o->p, o->usable, o->usable, o->seed, true);
+    pattern(o->p, o->reach, o->reach, o->seed, true);
     return o;
 }
 
@@ -255,7 +269,7 @@ static inline void free_one(struct world* w, struct side* s, struct obj* o) {
         REQUIRE_OR(slab_free_checked(s->a, o->p), "free of the live object %p was refused", (void*)o->p);
         break;
     case 2:
-        slab_free_sized(s->a, o->p, chance(w, 50) ? o->asked : o->usable);
+        slab_free_sized(s->a, o->p, chance(w, 50) ? o->asked : o->reach);
         break;
     case 3:
         REQUIRE_OR(slab_realloc(s->a, o->p, 0) == NULL, "realloc to 0 returned memory");
@@ -297,7 +311,7 @@ static inline void op_free_many(struct world* w) {
 /* ---- resizing --------------------------------------------------------------------------- */
 
 static inline void check_kept(const struct obj* o, unsigned char* p, size_t upto) {
-    REQUIRE_OR(pattern(p, o->usable, upto, o->seed, false), "realloc of %p to %p lost contents", (void*)o->p, (void*)p);
+    REQUIRE_OR(pattern(p, o->reach, upto, o->seed, false), "realloc of %p to %p lost contents", (void*)o->p, (void*)p);
 }
 
 /* An object at the end of its region, or one with pages of its own, became larger where it is. */
@@ -310,7 +324,7 @@ static inline void grown(struct side* s, struct obj* o, size_t size, const struc
                (void*)o->p, usable, (void*)s->sorted[i + 1]->p);
     book_grown(s, o->inc, usable - o->usable);
     s->live_bytes += usable - o->usable;
-    o->usable = usable;
+    o->usable = o->reach = usable;
 }
 
 /* Books a realloc that succeeded. */
@@ -319,12 +333,12 @@ static inline void resized(struct world* w, struct side* s, struct obj* o, unsig
     size_t kept = o->asked < size ? o->asked : size;
     check_kept(o, p, kept);
     if (p == o->p) {
-        if (size > o->usable) grown(s, o, size, to);
-        REQUIRE_OR(slab_usable_size(s->a, p) == o->usable, "realloc in place changed usable %zu to %zu", o->usable,
+        if (size > o->reach) grown(s, o, size, to);
+        REQUIRE_OR(slab_usable_size(s->a, p) == o->reach, "realloc in place changed usable %zu to %zu", o->reach,
                    slab_usable_size(s->a, p));
-        REQUIRE_OR(o->usable >= size, "realloc in place to %zu with %zu usable", size, o->usable);
+        REQUIRE_OR(o->reach >= size, "realloc in place to %zu with %zu usable", size, o->reach);
         o->asked = size;
-        pattern(o->p, o->usable, o->usable, o->seed, true);
+        pattern(o->p, o->reach, o->reach, o->seed, true);
         return;
     }
     REQUIRE_OR(to->state == INC_ACTIVE, "realloc moved %p into closed era %llu", (void*)o->p,
@@ -332,7 +346,7 @@ static inline void resized(struct world* w, struct side* s, struct obj* o, unsig
     struct inc* from = o->inc;
     /* The new object was born before the old one ended, so no address can be shared. */
     w->moved = o;
-    struct obj* fresh = obj_born(w, s, to, p, size, 0, 0, size > o->usable);
+    struct obj* fresh = obj_born(w, s, to, p, size, 0, 0, size > o->reach);
     w->moved = NULL;
     note(w, "  moved era %llu -> %llu, %p -> %p", (unsigned long long)from->era, (unsigned long long)to->era,
          (void*)o->p, (void*)fresh->p);
@@ -352,21 +366,24 @@ static inline void resize(struct world* w, struct side* s, struct obj* o, size_t
     w->in_call = NULL;
     bool over = birth_end(w, &b, p, size, 1);
     if (p) {
-        bool moves = size < o->usable / 2 && to->state == INC_ACTIVE && (named || o->inc->state == INC_ACTIVE);
-        if (is_anothers_inc(w, to)) REQUIRE_OR(size <= o->usable, "grew in a phase that is another thread's alone");
+        /* One that its thread finds at hand stays, where guards are few, as if there were none. */
+        bool fits = s->options.guard_period && !o->slot && errno == 0;
+        bool shrinks = size < o->reach / 2 || o->slot || (are_blocks(s) && !fits);
+        bool moves = shrinks && to->state == INC_ACTIVE && (named || o->inc->state == INC_ACTIVE);
+        if (is_anothers_inc(w, to)) REQUIRE_OR(size <= o->reach, "grew in a phase that is another thread's alone");
         else if (moves && p == o->p) judge_over(w, &b, size, 1);
-        REQUIRE_OR(!named || to == o->inc || p != o->p || size <= o->usable, "realloc to another epoch grew in place");
+        REQUIRE_OR(!named || to == o->inc || p != o->p || size <= o->reach, "realloc to another epoch grew in place");
         resized(w, s, o, p, size, to);
         return;
     }
     if (over) {
-        REQUIRE_OR(size > o->usable, "realloc to %zu failed although %zu are usable", size, o->usable);
+        REQUIRE_OR(size > o->reach, "realloc to %zu failed although %zu are usable", size, o->reach);
         check_contents(o);
         check_identity(s, o);
         return;
     }
     REQUIRE_OR(to->state != INC_ACTIVE, "realloc of %zu bytes failed with errno %d", size, errno);
-    REQUIRE_OR(named || size > o->usable, "realloc to %zu failed although %zu are usable", size, o->usable);
+    REQUIRE_OR(named || size > o->reach, "realloc to %zu failed although %zu are usable", size, o->reach);
     expect_refused(w, s, to);
     check_contents(o);
     check_identity(s, o);
@@ -377,7 +394,7 @@ static inline void op_realloc(struct world* w) {
     struct obj* o = any_obj(w, s);
     size_t size = any_size(w);
     if (!o || s->live_bytes + size > max_live_bytes) return;
-    if (chance(w, 30)) size = 1 + below(w, o->usable);
+    if (chance(w, 30)) size = 1 + below(w, o->reach);
     bool named = chance(w, 30);
     struct inc* to =
         named ? any_named(w, s) : (o->inc->state == INC_ACTIVE ? o->inc : implicit_target(w->actor, side_index(w, s)));
@@ -434,8 +451,8 @@ static inline void op_ask(struct world* w) {
     struct side* other = &w->side[1 - side_index(w, s)];
     REQUIRE_OR(!slab_owns(other->a, o->p), "another allocator claims %p", (void*)o->p);
     REQUIRE_OR(slab_usable_size(other->a, o->p) == 0, "another allocator knows a size for %p", (void*)o->p);
-    if (o->usable > 1) {
-        unsigned char* inside = o->p + 1 + below(w, o->usable - 1);
+    if (o->reach > 1) {
+        unsigned char* inside = o->p + 1 + below(w, o->reach - 1);
         REQUIRE_OR(slab_usable_size(s->a, inside) == 0, "interior pointer %p has a size", (void*)inside);
         REQUIRE_OR(!slab_ptr_epoch(s->a, inside, NULL, NULL), "interior pointer %p has an epoch", (void*)inside);
         REQUIRE_OR(slab_ptr_handle(s->a, inside) == 0, "interior pointer %p has a handle", (void*)inside);
@@ -452,8 +469,7 @@ static inline void op_ask_dead(struct world* w) {
     if (d->h)
         REQUIRE_OR(slab_handle_ptr(s->a, d->h) == NULL, "dead handle %#llx leads to an object",
                    (unsigned long long)d->h);
-    const struct obj* cover = obj_covering(s, d->p);
-    if (cover && cover->p == d->p) return;
+    if (is_issued_again(s, d->p)) return;
     REQUIRE_OR(slab_usable_size(s->a, d->p) == 0, "dead object %p has a size", d->p);
     REQUIRE_OR(!slab_ptr_epoch(s->a, d->p, NULL, NULL), "dead object %p has an epoch", d->p);
     REQUIRE_OR(slab_ptr_handle(s->a, d->p) == 0, "dead object %p has a handle", d->p);

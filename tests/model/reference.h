@@ -51,7 +51,7 @@ static inline size_t sorted_find(const struct side* s, const void* p) {
     size_t low = 0, high = s->n_objs;
     while (low < high) {
         size_t mid = (low + high) / 2;
-        if ((uintptr_t)s->sorted[mid]->p + s->sorted[mid]->usable > (uintptr_t)p)
+        if ((uintptr_t)s->sorted[mid]->p + s->sorted[mid]->reach > (uintptr_t)p)
             high = mid;
         else
             low = mid + 1;
@@ -64,6 +64,15 @@ static inline struct obj* obj_covering(const struct side* s, const void* p) {
     size_t i = sorted_find(s, p);
     if (i == s->n_objs || (uintptr_t)s->sorted[i]->p > (uintptr_t)p) return NULL;
     return s->sorted[i];
+}
+
+/* Whether p is an object's again, or its slot, which the library takes for it. */
+static inline bool is_issued_again(const struct side* s, const void* p) {
+    const struct obj* cover = obj_covering(s, p);
+    if (cover && cover->p == p) return true;
+    for (size_t n = 0; n < s->n_objs; n++)
+        if (s->objs[n]->slot == p) return true;
+    return false;
 }
 
 static inline void objs_reserve(struct side* s) {

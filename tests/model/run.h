@@ -103,8 +103,7 @@ static void misuse_told(SlabAllocator* a, SlabMisuse what, const void* where, vo
     if (a == s->a && what < SLAB_MISUSE_COUNT) s->told[what]++;
 }
 
-/* Sets one option of a list such as shared=1,bump=3, and returns what follows; NULL if it is none of these. Not among them
- * is what gives objects blocks of their own (by_malloc, hardened by its guard_sampling): usable sizes are others then. */
+/* Sets one option of a list such as shared=1,bump=3, and returns what follows; NULL if it is none of these. */
 static const char* force_option(SlabOptions* o, const char* list) {
     static const struct {
         const char* name;
@@ -113,14 +112,18 @@ static const char* force_option(SlabOptions* o, const char* list) {
                  {"bump", offsetof(SlabOptions, bump)},
                  {"fill_freed", offsetof(SlabOptions, fill_freed)},
                  {"random_order", offsetof(SlabOptions, random_order)},
+                 {"by_malloc", offsetof(SlabOptions, by_malloc)},
+                 {"late_access", offsetof(SlabOptions, late_access)},
+                 {"guard_period", offsetof(SlabOptions, guard_period)},
+                 {"guard_sampling", offsetof(SlabOptions, guard_sampling)},
                  {"purge_policy", offsetof(SlabOptions, purge_policy)}};
     for (unsigned k = 0; k < sizeof bytes / sizeof *bytes; k++) {
         size_t n = strlen(bytes[k].name);
         if (strncmp(list, bytes[k].name, n) != 0 || list[n] != '=') continue;
         char* rest;
         unsigned long value = strtoul(list + n + 1, &rest, 10);
-        if (rest == list + n + 1 || value > 3 || (*rest != ',' && *rest != 0)) return NULL;
-        ((uint8_t*)o)[bytes[k].at] = (uint8_t)value; /* purge_policy has more bytes, of which this is the first */
+        if (rest == list + n + 1 || value > 255 || (*rest != ',' && *rest != 0)) return NULL;
+        ((uint8_t*)o)[bytes[k].at] = (uint8_t)value; /* some have more bytes, of which this is the first */
         return *rest == ',' ? rest + 1 : rest;
     }
     return NULL;
@@ -129,6 +132,17 @@ static const char* force_option(SlabOptions* o, const char* list) {
 static bool force_options(SlabOptions* o, const char* list) {
     while (list && *list) list = force_option(o, list);
     return list != NULL;
+}
+
+enum { STAND_INS = 1270 /* such that the fixed seeds have all kinds, and those in kept/ none */ };
+
+/* Now and then objects are elsewhere than in their slots. Drawn apart from the other options, which a seed gives as before. */
+static void draw_stand_ins(SlabOptions* o, uint64_t dice) {
+    uint64_t kind = dice % 100, much = dice / 100;
+    if (kind < 8) o->by_malloc = 1;
+    else if (kind < 12) o->late_access = 1;
+    else if (kind < 18) o->guard_period = 1 + (uint32_t)(much % 9);
+    else if (kind < 26) o->guard_sampling = (uint32_t)16 << much % 6;
 }
 
 static void side_open(struct world* w, int index) {
@@ -152,6 +166,7 @@ static void side_open(struct world* w, int index) {
     s->options.random_order = chance(w, 10);
     s->options.quarantine_bytes = chance(w, 20) ? (uint64_t)65536 << below(w, 8) : 0;
     s->options.bump = chance(w, 30) ? BUMP_OFF : chance(w, 20) ? BUMP_DOMAINS : (uint8_t)below(w, 2);
+    if (!w->fed) draw_stand_ins(&s->options, kit_mix(w->seed + STAND_INS * (1 + (uint64_t)index)));
     if (w->forced) REQUIRE_OR(force_options(&s->options, w->forced), "options '%s'", w->forced);
     if (s->options.random_order) s->options.bump = BUMP_OFF; /* as it implies */
     s->options.misuse_fn = misuse_told;

@@ -135,7 +135,8 @@ struct inc {
 
 struct obj {
     unsigned char* p;
-    size_t asked, usable;
+    size_t asked, usable, reach; /* the second: of its slot or granules; the third: that its user has, less with a stand-in */
+    void* slot;  /* where it would be, if that is elsewhere: its user has a block of malloc, or a place before a guard */
     bool large;  /* has pages of its own: for its size, or for its alignment */
     bool bumped; /* lies in a region */
     uint64_t seed;
