@@ -41,6 +41,21 @@ static bool is_spent(const TsiSpace* s, const TsiRegion* r) {
     return tsi_load_relaxed(&tsi_region_slab(s, r)->gen_base) >= TSI_GEN_LIMIT;
 }
 
+/* Begins another life of an empty region, after the one that has just begun (if `open`), since a thread has asked for a
+ * handle meanwhile. The handle may be of the life before: where two threads ask, the second finds heap_at cleared and
+ * relies on the first one's membarrier, which may come after it has looked at an object whose plain free is still in
+ * this thread's store buffer. Raises the slab's generation of handles, as begin_again does, before the word: no free
+ * with that handle enters the next life. Sets heap_at to 0. Returns true with that life begun; false if open is false,
+ * generations of handles are used up, or a freer sleeps in the region and its lives are. [owner, in bracket] */
+static TSI_COLD bool begin_named(TsiSpace* s, uint32_t slab_id, bool open) {
+    _Atomic uint32_t* base = &tsi_slab(s, slab_id)->gen_base;
+    uint32_t generation = tsi_load_relaxed(base) + 1;
+    TsiRegionSum none;
+    tsi_store_seq(&tsi_region(s, slab_id)->heap_at, 0); /* cleared, and then set again */
+    tsi_store_seq(base, generation);                    /* pairs with tsi_bump_free_in_life and tsi_handle_decode */
+    return open && tsi_region_renew(s, slab_id, 0, &none) && generation < TSI_GEN_LIMIT;
+}
+
 /* Begins the next life of an empty region, whatever h bumps in: raises the slab's generation of handles where some were
  * issued or there is a profile, and adds what was issued in the last life to the incarnation's totals. Takes the
  * stripe. Returns false if the region is not empty or its generations are used up: the life goes on. Returns false,
@@ -68,8 +83,9 @@ static bool begin_again(TsiBinding* b, TsiHeap* h, uint32_t slab_id) {
     tsi_phase_lock(inc);
     TsiRegionSum ended;
     bool open = tsi_region_renew(s, slab_id, handled ? 0 : tsi_heap_at(h), &ended);
-    /* seq_cst: another thread may have asked for a handle since, and cleared heap_at before it was set (names.c) */
-    if (!handled && (tsi_load_seq(&slab->tag) & TSI_SLAB_HANDLED) != 0) tsi_store_seq(&r->heap_at, 0);
+    /* seq_cst, after the word was exchanged: another thread may have asked for a handle since (names.c) */
+    if (!handled && TSI_UNLIKELY((tsi_load_seq(&slab->tag) & TSI_SLAB_HANDLED) != 0))
+        open = begin_named(s, slab_id, open);
     inc->allocated.objects += ended.issued;
     inc->allocated.bytes += ended.issued_bytes;
     tsi_phase_unlock(inc);

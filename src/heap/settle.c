@@ -49,7 +49,8 @@ static void raise_generations(TsiArena* a, unsigned cls, uint32_t slab_id, uint3
 
     TsiSlab* slab = tsi_slab(s, slab_id);
     uint64_t base = (uint64_t)tsi_load_relaxed(&slab->gen_base) + ((uint64_t)most + 1) / 2 + 1;
-    tsi_store_relaxed(&slab->gen_base, base < TSI_GEN_LIMIT ? (uint32_t)base : TSI_GEN_LIMIT);
+    /* release, after the claim: pairs with tsi_generation_of (state/names.c) */
+    tsi_store_release(&slab->gen_base, base < TSI_GEN_LIMIT ? (uint32_t)base : TSI_GEN_LIMIT);
 }
 
 /* Returns the tag of a slab that has left the incarnation of tag `old` and is being returned. The tag keeps the flag of
@@ -345,7 +346,8 @@ void tsi_slab_retire(TsiArena* a, uint32_t slab_id) {
         tsi_parts_retire(s, slab_id);
     } else {
         tsi_space_purge_pages(s, tsi_slab_payload(s, shape, slab_id), shape->slab_bytes);
-        tsi_store_relaxed(tag, tsi_tag(tsi_tag_seq(tsi_load_relaxed(tag)), 0, TSI_SLAB_RETIRED));
+        /* release: as in tsi_slab_turn */
+        tsi_store_release(tag, tsi_tag(tsi_tag_seq(tsi_load_relaxed(tag)), 0, TSI_SLAB_RETIRED));
         tsi_sub_relaxed(&s->committed_bytes, shape->slab_bytes);
     }
     tsi_add_relaxed(&a->retired_slabs, 1);

@@ -257,9 +257,12 @@ TsiHeap* tsi_busy_heap(TsiArena* a, uint64_t busy, uint32_t* slab_id) {
 void tsi_bracket_missed(TsiBinding* b) {
     uint64_t busy = tsi_load_relaxed(&b->busy);
     uint32_t slab_id;
-    tsi_bracket_clear(b);
+    /* seq_cst, then the word: a sweep that has seen the name, which a fast path sets without a fence, has changed the
+     * word before, and leaves the slab to this thread. Pairs with revoke_locked */
+    if (TSI_UNLIKELY(b->live_word == TSI_FENCED)) (void)tsi_swap_seq(&b->busy, 0);
+    else tsi_bracket_clear(b);
     TsiHeap* h = tsi_busy_heap(b->arena, busy, &slab_id);
-    uint64_t word = h != NULL ? tsi_load_relaxed(&h->word) : 0;
+    uint64_t word = h != NULL ? tsi_load_seq(&h->word) : 0; /* as in tsi_heap_is_live */
     /* B3 */
     if (h != NULL && tsi_heap_binding(word) == b->index && tsi_heap_state(word) != TSI_HEAP_LIVE) tsi_handover(b, h);
 }

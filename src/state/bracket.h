@@ -26,7 +26,9 @@
  * busy = name and busy = 0 are releases so that the sweeper's acquire orders the owner's plain
  * stores before its own (on arm64 it would otherwise read stale words). Where the kernel has no
  * membarrier, live_word is TSI_FENCED, every call takes the slow path, and there the stores to busy are
- * seq_cst exchanges, which pair with the sweeper's seq_cst compare-exchange of the heap word.
+ * seq_cst exchanges, which pair with the sweeper's seq_cst compare-exchange of the heap word. A fast path names its
+ * line before it finds that out, by a release; a sweep that has seen the name leaves the slab to the thread, which
+ * therefore takes the name back by an exchange, and then looks at the heap's word (tsi_bracket_missed).
  *
  * A membarrier that fails later proves nothing about owners whose brackets are not fenced: the sweeper leaves such a
  * heap REVOKED to its owner, or to a sweep that can prove more (TSI_NO_TICKET). From then on every owner changes to the

@@ -12,7 +12,9 @@ bool tsi_generation_of(TsiArena* a, const TsiPlace* at, uint64_t tag, uint64_t* 
         return true;
     }
     *word = tsi_load_seq(&tsi_counts(&a->space, at->line_id)[at->slot]);
-    *generation = tsi_load_relaxed(&tsi_slab(&a->space, at->slab_id)->gen_base);
+    /* acquire, before the caller looks at the object and the tag again: pairs with raise_generations (heap/settle.c). A
+     * base that was raised as the slab left would make the handle of a later object; the tag has changed before. */
+    *generation = tsi_load_acquire(&tsi_slab(&a->space, at->slab_id)->gen_base);
     *generation += (tsi_count_of(*word, tsi_tag_seq(tag)) + 1) / 2; /* odd: the next one, not issued yet */
     return true;
 }

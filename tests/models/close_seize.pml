@@ -30,7 +30,8 @@
  *   S_ADVANCE           the incarnation is advanced, its owner asleep; a freer empties a slab
  * and, beside one of them,
  *   REBORN              a freed heap record lives again, in another incarnation
- *   FENCED              no membarrier: the owner's stores to busy are seq_cst exchanges
+ *   FENCED              no membarrier: the owner's stores to busy are seq_cst exchanges, but for the name of a fast path, which
+ *                       always misses and takes the name back
  *   AND_FREER           S_EXIT with a remote freer as well
  *   OWN_END             S_MORE: the owner closes it in the end
  *   PIECES              S_ADVANCE: a freer that sweeps in passing settles one slab; the rest waits on a list, from which
@@ -361,6 +362,30 @@ proctype owner(byte me; byte n)
 #endif
 		:: else
 		fi;
+#ifdef FENCED
+		if
+		:: op == OP_ALLOC || op == OP_FREE ->
+			/* The fast path names the line by a plain store, and never finds its heap LIVE (tsi_bracket_missed). */
+			STORE_REL(me, L_BUSY(me), s + 1);
+			STORE_REL(me, L_BUSY(me), 0);
+#ifndef MUTANT_MISSED_UNFENCED
+			d_step { EXCHANGED(me) }
+#endif
+			hb = (TST(tag[s]) == OWNED -> HEAP(s) + 1 : 0);
+			if
+			:: LEAVES(me, hb, false) -> handover(me)
+			:: else
+			fi;
+			hb = 0;
+			/* it goes on by the slow path, or ends: refused, or in another phase */
+			if
+			:: true
+			:: op == OP_FREE -> d_step { claim[s] = claim[s] & ~b; op = 0 }
+			:: op == OP_ALLOC -> op = 0
+			fi
+		:: else
+		fi;
+#endif
 		if
 		:: op ->
 			d_step {

@@ -655,6 +655,45 @@ static void an_ended_handle_while_its_place_is_used_again(void) {
     everywhere((Try){one_of_theirs_has_ended, free_it_again, use_its_place_again, it_leads_to_nothing, false});
 }
 
+/* The only object of a region that is full, in a phase where no handle was asked for. */
+static SlabHandle asked;
+static void one_of_a_full_region(void) {
+    REQUIRE((d = epoch_domain_create_labeled(a, "between")) != NULL);
+    uint8_t *begins = NULL, *last = NULL, *q = NULL;
+    unsigned fits = 0;
+    for (unsigned n = 0; n < 100000; n++, last = q) {
+        REQUIRE((q = epoch_domain_malloc(d, size)) != NULL);
+        if (q == begins) break;
+        if (last == NULL || q != last + size) {
+            begins = q;
+            fits = 0;
+        }
+        fits++;
+        REQUIRE(slab_free_checked(a, q));
+    }
+    REQUIRE(q == begins);
+    p[0] = q;
+    for (unsigned n = 1; n < fits; n++) REQUIRE(slab_free_checked(a, epoch_domain_malloc(d, size)));
+    asked = 0;
+}
+static void end_it_and_begin_again(void) {
+    REQUIRE(slab_free_checked(a, p[0]));
+    p[1] = epoch_domain_malloc(d, size);
+}
+static void ask_for_it(void) { asked = slab_ptr_handle(a, p[0]); }
+static void it_names_one_of_them(void) {
+    SlabHandle now = slab_ptr_handle(a, p[1]);
+    REQUIRE(now != 0);
+    REQUIRE(asked == now || !free_obj(a, asked));
+    REQUIRE(free_obj(a, now) && !free_obj(a, now));
+    epoch_domain_destroy(d);
+}
+/* A handle is asked for as the object ends and its region begins again: nobody has asked for one there before. */
+static void a_handle_is_asked_for_while_its_region_begins_again(void) {
+    everywhere_by((Try){one_of_a_full_region, end_it_and_begin_again, ask_for_it, it_names_one_of_them, false}, 11);
+    everywhere((Try){one_of_a_full_region, end_it_and_begin_again, ask_for_it, it_names_one_of_them, true});
+}
+
 static void a_sum_while_a_line_is_refilled(void) {
     everywhere((Try){a_line_of_theirs, sum_up, take_one, it_told_the_truth, false});
 }
@@ -822,6 +861,7 @@ static const CheckCase tests[] = {
     IN_ALL(a_release_while_a_handle_is_freed),
     IN_ALL(a_trim_while_a_handle_is_freed),
     IN_ALL(an_ended_handle_while_its_place_is_used_again),
+    IN(a_handle_is_asked_for_while_its_region_begins_again, regions),
     IN(an_end_while_one_grows, regions),
     IN(one_grows_while_it_ends, regions),
     IN(an_account_moves_while_it_is_read, regions),
