@@ -330,8 +330,20 @@ EpochId tsi_epoch_advance(TsiArena* a, TsiRef from) {
     return now;
 }
 
+/* Returns true if the incarnation `ref` is the ring's current one. If false, it never will be: an advance gives it its
+ * id before it makes it current, so one that may be under way is waited for. ref may be 0. Takes the ring lock, unless
+ * it is current, or a domain's. [any thread, no lock held] */
+static bool is_current(TsiPhases* phases, TsiRef ref) {
+    if (ref == 0 || tsi_phases_current(phases) == ref) return ref != 0;
+    if ((tsi_load_relaxed(&tsi_inc(phases, tsi_ref_index(ref))->id) & TSI_DOMAIN_ID_BIT) != 0) return false;
+    tsi_lock_take(&phases->ring_lock);
+    bool is = tsi_phases_current(phases) == ref;
+    tsi_lock_give(&phases->ring_lock);
+    return is;
+}
+
 bool tsi_epoch_close(TsiArena* a, TsiRef ref, EpochCloseMode mode, TsiEnding how, EpochReceipt* out) {
-    bool moves = ref != 0 && tsi_phases_current(&a->phases) == ref;
+    bool moves = is_current(&a->phases, ref);
     if (moves) (void)tsi_epoch_advance(a, ref);
     bool ended = tsi_epoch_end(a, ref, mode, how, out);
     /* A program that closes one id after the other closes all: incarnations that lose their id by that would be left

@@ -93,7 +93,10 @@ static void* work(void* unused) {
 }
 
 static bool waits_for_us(void) {
-    uint32_t waiters = tsi_load_relaxed(&arena->space.lock.waiters) | tsi_load_relaxed(&arena->phases.ring_lock.waiters);
+    const TsiPhases* phases = &arena->phases;
+    uint32_t waiters = tsi_load_relaxed(&arena->space.lock.waiters) | tsi_load_relaxed(&phases->ring_lock.waiters);
+    const TsiTable* tables[] = {&phases->incs, &phases->ends, &phases->labels.records, &arena->heaps, &arena->rooms, &arena->domains, &arena->bindings};
+    for (unsigned n = 0; n < sizeof tables / sizeof *tables; n++) waiters |= tsi_load_relaxed(&tables[n]->lock.waiters);
     for (unsigned n = 0; n < TSI_STRIPES; n++) waiters |= tsi_load_relaxed(&tsi_stripes[n].lock.waiters);
     return waiters != 0;
 }
@@ -766,6 +769,19 @@ static void nobody_was_refused(void) {
 static void an_allocation_while_the_current_epoch_is_closed(void) {
     everywhere_by((Try){an_epoch_is_current, close_it, take_unnamed, nobody_was_refused, false}, 5); /* a long way */
 }
+/* By its id, which the next epoch has before it is current. */
+static void move_on(void) { (void)epoch_advance(a); }
+static void close_next(void) { epoch_close(a, (was_current + 1) % 16); }
+static void the_current_one_is_open(void) {
+    REQUIRE_EQ(epoch_state(a, epoch_current(a)), EPOCH_ACTIVE);
+    take_unnamed();
+    REQUIRE(unnamed != NULL);
+    REQUIRE(slab_free_checked(a, unnamed));
+}
+static void a_close_of_the_next_epoch_while_the_ring_moves(void) {
+    everywhere((Try){an_epoch_is_current, move_on, close_next, the_current_one_is_open, false});
+    everywhere((Try){an_epoch_is_current, close_next, move_on, the_current_one_is_open, false});
+}
 static void two_closes_of_the_current_epoch(void) {
     everywhere((Try){an_epoch_is_current, close_it, close_it, the_ring_is_one_further, false});
 }
@@ -849,6 +865,7 @@ static const CheckCase tests[] = {
     IN_ALL(a_count_while_the_last_is_freed),
     IN_ALL(a_trim_while_one_is_freed),
     IN(an_allocation_while_the_current_epoch_is_closed, classes),
+    IN(a_close_of_the_next_epoch_while_the_ring_moves, classes),
     IN(two_closes_of_the_current_epoch, classes),
     IN_ALL(a_sum_while_a_line_is_refilled),
     IN(a_second_free_while_a_line_is_refilled, classes),
