@@ -91,8 +91,9 @@ void tsi_pending_empty(TsiBinding* b, TsiPending* pending) {
 void tsi_pending_turn(TsiBinding* b, TsiPending* pending, uint32_t label) {
     uint64_t whose = tsi_load_relaxed(&pending->whose);
     tsi_pending_empty(b, pending);
-    tsi_store_relaxed(&pending->whose,
-                      ((whose >> 32) + 1) << 32 | (label + 1)); /* before the sums, see tsi_pending_sum */
+    /* Before the sums, see tsi_pending_sum. release: pairs with pending_add in report_labels.c: a reader that sees the
+     * new label sees sums of 0, and none of the old label's. */
+    tsi_store_release(&pending->whose, ((whose >> 32) + 1) << 32 | (label + 1));
 }
 
 /* ---- budgets of labels ---- */

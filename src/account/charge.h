@@ -21,7 +21,7 @@
  *
  * Sums that phases post when they end stay with the thread as well, in a record for each of the labels that it used
  * last, written by plain stores. A reader that finds, after reading, that the record has become another label's skips
- * it this time.
+ * it this time. Model: tests/models/pending.pml.
  *
  * Budgets are tested where a slab is taken: never in a fast path.
  */

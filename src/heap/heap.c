@@ -125,7 +125,8 @@ TsiHeap* tsi_heap_birth_locked(TsiArena* a, TsiInc* inc, TsiRef ref, uint32_t in
     h->skip = 0;
     h->revoker = 0;
     tsi_store_relaxed(&h->slow, 0);
-    tsi_store_relaxed(&h->ref, ref);
+    /* release: pairs with view_slab and tsi_slab_ref: the tags of slabs that the record had before have changed */
+    tsi_store_release(&h->ref, ref);
 
     heap_join_locked(a, inc, h);
     tsi_store_release(&h->word, word); /* publishes the fields; who takes it from its owner holds the stripe */

@@ -49,7 +49,7 @@ TSI_INLINE void enter_locked(TsiBinding* b, TsiInc* inc, TsiHeap* h, TsiRef ref)
     tsi_store_relaxed(&h->last, NULL); /* it grew in another life */
     tsi_store_relaxed(&h->slow, 1);    /* this one */
     tsi_store_relaxed(&h->key, ref);
-    tsi_store_relaxed(&h->ref, ref);
+    tsi_store_release(&h->ref, ref);                  /* as in tsi_heap_birth_locked */
     tsi_store_relaxed(&inc->heap_at, tsi_heap_at(h)); /* as in tsi_heap_found */
 
     inc->heaps = h->index + 1;

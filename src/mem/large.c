@@ -135,7 +135,8 @@ bool tsi_space_take_large(TsiSpace* s, size_t bytes, size_t align, bool grows, u
         uint32_t id = tsi_unit_slab(s, from);
         prefer_node(s, from, from + room, node);
         tsi_units_place(s, from, from + room, true);
-        tsi_store_relaxed(&tsi_slab(s, id)->extra, (uint32_t)(bytes >> 10));
+        /* release: pairs with tsi_slab_bytes_seen: the tag of the object before has changed */
+        tsi_store_release(&tsi_slab(s, id)->extra, (uint32_t)(bytes >> 10));
         tsi_store_relaxed(&tsi_slab(s, id)->gone, room << TSI_LARGE_UNITS_SHIFT);
         s->set_aside += tsi_units_aside(s, from, n, room);
         tsi_add_relaxed(&s->committed_bytes, bytes - tsi_stock_take_locked(s, p, bytes, true));
@@ -178,7 +179,7 @@ bool tsi_space_grow_large(TsiSpace* s, uint32_t slab_id, size_t bytes) {
         if (more != 0) tsi_units_place(s, from + have, from + have + more, false);
         tsi_units_set_span(s, slab_id, have + more);
         s->set_aside += tsi_units_aside(s, from, n, have + more) - tsi_units_aside(s, from, used, have);
-        tsi_store_relaxed(&tsi_slab(s, slab_id)->extra, (uint32_t)(bytes >> 10));
+        tsi_store_release(&tsi_slab(s, slab_id)->extra, (uint32_t)(bytes >> 10)); /* as in tsi_space_take_large */
         tsi_add_relaxed(&s->committed_bytes, bytes - had - tsi_stock_take_locked(s, p + had, bytes - had, true));
     }
 

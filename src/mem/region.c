@@ -357,9 +357,10 @@ TsiRegionSum tsi_region_sum(const TsiSpace* s, uint32_t slab_id) {
     for (int tries = 0; tries < 3; tries++) {
         uint64_t word =
             tsi_load_seq(&r->word); /* pairs with the freer's compare-exchange: sees the tag first, or the word */
-        uint32_t end = used_granules(r), freed = tsi_load_relaxed(&r->freed);
+        /* acquire, before issued: pairs with tsi_region_count_nothing */
+        uint32_t end = used_granules(r), freed = tsi_load_acquire(&r->freed);
         uint32_t issued = tsi_load_acquire(&r->issued); /* pairs with the bump */
-        /* acquire: pair with tsi_region_unclaim */
+        /* acquire: pair with tsi_region_unclaim, and with tsi_region_count_nothing */
         uint32_t gaps = tsi_load_acquire(&r->gaps), gap_granules = tsi_load_acquire(&r->gap_granules);
         uint32_t gap_bytes = gap_granules << TSI_GRANULE_SHIFT;
         uint32_t again = used_granules(r); /* the smaller of the two has a run's gap if gap_granules has it */
@@ -372,7 +373,8 @@ TsiRegionSum tsi_region_sum(const TsiSpace* s, uint32_t slab_id) {
         sum.live_bytes = sum.issued_bytes;
         if (gen == 0 || issued == 0) return (TsiRegionSum){0, 0, 0, 0, 0};
 
-        bool claimed = tsi_load_relaxed(&r->claimed); /* objects of its run are in the map alone */
+        /* objects of its run are in the map alone. acquire: before the word is read again */
+        bool claimed = tsi_load_acquire(&r->claimed);
         if (freed != gaps || tsi_region_objects(word) != 0 || claimed) {
             Count count = count_map(r, gen, end);
             sum.issued = less(count.starts, gaps);

@@ -140,10 +140,12 @@ TsiRegionSum tsi_region_end(TsiSpace* s, uint32_t slab_id);
  * The map and the word stay. [owner, or SEIZED] */
 TSI_INLINE void tsi_region_count_nothing(TsiRegion* r) {
     tsi_store_release(&r->issued, 0); /* first: a reader of it sees an empty region */
-    tsi_store_relaxed(&r->freed, 0);
-    tsi_store_relaxed(&r->gaps, 0);
-    tsi_store_relaxed(&r->gap_granules, 0);
-    tsi_store_release(&r->rel, 0); /* pairs with used_granules: after issued */
+    /* release, all: pair with tsi_region_sum. A reader that sees no frees sees no objects; one that sees no gaps sees
+     * no bytes, and counts no gap as an object. */
+    tsi_store_release(&r->freed, 0);
+    tsi_store_release(&r->rel, 0);
+    tsi_store_release(&r->gaps, 0);
+    tsi_store_release(&r->gap_granules, 0);
 }
 /* Starts the next life, of generation gen, which the region's word has already: no object, no claim, no part gone, all
  * room the owner's to bump in, for the heap at heap_at (0: none). [owner, or only holder] */

@@ -315,6 +315,13 @@ TSI_INLINE size_t tsi_slab_bytes(const TsiSpace* s, unsigned cls, uint32_t slab_
     return cls == TSI_CLASS_LARGE ? (size_t)tsi_load_relaxed(&tsi_slab(s, slab_id)->extra) << 10
                                   : s->classes->c[cls].slab_bytes;
 }
+/* Returns the payload bytes of a slab of class cls like tsi_slab_bytes, but for a thread that does not know whether the
+ * slab is in use, and reads the slab's tag before and after the call. [any thread, needs no lock] */
+TSI_INLINE size_t tsi_slab_bytes_seen(const TsiSpace* s, unsigned cls, uint32_t slab_id) {
+    /* acquire, before the tag is read again: pairs with tsi_space_take_large */
+    return cls == TSI_CLASS_LARGE ? (size_t)tsi_load_acquire(&tsi_slab(s, slab_id)->extra) << 10
+                                  : s->classes->c[cls].slab_bytes;
+}
 
 /* Place of an address, as far as the tables have it. */
 typedef struct TsiPlace {

@@ -20,9 +20,10 @@ static bool agrees(uint64_t rate, uint64_t with) { return rate > with - with / 8
  * but no more than two spans after its beginning. The line is drawn.
  * [thread that draws, or checks `lines` afterwards] */
 static uint64_t line_ns(const TsiTickLine* line, uint64_t count) {
-    uint64_t d = count - tsi_load_relaxed(&line->count);
+    /* acquire, all: before `lines` is read again, as in tsi_ticks_at */
+    uint64_t d = count - tsi_load_acquire(&line->count);
     if (d > 2 * TSI_TICKS_SPAN) d = 2 * TSI_TICKS_SPAN;
-    return tsi_load_relaxed(&line->base_ns) + (d * tsi_load_relaxed(&line->rate) >> 32);
+    return tsi_load_acquire(&line->base_ns) + (d * tsi_load_acquire(&line->rate) >> 32);
 }
 
 /* Judges the counter by the system's clock: adds a strike to ticks->strikes if its rate since the last line is not the

@@ -82,7 +82,7 @@ void tsi_line_sum(const TsiSpace* s, unsigned cls, uint32_t line_id, uint64_t is
     LineState st = line_state(s, cls, line_id, remote_bits);
     uint64_t live = st.live != 0 ? tsi_popcount(st.live) : 0;
     uint64_t size = cls == TSI_CLASS_LARGE
-                        ? tsi_slab_bytes(s, cls, tsi_slab_id(tsi_line_chunk(line_id), tsi_line_number(line_id)))
+                        ? tsi_slab_bytes_seen(s, cls, tsi_slab_id(tsi_line_chunk(line_id), tsi_line_number(line_id)))
                         : s->classes->c[cls].size;
 
     /* a snapshot that runs beside the owner */

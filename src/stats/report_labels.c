@@ -41,7 +41,8 @@ static void sums_add(SlabLabelStats* out, const TsiLabelSums* sums) {
 /* Adds a thread's pending sums to *stats, the row of the label with the record `at`, if pending->whose names that
  * label before and after they are read; otherwise leaves the row alone. [any thread, needs no lock] */
 static void pending_add(SlabLabelStats* stats, uint32_t at, const TsiPending* pending) {
-    uint64_t whose = tsi_load_acquire(&pending->whose); /* before the sums, which are the label's or 0 from then on */
+    /* acquire: pairs with tsi_pending_turn. Before the sums, which are the label's or 0 from then on */
+    uint64_t whose = tsi_load_acquire(&pending->whose);
     if ((uint32_t)whose != at + 1) return;
     SlabLabelStats with = *stats;
     sums_add(&with, &pending->sums);

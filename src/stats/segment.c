@@ -206,7 +206,8 @@ static bool seat_take(TsiArena* a, uint64_t now) {
         slot->reserved = true; /* P6 */
         tsi_share_profile_vacate(n);
         tsi_store_relaxed(SLOT(n, since_ns), now);
-        tsi_store_relaxed(SLOT(n, serial), a->serial);
+        /* release: a reader that sees it sees that the profile of the slot is nobody's (tsi_share_profile_vacate) */
+        tsi_store_release(SLOT(n, serial), a->serial);
         tsi_store_release(SLOT(n, state), SLAB_SEGMENT_LIVE); /* pairs with the reader's acquire: the serial is there */
         tsi_store_relaxed(&slot->state, SLAB_SEGMENT_LIVE);
         seat->slot = n + 1;

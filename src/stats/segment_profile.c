@@ -98,7 +98,7 @@ void tsi_share_profile_forget(void) {
 }
 
 void tsi_share_profile_vacate(unsigned slot) {
-    /* release: whoever sees the next allocator's serial sees this, too */
+    /* Before the next allocator's serial, which seat_take publishes. */
     if (prof.memory.base != NULL) tsi_store_release(SLOT(slot, state), SLAB_SEGMENT_FREE);
 }
 

@@ -20,13 +20,13 @@ static bool view_slab(TsiArena* a, uint32_t slab_id, unsigned cls, TsiSlabView* 
         /* After the tag: the chunk may have come to serve another class, but not while this slab is in use. */
         if (tsi_class_of_slab(s, slab_id) != cls) return false;
 
-        size_t bytes = tsi_slab_bytes(s, cls, slab_id);
+        size_t bytes = tsi_slab_bytes_seen(s, cls, slab_id);
         *view = (TsiSlabView){slab_id, tsi_tag_seq(tag), cls, state, bytes, 0, {{0, 0}, {0, 0}, 0}};
         if (state == TSI_SLAB_WARM || state == TSI_SLAB_PURGING) return true;
 
         view->sum = tsi_slab_sum(s, cls, slab_id);
         if (state == TSI_SLAB_OWNED) {
-            view->ref = tsi_load_relaxed(&tsi_heap(a, tsi_tag_index(tag))->ref);
+            view->ref = tsi_load_acquire(&tsi_heap(a, tsi_tag_index(tag))->ref); /* before the tag is read again */
         } else {
             TsiInc* inc = tsi_inc(&a->phases, tsi_tag_index(tag));
             view->ref = tsi_ref(tsi_inc_era(inc), tsi_tag_index(tag));

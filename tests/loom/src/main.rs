@@ -7,6 +7,7 @@
 
 mod handle;
 mod line;
+mod looks;
 mod region;
 mod segment;
 mod snapshot;
@@ -58,6 +59,10 @@ const CHECKS: &[Check] = &[
     ("handle", handle::check, &["MOVE_BY_STORE", "NEW_COUNT_MISSING"]),
     ("token", token::check, &["ARM_NO_RECOUNT", "FREER_LOOKS_FIRST", "LOOK_RELAXED"]),
     ("straight", straight::check, &["COUNT_SET_LATE", "OPENED_RELAXED", "STRIPE_RELAXED", "UNCOUNTED"]),
+    ("view", looks::view, &["REF_RELAXED", "REF_READ_RELAXED"]),
+    ("renewal", looks::renewal, &["FREED_RELAXED", "FREED_READ_RELAXED"]),
+    ("ticks", looks::ticks, &["LINE_RELAXED", "LINE_READ_RELAXED"]),
+    ("pending", looks::pending, &["TURNED_RELAXED", "POSTED_RELAXED", "SUM_READ_RELAXED", "NO_SECOND_LOOK"]),
     ("segment", segment::check, &["NOT_ANNOUNCED", "WORDS_RELAXED", "COMPLETE_RELAXED", "NO_SECOND_LOOK"]),
 ];
 

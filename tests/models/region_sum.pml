@@ -1,0 +1,155 @@
+/*
+ * region_sum.pml - what a snapshot tells of a region that its owner renews (src/mem/region.c, tsi_region_sum;
+ * src/mem/region.h, tsi_region_count_nothing).
+ *
+ * A region without a live object begins again: its counts are set to 0, then its word takes the next generation.  No lock
+ * keeps a snapshot away.  It reads the word before and after the rest, which shows an end, but not that counts are about to
+ * be 0; so their order must do for the moment between.
+ *
+ *   reader                                 owner
+ *   word                (seq_cst)          issued = 0            (release)
+ *   rel                 (acquire)          freed = 0             (release)
+ *   freed               (acquire)          rel = 0               (release)
+ *   issued              (acquire)          gaps = 0              (release)
+ *   gaps                (acquire)          word = next           (exchange)
+ *   rel again: the smaller one             ... objects: map, rel, issued (release)
+ *   freed == gaps ? all live : the map
+ *   word again          (acquire)
+ *
+ * The life that ends had an object, which its owner has freed, and a gap; or two objects.  The next one gets an object.
+ *
+ * Checked
+ *   a snapshot that is accepted tells no more live objects than live by its end, and no more issued ones than were issued in
+ *   one of the lives; once all is quiet both are exact.
+ *
+ * Not covered: loads that are made early (tests/loom, looks.rs); bytes; frees of others (region.pml); runs.
+ */
+#define NTH 1
+#ifndef BUFD
+#define BUFD 3
+#endif
+#define NLOC 7
+#define L_ISSUED 0
+#define L_FREED  1
+#define L_REL    2
+#define L_GAPS   3
+#define L_WORD   4      /* generation */
+#define L_MAP(g) (5 + (g))      /* generation << 1 | freed by its owner */
+#define ON_FLUSH(t, l) skip
+
+byte live, issued_most;         /* ghosts */
+byte gaps_had;
+byte done;
+
+#include "mm.pml"
+
+#ifdef MUTANT_FREED_RELAXED
+#define STORE_FREED STORE
+#else
+#define STORE_FREED STORE_REL
+#endif
+#ifdef MUTANT_GAPS_RELAXED
+#define STORE_GAPS STORE
+#else
+#define STORE_GAPS STORE_REL
+#endif
+
+inline count_nothing()
+{
+#ifdef MUTANT_ISSUED_LAST
+	STORE_FREED(0, L_FREED, 0);
+#else
+	STORE_REL(0, L_ISSUED, 0);
+	STORE_FREED(0, L_FREED, 0);
+#endif
+#ifdef MUTANT_GAPS_BEFORE_REL
+	STORE_GAPS(0, L_GAPS, 0);
+	STORE_REL(0, L_REL, 0);
+#else
+	STORE_REL(0, L_REL, 0);
+	STORE_GAPS(0, L_GAPS, 0);
+#endif
+#ifdef MUTANT_ISSUED_LAST
+	STORE_REL(0, L_ISSUED, 0);
+#endif
+	skip
+}
+
+proctype owner()
+{
+	count_nothing();
+	d_step { mm_drain(0); mem[L_WORD] = 2 }
+	STORE(0, L_MAP(0), 2 << 1);
+	d_step { ROOM(0) -> live++; mm_put(0, L_REL, 1, 1) }
+	STORE_REL(0, L_ISSUED, 1);
+	done++
+}
+
+/* Objects and gaps of the generation g below `end`, and those of them that live. */
+inline count_map(g)
+{
+	i = 0; starts = 0; lives = 0;
+	do
+	:: i < end ->
+		m = mem[L_MAP(i)];
+		starts = starts + (m >> 1 == g);
+		lives = lives + (m == g << 1);
+		i++
+	:: else -> break
+	od;
+	i = 0; m = 0
+}
+
+inline snapshot()
+{
+	word = mem[L_WORD];
+	end = mem[L_REL];
+	freed = mem[L_FREED];
+	issued = mem[L_ISSUED];
+	gaps = mem[L_GAPS];
+	again = mem[L_REL];
+	end = (again < end -> again : end);
+	if
+	:: issued == 0 -> starts = 0; lives = 0
+	:: issued != 0 && freed == gaps -> starts = (issued > gaps -> issued - gaps : 0); lives = starts
+	:: else ->
+		count_map(word);
+		starts = (starts > gaps -> starts - gaps : 0);
+		lives = (lives < starts -> lives : starts)
+	fi;
+	again = mem[L_WORD]
+}
+
+proctype reader()
+{
+	byte word, end, freed, issued, gaps, again, starts, lives, i, m;
+	snapshot();
+	d_step {
+		if
+		:: again == word -> assert(lives <= live); assert(starts <= issued_most)
+		:: else
+		fi;
+		done++
+	}
+}
+
+init
+{
+	byte word, end, freed, issued, gaps, again, starts, lives, i, m;
+	if :: gaps_had = 0 :: gaps_had = 1 fi;
+	atomic {
+		mem[L_WORD] = 1;
+		mem[L_MAP(0)] = 1 << 1 | 1;
+		mem[L_MAP(1)] = 1 << 1 | 1;
+		mem[L_REL] = 2;
+		mem[L_ISSUED] = 2;
+		mem[L_FREED] = 2;
+		mem[L_GAPS] = gaps_had;
+		issued_most = 2 - gaps_had;
+		run owner(); run flusher(0);
+		run reader()
+	}
+	done == 2 && b_n[0] == 0 ->
+	snapshot();
+	assert(starts == 1 && lives == 1)
+}
