@@ -175,11 +175,13 @@ static uint64_t take_word(TsiRegion* r) {
     return word;
 }
 
-/* Zeroes the map bytes of a region of `bytes`, whose map is set. A thread that looks up a pointer may read a byte at
- * that moment; either value will do. [only holder, no freer asleep] */
-static void clear_map(TsiRegion* r, uint32_t bytes) {
-    _Atomic uint64_t* words = (_Atomic uint64_t*)(void*)tsi_load_relaxed(&r->map);
-    for (uint32_t n = 0; n < (bytes >> TSI_GRANULE_SHIFT) / sizeof *words; n++) tsi_store_relaxed(&words[n], 0);
+/* Zeroes n map bytes from `map` on, writing only words that are not zero; n and the address are multiples of 8. A
+ * thread that looks up a pointer or handle may read a byte at that moment; either value will do.
+ * [only holder, no freer asleep] */
+static void clear_map(void* map, size_t n) {
+    _Atomic uint64_t* words = map;
+    for (size_t k = 0; k < n / sizeof *words; k++)
+        if (tsi_load_relaxed(&words[k]) != 0) tsi_store_relaxed(&words[k], 0);
 }
 
 /* Starts the next life of a region whose base, map and size are set, for the heap at heap_at (0: none): the generation
@@ -195,7 +197,7 @@ static bool begin_life(TsiRegion* r, uint32_t heap_at) {
             tsi_store_relaxed(&r->lim, tsi_load_relaxed(&r->rel)); /* its heap bumps here no more */
             return false;
         }
-        if (r->gen != 0) clear_map(r, bytes);
+        if (r->gen != 0) clear_map(tsi_load_relaxed(&r->map), bytes >> TSI_GRANULE_SHIFT);
         gen = 1;
         /* Nobody enters a word of generation 0. release: pairs with the acquire of threads that enter from now on; the
          * map is clear */
@@ -517,7 +519,7 @@ bool tsi_regions_prepare(TsiSpace* s, uint32_t chunk, unsigned cls) {
     if (had && !ready) {
         if (freer_sleeps(s, chunk)) return false;
         /* Bytes of the old regions would be objects of the new ones. */
-        tsi_clear(regions, TSI_REGIONS_MAP);
+        clear_map(regions, TSI_REGIONS_MAP);
         for (uint32_t i = 0; i < TSI_CHUNK_SLABS; i++) {
             TsiRegion* r = tsi_region(s, tsi_slab_id(chunk, i));
             /* seq_cst: as in take_word; a freer that entered since the last life ended finds the tag changed and marks
