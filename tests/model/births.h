@@ -65,7 +65,7 @@ static inline uint64_t bytes_needed(struct side* s, const struct inc* inc, size_
 
 /* Committed bytes as the library has them: of the whole, of an incarnation (or NULL) and under a label. */
 struct committed {
-    uint64_t all, phase, label, empty_slabs; /* the last: of the incarnation */
+    uint64_t all, phase, label, slabs, empty_slabs; /* the last two: of the incarnation */
 };
 
 static inline struct committed committed_now(struct side* s, const struct inc* inc, unsigned account) {
@@ -73,7 +73,7 @@ static inline struct committed committed_now(struct side* s, const struct inc* i
     REQUIRE_OR(tsi_report_take(arena_of(s), &r), "no report");
     const SlabPhaseStats* row = inc ? phase_row(&r, inc->era) : NULL;
     struct committed now = {r.global.committed_bytes, row ? row->committed_bytes : 0, UINT64_MAX,
-                            row ? row->empty_slabs : 0};
+                            row ? row->slabs : 0, row ? row->empty_slabs : 0};
     for (uint32_t n = 0; n < r.label_count; n++)
         if (r.labels[n].label_id == account_id(s, account)) now.label = r.labels[n].committed_bytes;
     tsi_report_drop(&r);

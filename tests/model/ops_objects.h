@@ -60,6 +60,8 @@ static inline bool bumps_under_limit(const struct world* w, const struct inc* in
     return alone && !inc->ring && !inc->unlimited && !inc->classed && !inc->tried && !inc->ran;
 }
 
+enum { REGIONS_LOOKED_AT = 16 };
+
 /* Under a limit a class takes over from regions where objects of those were freed, but none is empty, or where not even the smallest region
  * that `o` fits in can be had: else slabs of its sizes reach the limit where regions would not. */
 static inline void check_limited(const struct world* w, struct side* s, const struct obj* o) {
@@ -72,7 +74,8 @@ static inline void check_limited(const struct world* w, struct side* s, const st
     struct committed now = committed_now(s, inc, inc->account);
     /* What it takes the place of has ended since, and may have been the last of its region. */
     unsigned left = w->moved && w->moved->inc == inc && w->moved->bumped;
-    REQUIRE_OR(!bumps || now.empty_slabs <= left, "%zu bytes in a class, of a phase under a limit with %llu empty regions",
+    bool all_seen = now.slabs <= REGIONS_LOOKED_AT; /* those that frees by handle have emptied are looked for */
+    REQUIRE_OR(!bumps || !all_seen || now.empty_slabs <= left, "%zu bytes in a class, of a phase under a limit with %llu empty regions",
                o->asked, (unsigned long long)now.empty_slabs);
     if (!young) return;
     bool full = inc->limit.hard && now.phase + least > inc->limit.hard;

@@ -9,6 +9,8 @@
  * somebody's slow path has swept it and given up the ring's pin.
  *
  * With -DCLOSES an advance may be the first half of a close of the current one, whose second half ends what was current.
+ * With -DBESIDE another thread closes by id what is not current. An id may lead to an epoch that is about to be current,
+ * so the closer waits for an advance that may be under way, and looks again.
  *
  * One thread or two (-DTWO) allocate: by the ambient epoch (current, then ring[current], a sleep in
  * between is any interleaving), or by a reference that they took earlier and kept.
@@ -60,6 +62,7 @@ byte hst[2], href[2];   /* a thread's heap; changed under the lock of its record
 byte hera[2];           /* era of the record as the heap was born */
 byte least;             /* era that the last complete advance made current */
 byte done;
+bit  moving;             /* the ring lock */
 
 #include "mm.pml"
 
@@ -83,9 +86,14 @@ inline retire(i, st)
 	take_lock(0, i);
 	d_step {
 #ifndef MUTANT_CLOSE_BEFORE_ADVANCE
+#ifndef BESIDE
 		assert((mem[L_WORD(i)] & 3) <= st);
 #endif
-		mem[L_WORD(i)] = WORD(ERA(mem[L_WORD(i)]), st);
+#endif
+		if
+		:: (mem[L_WORD(i)] & 3) < st -> mem[L_WORD(i)] = WORD(ERA(mem[L_WORD(i)]), st)
+		:: else
+		fi;
 		if
 		:: HAS_HEAP(0, i) && hst[0] == LIVE -> hst[0] = RETIRE
 		:: else
@@ -97,10 +105,10 @@ inline retire(i, st)
 	}
 }
 
-/* A close by reference. */
-inline end_it(ref)
+/* A close by reference, of thread t. */
+inline end_it(t, ref)
 {
-	take_lock(0, INDEX(ref));
+	take_lock(t, INDEX(ref));
 	d_step {
 		if
 		:: ERA(mem[L_WORD(INDEX(ref))]) == ERA(ref) -> mem[L_WORD(INDEX(ref))] = WORD(ERA(ref), CLOSED);
@@ -115,7 +123,7 @@ inline end_it(ref)
 			fi
 		:: else
 		fi;
-		mm_drain(0);
+		mm_drain(t);
 		lock[INDEX(ref)] = 0
 	}
 }
@@ -125,12 +133,12 @@ proctype advancer(byte n)
 	byte era = 3, next, was, gone;
 	do
 	:: n > 0 && spare ->
-		d_step { n--;
+		d_step { !moving -> moving = 1; n--;
 			mm_get(0, L_CUR, next); next = 1 - next;
 			mm_get(0, L_RING(1 - next), was); mm_get(0, L_RING(next), gone) }
 #ifdef MUTANT_CLOSE_BEFORE_ADVANCE
 		if
-		:: end_it(was)
+		:: end_it(0, was)
 		:: true
 		fi;
 #endif
@@ -174,13 +182,14 @@ proctype advancer(byte n)
 			:: else -> mem[L_WORD(INDEX(gone))] = NONE; spare = INDEX(gone) + 1
 			fi;
 			lock[INDEX(gone)] = 0;
+			moving = 0;
 			least = era; era++;
 			gone = 0; next = 0
 		}
 #ifdef CLOSES
 		/* it was a close of the current one: that ends after the ring has moved */
 		if
-		:: end_it(was)
+		:: end_it(0, was)
 		:: true
 		fi;
 #endif
@@ -188,6 +197,30 @@ proctype advancer(byte n)
 	:: else -> break        /* nothing to open: an advance is refused */
 	od;
 	done++
+}
+
+/* Closes by an id, once. */
+proctype closer()
+{
+	byte i, ref;
+	if
+	:: i = 0
+	:: i = 1
+	fi;
+	ref = mem[L_RING(i)];
+	i = mem[L_CUR];
+	if
+	:: mem[L_RING(i)] == ref        /* that is CLOSES */
+	:: else ->
+#ifndef MUTANT_NOT_WAITED_FOR
+		d_step { !moving -> i = mem[L_CUR] };
+#endif
+		if
+		:: mem[L_RING(i)] == ref
+		:: else -> end_it(NOBUF, ref)
+		fi
+	fi;
+	d_step { i = 0; ref = 0; done++ }
 }
 
 /* ---- allocation ---- */
@@ -339,7 +372,12 @@ init
 #else
 		done++;
 #endif
+#ifdef BESIDE
+		run closer();
+#else
+		done++;
+#endif
 		run advancer(NADV);
 	}
-	done == 3
+	done == 4
 }
