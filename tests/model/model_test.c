@@ -12,7 +12,7 @@
  * --options gives both allocators these options whatever the seed says, such as shared=1,bump=3.
  * --planted fails after a misuse, a drained domain and a realloc, in this order: so that shrink.py can be tested.
  */
-#define CHECK_DIVISOR (CHECK_TSAN || CHECK_ASAN ? 4 : 1)
+#define CHECK_DIVISOR (CHECK_TSAN ? 8 : CHECK_ASAN ? 4 : 1)
 #include "ops_forks.h"
 
 #include <signal.h>

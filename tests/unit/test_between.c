@@ -693,8 +693,8 @@ static void it_names_one_of_them(void) {
 }
 /* A handle is asked for as the object ends and its region begins again: nobody has asked for one there before. */
 static void a_handle_is_asked_for_while_its_region_begins_again(void) {
-    everywhere_by((Try){one_of_a_full_region, end_it_and_begin_again, ask_for_it, it_names_one_of_them, false}, 11);
-    everywhere((Try){one_of_a_full_region, end_it_and_begin_again, ask_for_it, it_names_one_of_them, true});
+    everywhere_by((Try){one_of_a_full_region, end_it_and_begin_again, ask_for_it, it_names_one_of_them, false}, 5); /* a long way */
+    everywhere_by((Try){one_of_a_full_region, end_it_and_begin_again, ask_for_it, it_names_one_of_them, true}, 5);
 }
 
 static void a_sum_while_a_line_is_refilled(void) {
