@@ -4,7 +4,8 @@
 #   core       gcc: the library's own tests. Needs compilers and libraries only; what `make test` runs
 #   rest       gcc: all other tests, of the same build: tools, daemon, pages, demo, benchmark, models, documents
 #   tsan asan msan debug clang-release      the presets of these names
-#   -s SCALE   multiplies the work of tests that draw, race or step (default 0.25; tests/README.md has what it does)
+#   -s SCALE   multiplies the work of tests that draw, race or step (default 0.25, which also leaves out the tests of
+#              tests/short.list; tests/README.md has what it does)
 #   -k         a skip that tests/skips.list does not allow fails its part
 # All parts run even when one fails; the exit code is 0 when none did. Tests that fail are shown when they do; what the
 # others have said is in build/PRESET/Testing/Temporary/LastTest.log.
@@ -83,12 +84,19 @@ brief() {
 run_part() { # PART
     local preset=$1 status
     case $1 in core | rest) preset=gcc-release ;; esac
-    scripts/build.sh "$preset" || return 1
-    local extra=()
-    if [ "$1:$TSLAB_TEST_SCALE" = asan:0.25 ]; then
-        extra=(-E '^adapters/')
-        echo "left to scale 1 and above: adapters with AddressSanitizer"
+    local extra=() targets="" left
+    if [ "$TSLAB_TEST_SCALE" = 0.25 ]; then
+        left=$(awk -v part="$1" '$1 == part { printf "%s%s", n++ ? "|" : "", $2 }' tests/short.list)
+        if [ -n "$left" ]; then
+            extra=(-E "^($left)\$")
+            echo "left to scale 1 and above, see tests/short.list: $left"
+        fi
+        # What the other tests of this part do not run need not be built either.
+        [ "$1" != asan ] || targets="unit_programs contract_programs misuse_programs model_programs fuzz_programs"
     fi
+    # Many of these wait for servers and other processes.
+    [ "$1" != rest ] || extra+=(-j 3)
+    TARGETS=$targets scripts/build.sh "$preset" || return 1
     if [ -n "${VERBOSE:-}" ]; then
         ctest --preset "$1" --timeout $limit "${extra[@]}" --output-log "$scratch/said"
         status=$?

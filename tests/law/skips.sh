@@ -1,6 +1,6 @@
 #!/bin/bash
 # scripts/check-skips.sh allows what the list has, for the part, the test and the reason it names, and nothing else; and
-# tests/skips.list can be read.
+# tests/skips.list can be read. Each line of tests/short.list has its three words, and names a test.
 set -u
 . "$TSLAB_SOURCE_DIR/tests/kit.bash"
 check=$TSLAB_SOURCE_DIR/scripts/check-skips.sh
@@ -49,3 +49,11 @@ expect 0 core
 echo "core unit/one" >>list
 expect 2 core
 "$check" core log said >out 2>err || fail "skips.list: $(cat out err)"
+
+ctest --test-dir "$TSLAB_BUILD_DIR" -N | sed -n 's/^ *Test *#[0-9]*: //p' >tests
+short=$TSLAB_SOURCE_DIR/tests/short.list
+grep -v '^#\|^$' "$short" | while read -r part test reason; do
+    case $part in core | rest | tsan | asan | msan | debug | clang-release) ;; *) fail "$short: no part is called '$part'" ;; esac
+    [ -n "$reason" ] || fail "$short: why $test?"
+    grep -qxE "$test" tests || fail "$short: no test is called $test"
+done
