@@ -256,9 +256,14 @@ def keys(web, pid, tab):
     """The tabulator goes through what can be used, and what has the focus shows it and is seen."""
     tab.js("document.querySelector('.skip').focus()")
     seen = ["Skip to the verdict"]
-    for _ in range(25):
+    name = "(e => e.id || e.getAttribute('aria-label') || e.textContent.trim())"
+    for _ in range(100):
         tab.press("Tab", 9)
-        seen.append(tab.js("(e => e.id || e.getAttribute('aria-label') || e.textContent.trim())(document.activeElement)"))
+        if tab.js("document.activeElement == document.body"):  # behind the last
+            last = tab.js(name + "([...document.querySelectorAll('a[href], button, [tabindex=\"0\"]')].filter(e => e.offsetParent).pop())")
+            check(last in seen, "the focus is lost after", seen[-1], "and has not been at", last)
+            break
+        seen.append(tab.js(name + "(document.activeElement)"))
         check(tab.js("(s => s.outlineStyle != 'none' && parseFloat(s.outlineWidth) >= 2)(getComputedStyle(document.activeElement))"), seen[-1], "shows no focus")
         check(tab.js("(r => r.bottom > 0 && r.top < innerHeight && r.right > 0 && r.left < innerWidth)(document.activeElement.getBoundingClientRect())"),
               seen[-1], "has the focus where nobody sees it")

@@ -131,8 +131,8 @@ static bool read_word(const char* word, size_t n, unsigned* field, uint64_t* val
         if (v <= UINT64_MAX) v = v * 10 + (unsigned)(word[end] - '0');
     if (eq >= n || end == eq + 1 || n - eq - 1 > VALUE_MOST) return false;
     char suffix = end < n ? word[end++] : 0;
-    if (end != n || (suffix != 0 && strchr("kmg", suffix) == NULL) || v > UINT64_MAX) return false;
-    if (suffix != 0) v <<= suffix == 'k' ? 10 : suffix == 'm' ? 20 : 30;
+    if (end != n || (suffix != 0 && strchr("kmgKMG", suffix) == NULL) || v > UINT64_MAX) return false;
+    if (suffix != 0) v <<= suffix == 'k' || suffix == 'K' ? 10 : suffix == 'm' || suffix == 'M' ? 20 : 30;
     if (v > UINT64_MAX) return false;
     for (unsigned f = 0; f < FIELDS; f++) {
         if (strlen(fields[f].name) != eq || strncmp(fields[f].name, word, eq) != 0) continue;
