@@ -92,10 +92,13 @@ run_part() { # PART
             echo "left to scale 1 and above, see tests/short.list: $left"
         fi
         # What the other tests of this part do not run need not be built either.
-        [ "$1" != asan ] || targets="unit_programs contract_programs misuse_programs model_programs fuzz_programs"
+        case $1 in
+        core | rest) targets=without_benchmark ;;
+        asan) targets="unit_programs contract_programs misuse_programs model_programs fuzz_programs" ;;
+        esac
     fi
     # Many of these wait for servers and other processes.
-    [ "$1" != rest ] || extra+=(-j 3)
+    [ "$1" != rest ] || extra+=(-j 4)
     TARGETS=$targets scripts/build.sh "$preset" || return 1
     if [ -n "${VERBOSE:-}" ]; then
         ctest --preset "$1" --timeout $limit "${extra[@]}" --output-log "$scratch/said"

@@ -64,10 +64,10 @@ def again_and_again(d, gateway):
 
 
 def failures(d, gateway):
-    closed = socket.create_server(("127.0.0.1", 0))
+    closed = socket.socket()
+    closed.bind(("127.0.0.1", 0))  # nobody listens there, and nobody else gets it
     silent = socket.create_server(("127.0.0.1", 0))
     nobody, hangs = ("http://127.0.0.1:%d" % s.getsockname()[1] for s in (closed, silent))
-    closed.close()
     source = d.url + "metrics"
     refuse.set()
     for said, *arguments in (

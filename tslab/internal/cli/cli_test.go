@@ -139,9 +139,26 @@ func silent(_ http.ResponseWriter, r *http.Request) {
 	<-r.Context().Done()
 }
 
+// refusing returns the URL of a port at which nobody listens and which nobody else gets while the test runs: it is bound.
+func refusing(t *testing.T) string {
+	t.Helper()
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { syscall.Close(fd) })
+	if err = syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	at, err := syscall.Getsockname(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("http://127.0.0.1:%d", at.(*syscall.SockaddrInet4).Port)
+}
+
 func TestURLs(t *testing.T) {
-	closed := httptest.NewServer(nil)
-	closed.Close()
+	closed := refusing(t)
 	good := answering(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/stats.json" {
 			http.NotFound(w, r)
@@ -167,7 +184,7 @@ func TestURLs(t *testing.T) {
 			silent(w, r)
 		}), "no whole answer within 300ms", 2},
 		{answering(t, func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "<html>") }), "statistics are a JSON object", 2},
-		{closed.URL, "connection refused", 2},
+		{closed, "connection refused", 2},
 		{"ftp://somewhere/x", "--url takes http", 2},
 		{"http://", "--url takes http", 2},
 		{"http://u:secret@127.0.0.1:1/", "127.0.0.1", 2},
@@ -200,10 +217,9 @@ func TestPush(t *testing.T) {
 	if !strings.Contains(got, "temporal_slab_label_committed_bytes") {
 		t.Errorf("what arrived: %.200q", got)
 	}
-	closed := httptest.NewServer(nil)
-	closed.Close()
+	closed := refusing(t)
 	for _, c := range []struct{ url, want string }{
-		{closed.URL, "connection refused"},
+		{closed, "connection refused"},
 		{answering(t, silent), "no answer within 300ms"},
 		{answering(t, func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, gateway, http.StatusMovedPermanently)
