@@ -117,6 +117,19 @@ static Count count_map(const TsiRegion* r, unsigned gen, uint32_t end) {
     return count;
 }
 
+typedef struct Part {
+    uint32_t objects, granules;
+} Part;
+
+/* Returns what lives of a life whose map has been counted: what other threads have marked, but not counted in `word`
+ * yet, too. Such a free fails if the life ends now. word: the region's, read before the map, or as it was swapped out.
+ * [any thread, needs no lock] */
+static Part live_of(const Count* count, uint64_t word) {
+    uint32_t objects = tsi_region_objects(word), granules = tsi_region_granules(word);
+    return (Part){count->live + (count->other > objects ? count->other - objects : 0),
+                  count->live_granules + (count->other_granules > granules ? count->other_granules - granules : 0)};
+}
+
 /* Returns the granules of the n objects and gaps below granule `end` that the owner has freed, found one by one.
  * [any thread, needs no lock] */
 static TSI_NOINLINE uint32_t own_granules(const TsiRegion* r, unsigned gen, uint32_t end, uint32_t n) {
@@ -298,7 +311,7 @@ static TSI_COLD void unclaim_by_map(TsiRegion* r, unsigned gen) {
 static TsiRegionSum sum_of_life(TsiRegion* r, unsigned gen, uint64_t word) {
     if (TSI_UNLIKELY(tsi_load_relaxed(&r->claimed)) && tsi_region_gen(word) != 0) unclaim_by_map(r, gen);
 
-    uint32_t objects = tsi_region_objects(word), granules = tsi_region_granules(word);
+    uint32_t objects = tsi_region_objects(word);
     uint32_t issued = tsi_load_relaxed(&r->issued), freed = tsi_load_relaxed(&r->freed);
     uint32_t gaps = tsi_load_relaxed(&r->gaps), end = tsi_load_relaxed(&r->rel) >> TSI_GRANULE_SHIFT;
     TsiRegionSum sum = issued_by(r);
@@ -313,11 +326,9 @@ static TsiRegionSum sum_of_life(TsiRegion* r, unsigned gen, uint64_t word) {
         sum.live_bytes = (uint64_t)(end - own_granules(r, gen, end, freed)) << TSI_GRANULE_SHIFT;
     } else if (freed + objects != issued || (objects != 0 && any_live(r, gen, end))) { /* owners free nothing twice */
         Count count = count_map(r, gen, end);
-        /* Marked but not counted: such a free fails, so the object lives to the end. */
-        uint32_t marked = count.other > objects ? count.other - objects : 0;
-        uint32_t marked_granules = count.other_granules > granules ? count.other_granules - granules : 0;
-        sum.live = count.live + marked;
-        sum.live_bytes = (uint64_t)(count.live_granules + marked_granules) << TSI_GRANULE_SHIFT;
+        Part live = live_of(&count, word);
+        sum.live = live.objects;
+        sum.live_bytes = (uint64_t)live.granules << TSI_GRANULE_SHIFT;
         if (issued - sum.live < (uint64_t)freed + objects)
             sum.twice = (uint32_t)(freed + objects - (issued - sum.live));
     }
@@ -379,9 +390,10 @@ TsiRegionSum tsi_region_sum(const TsiSpace* s, uint32_t slab_id) {
         bool claimed = tsi_load_acquire(&r->claimed);
         if (freed != gaps || tsi_region_objects(word) != 0 || claimed) {
             Count count = count_map(r, gen, end);
+            Part live = live_of(&count, word);
             sum.issued = less(count.starts, gaps);
-            sum.live = count.live < sum.issued ? count.live : sum.issued;
-            sum.live_bytes = (uint64_t)count.live_granules << TSI_GRANULE_SHIFT;
+            sum.live = live.objects < sum.issued ? live.objects : sum.issued;
+            sum.live_bytes = (uint64_t)live.granules << TSI_GRANULE_SHIFT;
             if (claimed) {
                 uint32_t last;
                 sum.issued_bytes += (uint64_t)run_granules(r, gen, end, issued - 1, &last) << TSI_GRANULE_SHIFT;

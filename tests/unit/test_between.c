@@ -14,7 +14,9 @@
 
 #include "account/charge.h"
 #include "heap/close.h"
+#include "heap/finish.h"
 #include "heap/late_frees.h"
+#include "heap/partial.h"
 #include "heap/put_off.h"
 #include "threads/registry.h"
 #include "heap/settle.h"
@@ -455,6 +457,59 @@ static void a_free_while_it_is_counted(void) {
 static void a_count_while_the_last_is_freed(void) {
     everywhere((Try){one_late, free_first, count, both_are_gone, false});
 }
+
+/* ---- a phase gets another label ---- */
+
+static uint64_t freed_before, released_before;
+
+static void sum_labels(uint64_t* freed_by_all, uint64_t* released_by_all) {
+    SlabLabelStats rows[4];
+    size_t n = slab_stats_labels(a, rows, 4);
+    REQUIRE(n <= 4);
+    *freed_by_all = *released_by_all = 0;
+    for (size_t k = 0; k < n; k++) {
+        *freed_by_all += rows[k].objects_freed;
+        *released_by_all += rows[k].objects_released;
+    }
+}
+static void relabel(void) { slab_epoch_set_label(a, d->epoch_id, "another"); }
+static void relabel_and_release(void) {
+    relabel();
+    release();
+}
+static void one_of_theirs_in_accounts(void) {
+    sum_labels(&freed_before, &released_before);
+    one_of_theirs();
+}
+/* A thread gives pages of their slab back, and meanwhile the phase is released, which leaves the slab to that thread. */
+static void two_while_pages_go(void) {
+    sum_labels(&freed_before, &released_before);
+    two_late();
+    _Atomic uint64_t* tag = &tsi_slab(&arena->space, kit_place(a, p[0]).slab_id)->tag;
+    REQUIRE_EQ(tsi_tag_state(tsi_load_seq(tag)), TSI_SLAB_ORPHAN);
+    tsi_store_seq(tag, (tsi_load_seq(tag) & ~(uint64_t)TSI_SLAB_STATE) | TSI_SLAB_PARTIAL);
+    release();
+    REQUIRE_EQ(receipt.slabs_deferred, 1);
+}
+static void let_go(void) {
+    uint32_t id = kit_place(a, p[0]).slab_id;
+    tsi_slab_complete(arena, tsi_binding_get(arena, false), id, tsi_partial_let_go(&arena->space, id));
+}
+/* The labels have heard of each object once: it was freed, or released. */
+static void labels_have_both(void) {
+    uint64_t freed_now, released_now, frees = (uint64_t)freed[0] + freed[1];
+    sum_labels(&freed_now, &released_now);
+    REQUIRE_EQ(freed_now - freed_before, frees);
+    REQUIRE_EQ(released_now - released_before, 2 - frees);
+    all_is_gone();
+}
+static void a_relabelling_while_one_is_freed(void) {
+    everywhere((Try){one_of_theirs_in_accounts, free_first, relabel_and_release, labels_have_both, false});
+}
+static void a_relabelling_while_a_slab_goes(void) {
+    everywhere((Try){two_while_pages_go, let_go, relabel, labels_have_both, false});
+}
+
 /* ---- what a snapshot tells of a slab ---- */
 
 static TsiSlabSum told;
@@ -864,6 +919,8 @@ static const CheckCase tests[] = {
     IN_ALL(a_free_while_it_is_counted),
     IN_ALL(a_count_while_the_last_is_freed),
     IN_ALL(a_trim_while_one_is_freed),
+    IN_ALL(a_relabelling_while_one_is_freed),
+    IN_ALL(a_relabelling_while_a_slab_goes),
     IN(an_allocation_while_the_current_epoch_is_closed, classes),
     IN(a_close_of_the_next_epoch_while_the_ring_moves, classes),
     IN(two_closes_of_the_current_epoch, classes),
