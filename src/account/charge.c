@@ -427,6 +427,12 @@ void tsi_post_settled_locked(TsiArena* a, TsiBinding* b, TsiInc* inc) {
     post_freed_locked(a, b, inc, &held);
 }
 
+void tsi_post_swept_locked(TsiArena* a, TsiBinding* b, TsiInc* inc) {
+    TSI_HOLDS(tsi_inc_lock(inc));
+    if ((inc->heaps | inc->skipped) != 0) tsi_post_locked(a, b, inc);
+    else tsi_post_settled_locked(a, b, inc);
+}
+
 void tsi_charges_flush(TsiBinding* b) {
     for (unsigned n = 0; n < TSI_PENDING_LABELS; n++) {
         TsiPending* pending = &b->pending[n];

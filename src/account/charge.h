@@ -98,6 +98,9 @@ void tsi_post_locked(TsiArena* a, TsiBinding* b, TsiInc* inc);
  * inc->holding. No heap holds slabs of the phase, or it is over, has no orphans either, and its record is about to be
  * used again. [stripe held] */
 void tsi_post_settled_locked(TsiArena* a, TsiBinding* b, TsiInc* inc);
+/* Posts like tsi_post_settled_locked if no heap holds slabs of the phase, otherwise like tsi_post_locked.
+ * [stripe held] */
+void tsi_post_swept_locked(TsiArena* a, TsiBinding* b, TsiInc* inc);
 /* Counts the phase, which leaves ACTIVE, as ended under its label; if it ever held memory, also its peak and, unless it
  * is TSI_UNTIMED, its age at now_ns in the label's histograms. b: the calling thread's binding, whose store is used, or
  * NULL. now_ns may be 0 if the phase never held anything. [stripe held] */

@@ -111,29 +111,16 @@ EpochLifecycleState epoch_state(SlabAllocator* allocator, EpochId id) {
 
 typedef struct HeldWalk {
     TsiRef ref;
-    bool released;
     TsiHeld held;
 } HeldWalk;
 
 /* Adds the slab *view to the HeldWalk ctx if view->ref is its phase: its live objects, and, if a heap owns the slab,
- * the objects issued there; otherwise does nothing. Leaves out slabs of no heap if walk->released.
- * [no other user of ctx] */
+ * the objects issued there; otherwise does nothing. [no other user of ctx] */
 static void add_held(const TsiSlabView* view, void* ctx) {
     HeldWalk* walk = ctx;
-    bool owned = view->state == TSI_SLAB_OWNED;
-    if (view->ref != walk->ref || (walk->released && !owned)) return;
+    if (view->ref != walk->ref) return;
     tsi_totals_add(&walk->held.live, view->sum.live);
-    if (owned) tsi_totals_add(&walk->held.issued, view->sum.issued);
-}
-
-/* Returns what the slabs of the phase `ref`, with the record inc, have issued and hold. The orphans of a released phase
- * hold what was last counted: the thread that returns one of them claims it first (PURGING), with objects that live
- * until it has taken the stripe. [stripe held] */
-static TsiHeld held_by(TsiArena* a, TsiInc* inc, TsiRef ref) {
-    HeldWalk walk = {.ref = ref, .released = tsi_inc_state(inc) == TSI_INC_RELEASED};
-    if (walk.released) walk.held.live = (TsiTotals){inc->holding.objects, inc->holding.live_bytes};
-    if (inc->heaps != 0 || (inc->orphans != 0 && !walk.released)) tsi_snapshot_slabs(a, add_held, &walk);
-    return walk.held;
+    if (view->state == TSI_SLAB_OWNED) tsi_totals_add(&walk->held.issued, view->sum.issued);
 }
 
 void slab_epoch_set_label(SlabAllocator* allocator, EpochId id, const char* label) {
@@ -142,11 +129,14 @@ void slab_epoch_set_label(SlabAllocator* allocator, EpochId id, const char* labe
     char name[TSI_LABEL_BYTES];
     if (inc == NULL) return;
     tsi_label_copy(name, label);
+    HeldWalk walk = {.ref = by_name.ref};
 
     tsi_phase_lock(inc);
     if (tsi_inc_era(inc) == tsi_ref_era(by_name.ref)) {
-        TsiHeld held = held_by(by_name.a, inc, by_name.ref);
-        if (tsi_relabel_locked(by_name.a, tsi_binding_get(by_name.a, false), inc, name, &held))
+        /* seq_cst, before slabs are read: pairs with has_moved in report_labels.c */
+        tsi_add_seq(&inc->relabellings, 1);
+        if (inc->heaps != 0 || inc->orphans != 0) tsi_snapshot_slabs(by_name.a, add_held, &walk);
+        if (tsi_relabel_locked(by_name.a, tsi_binding_get(by_name.a, false), inc, name, &walk.held))
             tsi_late_note_locked(by_name.a, inc);
     }
     tsi_phase_unlock(inc);

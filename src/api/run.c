@@ -53,7 +53,7 @@ static void claim(SlabRun* run, TsiBinding* b, TsiHeap* h) {
         run->end_ = run->at_ + bytes;
         run->map_ = (uintptr_t)tsi_load_relaxed(&r->map) - (base >> TSI_GRANULE_SHIFT);
         run->life_ = r->gen;
-        run->gap_ = r->gen | TSI_MARK_OWN;
+        run->gap_ = r->gen | TSI_MARK_GAP;
         run->count_ = 0;
     }
     tsi_bracket_leave(b, h);

@@ -28,12 +28,11 @@
 
 /* ---- ends ---- */
 
-/* Adds the objects and bytes that live in the incarnation's orphans to *live, passing over those that another thread
- * has claimed as empty. O(slots of the orphans). [stripe held] */
+/* Adds the objects and bytes that live in the incarnation's orphans to *live. O(slots of the orphans).
+ * [stripe held] */
 static void sum_orphans_locked(TsiArena* a, TsiInc* inc, TsiTotals* live) {
     TSI_HOLDS(tsi_inc_lock(inc));
     for (uint32_t at = inc->orphans; at != 0; at = tsi_slab(&a->space, at - 1)->next) {
-        if (tsi_tag_state(tsi_load_seq(&tsi_slab(&a->space, at - 1)->tag)) == TSI_SLAB_PURGING) continue; /* empty */
         TsiSlabSum sum = tsi_slab_sum(&a->space, tsi_class_of_slab(&a->space, at - 1), at - 1);
         live->objects += sum.live.objects;
         live->bytes += sum.live.bytes;
@@ -62,7 +61,7 @@ static void end_swept(TsiSweep* sweep, unsigned state, EpochReceipt* out, uint64
     sweep->deferred_bytes += inc->skipped_bytes;
 
     if (was == TSI_INC_ACTIVE && state != TSI_INC_ACTIVE) tsi_post_end_locked(sweep->arena, sweep->b, inc, now_ns);
-    tsi_post_locked(sweep->arena, sweep->b, inc);
+    tsi_post_swept_locked(sweep->arena, sweep->b, inc);
     /* after the ring has taken its id, too: nobody has looked at what lives there */
     bool drains = state == TSI_INC_CLOSED && was != TSI_INC_RELEASED && !inc->escapes_posted;
     if (drains) inc->escapes_posted = true;
@@ -275,6 +274,7 @@ static void retire_locked(TsiArena* a, TsiInc* inc, unsigned state) {
     if (tsi_inc_state(inc) == TSI_INC_ACTIVE) tsi_post_end_locked(a, NULL, inc, now_ns);
     if (tsi_inc_state(inc) < state) tsi_store_seq(&inc->word, tsi_inc_era(inc) << 2 | state);
     ask_locked(a, inc);
+    tsi_post_swept_locked(a, NULL, inc);
     tsi_late_note_locked(a, inc);
 }
 

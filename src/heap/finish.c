@@ -205,7 +205,7 @@ void tsi_sweep_whole(TsiSweep* sweep, TsiBinding* only) {
     if (any) {
         inc->pins++;
         tsi_sweep_locked(sweep, only);
-        if (tsi_inc_state(inc) != TSI_INC_ACTIVE) tsi_post_locked(sweep->arena, sweep->b, inc);
+        if (tsi_inc_state(inc) != TSI_INC_ACTIVE) tsi_post_swept_locked(sweep->arena, sweep->b, inc);
         tsi_late_note_locked(sweep->arena, inc);
         tsi_sweep_uncharge(sweep);
     }

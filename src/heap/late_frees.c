@@ -55,7 +55,7 @@ void tsi_late_post_locked(TsiArena* a, TsiInc* inc) {
     TSI_HOLDS(tsi_inc_lock(inc));
     unsigned state = tsi_inc_state(inc);
     bool drains = state == TSI_INC_ADVANCED || state == TSI_INC_CLOSED;
-    if (drains && inc->heaps == 0 && inc->skipped == 0) tsi_post_settled_locked(a, NULL, inc);
+    if (state != TSI_INC_ACTIVE && (inc->heaps | inc->skipped) == 0) tsi_post_settled_locked(a, NULL, inc);
     tsi_draining_set_locked(&a->phases, inc, tsi_inc_since(a, inc), drains ? inc->holding : (TsiHolding){0, 0, 0});
 }
 
@@ -75,8 +75,7 @@ static void count_slab(TsiArena* a, uint32_t slab_id, unsigned cls) {
     TsiInc *inc, *now;
     if (!is_orphan(a, slab_id, &inc)) return;
     tsi_lock_take(tsi_inc_lock(inc)); /* not counted for the phase: it is ours */
-    /* Orphans leave their list under the stripe, so an orphan seen now stays while it is held; a claimed one is about
-     * to leave. */
+    /* Orphans are claimed under the stripe, so an orphan seen now stays while it is held. */
     if (tsi_class_of_slab(&a->space, slab_id) == cls && is_orphan(a, slab_id, &now) && now == inc) {
         tsi_late_leave_locked(a, inc, slab_id);
         tsi_late_join_locked(a, inc, slab_id, tsi_slab_sum(&a->space, cls, slab_id).live);

@@ -6,8 +6,8 @@
  * (it counts as freed) or fails its compare-exchange (it is refused). Words are reset only when the slab is taken
  * again.
  *
- * Orphans are chained on their incarnation under the stripe. A freer that completes an orphan claims it first and
- * unlinks it under the stripe; a sweep that meets a claimed slab leaves it alone.
+ * Orphans are chained on their incarnation under the stripe, and claimed and unlinked while it is held: whoever holds
+ * the stripe can count them. Only PARTIAL ones, whose pages go meanwhile, are left alone by a sweep.
  */
 #include "heap/settle.h"
 
@@ -162,10 +162,7 @@ static uint64_t make_orphan(TsiArena* a, TsiInc* inc, unsigned cls, uint32_t sla
         flags = old & TSI_SLAB_HANDLED;
         /* seq_cst, then the words: a freer sets its bit, then looks at the tag; one of us sees both */
     } while (!tsi_cas_seq(tag, &old, tsi_tag(tsi_tag_seq(old), inc->index, TSI_SLAB_ORPHAN) | flags));
-    *sum = tsi_slab_sum(s, cls, slab_id);
-    /* The freer of the last object may have ended the region's life since. The issued sum stands until the slab is
-     * unlinked, under the stripe. */
-    if (tsi_class_is_region(cls)) sum->issued = tsi_region_told(tsi_region_issued(s, slab_id)).issued;
+    *sum = tsi_slab_sum(s, cls, slab_id); /* whoever frees the last object waits for the stripe */
     tsi_totals_add(&inc->allocated, sum->issued);
     return old;
 }
@@ -239,7 +236,7 @@ void tsi_settle_release_orphans(TsiSweep* sweep) {
 
         next = tsi_slab(s, slab_id)->next;
         if (!claim(s, slab_id, TSI_SLAB_ORPHAN, &old)) {
-            sweep->deferred++; /* a freer returns it, or a drain that is giving pages back looks again */
+            sweep->deferred++; /* a drain is giving pages back, and looks again */
             sweep->deferred_bytes += tsi_slab_bytes(s, cls, slab_id);
             continue;
         }
@@ -255,24 +252,22 @@ void tsi_settle_release_orphans(TsiSweep* sweep) {
 bool tsi_settle_complete(TsiSweep* sweep, uint32_t slab_id, uint64_t tag) {
     TsiArena* a = sweep->arena;
     unsigned cls = tsi_class_of_slab(&a->space, slab_id);
+    _Atomic uint64_t* now = &tsi_slab(&a->space, slab_id)->tag;
     uint32_t seq = tsi_tag_seq(tag);
-    tsi_space_give_begin(&a->space);
-    sweep->gives = true;
+    tsi_phase_lock(sweep->inc);
 
     do { /* again if only the mark of an issued handle was added meanwhile */
         if (tsi_tag_state(tag) != TSI_SLAB_ORPHAN || tsi_tag_seq(tag) != seq) {
-            tsi_space_give_end(&a->space);
+            tsi_phase_unlock(sweep->inc);
             return false;
         }
-    } while (!tsi_cas_seq(&tsi_slab(&a->space, slab_id)->tag, &tag, purging(tag)));
+    } while (!tsi_cas_seq(now, &tag, purging(tag)));
 
-    /* The claim keeps the incarnation's record: it counts this slab until we unlink it. */
     TsiSlabSum sum = renew_words(sweep, cls, slab_id, tag);
-    tsi_phase_lock(sweep->inc);
     sweep->inc->pins++;
     tsi_orphan_unlink_locked(a, sweep->inc, slab_id, sum.issued);
     tsi_totals_add(&sweep->inc->released, sum.live); /* 0 but for a released one */
-    tsi_late_note_locked(a, sweep->inc);
+    tsi_late_post_locked(a, sweep->inc);
     take_out(sweep, cls, slab_id);
     tsi_sweep_uncharge(sweep);
     tsi_phase_unlock(sweep->inc);

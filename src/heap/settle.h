@@ -38,8 +38,8 @@ void tsi_unlink_claimed(TsiArena* a, TsiInc* inc);
 void tsi_return_claimed(TsiArena* a, uint32_t slab_id);
 /* Claims an ORPHAN slab with this tag that a freer found complete, or a sweep found released, takes it off the list of
  * sweep->inc, whose index the tag has, and its bytes off the charges, and pins that record: tsi_sweep_finish and
- * tsi_inc_unpin must follow. Returns false, and does nothing, if another thread was first.
- * [any thread, no lock held] */
+ * tsi_inc_unpin must follow. Takes the stripe and gives it back. Returns false, and does nothing, if another thread was
+ * first. [any thread, no lock held] */
 bool tsi_settle_complete(TsiSweep* sweep, uint32_t slab_id, uint64_t tag);
 
 /* ---- slabs that no heap has ---- */

@@ -1,6 +1,7 @@
 /* trim.c - see trim.h. */
 #include "heap/trim.h"
 
+#include "account/charge.h"
 #include "state/bracket.h"
 #include "heap/finish.h"
 #include "threads/bank.h"
@@ -30,6 +31,7 @@ static void hand_over(TsiBinding* b, TsiHeap* h, bool leaves) {
         inc->pins++;
         if (tsi_load_relaxed(&b->dead_heaps) != 0) tsi_sweep_skipped_locked(&sweep, b, ref);
         tsi_sweep_handed_locked(&sweep, b);
+        if (tsi_inc_state(inc) != TSI_INC_ACTIVE) tsi_post_swept_locked(a, b, inc);
         tsi_late_note_locked(a, inc);
         tsi_sweep_uncharge(&sweep);
     }

@@ -14,7 +14,7 @@ enum { FEW = 64 }; /* granules for each object that its owner has freed: fewer s
 
 /* Marks of 64 granules, a bit each. */
 typedef struct Marks {
-    uint64_t starts, live, other;
+    uint64_t starts, live, other, gaps;
 } Marks;
 
 typedef uint8_t Bytes __attribute__((vector_size(16)));
@@ -62,19 +62,20 @@ static uint64_t below(uint32_t n) { return n >= 64 ? ~0ull : (1ull << n) - 1; }
 /* Returns the marks of the 64 granules from `at` on that lie below `end`. at < end. A byte that is marked at that
  * moment counts as live or as marked, never as both or neither. [any thread, needs no lock] */
 static Marks marks_at(const uint8_t* map, unsigned gen, uint32_t at, uint32_t end) {
-    Marks marks = {0, 0, 0};
+    Marks marks = {0, 0, 0, 0};
     for (unsigned i = 0; i < TSI_MAP_READ; i += 16) {
         Bytes bytes = load16(map + at + i);
         marks.starts |= equal16(bytes & TSI_GEN_BYTE, gen) << i;
         marks.live |= equal16(bytes, gen) << i;
         marks.other |= equal16(bytes, gen | TSI_MARK_OTHER) << i;
+        marks.gaps |= equal16(bytes, gen | TSI_MARK_GAP) << i;
     }
     uint64_t mask = below(end - at);
-    return (Marks){marks.starts & mask, marks.live & mask, marks.other & mask};
+    return (Marks){marks.starts & mask, marks.live & mask, marks.other & mask, marks.gaps & mask};
 }
 
 typedef struct Count {
-    uint32_t starts, live, live_granules, other, other_granules;
+    uint32_t starts, live, live_granules, other, other_granules, gaps;
 } Count;
 
 /* Returns the granules, of 64, that the objects beginning at `from` cover, a bit each. starts: of all objects; each
@@ -92,13 +93,14 @@ static bool stays_open(uint64_t starts, uint64_t from, bool open) {
     return starts == 0 ? open : (from >> tsi_log2(starts) & 1) != 0;
 }
 
-/* Returns the number of objects and gaps of the life `gen` that start below granule `end`, of those that live, and of
- * those that another thread has freed, with the granules of the last two; each reaches to the next start, or to `end`.
+/* Returns the number of objects and gaps of the life `gen` that start below granule `end`, of those that live, of those
+ * that another thread has freed, with the granules of these two, and of those with both marks (a run's gap, or an
+ * object that both have freed); each reaches to the next start, or to `end`.
  * Costs time by granules, 64 at a time, however many objects there are. A moment old beside owner and freers.
  * [any thread, needs no lock] */
 static Count count_map(const TsiRegion* r, unsigned gen, uint32_t end) {
     const uint8_t* map = map_of(r);
-    Count count = {0, 0, 0, 0, 0};
+    Count count = {0, 0, 0, 0, 0, 0};
     bool live = false, other = false; /* kind of the last object before */
 
     for (uint32_t at = 0; at < end; at += 64) {
@@ -106,6 +108,7 @@ static Count count_map(const TsiRegion* r, unsigned gen, uint32_t end) {
         uint64_t within = below(end - at);
         count.starts += tsi_popcount(marks.starts);
         count.live += tsi_popcount(marks.live);
+        count.gaps += tsi_popcount(marks.gaps);
         count.live_granules += tsi_popcount(covered(marks.starts, marks.live, live, within));
         live = stays_open(marks.starts, marks.live, live);
 
@@ -265,7 +268,7 @@ uint32_t tsi_region_claim(TsiRegion* r, uint32_t* from) {
     uint32_t granules = (room - rel) >> TSI_GRANULE_SHIFT;
 
     tsi_store_relaxed(&r->claimed, true);
-    tsi_store_relaxed(&tsi_load_relaxed(&r->map)[rel >> TSI_GRANULE_SHIFT], (uint8_t)(r->gen | TSI_MARK_OWN));
+    tsi_store_relaxed(&tsi_load_relaxed(&r->map)[rel >> TSI_GRANULE_SHIFT], (uint8_t)(r->gen | TSI_MARK_GAP));
     tsi_store_relaxed(&r->gap_granules, (uint16_t)(tsi_load_relaxed(&r->gap_granules) + granules));
     tsi_store_relaxed(&r->gaps, (uint16_t)(tsi_load_relaxed(&r->gaps) + 1));
     tsi_store_relaxed(&r->freed, tsi_load_relaxed(&r->freed) + 1);
@@ -348,20 +351,27 @@ bool tsi_region_turn_slow(TsiRegion* r, unsigned gen, uint64_t word, TsiRegionSu
 }
 
 /* Returns the granules of the objects that a run has put into the region's rest, which it has claimed, by the map: from
- * the start number `counted`, that of the claim, to the last start, which bounds them; sets *last to that one's
- * granule. Both are granules below `end`. A moment old beside the run's thread. [any thread, needs no lock] */
+ * the start number `counted`, that of the claim, to the last start, which bounds them, without those where the gap
+ * began before it moved on. Sets *last to the last start's granule. Both are granules below `end`. A moment old beside
+ * the run's thread. [any thread, needs no lock] */
 static TSI_COLD uint32_t run_granules(const TsiRegion* r, unsigned gen, uint32_t end, uint32_t counted,
                                       uint32_t* last) {
-    uint32_t starts = 0, first = end;
+    uint32_t starts = 0, first = end, gaps = 0;
+    bool was_gap = false;
     *last = 0;
     for (uint32_t at = 0; at < end; at += 64) {
-        uint64_t found = equal64(map_of(r) + at, TSI_GEN_BYTE, gen) & below(end - at);
+        const uint8_t* map = map_of(r) + at;
+        uint64_t gap = equal64(map, 0xff, gen | TSI_MARK_GAP);
+        uint64_t found = equal64(map, TSI_GEN_BYTE, gen) & below(end - at);
         for (; found != 0; found &= found - 1, starts++) {
-            *last = at + tsi_ctz64(found);
-            if (starts == counted) first = *last;
+            uint32_t start = at + tsi_ctz64(found);
+            if (was_gap && starts > counted) gaps += start - *last;
+            was_gap = gap >> tsi_ctz64(found) & 1;
+            *last = start;
+            if (starts == counted) first = start;
         }
     }
-    return *last > first ? *last - first : 0;
+    return *last > first ? *last - first - gaps : 0;
 }
 
 TsiRegionSum tsi_region_sum(const TsiSpace* s, uint32_t slab_id) {
@@ -389,14 +399,16 @@ TsiRegionSum tsi_region_sum(const TsiSpace* s, uint32_t slab_id) {
         /* objects of its run are in the map alone. acquire: before the word is read again */
         bool claimed = tsi_load_acquire(&r->claimed);
         if (freed != gaps || tsi_region_objects(word) != 0 || claimed) {
+            /* before the map is counted: an object that a run makes in between may be live, not freed */
+            uint32_t last = 0, of_run = claimed ? run_granules(r, gen, end, issued - 1, &last) : 0;
             Count count = count_map(r, gen, end);
             Part live = live_of(&count, word);
-            sum.issued = less(count.starts, gaps);
+            /* a run's gap by its marks: where it was, an object may be by now */
+            sum.issued = claimed ? less(count.starts - count.gaps, gaps - (gaps != 0)) : less(count.starts, gaps);
             sum.live = live.objects < sum.issued ? live.objects : sum.issued;
             sum.live_bytes = (uint64_t)live.granules << TSI_GRANULE_SHIFT;
             if (claimed) {
-                uint32_t last;
-                sum.issued_bytes += (uint64_t)run_granules(r, gen, end, issued - 1, &last) << TSI_GRANULE_SHIFT;
+                sum.issued_bytes += (uint64_t)of_run << TSI_GRANULE_SHIFT;
                 uint64_t most = (uint64_t)last << TSI_GRANULE_SHIFT;
                 if (sum.issued_bytes > most) sum.issued_bytes = most;
                 if (sum.issued_bytes < sum.live_bytes) sum.issued_bytes = sum.live_bytes;

@@ -8,7 +8,8 @@
  *            live while neither mark is set; every other byte starts nothing. So a region ends by taking the next
  *            generation: no walk, no clearing. Generations are 1..63. When they are used up the word's generation is
  *            0, which matches no byte, and the map is cleared before the region is opened again.
- *            A gap left by alignment is a start that is freed at once; `gaps` counts them.
+ *            A gap left by alignment is a start that is freed at once; `gaps` counts them. The rest of a run's gap has
+ *            both marks.
  *
  * Word       gen:8 | entered:16 | objects:20 | granules:20, for frees by other threads. Such a free enters by
  *            compare-exchange under the generation that it sees, marks the byte by compare-exchange, which decides
@@ -18,8 +19,9 @@
  *            and subtract themselves when they find the generation gone.
  *
  * A *run* (api/run.c) has the rest of a region to itself: the owner claims it as a gap, and puts objects there without
- * counting them in the record. Behind the last of them stands the start of the gap's rest, marked as freed, which
- * bounds that object. When the rest is given back the gap leaves the counts and the objects enter them.
+ * counting them in the record. Behind the last of them stands the start of the gap's rest, with both marks, which
+ * bounds that object: readers see it also where an object is by now, and do not count it. When the rest is given back
+ * the gap leaves the counts and the objects enter them.
  *
  * The largest regions are halves of huge pages, 1 MiB each: taken two at a time and given back together, so that the
  * page goes whole. Code that gives back part of one first withdraws the request for huge pages (space.h), or the system
@@ -37,7 +39,7 @@
  *   R4  Counts are events: the region is empty when issued = freed + objects of the word. An owner and another thread
  *       that free one object at the same time are both counted; so emptiness is confirmed by the map before it is
  *       acted upon. A claimed region is never empty.
- *   R5  In a claimed region `rel` covers all its bytes, and the last start is that of the gap, freed by the owner. The
+ *   R5  In a claimed region `rel` covers all its bytes, and the last start is that of the gap, with both marks. The
  *       counts, except `freed` and those of the word, leave out all between the place of the claim and that start.
  */
 #ifndef TSI_MEM_REGION_H
@@ -54,7 +56,8 @@ enum {
     TSI_GRANULE = 1 << TSI_GRANULE_SHIFT,
     TSI_MARK_OWN = 0x40,
     TSI_MARK_OTHER = 0x80,
-    TSI_GEN_BYTE = 0x3f, /* of a map byte; also the last generation */
+    TSI_MARK_GAP = TSI_MARK_OWN | TSI_MARK_OTHER, /* the rest of a run's gap */
+    TSI_GEN_BYTE = 0x3f,                          /* of a map byte; also the last generation */
     TSI_REGION_GEN_SHIFT = 56
 };
 #define TSI_REGION_ENTERED (1ull << 40)

@@ -84,14 +84,14 @@ typedef struct TsiInc {
     _Atomic uint32_t scopes;    /* scopes inside of domains that borrow it */
     uint32_t orphans;           /* first orphan, slab id + 1 */
     uint32_t ends;              /* cleanups, record index + 1 */
-    /* slabs, including orphans, PARTIAL and PURGING ones that are not unlinked, and skipped ones */
+    /* slabs, including orphans, PARTIAL ones too, and skipped ones */
     _Atomic uint32_t slab_count;
     uint32_t skipped;       /* slabs that sweeps have left to their owners */
     _Atomic uint32_t owner; /* index + 1 of the only thread that may allocate in it and end it; 0: any */
     uint64_t skipped_bytes;
     TsiTotals allocated; /* counted by slabs settled so far */
     TsiTotals released;
-    TsiTotals orphaned; /* part of `allocated` in slabs that are orphans, or are just leaving their list */
+    TsiTotals orphaned; /* part of `allocated` in slabs that are orphans */
     TsiHolding holding; /* held by the orphans, as last counted */
     TsiDraining draining;
     uint64_t rss_before, rss_after;
@@ -102,7 +102,8 @@ typedef struct TsiInc {
     struct {
         uint64_t objects_allocated, bytes_allocated, objects_released, bytes_released, closed_slabs, pinned_slabs, slow,
             lock_fast, lock_contended, objects_freed, bytes_freed;
-    } posted; /* stripe: counts that the label's account has */
+    } posted;                      /* stripe: counts that the label's account has */
+    _Atomic uint32_t relabellings; /* begun, of all phases that had the record; written under the stripe */
 } TsiInc;
 
 enum { TSI_INC_STRIDE = 512 };

@@ -136,7 +136,7 @@ static void check_region(Check* check, uint32_t id, unsigned cls, uint32_t heap_
 
     for (uint32_t g = 0; g < granules && check->ok; g++) {
         unsigned byte = tsi_load_relaxed(&tsi_load_relaxed(&r->map)[g]);
-        if ((byte & TSI_GEN_BYTE) != gen || (g == end && byte == (gen | TSI_MARK_OWN))) continue; /* R1 in region.h */
+        if ((byte & TSI_GEN_BYTE) != gen || (g == end && byte == (gen | TSI_MARK_GAP))) continue; /* R1 in region.h */
         if (g >= end) fail(check, "region %u: an object starts at %u, beyond %u", id, g, end);
         starts++;
         own += (byte & TSI_MARK_OWN) != 0;
@@ -148,6 +148,7 @@ static void check_region(Check* check, uint32_t id, unsigned cls, uint32_t heap_
     if (tsi_load_relaxed(&r->claimed)) check_claimed(check, id, starts); /* R5 */
     else check_count(check, "region", id, "starts", starts, tsi_load_relaxed(&r->issued));
     check_count(check, "region", id, "freed by its owner", own, tsi_load_relaxed(&r->freed));
+    if (tsi_load_relaxed(&r->claimed) && other != 0) other--; /* the run's gap has both marks */
     check_count(check, "region", id, "freed by others", other, tsi_region_objects(word));
 }
 

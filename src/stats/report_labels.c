@@ -97,12 +97,14 @@ static bool label_begin(TsiArena* a, uint32_t at, SlabLabelStats* out) {
     return whole;
 }
 
-/* Returns true if the record n has another label, era or state than as it was copied: the phase was relabelled or has
- * ended, and the account of a label may have its slabs' issued objects. [any thread, needs no lock] */
+/* Returns true if the record n has another era or state than as it was copied, or has got another label since: the
+ * account of a label may have its slabs' issued objects. A label that comes later counts all that this report has seen.
+ * [any thread, needs no lock] */
 static bool has_moved(TsiWalk* walk, uint32_t n) {
     const TsiPhaseCopy* copy = &walk->copies[n];
     TsiInc* inc = tsi_inc(&walk->a->phases, n);
-    return tsi_inc_label(inc) != copy->label || tsi_inc_era(inc) != copy->row.epoch_era ||
+    /* seq_cst: pairs with slab_epoch_set_label, which adds, then looks at the slabs */
+    return tsi_load_seq(&inc->relabellings) != copy->relabellings || tsi_inc_era(inc) != copy->row.epoch_era ||
            tsi_inc_state(inc) != copy->state;
 }
 

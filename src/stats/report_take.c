@@ -79,6 +79,7 @@ static void copy_phase(TsiWalk* walk, uint32_t n) {
 
     copy->state = tsi_inc_state(inc);
     copy->label = tsi_inc_label(inc);
+    copy->relabellings = tsi_load_relaxed(&inc->relabellings);
     row->version = SLAB_STATS_VERSION;
     row->epoch_id = tsi_load_relaxed(&inc->id);
     row->state = copy->state == TSI_INC_ACTIVE ? EPOCH_ACTIVE : EPOCH_CLOSING;

@@ -21,7 +21,8 @@ typedef struct TsiPhaseCopy {
     unsigned state; /* TSI_INC_... */
     bool is_id;     /* its id names it still */
     bool used;
-    uint32_t label;       /* its record */
+    uint32_t label; /* its record */
+    uint32_t relabellings;
     TsiTotals released;   /* by slabs that have left, or are not walked over: */
     TsiTotals not_walked; /* live objects in those */
     uint64_t closed_slabs, pinned_slabs, slow, lock_fast, lock_contended; /* everything that was not posted */

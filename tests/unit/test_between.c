@@ -460,54 +460,170 @@ static void a_count_while_the_last_is_freed(void) {
 
 /* ---- a phase gets another label ---- */
 
-static uint64_t freed_before, released_before;
+/* What all labels together have told, and what the test knows. */
+typedef struct Told {
+    uint64_t allocated, freed, released, live, live_bytes, bytes_allocated, bytes_ended;
+} Told;
+static Told told_before;
+static unsigned made, frees;
 
-static void sum_labels(uint64_t* freed_by_all, uint64_t* released_by_all) {
+static Told told_now(void) {
     SlabLabelStats rows[4];
     size_t n = slab_stats_labels(a, rows, 4);
+    Told t = {0, 0, 0, 0, 0, 0, 0};
     REQUIRE(n <= 4);
-    *freed_by_all = *released_by_all = 0;
     for (size_t k = 0; k < n; k++) {
-        *freed_by_all += rows[k].objects_freed;
-        *released_by_all += rows[k].objects_released;
+        t.allocated += rows[k].objects_allocated;
+        t.freed += rows[k].objects_freed;
+        t.released += rows[k].objects_released;
+        t.live += rows[k].live_objects;
+        t.live_bytes += rows[k].live_bytes;
+        t.bytes_allocated += rows[k].bytes_allocated;
+        t.bytes_ended += rows[k].bytes_freed + rows[k].bytes_released;
     }
+    return t;
+}
+/* The phase has been released: the labels have heard of each object once. */
+static void labels_were_told(void) {
+    Told now = told_now();
+    REQUIRE_EQ(now.allocated - told_before.allocated, made);
+    REQUIRE_EQ(now.freed - told_before.freed, frees);
+    REQUIRE_EQ(now.released - told_before.released, made - frees);
+    REQUIRE_EQ(now.live, told_before.live);
+    REQUIRE_EQ(now.live_bytes, told_before.live_bytes);
+    REQUIRE_EQ(now.bytes_allocated - told_before.bytes_allocated, now.bytes_ended - told_before.bytes_ended);
+}
+static void labels_have_both(void) {
+    made = 2;
+    frees = (unsigned)freed[0] + freed[1];
+    labels_were_told();
+    all_is_gone();
 }
 static void relabel(void) { slab_epoch_set_label(a, d->epoch_id, "another"); }
 static void relabel_and_release(void) {
     relabel();
     release();
 }
-static void one_of_theirs_in_accounts(void) {
-    sum_labels(&freed_before, &released_before);
+static void one_of_theirs_told(void) {
+    told_before = told_now();
     one_of_theirs();
 }
 /* A thread gives pages of their slab back, and meanwhile the phase is released, which leaves the slab to that thread. */
-static void two_while_pages_go(void) {
-    sum_labels(&freed_before, &released_before);
-    two_late();
+static void released_while_pages_go(void) {
     _Atomic uint64_t* tag = &tsi_slab(&arena->space, kit_place(a, p[0]).slab_id)->tag;
     REQUIRE_EQ(tsi_tag_state(tsi_load_seq(tag)), TSI_SLAB_ORPHAN);
     tsi_store_seq(tag, (tsi_load_seq(tag) & ~(uint64_t)TSI_SLAB_STATE) | TSI_SLAB_PARTIAL);
     release();
     REQUIRE_EQ(receipt.slabs_deferred, 1);
 }
+static void two_while_pages_go(void) {
+    told_before = told_now();
+    two_late();
+    released_while_pages_go();
+}
 static void let_go(void) {
     uint32_t id = kit_place(a, p[0]).slab_id;
     tsi_slab_complete(arena, tsi_binding_get(arena, false), id, tsi_partial_let_go(&arena->space, id));
 }
-/* The labels have heard of each object once: it was freed, or released. */
-static void labels_have_both(void) {
-    uint64_t freed_now, released_now, frees = (uint64_t)freed[0] + freed[1];
-    sum_labels(&freed_now, &released_now);
-    REQUIRE_EQ(freed_now - freed_before, frees);
-    REQUIRE_EQ(released_now - released_before, 2 - frees);
+/* The same, of which the owner has freed one and another thread one, and that thread has let go of the slab. */
+static void four_while_pages_go(void) {
+    void* q[2];
+    told_before = told_now();
+    two();
+    for (unsigned k = 0; k < 2; k++) REQUIRE((q[k] = epoch_domain_malloc(d, size)) != NULL);
+    REQUIRE(slab_free_checked(a, q[0]));
+    REQUIRE(epoch_close_ex(a, d->epoch_id, EPOCH_DRAIN, NULL));
+    REQUIRE(slab_free_checked(a, q[1]));
+    made = 4;
+    frees = 2;
+    released_while_pages_go();
+    (void)tsi_partial_let_go(&arena->space, kit_place(a, p[0]).slab_id);
+}
+static uint32_t slab_of_first;
+static void four_let_go(void) {
+    four_while_pages_go();
+    slab_of_first = kit_place(a, p[0]).slab_id;
+}
+static void complete(void) {
+    tsi_slab_complete(arena, tsi_binding_get(arena, false), slab_of_first, tsi_load_seq(&tsi_slab(&arena->space, slab_of_first)->tag));
+}
+static void count_and_relabel(void) {
+    count();
+    relabel();
+}
+static void all_were_told(void) {
+    labels_were_told();
     all_is_gone();
 }
 static void a_relabelling_while_one_is_freed(void) {
-    everywhere((Try){one_of_theirs_in_accounts, free_first, relabel_and_release, labels_have_both, false});
+    everywhere((Try){one_of_theirs_told, free_first, relabel_and_release, labels_have_both, false});
 }
 static void a_relabelling_while_a_slab_goes(void) {
-    everywhere((Try){two_while_pages_go, let_go, relabel, labels_have_both, false});
+    everywhere_by((Try){two_while_pages_go, let_go, relabel, labels_have_both, false}, 7);
+    everywhere_by((Try){four_let_go, count_and_relabel, complete, all_were_told, false}, 61);
+}
+
+/* Another label, and the first one again, while somebody reads. */
+static void one_told(void) {
+    told_before = told_now();
+    one();
+    made = 2;
+    frees = 1;
+}
+static void there_and_back(void) {
+    relabel();
+    for (unsigned k = 0; k < 3; k++) made += epoch_domain_malloc(d, size) != NULL;
+    frees += slab_free_checked(a, p[0]);
+    slab_epoch_set_label(a, d->epoch_id, "between");
+}
+static void read_labels(void) { (void)told_now(); }
+static void all_are_released(void) {
+    release();
+    all_were_told();
+}
+static void two_relabellings_while_it_is_read(void) {
+    everywhere_by((Try){one_told, read_labels, there_and_back, all_are_released, false}, 307); /* a long way */
+}
+
+/* The gap of a run moves on while it is counted. */
+static SlabRun run;
+static void a_run_with_one_freed(void) {
+    SlabDomainOptions o = {.struct_size = sizeof o, .label = "between", .flags = SLAB_DOMAIN_OWNER_ONLY};
+    told_before = told_now();
+    REQUIRE((d = epoch_domain_create_ex(a, &o)) != NULL);
+    REQUIRE(slab_run_begin(&run, d));
+    for (unsigned k = 0; k < 2; k++) REQUIRE((p[k] = slab_run_malloc(&run, size)) != NULL);
+    REQUIRE(slab_free_checked(a, p[1]));
+    made = 2;
+    frees = 1;
+}
+static void take_of_run(void) {
+    for (unsigned k = 0; k < 6; k++) made += slab_run_malloc(&run, size) != NULL;
+}
+static void the_run_was_told(void) {
+    REQUIRE(slab_run_end(&run));
+    relabel();
+    EpochReceipt r;
+    REQUIRE(epoch_domain_destroy_ex(d, &r));
+    labels_were_told();
+}
+static void a_relabelling_while_a_run_allocates(void) {
+    everywhere((Try){a_run_with_one_freed, take_of_run, relabel, the_run_was_told, false});
+    everywhere((Try){a_run_with_one_freed, take_of_run, read_labels, the_run_was_told, false});
+}
+
+/* What a drain tells as escaped is not freed by then. */
+static void one_freed_by_them(void) {
+    two();
+    let_them(give_second);
+}
+static void at_most_one_escaped(void) {
+    KIT_BALANCED(&receipt);
+    REQUIRE(receipt.objects_escaped <= 1);
+    both_were_counted();
+}
+static void a_last_free_while_escapes_are_counted(void) {
+    everywhere((Try){one_freed_by_them, drain, free_first, at_most_one_escaped, false});
 }
 
 /* ---- what a snapshot tells of a slab ---- */
@@ -921,6 +1037,9 @@ static const CheckCase tests[] = {
     IN_ALL(a_trim_while_one_is_freed),
     IN_ALL(a_relabelling_while_one_is_freed),
     IN_ALL(a_relabelling_while_a_slab_goes),
+    IN_ALL(two_relabellings_while_it_is_read),
+    IN(a_relabelling_while_a_run_allocates, regions),
+    IN_ALL(a_last_free_while_escapes_are_counted),
     IN(an_allocation_while_the_current_epoch_is_closed, classes),
     IN(a_close_of_the_next_epoch_while_the_ring_moves, classes),
     IN(two_closes_of_the_current_epoch, classes),

@@ -308,7 +308,7 @@ static void a_run_in_the_middle(void) {
         write_words(r, w);
         REQUIRE_EQ(in_child(has_ended_with, &objects), 0);
     }
-    tsi_store_relaxed(&map[from / TSI_GRANULE], (uint8_t)(r->gen | TSI_MARK_OWN));
+    tsi_store_relaxed(&map[from / TSI_GRANULE], (uint8_t)(r->gen | TSI_MARK_GAP));
     write_words(r, all);
 
     kit_worker_run(&worker, make_in_it, &u);
