@@ -254,15 +254,20 @@ bool tsi_settle_complete(TsiSweep* sweep, uint32_t slab_id, uint64_t tag) {
     unsigned cls = tsi_class_of_slab(&a->space, slab_id);
     _Atomic uint64_t* now = &tsi_slab(&a->space, slab_id)->tag;
     uint32_t seq = tsi_tag_seq(tag);
-    tsi_phase_lock(sweep->inc);
+    tsi_space_give_begin(&a->space);
+    sweep->gives = true;
+    bool fast = tsi_lock_take_probed(tsi_inc_lock(sweep->inc));
 
     do { /* again if only the mark of an issued handle was added meanwhile */
         if (tsi_tag_state(tag) != TSI_SLAB_ORPHAN || tsi_tag_seq(tag) != seq) {
             tsi_phase_unlock(sweep->inc);
+            tsi_space_give_end(&a->space);
             return false;
         }
     } while (!tsi_cas_seq(now, &tag, purging(tag)));
 
+    if (fast) sweep->inc->lock_fast++; /* the record may have been another phase's until now */
+    else sweep->inc->lock_contended++;
     TsiSlabSum sum = renew_words(sweep, cls, slab_id, tag);
     sweep->inc->pins++;
     tsi_orphan_unlink_locked(a, sweep->inc, slab_id, sum.issued);

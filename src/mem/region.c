@@ -94,8 +94,8 @@ static bool stays_open(uint64_t starts, uint64_t from, bool open) {
 }
 
 /* Returns the number of objects and gaps of the life `gen` that start below granule `end`, of those that live, of those
- * that another thread has freed, with the granules of these two, and of those with both marks (a run's gap, or an
- * object that both have freed); each reaches to the next start, or to `end`.
+ * that another thread has freed, with the granules of these two, and of those with both marks, where a run's gap began;
+ * each reaches to the next start, or to `end`.
  * Costs time by granules, 64 at a time, however many objects there are. A moment old beside owner and freers.
  * [any thread, needs no lock] */
 static Count count_map(const TsiRegion* r, unsigned gen, uint32_t end) {
@@ -398,13 +398,16 @@ TsiRegionSum tsi_region_sum(const TsiSpace* s, uint32_t slab_id) {
 
         /* objects of its run are in the map alone. acquire: before the word is read again */
         bool claimed = tsi_load_acquire(&r->claimed);
+        uint32_t gaps_again = tsi_load_acquire(&r->gaps); /* as above */
         if (freed != gaps || tsi_region_objects(word) != 0 || claimed) {
             /* before the map is counted: an object that a run makes in between may be live, not freed */
             uint32_t last = 0, of_run = claimed ? run_granules(r, gen, end, issued - 1, &last) : 0;
             Count count = count_map(r, gen, end);
             Part live = live_of(&count, word);
-            /* a run's gap by its marks: where it was, an object may be by now */
-            sum.issued = claimed ? less(count.starts - count.gaps, gaps - (gaps != 0)) : less(count.starts, gaps);
+            /* A run's gap by its marks: where it was, an object may be by now. `gaps` has it, too, if the claim stood
+             * while the counts were read: it writes `rel` last, and its end writes that first. */
+            bool whole = claimed && end == tsi_region_room(r) >> TSI_GRANULE_SHIFT && gaps != 0 && gaps == gaps_again;
+            sum.issued = less(count.starts - count.gaps, gaps - whole);
             sum.live = live.objects < sum.issued ? live.objects : sum.issued;
             sum.live_bytes = (uint64_t)live.granules << TSI_GRANULE_SHIFT;
             if (claimed) {
@@ -503,6 +506,14 @@ static void recount_gaps(TsiRegion* r, unsigned gen, uint32_t end, uint32_t free
     if (granules > most_granules) tsi_store_relaxed(&r->gap_granules, (uint16_t)most_granules);
 }
 
+/* Marks the starts of a run's gap below granule `end`, but for the last, as objects that their owner has freed: its
+ * thread has vanished before an object began there. [fork child] */
+static void lose_gaps(TsiRegion* r, unsigned gen, uint32_t end) {
+    uint32_t at = first_of(r, 0xff, gen | TSI_MARK_GAP, 0, end), next;
+    for (; at < end && (next = first_of(r, 0xff, gen | TSI_MARK_GAP, at + 1, end)) < end; at = next)
+        tsi_store_relaxed(&tsi_load_relaxed(&r->map)[at], (uint8_t)(gen | TSI_MARK_OWN));
+}
+
 void tsi_region_recount(TsiSpace* s, uint32_t slab_id, bool holds) {
     TsiRegion* r = tsi_region(s, slab_id);
     uint64_t word = tsi_load_relaxed(&r->word);
@@ -517,6 +528,7 @@ void tsi_region_recount(TsiSpace* s, uint32_t slab_id, bool holds) {
     if (end < 1u << (r->size_log2 - TSI_GRANULE_SHIFT) && tsi_load_relaxed(&map[end]) != 0)
         tsi_store_relaxed(&map[end], 0);
 
+    lose_gaps(r, gen, end);
     Count count = count_map(r, gen, end);
     recount_gaps(r, gen, end, count.starts - count.live - count.other);
     if (!tsi_load_relaxed(&r->claimed)) tsi_store_relaxed(&r->issued, count.starts); /* otherwise unchanged (R5) */

@@ -34,8 +34,8 @@
  *   R2  A map is cleared, and a generation used again, only while `late` is 0: so no freer that slept through an end
  *       can meet the generation that it knows. Where the chunk's pages go back, generations start over too
  *       (chunk_pages.c, G2).
- *   R3  Only the owner writes issued, freed, rel, lim, gaps and the mark by_owner, in its bracket (state/bracket.h),
- *       or the thread that has SEIZED the heap.
+ *   R3  Only the owner writes issued, freed, rel, lim, gaps, the mark by_owner and the marks of a run's gap, in its
+ *       bracket (state/bracket.h) or its run, or the thread that has SEIZED the heap.
  *   R4  Counts are events: the region is empty when issued = freed + objects of the word. An owner and another thread
  *       that free one object at the same time are both counted; so emptiness is confirmed by the map before it is
  *       acted upon. A claimed region is never empty.

@@ -210,7 +210,7 @@ size_t tsi_phases_room(uint32_t inc_capacity, uint32_t label_capacity);
 void tsi_phases_destroy(TsiPhases* phases);
 /* Zeroes the fields of the record that a phase may have changed, so that the next incarnation begins with none of it:
  * lists, counts, sums, times, owner, peak and the limits of its budget. Leaves those that tsi_inc_open sets (index, id,
- * reuse, label, pins, lock counts, word), `draining`, and fn and ctx of the budget, which has no limits then.
+ * reuse, label, pins, lock counts, word), `draining`, `relabellings`, and fn and ctx of the budget, without limits now.
  * [only holder] */
 void tsi_inc_reset(TsiInc* inc);
 /* Sets the record's `owner` to 0 and `owned` to false: every thread may allocate in it and end it.

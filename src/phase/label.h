@@ -61,7 +61,7 @@ TSI_INLINE void tsi_holding_add(TsiHolding* to, TsiHolding more) {
 typedef struct TsiLabelSums {
     _Atomic uint64_t ended, objects_allocated, bytes_allocated, objects_released, bytes_released, closed_slabs,
         pinned_slabs, slow;
-    _Atomic uint64_t objects_freed, bytes_freed; /* of phases that are over, or that went to another label */
+    _Atomic uint64_t objects_freed, bytes_freed; /* of phases that have ended, or that went to another label */
     _Atomic uint64_t lock_fast, lock_contended;
     /* Phases that ended the straight way (heap/ready.h): `ended`, `closed_slabs` and `slow` lack one for each of them,
      * `lock_fast` two. Then the objects and bytes that they both allocated and released, which the sums above lack. */

@@ -591,11 +591,17 @@ static void a_run_with_one_freed(void) {
     SlabDomainOptions o = {.struct_size = sizeof o, .label = "between", .flags = SLAB_DOMAIN_OWNER_ONLY};
     told_before = told_now();
     REQUIRE((d = epoch_domain_create_ex(a, &o)) != NULL);
+    REQUIRE(epoch_domain_malloc(d, size) != NULL);
+    REQUIRE(epoch_domain_aligned_alloc(d, 512, size) != NULL); /* behind a gap */
     REQUIRE(slab_run_begin(&run, d));
     for (unsigned k = 0; k < 2; k++) REQUIRE((p[k] = slab_run_malloc(&run, size)) != NULL);
     REQUIRE(slab_free_checked(a, p[1]));
-    made = 2;
+    made = 4;
     frees = 1;
+}
+static void begin_again(void) {
+    REQUIRE(slab_run_end(&run));
+    REQUIRE(slab_run_begin(&run, d));
 }
 static void take_of_run(void) {
     for (unsigned k = 0; k < 6; k++) made += slab_run_malloc(&run, size) != NULL;
@@ -607,9 +613,13 @@ static void the_run_was_told(void) {
     REQUIRE(epoch_domain_destroy_ex(d, &r));
     labels_were_told();
 }
+static void a_run_of_theirs(void) { let_them(a_run_with_one_freed); }
+static void their_run_was_told(void) { let_them(the_run_was_told); }
 static void a_relabelling_while_a_run_allocates(void) {
     everywhere((Try){a_run_with_one_freed, take_of_run, relabel, the_run_was_told, false});
     everywhere((Try){a_run_with_one_freed, take_of_run, read_labels, the_run_was_told, false});
+    everywhere((Try){a_run_with_one_freed, begin_again, relabel, the_run_was_told, false});
+    everywhere_by((Try){a_run_of_theirs, relabel, begin_again, their_run_was_told, false}, 31); /* a long way */
 }
 
 /* What a drain tells as escaped is not freed by then. */
