@@ -310,7 +310,7 @@ static void a_run_in_the_middle(void) {
     }
     tsi_store_relaxed(&map[from / TSI_GRANULE], (uint8_t)(r->gen | TSI_MARK_GAP));
     write_words(r, all);
-    _Atomic uint8_t* next = &map[(from + BYTES) / TSI_GRANULE];
+    _Atomic uint8_t* next = &map[(from + 2048) / TSI_GRANULE];
     uint8_t there = tsi_load_relaxed(next);
     tsi_store_relaxed(next, (uint8_t)(r->gen | TSI_MARK_GAP)); /* the gap has moved on, and no object is there yet */
     REQUIRE_EQ(in_child(has_ended_with, &objects), 0);
