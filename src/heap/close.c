@@ -267,7 +267,8 @@ static void ask_locked(TsiArena* a, TsiInc* inc) {
 }
 
 /* Moves an incarnation that the ring has passed to `state`, unless it is there or beyond; counts its end if it was
- * ACTIVE, asks its owners to let go (ask_locked), and tells the label what it holds. [stripe held] */
+ * ACTIVE, asks its owners to let go (ask_locked), posts its figures, and tells the label what it holds.
+ * [stripe held] */
 static void retire_locked(TsiArena* a, TsiInc* inc, unsigned state) {
     TSI_HOLDS(tsi_inc_lock(inc));
     uint64_t now_ns = tsi_inc_peak(inc) != 0 ? tsi_os.now_ns() : 0;
