@@ -94,11 +94,12 @@ run_part() { # PART
         # What the other tests of this part do not run need not be built either.
         case $1 in
         core | rest) targets=without_benchmark ;;
+        tsan) targets=stress_programs ;;
         asan) targets="unit_programs contract_programs misuse_programs model_programs fuzz_programs" ;;
         esac
     fi
-    # Many of these wait for servers and other processes.
-    [ "$1" != rest ] || extra+=(-j 4)
+    # Some wait, those of `rest` most of their time: for servers and other processes.
+    case $1 in rest) extra+=(-j 6) ;; *) extra+=(-j 3) ;; esac
     TARGETS=$targets scripts/build.sh "$preset" || return 1
     if [ -n "${VERBOSE:-}" ]; then
         ctest --preset "$1" --timeout $limit "${extra[@]}" --output-log "$scratch/said"

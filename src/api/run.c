@@ -84,7 +84,7 @@ static void unclaim(SlabRun* run, TsiDomain* d, TsiRef ref) {
 
     bool live = tsi_bracket_enter(b, h, tsi_busy_region(r)); /* Z4 */
     if (!live) tsi_phase_lock(inc);
-    tsi_region_unclaim(r, run->from_, (uint32_t)at, (uint32_t)run->count_);
+    tsi_region_unclaim(r, (uint32_t)at, (uint32_t)run->count_);
     if (live) tsi_bracket_leave(b, h);
     else tsi_phase_unlock(inc);
 

@@ -135,9 +135,8 @@ static bool use_emptied(TsiBinding* b, TsiHeap* h, bool* stop) {
         looks++;
         if (renew(b, h, at - 1)) return true;
         TsiRegion* r = tsi_region(s, at - 1);
-        uint32_t gaps = tsi_load_relaxed(&r->gaps); /* nobody has freed those */
-        issued += tsi_load_relaxed(&r->issued) - gaps;
-        freed += tsi_load_relaxed(&r->freed) - gaps + tsi_region_objects(tsi_load_relaxed(&r->word));
+        issued += tsi_load_relaxed(&r->issued);
+        freed += tsi_load_relaxed(&r->freed) + tsi_region_objects(tsi_load_relaxed(&r->word));
     }
 
     *stop = h->bumped >= SETTLED_BYTES && freed * 4 > issued;
@@ -375,20 +374,17 @@ void tsi_bump_thin(TsiBinding* b, TsiHeap* h) {
 
 /* ---- objects ---- */
 
-/* Takes the region's next `bytes`, a multiple of TSI_GRANULE, at `align`, a power of two and at least TSI_GRANULE; a
- * gap before them is a start that is freed at once, and counts in r->gaps. r may be tsi_no_region. Returns their
+/* Takes the region's next `bytes`, a multiple of TSI_GRANULE, at `align`, a power of two and at least TSI_GRANULE. A
+ * gap before them has a start of its own, which ends the object before it. r may be tsi_no_region. Returns their
  * address, or NULL, changing nothing, if they do not fit. [owner, in bracket] */
 static void* take_aligned(TsiRegion* r, uint32_t bytes, size_t align) {
     uint32_t rel = tsi_load_relaxed(&r->rel), start = (uint32_t)tsi_align_up(rel, align);
     if (r == &tsi_no_region || start + bytes > tsi_region_room(r)) return NULL;
-    if (start != rel) { /* a start that is freed at once ends the object before it */
-        tsi_store_relaxed(&tsi_load_relaxed(&r->map)[rel >> TSI_GRANULE_SHIFT], (uint8_t)(r->gen | TSI_MARK_OWN));
-        tsi_store_relaxed(&r->gap_granules,
-                          (uint16_t)(tsi_load_relaxed(&r->gap_granules) + ((start - rel) >> TSI_GRANULE_SHIFT)));
-        tsi_store_relaxed(&r->gaps, (uint16_t)(tsi_load_relaxed(&r->gaps) + 1));
-        tsi_store_relaxed(&r->freed, tsi_load_relaxed(&r->freed) + 1);
-        tsi_store_release(&r->rel, start);                               /* as in tsi_bump_take */
-        tsi_store_release(&r->issued, tsi_load_relaxed(&r->issued) + 1); /* as in tsi_bump_take */
+    if (start != rel) {
+        uint32_t gaps = tsi_load_relaxed(&r->gap_granules) + ((start - rel) >> TSI_GRANULE_SHIFT);
+        tsi_store_relaxed(&tsi_load_relaxed(&r->map)[rel >> TSI_GRANULE_SHIFT], (uint8_t)(r->gen | TSI_MARK_GAP));
+        tsi_store_relaxed(&r->gap_granules, gaps); /* before `rel`: tsi_region_sum */
+        tsi_store_release(&r->rel, start);         /* as in tsi_bump_take */
     }
     return tsi_bump_take(r, start, bytes);
 }

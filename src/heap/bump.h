@@ -77,7 +77,8 @@ TSI_INLINE bool tsi_bump_fits(const TsiRegion* r, uint32_t bytes, uint32_t* rel)
 /* Takes the region's next `bytes`, which begin at `rel`, both of tsi_bump_fits, and fit: marks their start in the map,
  * raises r->rel by `bytes` and r->issued by one. Returns their address. [owner, in bracket] */
 TSI_INLINE void* tsi_bump_take(TsiRegion* r, uint32_t rel, uint32_t bytes) {
-    tsi_store_relaxed(&tsi_load_relaxed(&r->map)[rel >> TSI_GRANULE_SHIFT], r->gen);
+    /* release: pairs with load16_in_order. A reader that sees it sees that the run before it has ended. */
+    tsi_store_release(&tsi_load_relaxed(&r->map)[rel >> TSI_GRANULE_SHIFT], r->gen);
     tsi_store_release(&r->rel, rel + bytes); /* pairs with used_granules in region.c */
     tsi_count_half_release(&r->issued);      /* last: pairs with tsi_region_sum */
     return tsi_load_relaxed(&r->base) + rel;

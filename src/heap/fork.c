@@ -211,7 +211,6 @@ static void child_owned(TsiArena* a, uint32_t id, unsigned cls, uint64_t tag) {
  * again. Then makes the pool's lists anew where that is needed (F3). [fork child] */
 static void child_slabs(TsiArena* a) {
     TsiSpace* s = &a->space;
-    for (uint32_t n = 1; n < tsi_table_used(&a->phases.incs); n++) tsi_unlink_claimed(a, tsi_inc(&a->phases, n));
     tsi_parts_child(s);
 
     for (uint32_t chunk = 0; chunk < tsi_load_relaxed(&s->chunk_high); chunk++) {

@@ -42,8 +42,8 @@ void tsi_late_join_locked(TsiArena* a, TsiInc* inc, uint32_t slab_id, TsiTotals 
 /* Takes a slab away from the figures of its incarnation's orphans (inc->holding), with what tsi_late_join_locked
  * counted it with; the counts in the slab stay. [stripe held] */
 void tsi_late_leave_locked(TsiArena* a, TsiInc* inc, uint32_t slab_id);
-/* Sets what the label reports of the incarnation as draining, once its state, label or orphans have changed, and posts
- * its freed objects where no heap holds slabs of it. [stripe held] */
+/* Sets what the label reports of the incarnation as draining, once its state, label or orphans have changed, and, once
+ * it has ended, posts its freed objects where no heap holds slabs of it. [stripe held] */
 void tsi_late_post_locked(TsiArena* a, TsiInc* inc);
 /* Tells the label what the incarnation holds, like tsi_late_post_locked, if the label may have to be told.
  * [stripe held] */

@@ -281,23 +281,11 @@ bool tsi_settle_complete(TsiSweep* sweep, uint32_t slab_id, uint64_t tag) {
 
 /* ---- what vanished threads had claimed ---- */
 
-void tsi_unlink_claimed(TsiArena* a, TsiInc* inc) {
-    for (uint32_t at = tsi_inc_era(inc) != 0 ? inc->orphans : 0, next; at != 0; at = next) {
-        next = tsi_slab(&a->space, at - 1)->next;
-        if (tsi_tag_state(tsi_load_relaxed(&tsi_slab(&a->space, at - 1)->tag)) != TSI_SLAB_PURGING) continue;
-        unsigned cls = tsi_class_of_slab(&a->space, at - 1);
-        /* A region's life may have been ended by then. */
-        TsiSlabSum sum = tsi_class_is_region(cls) ? tsi_region_told(tsi_region_issued(&a->space, at - 1))
-                                                  : tsi_slab_sum(&a->space, cls, at - 1);
-        tsi_orphan_unlink_locked(a, inc, at - 1, sum.issued);
-    }
-}
-
 void tsi_return_claimed(TsiArena* a, uint32_t slab_id) {
     TsiSpace* s = &a->space;
     unsigned cls = tsi_class_of_slab(s, slab_id);
     uint64_t tag = tsi_load_relaxed(&tsi_slab(s, slab_id)->tag);
-    /* both perhaps for a second time: the claimer may have vanished before or after */
+    /* both perhaps for a second time: the claimer may have vanished behind them */
     if (tsi_class_is_region(cls)) (void)tsi_region_end(s, slab_id);
     if ((tag & TSI_SLAB_HANDLED) != 0) raise_generations(a, cls, slab_id, tsi_seq_before(tsi_tag_seq(tag)));
     if (cls == TSI_CLASS_LARGE) (void)tsi_space_give_large(s, slab_id, false);

@@ -25,14 +25,12 @@ bool tsi_settle_if_empty(TsiSweep* sweep, uint32_t slab_id);
  * at, once. [stripe held] */
 void tsi_settle_orphan_pages(TsiSweep* sweep);
 /* Claims every orphan for the sweep to give back, takes it off the incarnation's list and adds what lives in it to
- * `released`. An orphan that another thread has claimed stays, counted in sweep->deferred and deferred_bytes.
+ * `released`. An orphan whose pages another thread is giving back (PARTIAL) stays, counted in sweep->deferred and
+ * deferred_bytes.
  * [stripe held] */
 void tsi_settle_release_orphans(TsiSweep* sweep);
 /* Makes an OWNED slab an orphan, on the list of its incarnation. [fork child, stripe held] */
 void tsi_slab_to_orphan(TsiArena* a, TsiInc* inc, uint32_t slab_id);
-/* Takes the PURGING slabs, which vanished threads had claimed, off the incarnation's list of orphans and its figures;
- * does nothing for a record without era. [fork child] */
-void tsi_unlink_claimed(TsiArena* a, TsiInc* inc);
 /* Returns a slab that a vanished thread had claimed (PURGING) to the pool, with its pages to the system; ends its
  * region's life, or raises its generations, if that was left to do. [fork child] */
 void tsi_return_claimed(TsiArena* a, uint32_t slab_id);

@@ -25,7 +25,8 @@
  *       Any other, which a thread does in passing, in an allocation or a free, stops after TSI_PIECE_BYTES. A heap that
  *       still has slabs then is put back as a trim puts it: nobody's, or its owner's to let go of. The incarnation is
  *       on the list of those that wait (finish.h).
- * Freers wait for a walk only if they empty a slab of an incarnation of the same stripe that has ended.
+ * Freers wait for a walk only if they empty a slab of an incarnation of the same stripe that has ended, or free a large
+ * object of one; and, with fill_freed, where the slab is another thread's.
  */
 #include "heap/sweep.h"
 

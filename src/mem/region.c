@@ -2,7 +2,8 @@
  * region.c - lives, sums and maps of region.h.
  *
  * Maps are read many bytes at a time, as plain memory. Others may mark a byte at that moment, and either value will do,
- * since counts decide (R4) and a snapshot may see a free or miss it.
+ * since counts decide (R4) and a snapshot may see a free or miss it. A thread that counts beside a run reads the
+ * bytes in the order of their addresses (R6).
  */
 #include "mem/region.h"
 
@@ -19,7 +20,7 @@ typedef struct Marks {
 
 typedef uint8_t Bytes __attribute__((vector_size(16)));
 
-/* Returns 16 map bytes, each read once, in no order. [any thread, needs no lock] */
+/* Returns 16 map bytes, each read once, in any order. [any thread, needs no lock] */
 TSI_UNORDERED static Bytes load16(const uint8_t* map) {
     Bytes bytes;
 #if defined(__SSE2__)
@@ -27,6 +28,23 @@ TSI_UNORDERED static Bytes load16(const uint8_t* map) {
     __asm__("" : "+x"(bytes)); /* not read again at its second use */
 #else
     for (unsigned i = 0; i < 16; i++) bytes[i] = ((const volatile uint8_t*)map)[i];
+#endif
+    return bytes;
+}
+
+/* Returns 16 map bytes, from a multiple of 16 on, read after those of calls before, and the first before the last: by
+ * one access where the processor has AVX (Intel SDM 3A, 9.1.1; AMD64 APM 2, 7.3.2), otherwise by 8 at a time.
+ * [any thread, needs no lock] */
+TSI_UNORDERED static Bytes load16_in_order(const uint8_t* map) {
+    Bytes bytes;
+#if defined(__SSE2__)
+    bytes = (Bytes)_mm_load_si128((const __m128i*)(const void*)map);
+    __asm__ volatile("" : "+x"(bytes) : : "memory"); /* the compiler leaves its place to it, too */
+#else
+    const _Atomic uint64_t* words = (const _Atomic uint64_t*)(const void*)map;
+    uint64_t both[2] = {tsi_load_acquire(&words[0]), 0}; /* acquire, both: before what is read next */
+    both[1] = tsi_load_acquire(&words[1]);
+    memcpy(&bytes, both, sizeof bytes);
 #endif
     return bytes;
 }
@@ -59,12 +77,13 @@ static const uint8_t* map_of(const TsiRegion* r) { return (const uint8_t*)tsi_re
 /* Returns a word with the lowest n bits set; all of them from n = 64 on. [any thread, needs no lock] */
 static uint64_t below(uint32_t n) { return n >= 64 ? ~0ull : (1ull << n) - 1; }
 
-/* Returns the marks of the 64 granules from `at` on that lie below `end`. at < end. A byte that is marked at that
- * moment counts as live or as marked, never as both or neither. [any thread, needs no lock] */
+/* Returns the marks of the 64 granules from `at` on, a multiple of 64, that lie below `end`, read in order. at < end. A
+ * byte that is marked at that moment counts as live or as marked, never as both or neither.
+ * [any thread, needs no lock] */
 static Marks marks_at(const uint8_t* map, unsigned gen, uint32_t at, uint32_t end) {
     Marks marks = {0, 0, 0, 0};
     for (unsigned i = 0; i < TSI_MAP_READ; i += 16) {
-        Bytes bytes = load16(map + at + i);
+        Bytes bytes = load16_in_order(map + at + i);
         marks.starts |= equal16(bytes & TSI_GEN_BYTE, gen) << i;
         marks.live |= equal16(bytes, gen) << i;
         marks.other |= equal16(bytes, gen | TSI_MARK_OTHER) << i;
@@ -75,7 +94,8 @@ static Marks marks_at(const uint8_t* map, unsigned gen, uint32_t at, uint32_t en
 }
 
 typedef struct Count {
-    uint32_t starts, live, live_granules, other, other_granules, gaps;
+    uint32_t objects, live, live_granules, other, other_granules, gap_granules;
+    uint32_t last; /* granule of the last start, an object's or a gap's */
 } Count;
 
 /* Returns the granules, of 64, that the objects beginning at `from` cover, a bit each. starts: of all objects; each
@@ -93,26 +113,28 @@ static bool stays_open(uint64_t starts, uint64_t from, bool open) {
     return starts == 0 ? open : (from >> tsi_log2(starts) & 1) != 0;
 }
 
-/* Returns the number of objects and gaps of the life `gen` that start below granule `end`, of those that live, of those
- * that another thread has freed, with the granules of these two, and of those with both marks, where a run's gap began;
- * each reaches to the next start, or to `end`.
+/* Returns the number of objects of the life `gen` that start below granule `end`, of those that live and of those that
+ * another thread has freed, with the granules of these two, and the granules of gaps; each object or gap reaches to the
+ * next start, or to `end`.
  * Costs time by granules, 64 at a time, however many objects there are. A moment old beside owner and freers.
  * [any thread, needs no lock] */
 static Count count_map(const TsiRegion* r, unsigned gen, uint32_t end) {
     const uint8_t* map = map_of(r);
-    Count count = {0, 0, 0, 0, 0, 0};
-    bool live = false, other = false; /* kind of the last object before */
+    Count count = {0, 0, 0, 0, 0, 0, 0};
+    bool live = false, other = false, gap = false; /* what the last start before is */
 
     for (uint32_t at = 0; at < end; at += 64) {
         Marks marks = marks_at(map, gen, at, end);
         uint64_t within = below(end - at);
-        count.starts += tsi_popcount(marks.starts);
+        count.objects += tsi_popcount(marks.starts & ~marks.gaps);
         count.live += tsi_popcount(marks.live);
-        count.gaps += tsi_popcount(marks.gaps);
+        if (marks.starts != 0) count.last = at + tsi_log2(marks.starts);
         count.live_granules += tsi_popcount(covered(marks.starts, marks.live, live, within));
         live = stays_open(marks.starts, marks.live, live);
 
-        if (TSI_LIKELY(marks.other == 0 && !other)) continue;
+        if (TSI_LIKELY(marks.other == 0 && !other && marks.gaps == 0 && !gap)) continue;
+        count.gap_granules += tsi_popcount(covered(marks.starts, marks.gaps, gap, within));
+        gap = stays_open(marks.starts, marks.gaps, gap);
         count.other += tsi_popcount(marks.other);
         count.other_granules += tsi_popcount(covered(marks.starts, marks.other, other, within));
         other = stays_open(marks.starts, marks.other, other);
@@ -133,7 +155,7 @@ static Part live_of(const Count* count, uint64_t word) {
                   count->live_granules + (count->other_granules > granules ? count->other_granules - granules : 0)};
 }
 
-/* Returns the granules of the n objects and gaps below granule `end` that the owner has freed, found one by one.
+/* Returns the granules of the n objects below granule `end` that the owner has freed, found one by one.
  * [any thread, needs no lock] */
 static TSI_NOINLINE uint32_t own_granules(const TsiRegion* r, unsigned gen, uint32_t end, uint32_t n) {
     const uint8_t* map = map_of(r);
@@ -234,24 +256,16 @@ bool tsi_region_open(TsiSpace* s, unsigned cls, uint32_t slab_id, uint32_t heap_
     return begin_life(r, heap_at);
 }
 
-/* Returns all - gaps, or 0: a reader beside the owner may see a gap counted whose bytes or start it does not see yet.
- * [any thread, needs no lock] */
-static uint32_t less(uint32_t all, uint32_t gaps) { return all > gaps ? all - gaps : 0; }
-
-/* Returns a sum of what the life has issued, gaps left out, by the counts of its record; with nothing live.
- * [any thread, needs no lock] */
+/* Returns a sum of what the life has issued, by its counts, with nothing live; the region is not claimed.
+ * [owner, or SEIZED] */
 static TsiRegionSum issued_by(const TsiRegion* r) {
-    uint32_t gap_bytes = (uint32_t)tsi_load_relaxed(&r->gap_granules) << TSI_GRANULE_SHIFT;
-    return (TsiRegionSum){less(tsi_load_relaxed(&r->issued), tsi_load_relaxed(&r->gaps)),
-                          less(tsi_load_relaxed(&r->rel), gap_bytes), 0, 0, 0};
+    return (TsiRegionSum){tsi_load_relaxed(&r->issued), tsi_region_bytes(r), 0, 0, 0};
 }
-
-TsiRegionSum tsi_region_issued(const TsiSpace* s, uint32_t slab_id) { return issued_by(tsi_region(s, slab_id)); }
 
 bool tsi_region_renew(TsiSpace* s, uint32_t slab_id, uint32_t heap_at, TsiRegionSum* ended) {
     TsiRegion* r = tsi_region(s, slab_id);
     uint32_t issued = tsi_load_relaxed(&r->issued), freed = tsi_load_relaxed(&r->freed);
-    *ended = tsi_region_issued(s, slab_id);
+    *ended = issued_by(r);
     tsi_region_count_nothing(r); /* before the word: a snapshot takes none of its objects for live */
     uint64_t word = take_word(r);
     if (tsi_region_gen(word) == 0) *ended = (TsiRegionSum){0, 0, 0, 0, 0}; /* not opened since its last end */
@@ -265,68 +279,51 @@ uint32_t tsi_region_claim(TsiRegion* r, uint32_t* from) {
     uint32_t rel = tsi_load_relaxed(&r->rel), room = tsi_region_room(r), lim = tsi_load_relaxed(&r->lim);
     uint32_t end = lim < room - TSI_GRANULE ? lim : room - TSI_GRANULE; /* the gap begins within the region */
     if (tsi_load_relaxed(&r->claimed) || rel >= end) return 0;
-    uint32_t granules = (room - rel) >> TSI_GRANULE_SHIFT;
 
     tsi_store_relaxed(&r->claimed, true);
     tsi_store_relaxed(&tsi_load_relaxed(&r->map)[rel >> TSI_GRANULE_SHIFT], (uint8_t)(r->gen | TSI_MARK_GAP));
-    tsi_store_relaxed(&r->gap_granules, (uint16_t)(tsi_load_relaxed(&r->gap_granules) + granules));
-    tsi_store_relaxed(&r->gaps, (uint16_t)(tsi_load_relaxed(&r->gaps) + 1));
-    tsi_store_relaxed(&r->freed, tsi_load_relaxed(&r->freed) + 1);
-    tsi_store_release(&r->issued, tsi_load_relaxed(&r->issued) + 1); /* as in tsi_bump_take */
     tsi_store_release(&r->rel, room); /* last: tsi_region_recount, and as in tsi_bump_take */
 
     *from = rel;
     return end - rel;
 }
 
-/* Gives the gap back. Readers find too few bytes and objects during this, never too many: the gap leaves the counts
- * last. Its start stays in the map (R1). */
-void tsi_region_unclaim(TsiRegion* r, uint32_t from, uint32_t at, uint32_t objects) {
-    uint32_t granules = (tsi_region_room(r) - from) >> TSI_GRANULE_SHIFT;
-    tsi_store_release(&r->rel, at);                                            /* as in tsi_bump_take */
-    tsi_store_release(&r->issued, tsi_load_relaxed(&r->issued) - 1 + objects); /* as in tsi_bump_take */
-    /* release, both: pair with tsi_region_sum, which then sees `issued` and `rel` as they are now */
-    tsi_store_release(&r->gaps, (uint16_t)(tsi_load_relaxed(&r->gaps) - 1));
-    tsi_store_release(&r->gap_granules, (uint16_t)(tsi_load_relaxed(&r->gap_granules) - granules));
-    tsi_store_relaxed(&r->freed, tsi_load_relaxed(&r->freed) - 1);
-    tsi_store_release(&r->claimed, false); /* after `rel`: tsi_region_recount */
+void tsi_region_unclaim(TsiRegion* r, uint32_t at, uint32_t objects) {
+    tsi_store_release(&r->rel, at); /* first: tsi_region_recount, and as in tsi_bump_take */
+    tsi_store_release(&r->issued, tsi_load_relaxed(&r->issued) + objects); /* as in tsi_bump_take */
+    tsi_store_release(&r->claimed, false); /* pairs with tsi_region_is_empty; after `rel`: tsi_region_recount */
 }
 
-/* Ends the claim of a run whose thread has vanished (tsi_region_unclaim), in the life `gen`, by the map alone: of the
- * starts from the claim's own on, all but the last count as the run's objects, and `rel` becomes the last one.
+/* Ends the claim of a run whose thread has vanished (tsi_region_unclaim), in the life `gen`, by the map alone: all its
+ * objects are counted, gaps that the run may have left on its way as well, and `rel` becomes the last start.
  * [owner, or SEIZED] */
 static TSI_COLD void unclaim_by_map(TsiRegion* r, unsigned gen) {
-    uint32_t end = tsi_region_room(r) >> TSI_GRANULE_SHIFT, counted = tsi_load_relaxed(&r->issued) - 1;
-    uint32_t starts = 0, first = 0, last = 0; /* first: behind the starts that are counted */
-    for (uint32_t at = 0; at < end; at += 64) {
-        uint64_t found = equal64(map_of(r) + at, TSI_GEN_BYTE, gen) & below(end - at);
-        for (; found != 0; found &= found - 1, starts++) {
-            last = at + tsi_ctz64(found);
-            if (starts == counted) first = last;
-        }
-    }
-    tsi_region_unclaim(r, first << TSI_GRANULE_SHIFT, last << TSI_GRANULE_SHIFT, starts - 1 - counted);
+    uint32_t end = tsi_region_room(r) >> TSI_GRANULE_SHIFT;
+    Count count = count_map(r, gen, end);
+    tsi_store_relaxed(&r->gap_granules, count.gap_granules - (end - count.last)); /* the last start is a gap's (R5) */
+    tsi_region_unclaim(r, count.last << TSI_GRANULE_SHIFT, count.objects - tsi_load_relaxed(&r->issued));
 }
 
 /* Returns what the life `gen` held that ended with `word`, the region's word as it was swapped out: objects and bytes
- * issued and live, and frees that came twice. All 0 if word has generation 0. Gives the gap of a run that still has the
- * region back first, so that its objects count. [owner, or SEIZED] */
+ * issued and live, and frees that came twice. All 0 if word has generation 0. Ends the claim of a run that still has
+ * the region first, so that its objects count. [owner, or SEIZED] */
 static TsiRegionSum sum_of_life(TsiRegion* r, unsigned gen, uint64_t word) {
     if (TSI_UNLIKELY(tsi_load_relaxed(&r->claimed)) && tsi_region_gen(word) != 0) unclaim_by_map(r, gen);
 
     uint32_t objects = tsi_region_objects(word);
     uint32_t issued = tsi_load_relaxed(&r->issued), freed = tsi_load_relaxed(&r->freed);
-    uint32_t gaps = tsi_load_relaxed(&r->gaps), end = tsi_load_relaxed(&r->rel) >> TSI_GRANULE_SHIFT;
+    uint32_t end = tsi_load_relaxed(&r->rel) >> TSI_GRANULE_SHIFT;
     TsiRegionSum sum = issued_by(r);
 
     if (tsi_region_gen(word) == 0) {
-        sum = (TsiRegionSum){0, 0, 0, 0, 0};    /* ended before, and not opened since */
-    } else if (freed == gaps && objects == 0) { /* nothing was freed singly */
+        sum = (TsiRegionSum){0, 0, 0, 0, 0}; /* ended before, and not opened since */
+    } else if ((freed | objects) == 0) {     /* nothing was freed singly */
         sum.live = sum.issued;
         sum.live_bytes = sum.issued_bytes;
     } else if (objects == 0 && freed <= end / FEW) {
         sum.live = issued - freed;
-        sum.live_bytes = (uint64_t)(end - own_granules(r, gen, end, freed)) << TSI_GRANULE_SHIFT;
+        sum.live_bytes = sum.issued_bytes;
+        sum.live_bytes -= (uint64_t)own_granules(r, gen, end, freed) << TSI_GRANULE_SHIFT;
     } else if (freed + objects != issued || (objects != 0 && any_live(r, gen, end))) { /* owners free nothing twice */
         Count count = count_map(r, gen, end);
         Part live = live_of(&count, word);
@@ -350,78 +347,52 @@ bool tsi_region_turn_slow(TsiRegion* r, unsigned gen, uint64_t word, TsiRegionSu
     return begin_life(r, 0);
 }
 
-/* Returns the granules of the objects that a run has put into the region's rest, which it has claimed, by the map: from
- * the start number `counted`, that of the claim, to the last start, which bounds them, without those where the gap
- * began before it moved on. Sets *last to the last start's granule. Both are granules below `end`. A moment old beside
- * the run's thread. [any thread, needs no lock] */
-static TSI_COLD uint32_t run_granules(const TsiRegion* r, unsigned gen, uint32_t end, uint32_t counted,
-                                      uint32_t* last) {
-    uint32_t starts = 0, first = end, gaps = 0;
-    bool was_gap = false;
-    *last = 0;
-    for (uint32_t at = 0; at < end; at += 64) {
-        const uint8_t* map = map_of(r) + at;
-        uint64_t gap = equal64(map, 0xff, gen | TSI_MARK_GAP);
-        uint64_t found = equal64(map, TSI_GEN_BYTE, gen) & below(end - at);
-        for (; found != 0; found &= found - 1, starts++) {
-            uint32_t start = at + tsi_ctz64(found);
-            if (was_gap && starts > counted) gaps += start - *last;
-            was_gap = gap >> tsi_ctz64(found) & 1;
-            *last = start;
-            if (starts == counted) first = start;
-        }
-    }
-    return *last > first ? *last - first - gaps : 0;
+/* Sets *sum as tsi_region_sum does, by the map, in the life whose word was `word`. Returns true; false if *sum may be
+ * wrong: a run has ended meanwhile, and its owner has bumped. issued: read before. [any thread, needs no lock] */
+static bool sum_by_map(const TsiRegion* r, uint64_t word, uint32_t issued, TsiRegionSum* sum) {
+    uint32_t end =
+        used_granules(r); /* after issued: if it is the room, each object seen by then has a start behind it */
+    Count count = count_map(r, tsi_region_gen(word), end);
+    Part live = live_of(&count, word);
+    sum->issued = count.objects;
+    sum->issued_bytes = (uint64_t)(end - count.gap_granules) << TSI_GRANULE_SHIFT;
+    sum->live = live.objects < sum->issued ? live.objects : sum->issued;
+    sum->live_bytes = (uint64_t)live.granules << TSI_GRANULE_SHIFT;
+    if (sum->live_bytes > sum->issued_bytes) sum->live_bytes = sum->issued_bytes;
+    if (end != tsi_region_room(r) >> TSI_GRANULE_SHIFT) return true; /* what lies below stays (R6) */
+    /* An object that was bumped since has no start behind it yet, or one that the count has missed. acquire, both: pair
+     * with the bump */
+    return used_granules(r) == end && tsi_load_acquire(&r->issued) == issued;
 }
 
+/* tests/models/region_run.pml, region_sum.pml */
 TsiRegionSum tsi_region_sum(const TsiSpace* s, uint32_t slab_id) {
     const TsiRegion* r = tsi_region(s, slab_id);
     TsiRegionSum sum = {0, 0, 0, 0, 0};
-    for (int tries = 0; tries < 3; tries++) {
+    for (int tries = 0; tries < 3;) {
         uint64_t word =
             tsi_load_seq(&r->word); /* pairs with the freer's compare-exchange: sees the tag first, or the word */
         /* acquire, before issued: pairs with tsi_region_count_nothing */
         uint32_t end = used_granules(r), freed = tsi_load_acquire(&r->freed);
         uint32_t issued = tsi_load_acquire(&r->issued); /* pairs with the bump */
-        /* acquire: pair with tsi_region_unclaim, and with tsi_region_count_nothing */
-        uint32_t gaps = tsi_load_acquire(&r->gaps), gap_granules = tsi_load_acquire(&r->gap_granules);
-        uint32_t gap_bytes = gap_granules << TSI_GRANULE_SHIFT;
-        uint32_t again = used_granules(r); /* the smaller of the two has a run's gap if gap_granules has it */
-        if (again < end) end = again;
+        uint32_t gap_granules = tsi_load_relaxed(&r->gap_granules);
         unsigned gen = tsi_region_gen(word);
+        bool counted = true, full = end == tsi_region_room(r) >> TSI_GRANULE_SHIFT; /* or a run has the rest */
+        if (gen == 0) return (TsiRegionSum){0, 0, 0, 0, 0};
 
-        sum.issued = less(issued, gaps);
-        sum.issued_bytes = less(end << TSI_GRANULE_SHIFT, gap_bytes);
-        sum.live = sum.issued;
-        sum.live_bytes = sum.issued_bytes;
-        if (gen == 0 || issued == 0) return (TsiRegionSum){0, 0, 0, 0, 0};
-
-        /* objects of its run are in the map alone. acquire: before the word is read again */
-        bool claimed = tsi_load_acquire(&r->claimed);
-        uint32_t gaps_again = tsi_load_acquire(&r->gaps); /* as above */
-        if (freed != gaps || tsi_region_objects(word) != 0 || claimed) {
-            /* before the map is counted: an object that a run makes in between may be live, not freed */
-            uint32_t last = 0, of_run = claimed ? run_granules(r, gen, end, issued - 1, &last) : 0;
-            Count count = count_map(r, gen, end);
-            Part live = live_of(&count, word);
-            /* A run's gap by its marks: where it was, an object may be by now. `gaps` has it, too, if the claim stood
-             * while the counts were read: it writes `rel` last, and its end writes that first. */
-            bool whole = claimed && end == tsi_region_room(r) >> TSI_GRANULE_SHIFT && gaps != 0 && gaps == gaps_again;
-            sum.issued = less(count.starts - count.gaps, gaps - whole);
-            sum.live = live.objects < sum.issued ? live.objects : sum.issued;
-            sum.live_bytes = (uint64_t)live.granules << TSI_GRANULE_SHIFT;
-            if (claimed) {
-                sum.issued_bytes += (uint64_t)of_run << TSI_GRANULE_SHIFT;
-                uint64_t most = (uint64_t)last << TSI_GRANULE_SHIFT;
-                if (sum.issued_bytes > most) sum.issued_bytes = most;
-                if (sum.issued_bytes < sum.live_bytes) sum.issued_bytes = sum.live_bytes;
-            }
-            if (sum.live_bytes > sum.issued_bytes) sum.live_bytes = sum.issued_bytes;
+        if (freed != 0 || tsi_region_objects(word) != 0 || full) {
+            counted = sum_by_map(r, word, issued, &sum);
+        } else { /* R6 */
+            if (issued == 0) return (TsiRegionSum){0, 0, 0, 0, 0};
+            uint32_t granules = end > gap_granules ? end - gap_granules : 0;
+            sum.issued = sum.live = issued;
+            sum.issued_bytes = sum.live_bytes = (uint64_t)granules << TSI_GRANULE_SHIFT;
         }
 
         /* acquire: pairs with take_word and begin_life; after the counts and the map */
-        if (tsi_region_gen(tsi_load_acquire(&r->word)) == gen)
-            break; /* otherwise it ended since, and may be another's */
+        bool same = tsi_region_gen(tsi_load_acquire(&r->word)) == gen;
+        if (same && counted) break;
+        if (!same) tries++; /* it ended since, and may be another's */
     }
     return sum;
 }
@@ -429,10 +400,12 @@ TsiRegionSum tsi_region_sum(const TsiSpace* s, uint32_t slab_id) {
 bool tsi_region_is_empty(const TsiSpace* s, uint32_t slab_id) {
     const TsiRegion* r = tsi_region(s, slab_id);
     uint64_t word = tsi_load_seq(&r->word); /* as in tsi_region_sum */
+    if (tsi_region_gen(word) == 0) return true;
+    /* acquire, before issued: pairs with tsi_region_unclaim */
+    if (TSI_UNLIKELY(tsi_load_acquire(&r->claimed))) return false;
     /* acquire: pairs with the bump, as in tsi_region_sum */
     uint32_t issued = tsi_load_acquire(&r->issued), freed = tsi_load_relaxed(&r->freed);
-    if (tsi_region_gen(word) == 0 || issued == 0) return true;
-    if (TSI_UNLIKELY(tsi_load_relaxed(&r->claimed))) return false;
+    if (issued == 0) return true;
     return freed + tsi_region_objects(word) >= issued && !any_live(r, tsi_region_gen(word), used_granules(r));
 }
 
@@ -490,30 +463,6 @@ void tsi_region_live_pages(const TsiSpace* s, uint32_t slab_id, uint64_t live[TS
     find_live(tsi_region(s, slab_id), (uint32_t)(tsi_os.page_bytes >> TSI_GRANULE_SHIFT), live);
 }
 
-/* Lowers the counts `gaps` and gap_granules to what the map can explain, and ends a claim whose end is not `rel`. A
- * vanished owner may have counted a gap before `rel` had it, or have stopped within a claim or its end, which write
- * `rel` last and first: then nothing says which gaps were the run's, and those of alignments count as objects that were
- * freed. freed: objects and gaps that the owner has freed, below granule `end`. [fork child] */
-static void recount_gaps(TsiRegion* r, unsigned gen, uint32_t end, uint32_t freed) {
-    uint32_t gaps = tsi_load_relaxed(&r->gaps), granules = tsi_load_relaxed(&r->gap_granules);
-    bool claimed = tsi_load_relaxed(&r->claimed);
-    if (claimed && end == tsi_region_room(r) >> TSI_GRANULE_SHIFT) return; /* the run may be the forking thread's */
-
-    if (claimed) tsi_store_relaxed(&r->claimed, false);
-    if ((gaps | granules) == 0) return;
-    uint32_t most = claimed ? 0 : freed, most_granules = most != 0 ? own_granules(r, gen, end, most) : 0;
-    if (gaps > most) tsi_store_relaxed(&r->gaps, (uint16_t)most);
-    if (granules > most_granules) tsi_store_relaxed(&r->gap_granules, (uint16_t)most_granules);
-}
-
-/* Marks the starts of a run's gap below granule `end`, but for the last, as objects that their owner has freed: its
- * thread has vanished before an object began there. [fork child] */
-static void lose_gaps(TsiRegion* r, unsigned gen, uint32_t end) {
-    uint32_t at = first_of(r, 0xff, gen | TSI_MARK_GAP, 0, end), next;
-    for (; at < end && (next = first_of(r, 0xff, gen | TSI_MARK_GAP, at + 1, end)) < end; at = next)
-        tsi_store_relaxed(&tsi_load_relaxed(&r->map)[at], (uint8_t)(gen | TSI_MARK_OWN));
-}
-
 void tsi_region_recount(TsiSpace* s, uint32_t slab_id, bool holds) {
     TsiRegion* r = tsi_region(s, slab_id);
     uint64_t word = tsi_load_relaxed(&r->word);
@@ -528,11 +477,16 @@ void tsi_region_recount(TsiSpace* s, uint32_t slab_id, bool holds) {
     if (end < 1u << (r->size_log2 - TSI_GRANULE_SHIFT) && tsi_load_relaxed(&map[end]) != 0)
         tsi_store_relaxed(&map[end], 0);
 
-    lose_gaps(r, gen, end);
+    /* A claim writes `rel` last, and its end writes that first: otherwise its owner has vanished within one of them. */
+    bool claimed = tsi_load_relaxed(&r->claimed) && end == tsi_region_room(r) >> TSI_GRANULE_SHIFT;
+    if (!claimed) tsi_store_relaxed(&r->claimed, false);
+
     Count count = count_map(r, gen, end);
-    recount_gaps(r, gen, end, count.starts - count.live - count.other);
-    if (!tsi_load_relaxed(&r->claimed)) tsi_store_relaxed(&r->issued, count.starts); /* otherwise unchanged (R5) */
-    tsi_store_relaxed(&r->freed, count.starts - count.live - count.other);
+    if (!claimed) { /* otherwise unchanged (R5): the run may be the forking thread's */
+        tsi_store_relaxed(&r->issued, count.objects);
+        tsi_store_relaxed(&r->gap_granules, count.gap_granules);
+    }
+    tsi_store_relaxed(&r->freed, count.objects - count.live - count.other);
     tsi_store_relaxed(&r->word,
                       (uint64_t)gen << TSI_REGION_GEN_SHIFT | count.other * TSI_REGION_OBJECT | count.other_granules);
 }

@@ -8,8 +8,8 @@
  *            live while neither mark is set; every other byte starts nothing. So a region ends by taking the next
  *            generation: no walk, no clearing. Generations are 1..63. When they are used up the word's generation is
  *            0, which matches no byte, and the map is cleared before the region is opened again.
- *            A gap left by alignment is a start that is freed at once; `gaps` counts them. The rest of a run's gap has
- *            both marks.
+ *            A start with both marks is no object's: there begins a gap, which an alignment has left, or the rest of
+ *            what a run has.
  *
  * Word       gen:8 | entered:16 | objects:20 | granules:20, for frees by other threads. Such a free enters by
  *            compare-exchange under the generation that it sees, marks the byte by compare-exchange, which decides
@@ -19,9 +19,8 @@
  *            and subtract themselves when they find the generation gone.
  *
  * A *run* (api/run.c) has the rest of a region to itself: the owner claims it as a gap, and puts objects there without
- * counting them in the record. Behind the last of them stands the start of the gap's rest, with both marks, which
- * bounds that object: readers see it also where an object is by now, and do not count it. When the rest is given back
- * the gap leaves the counts and the objects enter them.
+ * counting them in the record. Behind the last of them stands the start of the gap's rest, which bounds that object.
+ * When the rest is given back the objects enter the counts.
  *
  * The largest regions are halves of huge pages, 1 MiB each: taken two at a time and given back together, so that the
  * page goes whole. Code that gives back part of one first withdraws the request for huge pages (space.h), or the system
@@ -34,13 +33,18 @@
  *   R2  A map is cleared, and a generation used again, only while `late` is 0: so no freer that slept through an end
  *       can meet the generation that it knows. Where the chunk's pages go back, generations start over too
  *       (chunk_pages.c, G2).
- *   R3  Only the owner writes issued, freed, rel, lim, gaps, the mark by_owner and the marks of a run's gap, in its
+ *   R3  Only the owner writes issued, freed, rel, lim, gap_granules, the mark by_owner and both marks of a gap, in its
  *       bracket (state/bracket.h) or its run, or the thread that has SEIZED the heap.
  *   R4  Counts are events: the region is empty when issued = freed + objects of the word. An owner and another thread
  *       that free one object at the same time are both counted; so emptiness is confirmed by the map before it is
  *       acted upon. A claimed region is never empty.
- *   R5  In a claimed region `rel` covers all its bytes, and the last start is that of the gap, with both marks. The
- *       counts, except `freed` and those of the word, leave out all between the place of the claim and that start.
+ *   R5  In a claimed region `rel` covers all its bytes, and the last start is that of the gap. `issued` and
+ *       gap_granules are what they were before the claim; the other counts have the run's objects, too.
+ *   R6  In a life `issued`, `freed` and gap_granules never fall, and `rel` falls only where a claim ends. Starts stay,
+ *       but for that of R1. So who reads rel, freed, issued and gap_granules, in this order, and finds rel below the
+ *       region's end, has counted no object too many. Within a run the start behind an object is written before the
+ *       object's own, and the start of an object that is bumped after all that was written before: a map read in the
+ *       order of addresses shows for each object where it ends, unless the owner has bumped since (sum_by_map).
  */
 #ifndef TSI_MEM_REGION_H
 #define TSI_MEM_REGION_H
@@ -56,7 +60,7 @@ enum {
     TSI_GRANULE = 1 << TSI_GRANULE_SHIFT,
     TSI_MARK_OWN = 0x40,
     TSI_MARK_OTHER = 0x80,
-    TSI_MARK_GAP = TSI_MARK_OWN | TSI_MARK_OTHER, /* the rest of a run's gap */
+    TSI_MARK_GAP = TSI_MARK_OWN | TSI_MARK_OTHER, /* a gap: no object */
     TSI_GEN_BYTE = 0x3f,                          /* of a map byte; also the last generation */
     TSI_REGION_GEN_SHIFT = 56
 };
@@ -99,7 +103,6 @@ _Static_assert((int)TSI_REGION_MAX == 1 << TSI_CHUNK_SHIFT, "no region is larger
 _Static_assert(TSI_REGIONS_MAP == 1 << (TSI_CHUNK_SHIFT - TSI_GRANULE_SHIFT), "a map byte for each granule of a chunk");
 _Static_assert(TSI_REGIONS_END - TSI_REGIONS_MAP >= TSI_MAP_READ, "reads from the last granules end among the records");
 _Static_assert(TSI_REGION_OBJECT / (TSI_REGION_MAX >> TSI_GRANULE_SHIFT) > 1, "a word counts all granules of a region");
-_Static_assert((TSI_REGION_MAX - TSI_GRANULE) >> TSI_GRANULE_SHIFT <= UINT16_MAX, "so do gaps and gap_granules");
 extern _Atomic uint8_t tsi_no_map[TSI_NO_MAP_BYTES];
 /* Returns the region's map, or tsi_no_map where the record's page has gone. [any thread, needs no lock] */
 TSI_INLINE _Atomic uint8_t* tsi_region_map(const TsiRegion* r) {
@@ -136,19 +139,17 @@ typedef struct TsiRegionSum {
     uint32_t twice; /* objects that both the owner and another thread have freed */
 } TsiRegionSum;
 /* Ends the life of the region's word: frees that have not left fail from here on. Returns what the region held at that
- * instant, zeros if it was in no life. Gives a run's gap back first. Issued counts stay until it is opened again.
+ * instant, zeros if it was in no life. Ends a run's claim first. Issued counts stay until it is opened again.
  * [owner, or SEIZED] */
 TsiRegionSum tsi_region_end(TsiSpace* s, uint32_t slab_id);
-/* Sets the region's counts of issued and freed objects and of gaps, the gaps' granules and its bytes used (`rel`) to 0.
- * The map and the word stay. [owner, or SEIZED] */
+/* Sets the region's counts of issued and freed objects, of gaps' granules and its bytes used (`rel`) to 0. The map and
+ * the word stay. [owner, or SEIZED] */
 TSI_INLINE void tsi_region_count_nothing(TsiRegion* r) {
     tsi_store_release(&r->issued, 0); /* first: a reader of it sees an empty region */
-    /* release, all: pair with tsi_region_sum. A reader that sees no frees sees no objects; one that sees no gaps sees
-     * no bytes, and counts no gap as an object. */
+    /* release, both: pair with tsi_region_sum. A reader that sees no frees sees no objects. */
     tsi_store_release(&r->freed, 0);
     tsi_store_release(&r->rel, 0);
-    tsi_store_release(&r->gaps, 0);
-    tsi_store_release(&r->gap_granules, 0);
+    tsi_store_relaxed(&r->gap_granules, 0);
 }
 /* Starts the next life, of generation gen, which the region's word has already: no object, no claim, no part gone, all
  * room the owner's to bump in, for the heap at heap_at (0: none). [owner, or only holder] */
@@ -161,23 +162,28 @@ TSI_INLINE void tsi_region_start(TsiRegion* r, unsigned gen, uint32_t heap_at) {
     tsi_store_relaxed(&r->lim, tsi_region_room(r));
     tsi_store_relaxed(&r->heap_at, heap_at);
 }
+/* Returns the bytes of all objects issued, by the counts; the region is not claimed. [owner, or SEIZED] */
+TSI_INLINE uint32_t tsi_region_bytes(const TsiRegion* r) {
+    return tsi_load_relaxed(&r->rel) - (tsi_load_relaxed(&r->gap_granules) << TSI_GRANULE_SHIFT);
+}
 /* Finishes tsi_region_turn where objects were freed, freers are inside, or generations are used up. gen, word: of the
  * life that has just ended, as swapped out. Sets *sum to what it held. Returns true with the next life begun, heap_at
  * 0; false, without one, if a freer of an earlier use is still inside. [owner, or SEIZED] */
 bool tsi_region_turn_slow(TsiRegion* r, unsigned gen, uint64_t word, TsiRegionSum* sum);
 /* Ends the life like tsi_region_end, with *sum as what that returns, and starts the next at once, with heap_at 0.
  * Returns true; false, with *sum set and no life begun, if a freer of an earlier use is still inside, as
- * tsi_region_open does. [owner, or SEIZED] */
+ * tsi_region_open does. The region is not claimed. [owner, or SEIZED] */
 TSI_INLINE bool tsi_region_turn(TsiRegion* r, TsiRegionSum* sum) {
     unsigned gen = r->gen;
     uint64_t next = gen == TSI_GEN_BYTE ? 0 : gen + 1u;
     /* seq_cst: decides each racing free, and publishes nothing else */
     uint64_t word = tsi_swap_seq(&r->word, next << TSI_REGION_GEN_SHIFT);
-    /* Nobody is inside and nothing was freed, so there are no gaps. */
+    TSI_ASSERT(!tsi_load_relaxed(&r->claimed));
+    /* nobody is inside, and all is live */
     bool whole = word == (uint64_t)gen << TSI_REGION_GEN_SHIFT && tsi_load_relaxed(&r->freed) == 0;
     if (TSI_UNLIKELY(!whole || next == 0)) return tsi_region_turn_slow(r, gen, word, sum);
     sum->issued = sum->live = tsi_load_relaxed(&r->issued);
-    sum->issued_bytes = sum->live_bytes = tsi_load_relaxed(&r->rel);
+    sum->issued_bytes = sum->live_bytes = tsi_region_bytes(r);
     sum->twice = 0;
     tsi_region_start(r, (unsigned)next, 0);
     return true;
@@ -187,22 +193,20 @@ TSI_INLINE bool tsi_region_turn(TsiRegion* r, TsiRegionSum* sum) {
  * to zeros if it had no life. Returns true; false, with the old life ended, *ended set and no life begun, if
  * generations are used up and a freer sleeps in the region. [owner, in bracket] */
 bool tsi_region_renew(TsiSpace* s, uint32_t slab_id, uint32_t heap_at, TsiRegionSum* ended);
-/* Returns the objects and bytes that the region's life has issued, without gaps, by the counts of its record as the
- * owner has written them; the other fields are 0. After an end those of that life, until the next is begun.
- * [any thread, needs no lock] */
-TsiRegionSum tsi_region_issued(const TsiSpace* s, uint32_t slab_id);
-/* Returns the objects and bytes that the region's life has issued and those of them that live, without gaps of runs;
- * all 0 if it is in no life or has issued nothing; `twice` is always 0. Exact while its owner and freers are idle.
- * Looks again, at most twice, if the life ends meanwhile. O(granules / 64) if something was freed, otherwise O(1).
+/* Returns the objects and bytes that the region's life has issued and those of them that live; all 0 if it is in no
+ * life or has issued nothing; `twice` is always 0. Exact while its owner and freers are idle. Beside them it may miss
+ * what is issued or freed meanwhile, and counts nothing as issued, or as freed, that is not. Looks again, at most
+ * twice, if the life ends meanwhile, and as often as a run ends meanwhile with objects behind it.
+ * O(granules / 64) if something was freed, or the region is full or has a run; otherwise O(1).
  * [any thread, needs no lock] */
 TsiRegionSum tsi_region_sum(const TsiSpace* s, uint32_t slab_id);
 /* Returns true if no object is live (R4), also if the region is in no life; false while a run has claimed its rest.
  * Exact for the owner, and for all if there is none; a hint for others. [any thread, needs no lock] */
 bool tsi_region_is_empty(const TsiSpace* s, uint32_t slab_id);
-/* Claims the rest of the region, from its next free byte on, as a gap for a run: sets *from to that byte, counts the
- * gap as issued and freed, and moves `rel` to the region's end, so that the owner bumps here no more. Returns the bytes
- * that objects may fill, up to lim and at least a granule before the end; 0, with *from and all else unchanged, if that
- * is none or a run has claimed it. [owner, in bracket] */
+/* Claims the rest of the region, from its next free byte on, as a gap for a run: sets *from to that byte, and moves
+ * `rel` to the region's end, so that the owner bumps here no more. Returns the bytes that objects may fill, up to lim
+ * and at least a granule before the end; 0, with *from and all else unchanged, if that is none or a run has claimed it.
+ * [owner, in bracket] */
 uint32_t tsi_region_claim(TsiRegion* r, uint32_t* from);
 /* Extends the last object, or the region's only one, from rel, where the region's used bytes end, to byte `to`, a
  * multiple of 16 and within tsi_region_room: clears the map byte at rel (R1) and sets `rel` to `to`. No count changes.
@@ -211,10 +215,9 @@ TSI_INLINE void tsi_region_grow(TsiRegion* r, uint32_t rel, uint32_t to) {
     tsi_store_relaxed(&tsi_load_relaxed(&r->map)[rel >> TSI_GRANULE_SHIFT], 0); /* R1 */
     tsi_store_release(&r->rel, to);                                             /* as in tsi_bump_take */
 }
-/* Ends a claim, of tsi_region_claim, which set *from to `from`: the run has put `objects` objects there, up to byte
- * `at`. The gap leaves the counts, the objects are counted, and `rel` becomes `at`, so that the owner goes on there.
- * [owner, in bracket] */
-void tsi_region_unclaim(TsiRegion* r, uint32_t from, uint32_t at, uint32_t objects);
+/* Ends a claim, of tsi_region_claim: the run has put `objects` objects there, up to byte `at`. They are counted, and
+ * `rel` becomes `at`, so that the owner goes on there. The gap's start stays in the map (R1). [owner, in bracket] */
+void tsi_region_unclaim(TsiRegion* r, uint32_t at, uint32_t objects);
 /* Returns the usable bytes of the object, live or freed, that starts at `granule` of the region's present life: up to
  * the next start or the end of what is used, so a multiple of 16. The caller knows that one starts there.
  * [any thread, needs no lock] */
@@ -264,8 +267,9 @@ enum { TSI_REGION_PAGES = (1 << TSI_CHUNK_SHIFT) / TSI_REGION_MIN };
  * of the system from the region's start on. A hint beside the owner. [any thread, needs no lock] */
 void tsi_region_live_pages(const TsiSpace* s, uint32_t slab_id, uint64_t live[TSI_REGION_PAGES / 64]);
 /* Clears the counts of freers inside and late, who have vanished. With `holds` (the slab's tag says that it holds
- * objects) also sets the counts of issued, freed, gaps and other threads' frees anew from the map, and clears a start
- * that a vanished owner was about to hand out; issued stays while a run has the region. [fork child] */
+ * objects) also sets the counts of issued, freed and gaps, and those of other threads' frees, anew from the map, clears
+ * a start that a vanished owner was about to hand out, and ends a claim whose own steps it was within; what R5 names
+ * stays while a run has the region. [fork child] */
 void tsi_region_recount(TsiSpace* s, uint32_t slab_id, bool holds);
 /* Makes records and maps of a free chunk's regions usable for class cls, and sets region_class to it. If they were of
  * another class and are not clear yet, zeroes the maps and ends each region's life at generation 0. Returns false, and

@@ -95,8 +95,8 @@ enum {
 /* Record of a region, one beside each slab of a region class, which has no lines; see region.h. */
 typedef struct TsiRegion {
     _Atomic uint64_t word;   /* frees by other threads */
-    _Atomic uint32_t issued; /* owner: starts, gaps included */
-    _Atomic uint32_t freed;  /* owner: starts that it has freed, gaps included */
+    _Atomic uint32_t issued; /* owner: objects, without those of a run that has the rest */
+    _Atomic uint32_t freed;  /* owner: objects that it has freed */
     _Atomic uint32_t rel;    /* owner: bytes used */
     /* owner: bytes that the fast path may use; in an orphan, the count for it, see late_frees.c */
     _Atomic uint32_t lim;
@@ -105,9 +105,9 @@ typedef struct TsiRegion {
     _Atomic(_Atomic uint8_t*) map; /* NULL where the record's page has gone: see tsi_region_map */
     _Atomic uint64_t gone;         /* parts given back while the region still holds objects; others read it as a hint */
     _Atomic uint32_t heap_at;      /* as in a line */
-    _Atomic uint16_t gaps, gap_granules; /* owner: alignment gaps and their granules */
-    _Atomic uint32_t late;               /* freers that sleep in a life that has ended */
-    uint8_t gen;                         /* owner: generation of this life */
+    _Atomic uint32_t gap_granules; /* owner: of gaps that alignments have left */
+    _Atomic uint32_t late;         /* freers that sleep in a life that has ended */
+    uint8_t gen;                   /* owner: generation of this life */
     uint8_t size_log2;
     bool in_empties : 1;  /* owner: empty, in its heap's list of empty regions */
     bool solo : 1;        /* owner: this life begins with one object alone, which may grow */

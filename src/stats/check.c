@@ -107,25 +107,25 @@ static void check_handles(Check* check, unsigned cls, uint32_t id, uint64_t tag)
 }
 
 /* Checks the region of the slab number `id`, which a run has claimed: it is counted as full, and has at least as many
- * objects by its map, `starts`, as are counted: those of the run are not yet. Records the first failure by `fail`.
+ * objects by its map as are counted: those of the run are not yet. Records the first failure by `fail`.
  * [no other thread in the allocator] */
-static void check_claimed(Check* check, uint32_t id, uint32_t starts) {
+static void check_claimed(Check* check, uint32_t id, uint32_t objects) {
     const TsiRegion* r = tsi_region(&check->a->space, id);
     uint32_t issued = tsi_load_relaxed(&r->issued), rel = tsi_load_relaxed(&r->rel);
     if (rel != tsi_region_room(r)) fail(check, "region %u: claimed, and %u bytes are used", id, rel);
-    if (starts < issued) fail(check, "region %u: claimed, with %u starts, counted %u", id, starts, issued);
+    if (objects < issued) fail(check, "region %u: claimed, with %u objects, counted %u", id, objects, issued);
 }
 
 /* Checks the region of the slab number `id`, of class `cls`: its generation, that no object starts beyond its end,
- * that the counts of objects issued and freed are those of the map, and that nobody frees in it. heap_at: place of the
- * heap that owns it, its index * sizeof(TsiHeap), 0 if none does. A life that has ended is passed by. Records the
- * first failure by `fail`. [no other thread in the allocator] */
+ * that the counts of objects issued and freed, and of gaps, are those of the map, and that nobody frees in it. heap_at:
+ * place of the heap that owns it, its index * sizeof(TsiHeap), 0 if none does. A life that has ended is passed by.
+ * Records the first failure by `fail`. [no other thread in the allocator] */
 static void check_region(Check* check, uint32_t id, unsigned cls, uint32_t heap_at) {
     TsiSpace* s = &check->a->space;
     const TsiRegion* r = tsi_region(s, id);
     uint64_t word = tsi_load_relaxed(&r->word);
     unsigned gen = tsi_region_gen(word), owned_by = tsi_load_relaxed(&r->heap_at);
-    uint32_t starts = 0, own = 0, other = 0, granules = s->classes->c[cls].slab_bytes >> TSI_GRANULE_SHIFT;
+    uint32_t objects = 0, own = 0, other = 0, gaps = 0, granules = s->classes->c[cls].slab_bytes >> TSI_GRANULE_SHIFT;
     uint32_t end = tsi_load_relaxed(&r->rel) >> TSI_GRANULE_SHIFT;
 
     if (owned_by != 0 && owned_by != heap_at) fail(check, "region %u: plain frees end in another heap", id);
@@ -134,21 +134,25 @@ static void check_region(Check* check, uint32_t id, unsigned cls, uint32_t heap_
     if (gen != r->gen) fail(check, "region %u: generation %u, its owner's %u", id, gen, r->gen);
     if (end > granules) fail(check, "region %u: %u granules used of %u", id, end, granules);
 
+    bool in_gap = false, claimed = tsi_load_relaxed(&r->claimed);
     for (uint32_t g = 0; g < granules && check->ok; g++) {
         unsigned byte = tsi_load_relaxed(&tsi_load_relaxed(&r->map)[g]);
-        if ((byte & TSI_GEN_BYTE) != gen || (g == end && byte == (gen | TSI_MARK_GAP))) continue; /* R1 in region.h */
-        if (g >= end) fail(check, "region %u: an object starts at %u, beyond %u", id, g, end);
-        starts++;
+        bool starts = (byte & TSI_GEN_BYTE) == gen && (g != end || byte != (gen | TSI_MARK_GAP)); /* R1 in region.h */
+        if (starts && g >= end) fail(check, "region %u: an object starts at %u, beyond %u", id, g, end);
+        if (starts) in_gap = byte == (gen | TSI_MARK_GAP);
+        gaps += in_gap && g < end;
+        if (!starts || in_gap) continue;
+        objects++;
         own += (byte & TSI_MARK_OWN) != 0;
         other += (byte & TSI_MARK_OTHER) != 0;
     }
 
-    if (r->solo && (starts != 1 || tsi_load_relaxed(&r->rel) == 0))
-        fail(check, "region %u: %u objects are alone", id, starts);
-    if (tsi_load_relaxed(&r->claimed)) check_claimed(check, id, starts); /* R5 */
-    else check_count(check, "region", id, "starts", starts, tsi_load_relaxed(&r->issued));
+    if (r->solo && (objects != 1 || tsi_load_relaxed(&r->rel) == 0))
+        fail(check, "region %u: %u objects are alone", id, objects);
+    if (claimed) check_claimed(check, id, objects); /* R5 */
+    else check_count(check, "region", id, "objects", objects, tsi_load_relaxed(&r->issued));
+    if (!claimed) check_count(check, "region", id, "granules of gaps", gaps, tsi_load_relaxed(&r->gap_granules));
     check_count(check, "region", id, "freed by its owner", own, tsi_load_relaxed(&r->freed));
-    if (tsi_load_relaxed(&r->claimed) && other != 0) other--; /* the run's gap has both marks */
     check_count(check, "region", id, "freed by others", other, tsi_region_objects(word));
 }
 

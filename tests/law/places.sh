@@ -1,6 +1,6 @@
 #!/bin/bash
-# Each mutant of a protocol model names the function of src/ whose step it changes: a row of tests/models/places.tsv for each, no
-# row without one, and a function of that name in that file.
+# Each mutant of a protocol model names the function whose step it changes, of src/ or an inlined path of include/: a row of
+# tests/models/places.tsv for each, no row without one, and a function of that name in that file.
 set -eu
 . "$TSLAB_SOURCE_DIR/tests/kit.bash"
 cd "$TSLAB_SOURCE_DIR"
@@ -35,7 +35,7 @@ for row in rows:
         continue
     with open(f"src/{path}", encoding="utf-8") as source:
         # defined there: from the first column to the "{" of its body
-        if not re.search(rf"(?m)^[A-Za-z_][\w *]*[ *]{function}\([^;{{]*\{{", source.read()):
+        if not re.search(rf"(?m)^(?:SLAB_\w+\(\w*\) )?[A-Za-z_][\w *]*[ *]{function}\([^;{{]*\{{", source.read()):
             print(f"{name}: src/{path} defines no {function}")
 for model, name in sorted(mutants - set(named)):
     print(f"{model}: mutant {name} names no place")

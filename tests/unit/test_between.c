@@ -210,6 +210,30 @@ static void everywhere_by(Try t, unsigned wide) {
 
 static void everywhere(Try t) { everywhere_by(t, 1); }
 
+/* The other stands at one of its instructions as the call begins, and does the rest at one of the call's: so many pairs of these. */
+static void crossed(Try t) {
+    unsigned most = check_scale() > 1 ? 40000 : check_scale() >= 1 ? 2000 : 400, stride = 1, stops = 0, laps = 0;
+    struct sigaction sa;
+    memset(&sa, 0, sizeof sa);
+    sa.sa_sigaction = on_trap;
+    sa.sa_flags = SA_SIGINFO;
+    REQUIRE_EQ(sigaction(SIGTRAP, &sa, &between.before), 0);
+    learn(&t);
+    while (between.other.steps * between.call.steps / (stride * stride) > (CHECK_ASAN ? most / 4 : most)) stride++;
+    for (unsigned half = kit_first(stride, 1); half < between.other.steps; half += stride) {
+        for (unsigned k = kit_first(stride, half); k < between.call.steps; k += stride, laps++) {
+            stop_at(&between.other, half);
+            stop_at(&between.call, k);
+            once(&t);
+            stops += between.call.stopped && between.other.stopped;
+        }
+    }
+    between.other.at = between.call.at = NULL;
+    REQUIRE_EQ(sigaction(SIGTRAP, &between.before, NULL), 0);
+    printf("stopped %u times both, %u asked\n", stops, laps);
+    REQUIRE(!CAN_STEP || stops > laps / 10);
+}
+
 /* ---- allocators ---- */
 
 static epoch_domain_t *neighbour, *d;
@@ -267,13 +291,14 @@ static void let_them(void (*fn)(void)) {
     between.finished = false;
     Stop* s = &between.other;
     uint8_t* at = s->at;
-    bool learning = s->learning;
+    bool learning = s->learning, stopped = s->stopped;
     s->at = NULL;
     s->learning = false;
     sem_post(&between.go);
     while (sem_wait(&between.done) != 0) {}
     s->at = at;
     s->learning = learning;
+    s->stopped = stopped;
 }
 static void one_of_theirs(void) { let_them(one); }
 static void two_late(void) {
@@ -462,15 +487,16 @@ static void a_count_while_the_last_is_freed(void) {
 
 /* What all labels together have told, and what the test knows. */
 typedef struct Told {
-    uint64_t allocated, freed, released, live, live_bytes, bytes_allocated, bytes_ended;
+    uint64_t allocated, freed, released, live, live_bytes, bytes_allocated, bytes_freed, bytes_ended;
 } Told;
 static Told told_before;
 static unsigned made, frees;
+static uint64_t bytes_made, bytes_freed_more;
 
 static Told told_now(void) {
     SlabLabelStats rows[4];
     size_t n = slab_stats_labels(a, rows, 4);
-    Told t = {0, 0, 0, 0, 0, 0, 0};
+    Told t = {0, 0, 0, 0, 0, 0, 0, 0};
     REQUIRE(n <= 4);
     for (size_t k = 0; k < n; k++) {
         t.allocated += rows[k].objects_allocated;
@@ -479,6 +505,7 @@ static Told told_now(void) {
         t.live += rows[k].live_objects;
         t.live_bytes += rows[k].live_bytes;
         t.bytes_allocated += rows[k].bytes_allocated;
+        t.bytes_freed += rows[k].bytes_freed;
         t.bytes_ended += rows[k].bytes_freed + rows[k].bytes_released;
     }
     return t;
@@ -584,9 +611,8 @@ static void two_relabellings_while_it_is_read(void) {
 
 /* The gap of a run moves on while it is counted. */
 static SlabRun run;
-static void a_run_with_one_freed(void) {
+static void owned_with_one_freed(void) {
     SlabDomainOptions o = {.struct_size = sizeof o, .label = "between", .flags = SLAB_DOMAIN_OWNER_ONLY};
-    told_before = told_now();
     REQUIRE((d = epoch_domain_create_ex(a, &o)) != NULL);
     REQUIRE(epoch_domain_malloc(d, size) != NULL);
     REQUIRE(epoch_domain_aligned_alloc(d, 512, size) != NULL); /* behind a gap */
@@ -595,20 +621,100 @@ static void a_run_with_one_freed(void) {
     REQUIRE(slab_free_checked(a, p[1]));
     made = 4;
     frees = 1;
+    bytes_made = 4 * size;
+}
+static void a_run_with_one_freed(void) {
+    told_before = told_now();
+    owned_with_one_freed();
 }
 static void begin_again(void) {
     REQUIRE(slab_run_end(&run));
     REQUIRE(slab_run_begin(&run, d));
 }
+static void bumped(size_t bytes, size_t align) {
+    if (epoch_domain_aligned_alloc(d, align, bytes) == NULL) return;
+    made++;
+    bytes_made += bytes;
+}
+static void of_run(size_t bytes) {
+    if (slab_run_malloc(&run, bytes) == NULL) return;
+    made++;
+    bytes_made += bytes;
+}
 static void take_of_run(void) {
-    for (unsigned k = 0; k < 6; k++) made += slab_run_malloc(&run, size) != NULL;
+    for (unsigned k = 0; k < 6; k++) of_run(size);
+}
+static void take_sizes_of_run(void) {
+    of_run(16);
+    of_run(160);
+}
+/* Leaves the gap of an alignment. */
+static void align_and_begin(void) {
+    REQUIRE(slab_run_end(&run));
+    bumped(size, 256);
+    REQUIRE(slab_run_begin(&run, d));
+}
+/* The first is freed before another lies behind it. */
+static void bump_and_begin(void) {
+    REQUIRE(slab_run_end(&run));
+    void* q = epoch_domain_malloc(d, 16);
+    made += q != NULL;
+    bytes_made += q != NULL ? 16 : 0;
+    bytes_freed_more = q != NULL && slab_free_checked(a, q) ? 16 : 0;
+    frees += bytes_freed_more != 0;
+    bumped(160, 16);
+    bumped(32, 16);
+    REQUIRE(slab_run_begin(&run, d));
 }
 static void the_run_was_told(void) {
     REQUIRE(slab_run_end(&run));
     relabel();
     EpochReceipt r;
     REQUIRE(epoch_domain_destroy_ex(d, &r));
+    REQUIRE_EQ(r.bytes_allocated, bytes_made);
+    REQUIRE_EQ(r.bytes_freed, size + bytes_freed_more);
     labels_were_told();
+    REQUIRE_EQ(told_now().bytes_freed - told_before.bytes_freed, r.bytes_freed);
+    bytes_freed_more = 0;
+}
+/* Its region is summed up. */
+static TsiRegionSum summed;
+static void sum_of_run(void) {
+    uint32_t slab_id = kit_place(a, p[0]).slab_id;
+    summed = tsi_region_sum(&arena->space, slab_id);
+}
+static void the_sum_was_no_more(void) {
+    REQUIRE_BETWEEN(summed.issued, 3, made);
+    REQUIRE_BETWEEN(summed.issued_bytes, 3 * size, bytes_made);
+    REQUIRE(summed.live <= summed.issued && summed.live_bytes <= summed.issued_bytes);
+    REQUIRE_BETWEEN(summed.issued - summed.live, 0, frees);
+    REQUIRE_BETWEEN(summed.issued_bytes - summed.live_bytes, 0, size + bytes_freed_more);
+    for (unsigned open = 2; open-- != 0;) { /* now it is exact */
+        sum_of_run();
+        REQUIRE_EQ(summed.issued, made);
+        REQUIRE_EQ(summed.issued_bytes, bytes_made);
+        REQUIRE_EQ(summed.live, made - frees);
+        REQUIRE_EQ(summed.live_bytes, bytes_made - size - bytes_freed_more);
+        if (open != 0) REQUIRE(slab_run_end(&run));
+    }
+    REQUIRE(epoch_domain_destroy(d));
+    bytes_freed_more = 0;
+}
+static void owned_by_them(void) { let_them(owned_with_one_freed); }
+static void their_sum_was_no_more(void) { let_them(the_sum_was_no_more); }
+static void a_run_is_summed_up(void (*meanwhile)(void)) {
+    everywhere((Try){owned_by_them, sum_of_run, meanwhile, their_sum_was_no_more, false});
+    crossed((Try){owned_with_one_freed, meanwhile, sum_of_run, the_sum_was_no_more, true});
+    crossed((Try){owned_by_them, sum_of_run, meanwhile, their_sum_was_no_more, true});
+}
+static void a_sum_while_a_run_allocates(void) {
+    a_run_is_summed_up(take_of_run);
+    a_run_is_summed_up(take_sizes_of_run);
+}
+static void a_sum_while_a_run_begins_again(void) {
+    a_run_is_summed_up(begin_again);
+    a_run_is_summed_up(align_and_begin);
+    a_run_is_summed_up(bump_and_begin);
 }
 static void a_run_of_theirs(void) { let_them(a_run_with_one_freed); }
 static void their_run_was_told(void) { let_them(the_run_was_told); }
@@ -617,6 +723,7 @@ static void a_relabelling_while_a_run_allocates(void) {
     everywhere((Try){a_run_with_one_freed, take_of_run, read_labels, the_run_was_told, false});
     everywhere((Try){a_run_with_one_freed, begin_again, relabel, the_run_was_told, false});
     everywhere_by((Try){a_run_of_theirs, relabel, begin_again, their_run_was_told, false}, 97); /* a long way */
+    everywhere_by((Try){a_run_of_theirs, relabel, align_and_begin, their_run_was_told, false}, 97);
 }
 
 /* What a drain tells as escaped is not freed by then. */
@@ -1046,6 +1153,8 @@ static const CheckCase tests[] = {
     IN_ALL(a_relabelling_while_a_slab_goes),
     IN(two_relabellings_while_it_is_read, regions),
     IN(a_relabelling_while_a_run_allocates, regions),
+    IN(a_sum_while_a_run_allocates, regions),
+    IN(a_sum_while_a_run_begins_again, regions),
     IN_ALL(a_last_free_while_escapes_are_counted),
     IN(an_allocation_while_the_current_epoch_is_closed, classes),
     IN(a_close_of_the_next_epoch_while_the_ring_moves, classes),

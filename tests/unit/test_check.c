@@ -65,6 +65,7 @@ static void not_listed(void) { FLIP(line_of(listed)->flags, TSI_LINE_LISTED); }
 static void current_is_parked(void) { FLIP(heap->room->cur[kit_place(a, full).cls]->flags, TSI_LINE_LISTED); }
 static void handled_alone(void) { FLIP(line_of(full)->handled, 1); }
 static void issued_more(void) { FLIP(region_of(bumped)->issued, 4u); }
+static void gaps_more(void) { FLIP(region_of(bumped)->gap_granules, 3u); }
 static void freed_more(void) { FLIP(region_of(bumped)->freed, 4u); }
 static void others_freed(void) { FLIP(region_of(bumped)->word, TSI_REGION_OBJECT); }
 static void somebody_in_it(void) { FLIP(region_of(bumped)->word, TSI_REGION_ENTERED); }
@@ -108,7 +109,8 @@ static const struct {
     {not_listed, ": in a room, not marked"},
     {current_is_parked, " is parked or listed"},
     {handled_alone, ": marked for handles, and its slab is not"},
-    {issued_more, ": 2 starts, counted 6"},
+    {issued_more, ": 2 objects, counted 6"},
+    {gaps_more, ": 0 granules of gaps, counted 3"},
     {freed_more, ": 1 freed by its owner, counted 5"},
     {others_freed, ": 0 freed by others, counted 1"},
     {somebody_in_it, ": somebody frees in it"},

@@ -95,6 +95,13 @@ static void an_open_run_is_in_order(void) {
     (void)make(48), (void)make(48); /* as above */
     SlabRun run;
     REQUIRE(slab_run_begin(&run, d));
+    for (unsigned n = 0; n < 3; n++) {
+        TsiRegionSum sum = tsi_region_sum(space, kit_place(a, slab_run_malloc(&run, 48)).slab_id);
+        REQUIRE_EQ(sum.issued, 3 + n);
+        REQUIRE_EQ(sum.issued_bytes, 48 * sum.issued);
+        REQUIRE_EQ(sum.live, sum.issued);
+        REQUIRE_EQ(sum.live_bytes, sum.issued_bytes);
+    }
     for (unsigned n = 0; n < 500; n++) {
         void* q = kit_hide(slab_run_malloc(&run, 48));
         REQUIRE(q != NULL);
