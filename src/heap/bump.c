@@ -407,7 +407,7 @@ static TsiRegion* empty_region_of(TsiBinding* b, TsiHeap* h, size_t bytes) {
     for (unsigned looks = 0; *at != 0 && looks < LOOK; looks++) {
         uint32_t slab_id = *at - 1;
         TsiRegion* r = tsi_region(s, slab_id);
-        if ((size_t)1 << r->size_log2 < bytes) {
+        if ((size_t)1 << tsi_load_relaxed(&r->size_log2) < bytes) {
             at = &tsi_slab(s, slab_id)->prev;
             continue;
         }

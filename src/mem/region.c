@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-_Atomic uint8_t tsi_no_map[TSI_NO_MAP_BYTES];
+_Alignas(TSI_MAP_READ) _Atomic uint8_t tsi_no_map[TSI_NO_MAP_BYTES];
 
 enum { FEW = 64 }; /* granules for each object that its owner has freed: fewer such objects are found one by one */
 
@@ -227,7 +227,7 @@ static void clear_map(void* map, size_t n) {
  * freer of an earlier use is still in it (late is not 0). [owner, SEIZED, or only holder] */
 static bool begin_life(TsiRegion* r, uint32_t heap_at) {
     unsigned gen = tsi_region_gen(tsi_load_relaxed(&r->word));
-    uint32_t bytes = 1u << r->size_log2;
+    uint32_t bytes = 1u << tsi_load_relaxed(&r->size_log2);
 
     if (gen == 0) {
         /* acquire: pairs with the release of the last freer, after which it writes no byte (R2) */
@@ -252,7 +252,7 @@ bool tsi_region_open(TsiSpace* s, unsigned cls, uint32_t slab_id, uint32_t heap_
     uint8_t* base = tsi_slab_payload(s, shape, slab_id);
     tsi_store_relaxed(&r->base, base);
     tsi_store_relaxed(&r->map, tsi_region_byte(s, (uint64_t)(base - s->base)));
-    r->size_log2 = (uint8_t)tsi_log2(shape->slab_bytes);
+    tsi_store_relaxed(&r->size_log2, (uint8_t)tsi_log2(shape->slab_bytes));
     return begin_life(r, heap_at);
 }
 
@@ -474,7 +474,7 @@ void tsi_region_recount(TsiSpace* s, uint32_t slab_id, bool holds) {
     uint32_t end = tsi_load_relaxed(&r->rel) >> TSI_GRANULE_SHIFT;
     /* A start that a vanished owner was about to hand out belongs to nobody. */
     _Atomic uint8_t* map = tsi_load_relaxed(&r->map);
-    if (end < 1u << (r->size_log2 - TSI_GRANULE_SHIFT) && tsi_load_relaxed(&map[end]) != 0)
+    if (end < 1u << (tsi_load_relaxed(&r->size_log2) - TSI_GRANULE_SHIFT) && tsi_load_relaxed(&map[end]) != 0)
         tsi_store_relaxed(&map[end], 0);
 
     /* A claim writes `rel` last, and its end writes that first: otherwise its owner has vanished within one of them. */

@@ -100,10 +100,11 @@ enum {
     TSI_NO_MAP_BYTES = (TSI_REGION_MAX >> TSI_GRANULE_SHIFT) + TSI_MAP_READ
 };
 _Static_assert((int)TSI_REGION_MAX == 1 << TSI_CHUNK_SHIFT, "no region is larger than its chunk");
+_Static_assert(TSI_PART_BYTES >> TSI_GRANULE_SHIFT >= TSI_MAP_READ, "each map begins where a read may");
 _Static_assert(TSI_REGIONS_MAP == 1 << (TSI_CHUNK_SHIFT - TSI_GRANULE_SHIFT), "a map byte for each granule of a chunk");
 _Static_assert(TSI_REGIONS_END - TSI_REGIONS_MAP >= TSI_MAP_READ, "reads from the last granules end among the records");
 _Static_assert(TSI_REGION_OBJECT / (TSI_REGION_MAX >> TSI_GRANULE_SHIFT) > 1, "a word counts all granules of a region");
-extern _Atomic uint8_t tsi_no_map[TSI_NO_MAP_BYTES];
+extern _Alignas(TSI_MAP_READ) _Atomic uint8_t tsi_no_map[TSI_NO_MAP_BYTES];
 /* Returns the region's map, or tsi_no_map where the record's page has gone. [any thread, needs no lock] */
 TSI_INLINE _Atomic uint8_t* tsi_region_map(const TsiRegion* r) {
     _Atomic uint8_t* map = tsi_load_relaxed(&r->map);
@@ -112,7 +113,7 @@ TSI_INLINE _Atomic uint8_t* tsi_region_map(const TsiRegion* r) {
 /* Returns the bytes of a region that objects may use: all, in half of a huge page a granule less, so that counts have
  * 16 bits (heap/late_frees.c). [any thread, needs no lock] */
 TSI_INLINE uint32_t tsi_region_room(const TsiRegion* r) {
-    uint32_t bytes = 1u << r->size_log2;
+    uint32_t bytes = 1u << tsi_load_relaxed(&r->size_log2);
     return bytes < 1u << TSI_CHUNK_SHIFT ? bytes : bytes - TSI_GRANULE;
 }
 /* Returns the granule, counted from its region's start, that the place *at names: line ids there count the region's

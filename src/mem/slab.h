@@ -108,11 +108,11 @@ typedef struct TsiRegion {
     _Atomic uint32_t gap_granules; /* owner: of gaps that alignments have left */
     _Atomic uint32_t late;         /* freers that sleep in a life that has ended */
     uint8_t gen;                   /* owner: generation of this life */
-    uint8_t size_log2;
-    bool in_empties : 1;  /* owner: empty, in its heap's list of empty regions */
-    bool solo : 1;        /* owner: this life begins with one object alone, which may grow */
-    _Atomic bool claimed; /* owner: a run has the rest of it, see region.h */
-} TsiRegion;              /* 64 bytes */
+    _Atomic uint8_t size_log2;     /* written as base is */
+    bool in_empties : 1;           /* owner: empty, in its heap's list of empty regions */
+    bool solo : 1;                 /* owner: this life begins with one object alone, which may grow */
+    _Atomic bool claimed;          /* owner: a run has the rest of it, see region.h */
+} TsiRegion;                       /* 64 bytes */
 
 /* Returns true if the line has issued a handle in this incarnation; final for its owner alone.
  * [any thread, needs no lock] */
