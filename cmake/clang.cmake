@@ -12,3 +12,8 @@ foreach(pair "C clang" "CXX clang++")
         set(CMAKE_${language}_COMPILER ${TSLAB_CLANG_${language}})
     endif()
 endforeach()
+# Its own linker, if it is there, takes half the time.
+execute_process(COMMAND ${CMAKE_C_COMPILER} -print-prog-name=ld.lld OUTPUT_VARIABLE lld OUTPUT_STRIP_TRAILING_WHITESPACE)
+if(EXISTS "${lld}")
+    set(CMAKE_EXE_LINKER_FLAGS_INIT -fuse-ld=lld)
+endif()

@@ -27,7 +27,7 @@ packages_of() {
     # lintian comes with a hundred packages of Perl: only `make packages` and `make check` want it
     packages) packages_of build && packages_of daemon && echo dpkg-dev debhelper lintian ;;
     daemon) echo pkg-config libmicrohttpd-dev ;;
-    clang) echo clang-14 libclang-rt-14-dev ;;
+    clang) echo clang-14 libclang-rt-14-dev lld-14 ;;
     tools) echo clang-format-14 spin tcc valgrind gdb strace abigail-tools curl util-linux python3-jsonschema prometheus systemtap-sdt-dev bpftrace ;;
     # the browser that one test drives, unless there is one: the smallest package of it
     browser) command -v chromium >/dev/null || command -v google-chrome >/dev/null || echo chromium-headless-shell ;;

@@ -22,6 +22,8 @@ from kit import SOURCE, check, finish, series, wait_until
 TSLAB = sys.argv[1]
 BENCH, TSLABD = (os.path.join(os.environ["TSLAB_BUILD_DIR"], name) for name in ("synthetic_bench", "tslabd"))
 PATTERNS = "burst", "steady", "hotspot", "kernel", "contention", "idle", "leak"
+if float(os.environ.get("TSLAB_TEST_SCALE", "1")) < 1:
+    PATTERNS = "steady", "idle", "leak"
 OF_TSLABD = "idle", "leak" # the others are of synthetic_bench, which runs the same loads
 FIGURES = "memory", "by-label", "rate", "causes", "latency"
 AXE = os.path.join(SOURCE, "build/axe/axe.min.js")
