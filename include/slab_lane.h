@@ -249,7 +249,7 @@ SLAB_ALLOC_SIZE(2) static inline void* slab_lane_malloc(SlabLane* lane, size_t s
     if (SLAB_LANE_UNLIKELY_(!slab_lane_is_live_(h, live))) return slab_lane_call_(lane, size);
     uint32_t rel = __atomic_load_n(&r->rel, __ATOMIC_RELAXED), end = rel + (uint32_t)last + 1;
     if (SLAB_LANE_UNLIKELY_(!slab_lane_reaches_(r, end))) return slab_lane_call_(lane, size);
-    __atomic_store_n(&r->map[rel >> 4], r->life, __ATOMIC_RELAXED);
+    __atomic_store_n(&r->map[rel >> 4], r->life, __ATOMIC_RELEASE);
     __atomic_store_n(&r->rel, end, __ATOMIC_RELEASE);
     slab_lane_count_(r);
     void* p = r->base + rel;
@@ -286,10 +286,10 @@ SLAB_API bool slab_run_end_as(SlabRun run);
 /* Begins a run in the domain's current epoch. Until slab_run_end, the domain keeps that epoch. Calls that end, reset,
  * detach or enter the domain are refused, and so is an exit that would end the epoch. Each refusal sets errno to EBUSY
  * and is counted as a misuse. All other functions of the domain still work, and any thread can free, resize or query
- * objects of the run. Live objects of the run appear in the allocator's statistics immediately, but counts of
- * allocations include them only after their region is used up or the run has ended. On failure, returns false, sets all
- * fields of *run to 0, and sets errno: EINVAL if d is NULL or lacks SLAB_DOMAIN_OWNER_ONLY, EBUSY if the domain belongs
- * to another thread or already has a run, and ESTALE if the domain has ended. O(1). */
+ * objects of the run. Objects of the run appear in the allocator's statistics immediately. The last object before the
+ * place where a run has ended grows by moving. On failure, returns false, sets all fields of *run to 0, and sets errno:
+ * EINVAL if d is NULL or lacks SLAB_DOMAIN_OWNER_ONLY, EBUSY if the domain belongs to another thread or already has a
+ * run, and ESTALE if the domain has ended. O(1). */
 static inline bool slab_run_begin(SlabRun* run, epoch_domain_t* d) {
     SlabRun made;
     bool ok = slab_run_begin_as(&made, d, SLAB_LANE_VERSION);
@@ -323,7 +323,7 @@ SLAB_ALLOC_SIZE(2) static inline void* slab_run_malloc(SlabRun* run, size_t size
     run->at_ = end;
     run->count_++;
     /* First stores the mark that follows the object and shows where the object ends. The release store pairs with
-     * tsi_byte_check: a thread that reads the mark of the object also sees the mark that follows. */
+     * tsi_byte_check and load16_in_order: a thread that reads the mark of the object also sees the one that follows. */
     __atomic_store_n((uint8_t*)(run->map_ + (end >> 4)), (uint8_t)run->gap_, __ATOMIC_RELAXED);
     __atomic_store_n((uint8_t*)(run->map_ + (at >> 4)), (uint8_t)run->life_, __ATOMIC_RELEASE);
     return (void*)at;

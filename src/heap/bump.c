@@ -511,9 +511,9 @@ TsiFast tsi_bump_grow_missed(TsiBinding* b, const void* p, size_t size, TsiHeap*
     uint32_t usable = (uint32_t)tsi_region_size_at(s, tsi_region_id(s, r), granule);
     if (size > usable) {
         uint32_t to = start + (((uint32_t)size + TSI_GRANULE - 1) & ~(TSI_GRANULE - 1u));
-        if (tsi_load_relaxed(&h->region) != r || start + usable != rel || to > tsi_load_relaxed(&r->lim))
-            return TSI_FAST_MISSED;
-        tsi_region_grow(r, rel, to);
+        bool last = tsi_load_relaxed(&h->region) == r && start + usable == rel;
+        if (!last || to > tsi_load_relaxed(&r->lim) || !tsi_region_grows(r, rel)) return TSI_FAST_MISSED;
+        tsi_store_release(&r->rel, to); /* as in tsi_bump_take */
         tsi_store_relaxed(&h->last, p);
         tsi_store_relaxed(&h->last_end, to);
     } else if (size < usable / 2) {
@@ -543,9 +543,10 @@ bool tsi_bump_grow(TsiBinding* b, const TsiPlace* at, size_t size) {
     last = last && start + tsi_region_size_at(s, at->slab_id, start >> TSI_GRANULE_SHIFT) == rel;
     bool profiled = b->profile_mean != 0;
     bool ok = last && end <= (TSI_UNLIKELY(profiled) ? tsi_region_room(r) : tsi_load_relaxed(&r->lim));
+    ok = ok && tsi_region_grows(r, rel);
 
     if (ok && TSI_UNLIKELY(profiled)) tsi_profile_grown(b, h, r, end);
-    if (ok) tsi_region_grow(r, rel, end);
+    if (ok) tsi_store_release(&r->rel, end); /* as in tsi_bump_take */
     if (ok && current) {
         tsi_store_relaxed(&h->last, tsi_load_relaxed(&r->base) + start);
         tsi_store_relaxed(&h->last_end, end);

@@ -33,8 +33,8 @@ TSI_UNORDERED static Bytes load16(const uint8_t* map) {
 }
 
 /* Returns 16 map bytes, from a multiple of 16 on, read after those of calls before, and the first before the last: by
- * one access where the processor has AVX (Intel SDM 3A, 9.1.1; AMD64 APM 2, 7.3.2), otherwise by 8 at a time.
- * [any thread, needs no lock] */
+ * one access where the processor has AVX (Intel SDM 3A, 9.1.1; AMD64 APM 2, 7.3.2). No older processor is known to read
+ * the upper half first. [any thread, needs no lock] */
 TSI_UNORDERED static Bytes load16_in_order(const uint8_t* map) {
     Bytes bytes;
 #if defined(__SSE2__)
@@ -375,7 +375,8 @@ TsiRegionSum tsi_region_sum(const TsiSpace* s, uint32_t slab_id) {
         /* acquire, before issued: pairs with tsi_region_count_nothing */
         uint32_t end = used_granules(r), freed = tsi_load_acquire(&r->freed);
         uint32_t issued = tsi_load_acquire(&r->issued); /* pairs with the bump */
-        uint32_t gap_granules = tsi_load_relaxed(&r->gap_granules);
+        /* acquire: pairs with tsi_region_count_nothing, which has set `rel` to 0 before */
+        uint32_t gap_granules = tsi_load_acquire(&r->gap_granules), again = used_granules(r);
         unsigned gen = tsi_region_gen(word);
         bool counted = true, full = end == tsi_region_room(r) >> TSI_GRANULE_SHIFT; /* or a run has the rest */
         if (gen == 0) return (TsiRegionSum){0, 0, 0, 0, 0};
@@ -384,6 +385,7 @@ TsiRegionSum tsi_region_sum(const TsiSpace* s, uint32_t slab_id) {
             counted = sum_by_map(r, word, issued, &sum);
         } else { /* R6 */
             if (issued == 0) return (TsiRegionSum){0, 0, 0, 0, 0};
+            if (again < end) end = again;
             uint32_t granules = end > gap_granules ? end - gap_granules : 0;
             sum.issued = sum.live = issued;
             sum.issued_bytes = sum.live_bytes = (uint64_t)granules << TSI_GRANULE_SHIFT;

@@ -28,8 +28,8 @@
  *
  * Invariants
  *   R1  Bytes of the present generation lie below `rel`, except the one that its owner is writing, and the start of a
- *       gap that was given back, at `rel`: it bounds the last object for threads that have read `rel` before. An owner
- *       that lets that object grow clears it (tsi_region_grow).
+ *       gap that was given back, at `rel`: it bounds the last object for threads that have read `rel` before. So that
+ *       object does not grow where it is (tsi_region_grows).
  *   R2  A map is cleared, and a generation used again, only while `late` is 0: so no freer that slept through an end
  *       can meet the generation that it knows. Where the chunk's pages go back, generations start over too
  *       (chunk_pages.c, G2).
@@ -40,11 +40,12 @@
  *       acted upon. A claimed region is never empty.
  *   R5  In a claimed region `rel` covers all its bytes, and the last start is that of the gap. `issued` and
  *       gap_granules are what they were before the claim; the other counts have the run's objects, too.
- *   R6  In a life `issued`, `freed` and gap_granules never fall, and `rel` falls only where a claim ends. Starts stay,
- *       but for that of R1. So who reads rel, freed, issued and gap_granules, in this order, and finds rel below the
- *       region's end, has counted no object too many. Within a run the start behind an object is written before the
- *       object's own, and the start of an object that is bumped after all that was written before: a map read in the
- *       order of addresses shows for each object where it ends, unless the owner has bumped since (sum_by_map).
+ *   R6  In a life `issued`, `freed` and gap_granules never fall, and `rel` falls only where a claim ends. Starts stay:
+ *       in place of a gap's, at most, comes an object's. So a reader of rel, freed, issued and gap_granules, in this
+ *       order, who finds rel below the region's end, has counted no object too many while the life goes on. Within a
+ *       run the start behind an object is written before the object's own, and the start of an object that is bumped
+ *       after all that was written before: a map read in the order of addresses shows for each object where it ends,
+ *       unless the owner has bumped since (sum_by_map).
  */
 #ifndef TSI_MEM_REGION_H
 #define TSI_MEM_REGION_H
@@ -147,10 +148,11 @@ TsiRegionSum tsi_region_end(TsiSpace* s, uint32_t slab_id);
  * the word stay. [owner, or SEIZED] */
 TSI_INLINE void tsi_region_count_nothing(TsiRegion* r) {
     tsi_store_release(&r->issued, 0); /* first: a reader of it sees an empty region */
-    /* release, both: pair with tsi_region_sum. A reader that sees no frees sees no objects. */
+    /* release, all: pair with tsi_region_sum. A reader that sees no frees sees no objects; one that sees no gaps sees
+     * no bytes. */
     tsi_store_release(&r->freed, 0);
     tsi_store_release(&r->rel, 0);
-    tsi_store_relaxed(&r->gap_granules, 0);
+    tsi_store_release(&r->gap_granules, 0);
 }
 /* Starts the next life, of generation gen, which the region's word has already: no object, no claim, no part gone, all
  * room the owner's to bump in, for the heap at heap_at (0: none). [owner, or only holder] */
@@ -197,7 +199,7 @@ bool tsi_region_renew(TsiSpace* s, uint32_t slab_id, uint32_t heap_at, TsiRegion
 /* Returns the objects and bytes that the region's life has issued and those of them that live; all 0 if it is in no
  * life or has issued nothing; `twice` is always 0. Exact while its owner and freers are idle. Beside them it may miss
  * what is issued or freed meanwhile, and counts nothing as issued, or as freed, that is not. Looks again, at most
- * twice, if the life ends meanwhile, and as often as a run ends meanwhile with objects behind it.
+ * twice, if the life ends meanwhile, and as often as a run ends, or an object is issued, while the region looks full.
  * O(granules / 64) if something was freed, or the region is full or has a run; otherwise O(1).
  * [any thread, needs no lock] */
 TsiRegionSum tsi_region_sum(const TsiSpace* s, uint32_t slab_id);
@@ -209,12 +211,10 @@ bool tsi_region_is_empty(const TsiSpace* s, uint32_t slab_id);
  * and at least a granule before the end; 0, with *from and all else unchanged, if that is none or a run has claimed it.
  * [owner, in bracket] */
 uint32_t tsi_region_claim(TsiRegion* r, uint32_t* from);
-/* Extends the last object, or the region's only one, from rel, where the region's used bytes end, to byte `to`, a
- * multiple of 16 and within tsi_region_room: clears the map byte at rel (R1) and sets `rel` to `to`. No count changes.
- * [owner, in bracket] */
-TSI_INLINE void tsi_region_grow(TsiRegion* r, uint32_t rel, uint32_t to) {
-    tsi_store_relaxed(&tsi_load_relaxed(&r->map)[rel >> TSI_GRANULE_SHIFT], 0); /* R1 */
-    tsi_store_release(&r->rel, to);                                             /* as in tsi_bump_take */
+/* Returns true if the object that ends at rel, where the region's used bytes end, may grow there: false if a run has
+ * ended there, whose gap still bounds the object (R1). rel is below the region's end. [owner, in bracket] */
+TSI_INLINE bool tsi_region_grows(const TsiRegion* r, uint32_t rel) {
+    return tsi_load_relaxed(&tsi_load_relaxed(&r->map)[rel >> TSI_GRANULE_SHIFT]) != (r->gen | TSI_MARK_GAP);
 }
 /* Ends a claim, of tsi_region_claim: the run has put `objects` objects there, up to byte `at`. They are counted, and
  * `rel` becomes `at`, so that the owner goes on there. The gap's start stays in the map (R1). [owner, in bracket] */

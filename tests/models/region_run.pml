@@ -15,12 +15,14 @@
  *   end run    rel = at, issued        (release)
  *   free       map[object] = freed
  *              freed                   (release)
+ *   grow       the last object, where no run has ended
+ *              rel                     (release)
  *
  * Checked
  *   a snapshot tells no more objects or granules as issued, or as freed, than the owner had begun to issue, or to free,
  *   as it ended; once all is quiet, it is exact.
  *
- * Not covered: lives that end (region_sum.pml); frees of others (region.pml); objects that grow.
+ * Not covered: lives that end (region_sum.pml); frees of others (region.pml).
  */
 #define NTH 1
 #ifndef BUFD
@@ -71,7 +73,7 @@ inline bump(size)
 {
 	counted(size);
 	STORE_OBJECT(0, L_MAP(rel), OBJECT);
-	last = rel; last_size = size; rel = rel + size; issued++;
+	last = rel; last_size = size; rel = rel + size; issued++; bounded = 0;
 	STORE_BUMPED(0, L_REL, rel);
 	STORE_REL(0, L_ISSUED, issued)
 }
@@ -119,7 +121,7 @@ inline of_run(size)
 
 inline end_run()
 {
-	rel = at; claimed = 0; issued = issued + made;
+	rel = at; claimed = 0; issued = issued + made; bounded = 1;
 	STORE_REL(0, L_REL, rel);
 	STORE_REL(0, L_ISSUED, issued)
 }
@@ -132,10 +134,20 @@ inline free_last()
 	STORE_REL(0, L_FREED, freed)
 }
 
+inline grow()
+{
+	d_step { granules++; last_size++ };
+#ifdef MUTANT_GROWS_OVER_GAP
+	STORE(0, L_MAP(rel), 0);
+#endif
+	rel++;
+	STORE_REL(0, L_REL, rel)
+}
+
 proctype owner()
 {
 	byte rel = 1, issued = 1, gaps, freed, at, made, n, last, last_size = 1;
-	bit claimed;
+	bit claimed, bounded;
 	if
 	:: BEGUN -> d_step { at = 1; rel = ROOM_; claimed = 1 }
 	:: else
@@ -152,6 +164,11 @@ proctype owner()
 		:: !claimed && rel + 2 <= ROOM_ -> align(); bump(1)
 		:: !claimed && rel + 1 < ROOM_ -> begin_run()
 		:: last_size != 0 -> free_last()
+#ifdef MUTANT_GROWS_OVER_GAP
+		:: !claimed && last_size != 0 && last + last_size == rel && rel < ROOM_ -> grow()
+#else
+		:: !claimed && last_size != 0 && last + last_size == rel && rel < ROOM_ && !bounded -> grow()
+#endif
 		:: else -> n = NOPS
 		fi
 	:: else -> break
