@@ -679,10 +679,7 @@ static void the_run_was_told(void) {
 }
 /* Its region is summed up. */
 static TsiRegionSum summed;
-static void sum_of_run(void) {
-    uint32_t slab_id = kit_place(a, p[0]).slab_id;
-    summed = tsi_region_sum(&arena->space, slab_id);
-}
+static void sum_of_run(void) { summed = tsi_region_sum(&arena->space, kit_place(a, p[0]).slab_id); }
 static void the_sum_was_no_more(void) {
     REQUIRE_BETWEEN(summed.issued, 3, made);
     REQUIRE_BETWEEN(summed.issued_bytes, 3 * size, bytes_made);
@@ -715,6 +712,28 @@ static void a_sum_while_a_run_begins_again(void) {
     a_run_is_summed_up(begin_again);
     a_run_is_summed_up(align_and_begin);
     a_run_is_summed_up(bump_and_begin);
+}
+/* A region with a gap is emptied and begins again. */
+static void two_around_a_gap(void) {
+    REQUIRE((d = epoch_domain_create(a)) != NULL);
+    REQUIRE((p[0] = epoch_domain_malloc(d, size)) != NULL);
+    REQUIRE((p[1] = epoch_domain_aligned_alloc(d, 1024, size)) != NULL);
+    REQUIRE_EQ(kit_place(a, p[0]).slab_id, kit_place(a, p[1]).slab_id);
+}
+static void free_both_and_begin_again(void) {
+    TsiRegionSum ended;
+    uint32_t slab_id = kit_place(a, p[0]).slab_id, at = tsi_load_relaxed(&tsi_region(&arena->space, slab_id)->heap_at);
+    for (unsigned k = 0; k < 2; k++) REQUIRE(slab_free_checked(a, p[k]));
+    REQUIRE(tsi_region_renew(&arena->space, slab_id, at, &ended));
+    REQUIRE_EQ(ended.issued_bytes, 2 * size);
+}
+static void no_gap_was_summed(void) {
+    REQUIRE(summed.issued <= 2 && summed.issued_bytes <= 2 * size);
+    REQUIRE(epoch_domain_destroy(d));
+}
+static void a_sum_while_a_region_begins_again(void) {
+    everywhere((Try){two_around_a_gap, free_both_and_begin_again, sum_of_run, no_gap_was_summed, false});
+    crossed((Try){two_around_a_gap, free_both_and_begin_again, sum_of_run, no_gap_was_summed, true});
 }
 static void a_run_of_theirs(void) { let_them(a_run_with_one_freed); }
 static void their_run_was_told(void) { let_them(the_run_was_told); }
@@ -1155,6 +1174,7 @@ static const CheckCase tests[] = {
     IN(a_relabelling_while_a_run_allocates, regions),
     IN(a_sum_while_a_run_allocates, regions),
     IN(a_sum_while_a_run_begins_again, regions),
+    IN(a_sum_while_a_region_begins_again, regions),
     IN_ALL(a_last_free_while_escapes_are_counted),
     IN(an_allocation_while_the_current_epoch_is_closed, classes),
     IN(a_close_of_the_next_epoch_while_the_ring_moves, classes),
