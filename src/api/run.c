@@ -47,6 +47,7 @@ static void claim(SlabRun* run, TsiBinding* b, TsiHeap* h) {
     if (r == &tsi_no_region || !tsi_bracket_enter(b, h, tsi_busy_region(r))) return;
     uint32_t bytes = tsi_region_claim(r, &run->from_);
     if (bytes != 0) {
+        tsi_store_relaxed(&h->last, NULL); /* behind it stands a gap's start from now on (tsi_bump_extend) */
         uintptr_t base = (uintptr_t)tsi_load_relaxed(&r->base);
         run->region_ = r;
         run->at_ = base + run->from_;

@@ -139,16 +139,17 @@ TSI_INLINE TsiFast tsi_bump_free(TsiBinding* b, const void* p, uint32_t entry, b
 }
 
 /* Makes the last object of region r, which starts at byte `start` and ends at `rel` (r->rel), `size` bytes long,
- * rounded up to granules; 1 <= size <= TSI_SMALL_MAX. An object that has that already, and uses half of it at least,
+ * rounded up to granules; 1 <= size <= TSI_SMALL_MAX. No run has ended there: a claim forgets the object that has grown
+ * last, and regions of one object are not claimed. An object that has that already, and uses half of it at least,
  * stays as it is. Returns true with r's new end in *end; false, changing nothing in r, if the object does not live,
- * there is no room, a run has ended there, or it would shrink to less than half. [owner, in bracket] */
+ * there is no room, or it would shrink to less than half. [owner, in bracket] */
 TSI_INLINE bool tsi_bump_extend(TsiRegion* r, uint32_t start, uint32_t rel, size_t size, uint32_t* end) {
     const _Atomic uint8_t* byte = &tsi_load_relaxed(&r->map)[start >> TSI_GRANULE_SHIFT];
     if (TSI_UNLIKELY(tsi_load_relaxed(byte) != r->gen)) return false;
     uint32_t to = start + (((uint32_t)size + TSI_GRANULE - 1) & ~(TSI_GRANULE - 1u));
     *end = rel;
     if (TSI_UNLIKELY(to <= rel)) return size >= (rel - start) / 2;
-    if (TSI_UNLIKELY(to > tsi_load_relaxed(&r->lim) || !tsi_region_grows(r, rel))) return false;
+    if (TSI_UNLIKELY(to > tsi_load_relaxed(&r->lim))) return false;
     tsi_store_release(&r->rel, *end = to); /* as in tsi_bump_take */
     return true;
 }
