@@ -272,7 +272,6 @@ typedef struct SlabRun {
     uint64_t count_, phase_, thread_;
     int64_t thread_at_;
     void *region_, *got_;
-    uint32_t from_, reserved_;
 } SlabRun;
 
 /* Begins a run on behalf of slab_run_begin. `version` is the SLAB_LANE_VERSION that the caller was compiled with. */
@@ -286,10 +285,10 @@ SLAB_API bool slab_run_end_as(SlabRun run);
 /* Begins a run in the domain's current epoch. Until slab_run_end, the domain keeps that epoch. Calls that end, reset,
  * detach or enter the domain are refused, and so is an exit that would end the epoch. Each refusal sets errno to EBUSY
  * and is counted as a misuse. All other functions of the domain still work, and any thread can free, resize or query
- * objects of the run. Objects of the run appear in the allocator's statistics immediately. The last object before the
- * place where a run has ended grows by moving. On failure, returns false, sets all fields of *run to 0, and sets errno:
- * EINVAL if d is NULL or lacks SLAB_DOMAIN_OWNER_ONLY, EBUSY if the domain belongs to another thread or already has a
- * run, and ESTALE if the domain has ended. O(1). */
+ * objects of the run. Objects of the run appear in the allocator's statistics immediately. An object at whose end a run
+ * has ended moves when it grows. On failure, returns false, sets all fields of *run to 0, and sets errno: EINVAL if d
+ * is NULL or lacks SLAB_DOMAIN_OWNER_ONLY, EBUSY if the domain belongs to another thread or already has a run, and
+ * ESTALE if the domain has ended. O(1). */
 static inline bool slab_run_begin(SlabRun* run, epoch_domain_t* d) {
     SlabRun made;
     bool ok = slab_run_begin_as(&made, d, SLAB_LANE_VERSION);

@@ -32,7 +32,7 @@
 #include "mem/region.h"
 
 _Static_assert(TSI_GRANULE == 16 && TSI_BUMP_MAX == 4096, "slab_lane.h knows them");
-_Static_assert(sizeof(SlabRun) == 104, "programs that were built before have runs of this size");
+_Static_assert(sizeof(SlabRun) == 96, "programs that were built before have runs of this size");
 
 /* Returns the library's record of a run's domain, NULL if the run is none. [any thread, needs no lock] */
 static TsiDomain* domain_of(const SlabRun* run) { return tsi_domain_of(run->domain); }
@@ -45,12 +45,12 @@ static TsiDomain* domain_of(const SlabRun* run) { return tsi_domain_of(run->doma
 static void claim(SlabRun* run, TsiBinding* b, TsiHeap* h) {
     TsiRegion* r = tsi_load_relaxed(&h->region);
     if (r == &tsi_no_region || !tsi_bracket_enter(b, h, tsi_busy_region(r))) return;
-    uint32_t bytes = tsi_region_claim(r, &run->from_);
+    uint32_t from, bytes = tsi_region_claim(r, &from);
     if (bytes != 0) {
         tsi_store_relaxed(&h->last, NULL); /* behind it stands a gap's start from now on (tsi_bump_extend) */
         uintptr_t base = (uintptr_t)tsi_load_relaxed(&r->base);
         run->region_ = r;
-        run->at_ = base + run->from_;
+        run->at_ = base + from;
         run->end_ = run->at_ + bytes;
         run->map_ = (uintptr_t)tsi_load_relaxed(&r->map) - (base >> TSI_GRANULE_SHIFT);
         run->life_ = r->gen;

@@ -14,7 +14,7 @@
 #define TSI_NOINLINE __attribute__((noinline))
 #define TSI_INLINE static inline __attribute__((always_inline))
 /* Marks a function that reads, as plain memory, words which others write: hidden from ThreadSanitizer. */
-#define TSI_UNORDERED __attribute__((no_sanitize("thread")))
+#define TSI_TSAN_BLIND __attribute__((no_sanitize("thread")))
 #define TSI_KIB(n) ((size_t)(n) << 10)
 #define TSI_MIB(n) ((size_t)(n) << 20)
 #define TSI_GIB(n) ((uint64_t)(n) << 30)

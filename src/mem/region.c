@@ -21,7 +21,7 @@ typedef struct Marks {
 typedef uint8_t Bytes __attribute__((vector_size(16)));
 
 /* Returns 16 map bytes, each read once, in any order. [any thread, needs no lock] */
-TSI_UNORDERED static Bytes load16(const uint8_t* map) {
+TSI_TSAN_BLIND static Bytes load16(const uint8_t* map) {
     Bytes bytes;
 #if defined(__SSE2__)
     bytes = (Bytes)_mm_loadu_si128((const __m128i*)(const void*)map);
@@ -35,7 +35,7 @@ TSI_UNORDERED static Bytes load16(const uint8_t* map) {
 /* Returns 16 map bytes, from a multiple of 16 on, read after those of calls before, and the first before the last: by
  * one access where the processor has AVX (Intel SDM 3A, 9.1.1; AMD64 APM 2, 7.3.2). No older processor is known to read
  * the upper half first. [any thread, needs no lock] */
-TSI_UNORDERED static Bytes load16_in_order(const uint8_t* map) {
+TSI_TSAN_BLIND static Bytes load16_in_order(const uint8_t* map) {
     Bytes bytes;
 #if defined(__SSE2__)
     bytes = (Bytes)_mm_load_si128((const __m128i*)(const void*)map);
@@ -322,8 +322,7 @@ static TsiRegionSum sum_of_life(TsiRegion* r, unsigned gen, uint64_t word) {
         sum.live_bytes = sum.issued_bytes;
     } else if (objects == 0 && freed <= end / FEW) {
         sum.live = issued - freed;
-        sum.live_bytes = sum.issued_bytes;
-        sum.live_bytes -= (uint64_t)own_granules(r, gen, end, freed) << TSI_GRANULE_SHIFT;
+        sum.live_bytes = sum.issued_bytes - ((uint64_t)own_granules(r, gen, end, freed) << TSI_GRANULE_SHIFT);
     } else if (freed + objects != issued || (objects != 0 && any_live(r, gen, end))) { /* owners free nothing twice */
         Count count = count_map(r, gen, end);
         Part live = live_of(&count, word);
@@ -350,8 +349,8 @@ bool tsi_region_turn_slow(TsiRegion* r, unsigned gen, uint64_t word, TsiRegionSu
 /* Sets *sum as tsi_region_sum does, by the map, in the life whose word was `word`. Returns true; false if *sum may be
  * wrong: a run has ended meanwhile, and its owner has bumped. issued: read before. [any thread, needs no lock] */
 static bool sum_by_map(const TsiRegion* r, uint64_t word, uint32_t issued, TsiRegionSum* sum) {
-    uint32_t end =
-        used_granules(r); /* after issued: if it is the room, each object seen by then has a start behind it */
+    /* after issued: if it is the room, each object seen by then has a start behind it */
+    uint32_t end = used_granules(r);
     Count count = count_map(r, tsi_region_gen(word), end);
     Part live = live_of(&count, word);
     sum->issued = count.objects;
@@ -370,8 +369,8 @@ TsiRegionSum tsi_region_sum(const TsiSpace* s, uint32_t slab_id) {
     const TsiRegion* r = tsi_region(s, slab_id);
     TsiRegionSum sum = {0, 0, 0, 0, 0};
     for (int tries = 0; tries < 3;) {
-        uint64_t word =
-            tsi_load_seq(&r->word); /* pairs with the freer's compare-exchange: sees the tag first, or the word */
+        /* pairs with the freer's compare-exchange: sees the tag first, or the word */
+        uint64_t word = tsi_load_seq(&r->word);
         /* acquire, before issued: pairs with tsi_region_count_nothing */
         uint32_t end = used_granules(r), freed = tsi_load_acquire(&r->freed);
         uint32_t issued = tsi_load_acquire(&r->issued); /* pairs with the bump */

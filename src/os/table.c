@@ -428,7 +428,7 @@ void tsi_table_poll(TsiTable* table, uint64_t now_ns) {
 
 /* Returns which of the 64 records from `word` * 64 on have pages, a bit each; the bits may be a moment old.
  * [any thread, needs no lock] */
-TSI_UNORDERED static uint64_t filled_now(TsiTable* table, uint32_t word) {
+TSI_TSAN_BLIND static uint64_t filled_now(TsiTable* table, uint32_t word) {
     return ((volatile TsiTableBits*)bits_at(table, word))->filled;
 }
 

@@ -90,7 +90,7 @@ bool tsi_snapshot_phase(TsiArena* a, TsiRef ref, void (*fn)(const TsiSlabView*, 
  * comes from the system as zeros and keeps something other than 0 wherever it was written, so these are the pages that
  * the process is charged for. The words belong to their writers and are read unordered: a write of this instant may be
  * missed. [any thread, needs no lock] */
-TSI_UNORDERED static uint64_t filled_pages(const void* from, size_t bytes) {
+TSI_TSAN_BLIND static uint64_t filled_pages(const void* from, size_t bytes) {
     size_t page = tsi_os.page_bytes;
     uintptr_t at = (uintptr_t)from & ~(uintptr_t)7, end = (uintptr_t)from + bytes;
     uint64_t filled = 0;

@@ -287,7 +287,7 @@ static void a_run_in_the_middle(void) {
     _Atomic uint8_t* map = tsi_region_map(r);
     unsigned objects = BEFORE;
     uint32_t from = BEFORE * BYTES, at = from + (MADE + 1) * BYTES;
-    REQUIRE_EQ(u.run.from_, from);
+    REQUIRE_EQ(tsi_load_relaxed(&map[from / TSI_GRANULE]), (r->gen | TSI_MARK_GAP));
     Words all = words_of(r), w = all;
     for (unsigned step = 0; step <= 2; step++) { /* back from its end */
         if (step == 1) w.rel = from;

@@ -297,8 +297,6 @@ pub struct SlabRun {
     pub thread_at_: i64,
     pub region_: *mut ::core::ffi::c_void,
     pub got_: *mut ::core::ffi::c_void,
-    pub from_: u32,
-    pub reserved_: u32,
 }
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone)]
@@ -1110,7 +1108,7 @@ const _: () = {
 };
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of SlabRun"][::core::mem::size_of::<SlabRun>() - 104usize];
+    ["Size of SlabRun"][::core::mem::size_of::<SlabRun>() - 96usize];
     ["Alignment of SlabRun"][::core::mem::align_of::<SlabRun>() - 8usize];
     ["Offset of field: SlabRun::domain"][::core::mem::offset_of!(SlabRun, domain) - 0usize];
     ["Offset of field: SlabRun::at_"][::core::mem::offset_of!(SlabRun, at_) - 8usize];
@@ -1124,8 +1122,6 @@ const _: () = {
     ["Offset of field: SlabRun::thread_at_"][::core::mem::offset_of!(SlabRun, thread_at_) - 72usize];
     ["Offset of field: SlabRun::region_"][::core::mem::offset_of!(SlabRun, region_) - 80usize];
     ["Offset of field: SlabRun::got_"][::core::mem::offset_of!(SlabRun, got_) - 88usize];
-    ["Offset of field: SlabRun::from_"][::core::mem::offset_of!(SlabRun, from_) - 96usize];
-    ["Offset of field: SlabRun::reserved_"][::core::mem::offset_of!(SlabRun, reserved_) - 100usize];
 };
 pub const SLAB_SEGMENT_HEADER_BYTES: _bindgen_ty_1 = 256;
 pub const SLAB_SEGMENT_SLOTS: _bindgen_ty_1 = 16;
