@@ -53,8 +53,8 @@ static void claim(SlabRun* run, TsiBinding* b, TsiHeap* h) {
         run->at_ = base + from;
         run->end_ = run->at_ + bytes;
         run->map_ = (uintptr_t)tsi_load_relaxed(&r->map) - (base >> TSI_GRANULE_SHIFT);
-        run->life_ = r->gen;
-        run->gap_ = r->gen | TSI_MARK_GAP;
+        run->life_ = tsi_region_life(r);
+        run->gap_ = tsi_region_life(r) | TSI_MARK_GAP;
         run->count_ = 0;
     }
     tsi_bracket_leave(b, h);

@@ -382,7 +382,8 @@ static void* take_aligned(TsiRegion* r, uint32_t bytes, size_t align) {
     if (r == &tsi_no_region || start + bytes > tsi_region_room(r)) return NULL;
     if (start != rel) {
         uint32_t gaps = tsi_load_relaxed(&r->gap_granules) + ((start - rel) >> TSI_GRANULE_SHIFT);
-        tsi_store_relaxed(&tsi_load_relaxed(&r->map)[rel >> TSI_GRANULE_SHIFT], (uint8_t)(r->gen | TSI_MARK_GAP));
+        tsi_store_relaxed(&tsi_load_relaxed(&r->map)[rel >> TSI_GRANULE_SHIFT],
+                          (uint8_t)(tsi_region_life(r) | TSI_MARK_GAP));
         tsi_store_relaxed(&r->gap_granules, gaps); /* before `rel`: tsi_region_sum */
         tsi_store_release(&r->rel, start);         /* as in tsi_bump_take */
     }
@@ -506,7 +507,7 @@ TsiFast tsi_bump_grow_missed(TsiBinding* b, const void* p, size_t size, TsiHeap*
 
     uint32_t start = (uint32_t)((const uint8_t*)p - tsi_load_relaxed(&r->base)), rel = tsi_load_relaxed(&r->rel);
     uint32_t granule = start >> TSI_GRANULE_SHIFT;
-    if ((start & (TSI_GRANULE - 1)) != 0 || tsi_load_relaxed(&tsi_load_relaxed(&r->map)[granule]) != r->gen)
+    if ((start & (TSI_GRANULE - 1)) != 0 || tsi_load_relaxed(&tsi_load_relaxed(&r->map)[granule]) != tsi_region_life(r))
         return TSI_FAST_MISSED;
     uint32_t usable = (uint32_t)tsi_region_size_at(s, tsi_region_id(s, r), granule);
     if (size > usable) {

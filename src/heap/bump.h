@@ -78,7 +78,7 @@ TSI_INLINE bool tsi_bump_fits(const TsiRegion* r, uint32_t bytes, uint32_t* rel)
  * raises r->rel by `bytes` and r->issued by one. Returns their address. [owner, in bracket] */
 TSI_INLINE void* tsi_bump_take(TsiRegion* r, uint32_t rel, uint32_t bytes) {
     /* release: pairs with load16_in_order. A reader that sees it sees that the run before it has ended. */
-    tsi_store_release(&tsi_load_relaxed(&r->map)[rel >> TSI_GRANULE_SHIFT], r->gen);
+    tsi_store_release(&tsi_load_relaxed(&r->map)[rel >> TSI_GRANULE_SHIFT], tsi_region_life(r));
     tsi_store_release(&r->rel, rel + bytes); /* pairs with used_granules in region.c */
     tsi_count_half_release(&r->issued);      /* last: pairs with tsi_region_sum */
     return tsi_load_relaxed(&r->base) + rel;
@@ -120,7 +120,7 @@ TSI_INLINE TsiFast tsi_bump_free(TsiBinding* b, const void* p, uint32_t entry, b
     TsiHeap* h = (TsiHeap*)(void*)((uint8_t*)b->heaps_base + tsi_load_relaxed(&r->heap_at));
     if (TSI_UNLIKELY(!tsi_word_is(&h->word, live))) return TSI_FAST_MISSED;
 
-    uint8_t gen = r->gen;
+    uint8_t gen = tsi_region_life(r);
     uint64_t at = (uint64_t)((uintptr_t)p - (uintptr_t)tsi_load_relaxed(&r->base));
     _Atomic uint8_t* byte = tsi_load_relaxed(&r->map) + (at >> TSI_GRANULE_SHIFT);
     if (TSI_UNLIKELY(tsi_load_relaxed(byte) != gen || (at & (TSI_GRANULE - 1)) != 0)) return TSI_FAST_MISSED;
@@ -145,7 +145,7 @@ TSI_INLINE TsiFast tsi_bump_free(TsiBinding* b, const void* p, uint32_t entry, b
  * there is no room, or it would shrink to less than half. [owner, in bracket] */
 TSI_INLINE bool tsi_bump_extend(TsiRegion* r, uint32_t start, uint32_t rel, size_t size, uint32_t* end) {
     const _Atomic uint8_t* byte = &tsi_load_relaxed(&r->map)[start >> TSI_GRANULE_SHIFT];
-    if (TSI_UNLIKELY(tsi_load_relaxed(byte) != r->gen)) return false;
+    if (TSI_UNLIKELY(tsi_load_relaxed(byte) != tsi_region_life(r))) return false;
     uint32_t to = start + (((uint32_t)size + TSI_GRANULE - 1) & ~(TSI_GRANULE - 1u));
     *end = rel;
     if (TSI_UNLIKELY(to <= rel)) return size >= (rel - start) / 2;
@@ -257,7 +257,7 @@ TSI_INLINE TsiFast tsi_bump_handle_free(TsiBinding* b, SlabHandle handle, TsiHea
     bool its = tsi_handle_stamp(b->secret, place, generation) == tsi_handle_stamp_of(handle);
     if (TSI_UNLIKELY(!its || generation >= TSI_GEN_LIMIT)) return TSI_FAST_MISSED;
 
-    uint8_t gen = r->gen, byte = gen;
+    uint8_t gen = tsi_region_life(r), byte = gen;
     uint64_t at = off - (uint64_t)(tsi_load_relaxed(&r->base) - b->base);
     /* seq_cst: decides among racing frees, as in tsi_bump_free_shared */
     if (TSI_UNLIKELY(

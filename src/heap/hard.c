@@ -72,8 +72,10 @@ void* tsi_hard_alloc(TsiBinding* b, size_t size, TsiRef ref) {
 static bool scrub_bumped(TsiRegion* r, void* p) {
     uint64_t at = (uint64_t)((uintptr_t)p - (uintptr_t)tsi_load_relaxed(&r->base));
     uint32_t granule = (uint32_t)(at >> TSI_GRANULE_SHIFT), rel = tsi_load_relaxed(&r->rel);
-    if ((at & (TSI_GRANULE - 1)) != 0 || tsi_load_relaxed(&tsi_load_relaxed(&r->map)[granule]) != r->gen) return false;
-    tsi_scrub(p, (size_t)tsi_region_granules_in(r, granule, rel >> TSI_GRANULE_SHIFT, r->gen) << TSI_GRANULE_SHIFT);
+    if ((at & (TSI_GRANULE - 1)) != 0 || tsi_load_relaxed(&tsi_load_relaxed(&r->map)[granule]) != tsi_region_life(r))
+        return false;
+    tsi_scrub(p, (size_t)tsi_region_granules_in(r, granule, rel >> TSI_GRANULE_SHIFT, tsi_region_life(r))
+                     << TSI_GRANULE_SHIFT);
     return true;
 }
 

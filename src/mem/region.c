@@ -206,7 +206,7 @@ static void note_inside(TsiRegion* r, uint64_t word) {
  * freers that were inside to `late`. r->gen stays. Returns the old word, which no free changes any more.
  * [owner, or SEIZED] */
 static uint64_t take_word(TsiRegion* r) {
-    uint64_t next = r->gen == TSI_GEN_BYTE ? 0 : r->gen + 1u;
+    uint64_t next = tsi_region_life(r) == TSI_GEN_BYTE ? 0 : tsi_region_life(r) + 1u;
     /* seq_cst: decides each racing free, and publishes nothing else */
     uint64_t word = tsi_swap_seq(&r->word, next << TSI_REGION_GEN_SHIFT);
     note_inside(r, word);
@@ -235,7 +235,7 @@ static bool begin_life(TsiRegion* r, uint32_t heap_at) {
             tsi_store_relaxed(&r->lim, tsi_load_relaxed(&r->rel)); /* its heap bumps here no more */
             return false;
         }
-        if (r->gen != 0) clear_map(tsi_load_relaxed(&r->map), bytes >> TSI_GRANULE_SHIFT);
+        if (tsi_region_life(r) != 0) clear_map(tsi_load_relaxed(&r->map), bytes >> TSI_GRANULE_SHIFT);
         gen = 1;
         /* Nobody enters a word of generation 0. release: pairs with the acquire of threads that enter from now on; the
          * map is clear */
@@ -281,7 +281,8 @@ uint32_t tsi_region_claim(TsiRegion* r, uint32_t* from) {
     if (tsi_load_relaxed(&r->claimed) || rel >= end) return 0;
 
     tsi_store_relaxed(&r->claimed, true);
-    tsi_store_relaxed(&tsi_load_relaxed(&r->map)[rel >> TSI_GRANULE_SHIFT], (uint8_t)(r->gen | TSI_MARK_GAP));
+    tsi_store_relaxed(&tsi_load_relaxed(&r->map)[rel >> TSI_GRANULE_SHIFT],
+                      (uint8_t)(tsi_region_life(r) | TSI_MARK_GAP));
     tsi_store_release(&r->rel, room); /* last: tsi_region_recount, and as in tsi_bump_take */
 
     *from = rel;
@@ -336,7 +337,7 @@ static TsiRegionSum sum_of_life(TsiRegion* r, unsigned gen, uint64_t word) {
 
 TsiRegionSum tsi_region_end(TsiSpace* s, uint32_t slab_id) {
     TsiRegion* r = tsi_region(s, slab_id);
-    unsigned gen = r->gen;
+    unsigned gen = tsi_region_life(r);
     return sum_of_life(r, gen, take_word(r));
 }
 
@@ -367,23 +368,24 @@ static bool sum_by_map(const TsiRegion* r, uint64_t word, uint32_t issued, TsiRe
 /* tests/models/region_run.pml, region_sum.pml */
 TsiRegionSum tsi_region_sum(const TsiSpace* s, uint32_t slab_id) {
     const TsiRegion* r = tsi_region(s, slab_id);
-    TsiRegionSum sum = {0, 0, 0, 0, 0};
+    TsiRegionSum nothing = {0, 0, 0, 0, 0}, sum = nothing;
     for (int tries = 0; tries < 3;) {
         /* pairs with the freer's compare-exchange: sees the tag first, or the word */
         uint64_t word = tsi_load_seq(&r->word);
+        unsigned gen = tsi_region_gen(word);
+        /* acquire: pairs with tsi_region_start. Until then the counts are those of a life that has ended */
+        if (gen == 0 || tsi_load_acquire(&r->gen) != gen) return nothing;
         /* acquire, before issued: pairs with tsi_region_count_nothing */
         uint32_t end = used_granules(r), freed = tsi_load_acquire(&r->freed);
         uint32_t issued = tsi_load_acquire(&r->issued); /* pairs with the bump */
         /* acquire: pairs with tsi_region_count_nothing, which has set `rel` to 0 before */
         uint32_t gap_granules = tsi_load_acquire(&r->gap_granules), again = used_granules(r);
-        unsigned gen = tsi_region_gen(word);
         bool counted = true, full = end == tsi_region_room(r) >> TSI_GRANULE_SHIFT; /* or a run has the rest */
-        if (gen == 0) return (TsiRegionSum){0, 0, 0, 0, 0};
 
         if (freed != 0 || tsi_region_objects(word) != 0 || full) {
             counted = sum_by_map(r, word, issued, &sum);
         } else { /* R6 */
-            if (issued == 0) return (TsiRegionSum){0, 0, 0, 0, 0};
+            if (issued == 0) return nothing;
             if (again < end) end = again;
             uint32_t granules = end > gap_granules ? end - gap_granules : 0;
             sum.issued = sum.live = issued;
@@ -392,10 +394,10 @@ TsiRegionSum tsi_region_sum(const TsiSpace* s, uint32_t slab_id) {
 
         /* acquire: pairs with take_word and begin_life; after the counts and the map */
         bool same = tsi_region_gen(tsi_load_acquire(&r->word)) == gen;
-        if (same && counted) break;
+        if (same && counted) return sum;
         if (!same) tries++; /* it ended since, and may be another's */
     }
-    return sum;
+    return nothing;
 }
 
 bool tsi_region_is_empty(const TsiSpace* s, uint32_t slab_id) {
@@ -515,8 +517,8 @@ bool tsi_regions_prepare(TsiSpace* s, uint32_t chunk, unsigned cls) {
             TsiRegion* r = tsi_region(s, tsi_slab_id(chunk, i));
             /* seq_cst: as in take_word; a freer that entered since the last life ended finds the tag changed and marks
              * nothing */
-            if (r->gen != 0) tsi_add_relaxed(&r->late, tsi_region_entered(tsi_swap_seq(&r->word, 0)));
-            r->gen = 0;
+            if (tsi_region_life(r) != 0) tsi_add_relaxed(&r->late, tsi_region_entered(tsi_swap_seq(&r->word, 0)));
+            tsi_store_relaxed(&r->gen, 0);
         }
     }
 

@@ -45,7 +45,8 @@
  *       order, who finds rel below the region's end, has counted no object too many while the life goes on. Within a
  *       run the start behind an object is written before the object's own, and the start of an object that is bumped
  *       after all that was written before: a map read in the order of addresses shows for each object where it ends,
- *       unless the owner has bumped since (sum_by_map).
+ *       unless the owner has bumped since (sum_by_map). A life that is ended by its word has its counts for a while:
+ *       as they begin anew `gen` follows the word, and where the two differ a reader counts nothing.
  */
 #ifndef TSI_MEM_REGION_H
 #define TSI_MEM_REGION_H
@@ -70,6 +71,9 @@ enum {
 
 /* Returns the generation in a region's word: 1..63, or 0 while no life is open. [any thread, needs no lock] */
 TSI_INLINE unsigned tsi_region_gen(uint64_t word) { return (unsigned)(word >> TSI_REGION_GEN_SHIFT); }
+/* Returns the generation of the region's life, 1..63, as its owner has it; 0 if none has been open.
+ * [owner, SEIZED, or only holder] */
+TSI_INLINE uint8_t tsi_region_life(const TsiRegion* r) { return tsi_load_relaxed(&r->gen); }
 /* Returns the number of freers inside of the region, from its word. [any thread, needs no lock] */
 TSI_INLINE uint32_t tsi_region_entered(uint64_t word) { return (uint32_t)(word >> 40) & 0xffff; }
 /* Returns the number of objects that other threads have freed in this life, from the region's word.
@@ -157,13 +161,14 @@ TSI_INLINE void tsi_region_count_nothing(TsiRegion* r) {
 /* Starts the next life, of generation gen, which the region's word has already: no object, no claim, no part gone, all
  * room the owner's to bump in, for the heap at heap_at (0: none). [owner, or only holder] */
 TSI_INLINE void tsi_region_start(TsiRegion* r, unsigned gen, uint32_t heap_at) {
-    r->gen = (uint8_t)gen;
     r->in_empties = r->solo = false;
     tsi_store_relaxed(&r->claimed, false);
     tsi_region_count_nothing(r);
     tsi_store_relaxed(&r->gone, 0);
     tsi_store_relaxed(&r->lim, tsi_region_room(r));
     tsi_store_relaxed(&r->heap_at, heap_at);
+    /* release, last: pairs with tsi_region_sum, which reads no counts of the old life */
+    tsi_store_release(&r->gen, (uint8_t)gen);
 }
 /* Returns the bytes of all objects issued, by the counts; the region is not claimed. [owner, or SEIZED] */
 TSI_INLINE uint32_t tsi_region_bytes(const TsiRegion* r) {
@@ -177,7 +182,7 @@ bool tsi_region_turn_slow(TsiRegion* r, unsigned gen, uint64_t word, TsiRegionSu
  * Returns true; false, with *sum set and no life begun, if a freer of an earlier use is still inside, as
  * tsi_region_open does. The region is not claimed. [owner, or SEIZED] */
 TSI_INLINE bool tsi_region_turn(TsiRegion* r, TsiRegionSum* sum) {
-    unsigned gen = r->gen;
+    unsigned gen = tsi_region_life(r);
     uint64_t next = gen == TSI_GEN_BYTE ? 0 : gen + 1u;
     /* seq_cst: decides each racing free, and publishes nothing else */
     uint64_t word = tsi_swap_seq(&r->word, next << TSI_REGION_GEN_SHIFT);
@@ -214,7 +219,8 @@ uint32_t tsi_region_claim(TsiRegion* r, uint32_t* from);
 /* Returns true if the object that ends at rel, where the region's used bytes end, may grow there: false if a run has
  * ended there, whose gap still bounds the object (R1). rel is below the region's end. [owner, in bracket] */
 TSI_INLINE bool tsi_region_grows(const TsiRegion* r, uint32_t rel) {
-    return tsi_load_relaxed(&tsi_load_relaxed(&r->map)[rel >> TSI_GRANULE_SHIFT]) != (r->gen | TSI_MARK_GAP);
+    return tsi_load_relaxed(&tsi_load_relaxed(&r->map)[rel >> TSI_GRANULE_SHIFT]) !=
+           (tsi_region_life(r) | TSI_MARK_GAP);
 }
 /* Ends a claim, of tsi_region_claim: the run has put `objects` objects there, up to byte `at`. They are counted, and
  * `rel` becomes `at`, so that the owner goes on there. The gap's start stays in the map (R1). [owner, in bracket] */

@@ -107,7 +107,7 @@ typedef struct TsiRegion {
     _Atomic uint32_t heap_at;      /* as in a line */
     _Atomic uint32_t gap_granules; /* owner: of gaps that alignments have left */
     _Atomic uint32_t late;         /* freers that sleep in a life that has ended */
-    uint8_t gen;                   /* owner: generation of this life */
+    _Atomic uint8_t gen;           /* owner: generation of this life, once its counts have begun */
     _Atomic uint8_t size_log2;     /* written as base is */
     bool in_empties : 1;           /* owner: empty, in its heap's list of empty regions */
     bool solo : 1;                 /* owner: this life begins with one object alone, which may grow */

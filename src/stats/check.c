@@ -131,7 +131,7 @@ static void check_region(Check* check, uint32_t id, unsigned cls, uint32_t heap_
     if (owned_by != 0 && owned_by != heap_at) fail(check, "region %u: plain frees end in another heap", id);
     if (tsi_region_entered(word) != 0) fail(check, "region %u: somebody frees in it", id);
     if (gen == 0) return; /* ended, and to be cleared */
-    if (gen != r->gen) fail(check, "region %u: generation %u, its owner's %u", id, gen, r->gen);
+    if (gen != tsi_region_life(r)) fail(check, "region %u: generation %u, its owner's %u", id, gen, tsi_region_life(r));
     if (end > granules) fail(check, "region %u: %u granules used of %u", id, end, granules);
 
     bool in_gap = false, claimed = tsi_load_relaxed(&r->claimed);

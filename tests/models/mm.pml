@@ -18,7 +18,7 @@
  *   NTH        threads with a buffer (ids 0 .. NTH-1)
  *   NLOC       memory locations
  *   ON_FLUSH(t,l)   an assertion run when a store of thread t to l leaves
- * and may define BUFD, the depth of a buffer (2 or 3).
+ * and may define BUFD, the depth of a buffer (2 to 4).
  */
 #ifndef BUFD
 #define BUFD 2
@@ -131,6 +131,12 @@ end_flusher:
 	:: d_step { b_n[ft] > 2 && !b_rel[ft * BUFD + 2] &&
 		    b_loc[ft * BUFD + 2] != b_loc[ft * BUFD] &&
 		    b_loc[ft * BUFD + 2] != b_loc[ft * BUFD + 1] -> mm_flush(ft, 2) }
+#endif
+#if BUFD > 3
+	:: d_step { b_n[ft] > 3 && !b_rel[ft * BUFD + 3] &&
+		    b_loc[ft * BUFD + 3] != b_loc[ft * BUFD] &&
+		    b_loc[ft * BUFD + 3] != b_loc[ft * BUFD + 1] &&
+		    b_loc[ft * BUFD + 3] != b_loc[ft * BUFD + 2] -> mm_flush(ft, 3) }
 #endif
 #endif
 	od

@@ -735,6 +735,30 @@ static void a_sum_while_a_region_begins_again(void) {
     everywhere((Try){two_around_a_gap, free_both_and_begin_again, sum_of_run, no_gap_was_summed, false});
     crossed((Try){two_around_a_gap, free_both_and_begin_again, sum_of_run, no_gap_was_summed, true});
 }
+/* A life ends with an object that lives, one that was freed, and a gap; the next begins. */
+static void one_beside_a_gap(void) {
+    two_around_a_gap();
+    REQUIRE(slab_free_checked(a, p[0]));
+}
+static void end_and_begin_again(void) {
+    TsiRegionSum ended;
+    TsiRegion* r = tsi_region(&arena->space, kit_place(a, p[1]).slab_id);
+    uint32_t at = tsi_load_relaxed(&r->heap_at);
+    REQUIRE(tsi_region_turn(r, &ended));
+    tsi_store_relaxed(&r->heap_at, at);
+    REQUIRE_EQ(ended.issued_bytes, 2 * size);
+    REQUIRE_EQ(ended.live_bytes, size);
+    REQUIRE_EQ(kit_hide(epoch_domain_malloc(d, size)), p[0]);
+}
+static void one_life_was_summed(void) {
+    REQUIRE(summed.issued <= 2 && summed.issued_bytes <= 2 * size);
+    REQUIRE(summed.issued - summed.live <= 1 && summed.issued_bytes - summed.live_bytes <= size);
+    REQUIRE(epoch_domain_destroy(d));
+}
+static void a_sum_while_a_life_ends(void) {
+    everywhere((Try){one_beside_a_gap, end_and_begin_again, sum_of_run, one_life_was_summed, false});
+    crossed((Try){one_beside_a_gap, end_and_begin_again, sum_of_run, one_life_was_summed, true});
+}
 static void a_run_of_theirs(void) { let_them(a_run_with_one_freed); }
 static void their_run_was_told(void) { let_them(the_run_was_told); }
 static void a_relabelling_while_a_run_allocates(void) {
@@ -1175,6 +1199,7 @@ static const CheckCase tests[] = {
     IN(a_sum_while_a_run_allocates, regions),
     IN(a_sum_while_a_run_begins_again, regions),
     IN(a_sum_while_a_region_begins_again, regions),
+    IN(a_sum_while_a_life_ends, regions),
     IN_ALL(a_last_free_while_escapes_are_counted),
     IN(an_allocation_while_the_current_epoch_is_closed, classes),
     IN(a_close_of_the_next_epoch_while_the_ring_moves, classes),
