@@ -39,7 +39,8 @@ def said(rows):
     parts = []
     for column in COLUMNS:
         early, late = drift(rows, column)
-        parts.append("%s %.2f MiB, then %.2f MiB (%+.2f %%)" % (column.split("_")[0], early / 2**20, late / 2**20, 100 * (late / early - 1)))
+        grown = "%+.2f %%" % (100 * (late / early - 1)) if early else "nothing at first" if late else "nothing at all"
+        parts.append("%s %.2f MiB, then %.2f MiB (%s)" % (column.split("_")[0], early / 2**20, late / 2**20, grown))
     last = rows[-1]
     return "%s: %d steps in %.2f hours; %s" % (last["load"], last["steps"], last["seconds"] / 3600, "; ".join(parts))
 

@@ -204,7 +204,8 @@ bool tsi_region_renew(TsiSpace* s, uint32_t slab_id, uint32_t heap_at, TsiRegion
 /* Returns the objects and bytes that the region's life has issued and those of them that live; all 0 if it is in no
  * life or has issued nothing; `twice` is always 0. Exact while its owner and freers are idle. Beside them it may miss
  * what is issued or freed meanwhile, and counts nothing as issued, or as freed, that is not. Looks again, at most
- * twice, if the life ends meanwhile, and as often as a run ends, or an object is issued, while the region looks full.
+ * twice, if the life ends meanwhile, and returns 0 if it does so each time; and as often as a run ends, or an object is
+ * issued, while the region looks full.
  * O(granules / 64) if something was freed, or the region is full or has a run; otherwise O(1).
  * [any thread, needs no lock] */
 TsiRegionSum tsi_region_sum(const TsiSpace* s, uint32_t slab_id);

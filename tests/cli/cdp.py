@@ -85,7 +85,7 @@ class Browser:
                 raise SystemExit("the browser does not answer " + method)
             if message.get("id") == self.last:
                 if "error" in message:
-                    raise RuntimeError("%s: %s" % (method, message["error"]))
+                    raise Refused("%s: %s" % (method, message["error"]))
                 return message["result"]
             self.handle(message)
 
@@ -94,6 +94,10 @@ class Browser:
         until = time.monotonic() + seconds
         while (message := self.read(until)) is not None:
             self.handle(message)
+
+
+class Refused(RuntimeError):
+    """What the browser answers to a call that it cannot make."""
 
 
 class Tab:
@@ -148,8 +152,12 @@ class Tab:
         """True as soon as it is; False when that takes too long."""
         until = time.monotonic() + PATIENCE
         while time.monotonic() < until:
-            if self.js(expression):
-                return True
+            try:
+                if self.js(expression):
+                    return True
+            except Refused as refused:
+                if "navigated" not in str(refused):  # otherwise the page was just leaving
+                    raise
             self.browser.listen(0.05)
         return False
 

@@ -151,9 +151,9 @@ inline count_map(g)
 }
 
 #ifdef MUTANT_GEN_UNREAD
-#define NEWEST begun
+#define BEGUN true
 #else
-#define NEWEST word
+#define BEGUN (begun == word)
 #endif
 
 inline snapshot()
@@ -169,14 +169,11 @@ inline snapshot()
 	end = (again < end && freed == 0 -> again : end);
 #endif
 	if
-	#ifndef MUTANT_GEN_UNREAD
-	:: begun != word -> starts = 0; lives = 0; granules = 0; lively = 0
-#endif
-	:: begun == NEWEST && freed == 0 && issued == 0 -> starts = 0; lives = 0; granules = 0; lively = 0
-	:: begun == NEWEST && freed == 0 && issued != 0 ->
+	:: !BEGUN || freed == 0 && issued == 0 -> starts = 0; lives = 0; granules = 0; lively = 0
+	:: BEGUN && freed == 0 && issued != 0 ->
 		starts = issued; lives = starts;
 		granules = (end > gaps -> end - gaps : 0); lively = granules
-	:: begun == NEWEST && freed != 0 -> count_map(word)
+	:: BEGUN && freed != 0 -> count_map(word)
 	fi;
 	again = mem[L_WORD]
 }

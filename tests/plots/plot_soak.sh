@@ -29,6 +29,9 @@ expect 0 flat.csv rising.csv --out both.png
 [ "$(head -c 4 both.png | tail -c 3)" = PNG ] || complain "no picture"
 has out '^loop: 120000 steps in 0.03 hours; committed 100.00 MiB, then 100.00 MiB (+0.00 %); resident 200.00 MiB, then 200.00 MiB (+0.00 %)$'
 has out 'committed 117.50 MiB, then 214.00 MiB (+82.13 %)'
+sed 's/,104857600,/,0,/' flat.csv >none.csv # a ring has nothing committed between its turns
+expect 0 none.csv --out none_held.png
+has out 'committed 0.00 MiB, then 0.00 MiB (nothing at all); resident 200.00 MiB, then 200.00 MiB (+0.00 %)$'
 sed 's/,5,/,five,/' flat.csv >damaged.csv
 expect 1 damaged.csv --out damaged.png
 has err 'damaged.csv is not a trace that can be drawn'
