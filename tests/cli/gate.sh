@@ -65,14 +65,19 @@ end() {
     echo q >requests
     wait $pid || complain "server: exit code $?"
 }
+newer() { # BEFORE.json AFTER.json: requests until there are figures that are newer than BEFORE.json
+    of() { grep -o -m1 '"uptime_ns": *[0-9]*' "$1"; }
+    requested() { ./round.sh && ./tslab stats --pid $pid --json >"$2" && [ "$(of "$1")" != "$(of "$2")" ]; }
+    [ -n "$(of "$1")" ] || fail "$1 has no uptime_ns"
+    eventually 60 requested "$1" "$2" || fail "no figures that are newer than $1"
+}
 tested=(./tslab gate)
 
 begin 0
 expect 0 --pid $pid ./round.sh
-has out '^None of 5 rounds leaves more than any before.$'
+has out '^None of [0-9]* rounds leaves more than any before.$'
 ./tslab stats --pid $pid --json >before.json
-./round.sh
-./tslab stats --pid $pid --json >after.json
+newer before.json after.json
 expect 0 before.json after.json
 end
 
@@ -86,8 +91,7 @@ has out '"passed": false'
 expect 0 --pid $pid --label /fine --rounds 2 --warm-up 1 ./round.sh
 expect 0 --pid $pid --objects 50 --bytes 5000 --rounds 2 ./round.sh
 ./tslab stats --pid $pid --json >before.json
-for _ in 1 2 3; do ./round.sh; sleep 0.15; done
-./tslab stats --pid $pid --json >after.json
+newer before.json after.json
 expect 1 before.json after.json
 has out '^"/leaks" retains'
 expect 0 --objects 9 --bytes 999 before.json after.json

@@ -271,6 +271,7 @@ def keys(web, pid, tab):
               seen[-1], "has the focus where nobody sees it")
     check(seen[:4] == ["Skip to the verdict", "All processes", "range", "pause"], "another order:", seen[:4])
     check("The whole diagnosis" in seen and "POST /orders" in seen, "not reached by keys:", seen)
+    stays(tab)
     tab.js("document.getElementById('range').focus()")
     tab.press(" ", 32, " ")
     check(tab.js("document.getElementById('range').getAttribute('aria-pressed')") == "true" and tab.js("state.hour"), "a key does not change the range")
@@ -279,6 +280,17 @@ def keys(web, pid, tab):
     tab.press("Enter", 13, "\r")
     check(tab.wait("document.activeElement.id == 'main'"), "the skip link leads elsewhere")
     pauses(web, pid, tab)
+
+
+def stays(tab):
+    """What has the focus keeps it while it is drawn anew; if it goes, the part that it was in has the focus."""
+    finding = "[...document.querySelectorAll('#findings button')].find(b => b.textContent.endsWith('POST /orders'))"
+    tab.js("window.had = %s; had.focus()" % finding)
+    check(tab.wait("!had.isConnected"), "the age of a leak stands still")
+    check(tab.js("document.activeElement == %s" % finding), "the focus of a finding goes to", tab.js("document.activeElement.outerHTML.slice(0, 200)"))
+    check(tab.js("renew(document.getElementById('findings'), []), document.activeElement.id") == "verdict", "without findings the focus is at",
+          tab.js("document.activeElement.outerHTML.slice(0, 200)"))
+    tab.js("delete document.getElementById('findings').dataset.key, draw()")
 
 
 def pauses(web, pid, tab):

@@ -222,20 +222,3 @@ func TestProfileInterrupted(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-// A gate that passes over figures that stood still says so: the requests may have gone elsewhere.
-func TestGateStandsStill(t *testing.T) {
-	later, err := snapshot.Parse(strings.NewReader(testdata.Edit(`"uptime_ns":1100210721`, `"uptime_ns":2100210721`)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, of := range [][]*snapshot.Snapshot{{one(t)}, {one(t), later}} {
-		a, said := told(t)
-		if err := a.gate(context.Background(), &steps{of: of}, gateOptions{rounds: 1}, []string{"true"}); err != nil {
-			t.Fatal(err)
-		}
-		if still := strings.HasPrefix(said.String(), "tslab: pid 1 has published no figures"); still != (len(of) == 1) {
-			t.Errorf("%d moments: %s", len(of), said)
-		}
-	}
-}

@@ -25,11 +25,11 @@ type gateOptions struct {
 	label          string
 	warmUp, rounds uint
 	objects, bytes uint64
-	settle         time.Duration
+	settle, news   time.Duration // between two rounds; for newer figures, at most
 }
 
 func (a *app) gateCommand() *cobra.Command {
-	o := gateOptions{warmUp: 3, rounds: 5, settle: 200 * time.Millisecond}
+	o := gateOptions{warmUp: 3, rounds: 5, settle: 200 * time.Millisecond, news: 5 * time.Second}
 	c := &cobra.Command{
 		Use: "gate --pid N [flags] COMMAND [ARGUMENT...] | gate BEFORE.json AFTER.json", Short: "Fail when a further round of requests leaves more behind", DisableFlagsInUseLine: true,
 		Long: `For tests of a server: runs COMMAND, which makes requests, again and again, and reads after each round what lives
@@ -39,7 +39,8 @@ like, as long as a further round of the same requests adds nothing. With two doc
 
 A process that is idle shows what a round has left when the next one begins, and what is under way while it shows itself
 is not left behind. So the least that is seen from the end of a round to the end of the next one counts: there is
---settle between them, and one round more than those that count.
+--settle between them, and one round more than those that count. Rounds are added until figures have been published
+after the warm-up, and again after the first round that counts.
 
 The same in a test program: slab_gate, or tslab_phase_gate of <temporal_slab/phase.h>.`,
 		Example: `  tslab gate --pid 4711 ./requests.sh
@@ -109,6 +110,7 @@ type gateState struct {
 	o           gateOptions
 	most        map[string]retained
 	first, last *snapshot.Snapshot
+	begun       *snapshot.Snapshot // the first one of the round
 }
 
 // read is what each label of a document retains; of several allocators of a process together.
@@ -189,13 +191,19 @@ func (a *app) gateFiles(o gateOptions, paths []string) error {
 	return a.gateSay(nil, 1)
 }
 
-// gate: what round n has left is the least that is seen from its end to that of the next one.
+// gate: what a round has left is the least that is seen from its end to that of the next one. The measure is of figures that were
+// published after the warm-up, and there are newer ones before the end: rounds are added for that while the process publishes any.
 func (a *app) gate(ctx context.Context, src source.Source, o gateOptions, command []string) error {
 	g := gateState{o: o}
 	if err := a.out.Flush(); err != nil {
 		return err
 	}
-	for n := uint(1); n <= o.warmUp+o.rounds+1; n++ {
+	live := a.choice.URL == ""
+	var before *snapshot.Snapshot // the newest figures of the warm-up, then those of the measure
+	counted := uint(0)
+	news := time.Now()
+	for n := uint(1); ; n++ {
+		old := g.last
 		seen, err := a.gateRound(ctx, src, &g, command)
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -203,18 +211,35 @@ func (a *app) gate(ctx context.Context, src source.Source, o gateOptions, comman
 		if err != nil {
 			return fmt.Errorf("round %d: %w", n, err)
 		}
+		if !rates.Same(old, g.last) {
+			news = time.Now()
+		}
 		if n <= max(o.warmUp, 1) { // what was there before the last of the warm-up
+			before = g.last
 			continue
 		}
-		if worst := g.compare(seen, n-1-o.warmUp); worst != nil {
+		waits := live && time.Since(news) < o.news
+		if g.most == nil {
+			if waits && rates.Same(before, g.begun) {
+				continue
+			}
+			g.compare(seen, 0)
+			before = g.last
+			continue
+		}
+		counted++
+		if worst := g.compare(seen, counted); worst != nil {
 			return a.gateSay(worst, 0)
 		}
+		if counted >= o.rounds && !(waits && rates.Same(before, g.begun)) {
+			break
+		}
 	}
-	if a.choice.URL == "" && rates.Same(g.first, g.last) {
-		fmt.Fprintf(a.stderr, "tslab: %s has published no figures since the first round, so nothing was judged: does %s reach it, and for a second?\n",
+	if live && rates.Same(before, g.begun) {
+		fmt.Fprintf(a.stderr, "tslab: %s has published no figures since the warm-up, so nothing was judged: does %s reach it, and for a second?\n",
 			src.Name(), units.Text(command[0]))
 	}
-	return a.gateSay(nil, o.rounds)
+	return a.gateSay(nil, counted)
 }
 
 const gatePatience = 2 * time.Second // with a command that is told to end
@@ -234,6 +259,7 @@ func (a *app) gateRound(ctx context.Context, src source.Source, g *gateState, co
 	if err := look(); err != nil { // of a web server it is of now, and of another round later
 		return nil, err
 	}
+	g.begun = g.last
 	if g.o.settle > 0 {
 		select {
 		case <-ctx.Done():

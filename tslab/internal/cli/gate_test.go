@@ -1,7 +1,15 @@
 package cli
 
 import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"temporal-slab/tslab/internal/metrics"
 	"temporal-slab/tslab/internal/snapshot"
@@ -46,6 +54,64 @@ func TestGateNamesMakers(t *testing.T) {
 		}
 		if worst != nil && (worst.Label != "(unlabeled)" || worst.Objects != 101 || worst.Makers != `made outside of scopes, most by "POST" (90 %), "GET" (10 %)`) {
 			t.Errorf("%+v", worst)
+		}
+	}
+}
+
+// publishing is a process that publishes figures as a round of requests begins: at[k] is the round of the k-th ones, the first of 0.
+type publishing struct {
+	rounds string // a file, to which each round adds a byte
+	at     []int
+	of     []*snapshot.Snapshot
+}
+
+func (p *publishing) Name() string { return "pid 1" }
+func (p *publishing) Close() error { return nil }
+
+func (p *publishing) Next(context.Context) (*snapshot.Snapshot, error) {
+	done, err := os.ReadFile(p.rounds)
+	k := len(p.at) - 1
+	for k > 0 && p.at[k] > len(done) {
+		k--
+	}
+	return p.of[k], err
+}
+
+// The measure is of figures that are newer than the warm-up, and there are newer ones before the end; else nothing was judged.
+func TestGateWaitsForFigures(t *testing.T) {
+	for _, c := range []struct {
+		what    string
+		at      []int // rounds at whose begin there are new figures
+		objects []int
+		news    time.Duration
+		said    string
+	}{
+		{"figures of before the caches were filled", []int{0, 6, 9}, []int{0, 10, 10}, time.Hour, "None of 5 rounds leaves more than any before."},
+		{"figures of the middle of the warm-up", []int{0, 2, 7, 14}, []int{0, 5, 10, 10}, time.Hour, "None of 7 rounds leaves more than any before."},
+		{"a leak in the first figures after the measure", []int{0, 6, 9}, []int{0, 10, 11}, time.Hour, `"(unlabeled)" retains 11 objects, 704 B, after round 3, and after no earlier one more than 10 objects`},
+		{"a leak in figures of after the last round", []int{0, 4, 40}, []int{0, 10, 11}, time.Hour, `"(unlabeled)" retains 11 objects, 704 B, after round 36, `},
+		{"figures that stand still from the begin", []int{0}, []int{3}, 0, "None of 5 rounds leaves more than any before.\ntslab: pid 1 has published no figures since the warm-up"},
+		{"figures that stand still after the measure", []int{0, 4}, []int{3, 3}, 0, "None of 5 rounds leaves more than any before.\ntslab: pid 1 has published no figures since the warm-up"},
+	} {
+		p := &publishing{rounds: filepath.Join(t.TempDir(), "rounds"), at: c.at}
+		if err := os.WriteFile(p.rounds, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for k, objects := range c.objects {
+			s := keeping(objects, 0, 0)
+			s.Document().SetUint(metrics.Of(metrics.Document).Find("uptime_ns"), uint64(1+k))
+			p.of = append(p.of, s)
+		}
+		a, said := told(t)
+		out := &bytes.Buffer{}
+		a.out = bufio.NewWriter(out)
+		err := a.gate(context.Background(), p, gateOptions{warmUp: 3, rounds: 5, news: c.news}, []string{"sh", "-c", `printf . >>"$0"`, p.rounds})
+		if want := strings.HasPrefix(c.said, `"`); err != nil && !errors.Is(err, errFinding) || errors.Is(err, errFinding) != want {
+			t.Errorf("%s: %v", c.what, err)
+		}
+		a.out.Flush()
+		if got := out.String() + said.String(); !strings.HasPrefix(got, c.said) || !strings.Contains(c.said, "has published") && said.Len() > 0 {
+			t.Errorf("%s: %s", c.what, got)
 		}
 	}
 }

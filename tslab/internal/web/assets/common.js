@@ -33,20 +33,24 @@ function make(tag, attributes, ...children) {
   return e;
 }
 
-/* Puts rows into a table's body: each a list of cells, text or elements, the first of which names the row. Rows stay where they are when nothing has changed, so
-   that what has the focus keeps it. */
+/* Puts children into a box, in one step. If one of those that go had the focus, the new one with the same data-focus gets it, of several the nearest to where it
+   was; if none has, what holds the box gets it. */
+function renew(box, children) {
+  const places = () => [...box.querySelectorAll("[data-focus]")], at = places().indexOf(document.activeElement), focused = at < 0 ? null : document.activeElement.dataset.focus;
+  box.replaceChildren(...children);
+  if (focused == null) return;
+  const now = places(), same = now.map((e, k) => k).filter(k => now[k].dataset.focus === focused).sort((a, b) => Math.abs(a - at) - Math.abs(b - at));
+  (now[same[0]] || box.closest("[tabindex]"))?.focus({ preventScroll: true });
+}
+
+/* Puts rows into a table's body: each a list of cells, text or elements, the first of which names the row. Rows stay where they are when nothing has changed. */
 function fill(id, rows, nothing) {
   const body = byId(id).querySelector("tbody"), width = byId(id).querySelectorAll("thead th").length;
   const key = JSON.stringify(rows.map(r => r.map(c => c instanceof Node ? c.outerHTML : c)));
   if (body.dataset.key === key && body.children.length) return;
-  const places = () => [...body.querySelectorAll("[data-focus]")], at = places().indexOf(document.activeElement), focused = at < 0 ? null : document.activeElement.dataset.focus;
   body.dataset.key = key;
-  body.replaceChildren(...(rows.length ? rows.map(cells => make("tr", {}, ...cells.map((c, k) => make(k === 0 ? "th" : "td", k === 0 ? { scope: "row" } : {}, c)))) :
-    [make("tr", {}, make("td", { colspan: width, class: "empty" }, nothing))]));
-  if (focused != null) { // the same one, or of several the nearest to where it was
-    const now = places(), same = now.map((e, k) => k).filter(k => now[k].dataset.focus === focused).sort((a, b) => Math.abs(a - at) - Math.abs(b - at));
-    (now[same[0]] || byId(id).closest("[tabindex]"))?.focus({ preventScroll: true });
-  }
+  renew(body, rows.length ? rows.map(cells => make("tr", {}, ...cells.map((c, k) => make(k === 0 ? "th" : "td", k === 0 ? { scope: "row" } : {}, c)))) :
+    [make("tr", {}, make("td", { colspan: width, class: "empty" }, nothing))]);
 }
 
 function say(e, words) {

@@ -189,9 +189,9 @@ function drawVerdict(v) {
   const key = JSON.stringify(v.findings);
   if (byId("findings").dataset.key !== key) {
     byId("findings").dataset.key = key;
-    byId("findings").replaceChildren(...v.findings.map(f => make("li", {}, f.text + " ",
-      f.label != null ? make("button", { type: "button", class: "link", onclick: () => choose(nameOf(f.label)) }, "Show ", swatch(f.label), nameOf(f.label)) : null,
-      f.label == null && f.anchor && f.anchor !== "verdict" ? make("a", { href: "#" + f.anchor }, "Show " + byId(f.anchor).querySelector("h2").textContent) : null)));
+    renew(byId("findings"), v.findings.map(f => make("li", {}, f.text + " ",
+      f.label != null ? make("button", { type: "button", class: "link", "data-focus": "label " + nameOf(f.label), onclick: () => choose(nameOf(f.label)) }, "Show ", swatch(f.label), nameOf(f.label)) : null,
+      f.label == null && f.anchor && f.anchor !== "verdict" ? make("a", { href: "#" + f.anchor, "data-focus": "at " + f.anchor }, "Show " + byId(f.anchor).querySelector("h2").textContent) : null)));
   }
   const words = JSON.stringify(v.sections);
   if (byId("diagnosis").dataset.key === words) return;
