@@ -21,9 +21,11 @@ from kit import SOURCE, check, finish, series, wait_until
 
 TSLAB = sys.argv[1]
 BENCH, TSLABD = (os.path.join(os.environ["TSLAB_BUILD_DIR"], name) for name in ("synthetic_bench", "tslabd"))
+LOOKS = tuple((scheme, width) for scheme in ("light", "dark") for width in (1366, 390, 320))
 PATTERNS = "burst", "steady", "hotspot", "kernel", "contention", "idle", "leak"
 if float(os.environ.get("TSLAB_TEST_SCALE", "1")) < 1:
     PATTERNS = "steady", "idle", "leak"
+    LOOKS = ("light", 1366), ("dark", 390)
 OF_TSLABD = "idle", "leak" # the others are of synthetic_bench, which runs the same loads
 FIGURES = "memory", "by-label", "rate", "causes", "latency"
 AXE = os.path.join(SOURCE, "build/axe/axe.min.js")
@@ -215,18 +217,17 @@ def accessible(tab, what):
 def whole(tab):
     """Light and dark, a laptop's width and phones': drawn, nothing hangs over, and axe finds nothing."""
     grounds = set()
-    for scheme in "light", "dark":
+    for scheme, width in LOOKS:
         tab.scheme(scheme)
         grounds.add(tab.js("getComputedStyle(document.body).backgroundColor"))
-        for width, height, mobile in (1366, 900, False), (390, 800, True), (320, 568, True):
-            tab.screen(width, height, mobile)
-            what = "%s at %d" % (scheme, width)
-            fits = "innerWidth == %d && document.scrollingElement.scrollWidth <= %d" % (width, width)
-            check(tab.wait(fits + " && seen.wide().length == 0"), what, "is", tab.js("document.scrollingElement.scrollWidth"), "wide:", tab.js("seen.wide()"))
-            for figure in FIGURES:
-                check(tab.wait("seen.drawn('%s') > 20" % figure), what, figure, "is blank")
-            if (scheme, width) in (("light", 1366), ("dark", 390)):  # seconds each
-                accessible(tab, what)
+        tab.screen(width, {1366: 900, 390: 800, 320: 568}[width], width < 1366)
+        what = "%s at %d" % (scheme, width)
+        fits = "innerWidth == %d && document.scrollingElement.scrollWidth <= %d" % (width, width)
+        check(tab.wait(fits + " && seen.wide().length == 0"), what, "is", tab.js("document.scrollingElement.scrollWidth"), "wide:", tab.js("seen.wide()"))
+        for figure in FIGURES:
+            check(tab.wait("seen.drawn('%s') > 20" % figure), what, figure, "is blank")
+        if (scheme, width) in (("light", 1366), ("dark", 390)):  # seconds each
+            accessible(tab, what)
     check(len(grounds) == 2, "one ground for both schemes:", grounds)
     tab.screen(1366, 900)
     tab.scheme("light")

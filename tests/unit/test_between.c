@@ -179,8 +179,7 @@ static void learn(const Try* t) {
     between.other.learning = false;
 }
 
-/* At one instruction in `wide`, or in kit_stride(3) where that is more; with large pages and below scale 1 at PLACES_MAX at most,
- * since a slab of a page of 64 KiB has 16 times as many lines on the path. */
+/* At one instruction in `wide`, or in kit_stride(3) where that is more; below scale 1 at about PLACES_MAX places. */
 static void everywhere_by(Try t, unsigned wide) {
     unsigned stride = wide * kit_stride(1) > kit_stride(3) ? wide * kit_stride(1) : kit_stride(3);
     struct sigaction sa;
@@ -191,7 +190,7 @@ static void everywhere_by(Try t, unsigned wide) {
     REQUIRE_EQ(sigaction(SIGTRAP, &sa, &between.before), 0);
     learn(&t);
     bool large = slab_page_size() > 4096;
-    if (large && check_scale() < 1 && between.call.steps / stride > PLACES_MAX) stride = between.call.steps / PLACES_MAX;
+    if (check_scale() < 1 && between.call.steps / stride > PLACES_MAX) stride = between.call.steps / PLACES_MAX;
     for (unsigned half = 0; half < (t.halved ? between.other.steps : 1) && halves < HALVES_MAX; half++) {
         if (t.halved && *between.other.path[half] != LOCKED) continue;
         for (unsigned k = kit_first(stride, half); k < between.call.steps; k += stride, laps++) {
@@ -212,7 +211,7 @@ static void everywhere(Try t) { everywhere_by(t, 1); }
 
 /* The other stands at one of its instructions as the call begins, and does the rest at one of the call's: so many pairs of these. */
 static void crossed(Try t) {
-    unsigned most = check_scale() > 1 ? 40000 : check_scale() >= 1 ? 2000 : 400, stride = 1, stops = 0, laps = 0;
+    unsigned most = check_scale() > 1 ? 40000 : check_scale() >= 1 ? 2000 : 100, stride = 1, stops = 0, laps = 0;
     struct sigaction sa;
     memset(&sa, 0, sizeof sa);
     sa.sa_sigaction = on_trap;
