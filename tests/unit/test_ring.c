@@ -53,6 +53,22 @@ static void the_first_bytes(void) {
     REQUIRE_EQ(kit_committed_now(a), 0);
 }
 
+/* What a trim has given back counts no more. */
+static void as_far_after_a_trim(void) {
+    kit_take(a, SIZE, p, FIRST);
+    for (unsigned lap = 0; lap < 5; lap++) {
+        kit_take(a, SIZE, p + FIRST, FIRST);
+        REQUIRE_EQ(regions_among(p, 2 * FIRST), 2 * FIRST);
+        give(p + FIRST, FIRST);
+        slab_trim(a);
+        REQUIRE_EQ(kit_committed_now(a), rest_of(1));
+    }
+    kit_take(a, SIZE, p + FIRST, OURS);
+    REQUIRE_EQ(regions_among(p, FIRST + OURS), OURS);
+    kit_check(a);
+    (void)end_current(EPOCH_RELEASE);
+}
+
 /* Each thread and each epoch begins anew. */
 static KitWorker worker;
 static void take_theirs(void* n) { kit_take(a, SIZE, p + 2 * FIRST, *(unsigned*)n); }
@@ -386,6 +402,7 @@ static void a_child(void) {
 int main(int argc, char** argv) {
     const CheckCase tests[] = {
         TEST(the_first_bytes),
+        TEST(as_far_after_a_trim),
         TEST(each_heap_has_its_own),
         TEST(too_large_for_it),
         TEST(by_class_from_the_first),
