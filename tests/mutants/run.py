@@ -7,7 +7,7 @@
     --list            names them, and what each is about
     --again           forgets earlier results of those that it runs
     --all             where no named test notices, asks every unit, contract and misuse program, and says which do
-    --limit SECONDS   of one test (default 200); a test that takes longer has noticed
+    --limit SECONDS   of one test (default 400); a test that takes longer has noticed
 
 A mutant is a file NAME.mutant beside this one:
 
@@ -504,7 +504,7 @@ def main():
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--all", action="store_true")
-    parser.add_argument("--limit", type=float, default=200)
+    parser.add_argument("--limit", type=float, default=400)
     parser.add_argument("--source", default=os.path.dirname(os.path.dirname(here)), help=argparse.SUPPRESS)
     parser.add_argument("patterns", nargs="*")
     options = parser.parse_args()
