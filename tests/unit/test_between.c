@@ -22,6 +22,7 @@
 #include "heap/settle.h"
 #include "stats/report_walk.h"
 
+#include <link.h>
 #include <semaphore.h>
 #include <slab_lane.h>
 #include <sys/mman.h>
@@ -1222,11 +1223,23 @@ static const CheckCase tests[] = {
     IN(a_trim_while_a_lane_allocates, regions),
 };
 
+/* Of the program, which comes first: 1, or -1 where the system refuses. Some linkers leave pages between segments unmapped. */
+static int code_is_writable(struct dl_phdr_info* program, size_t n, void* unused) {
+    (void)n;
+    (void)unused;
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    for (unsigned k = 0; k < program->dlpi_phnum; k++) {
+        const ElfW(Phdr)* h = &program->dlpi_phdr[k];
+        if (h->p_type != PT_LOAD || (h->p_flags & PF_X) == 0) continue;
+        uintptr_t begin = program->dlpi_addr + h->p_vaddr, from = begin & ~(page - 1);
+        if (mprotect((void*)from, begin + h->p_memsz - from, PROT_READ | PROT_WRITE | PROT_EXEC) != 0) return -1;
+    }
+    return 1;
+}
+
 int main(int argc, char** argv) {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    uintptr_t from = (uintptr_t)&__executable_start & ~(page - 1);
     if (!CAN_STEP) puts("no breakpoints here: what comes between comes afterwards");
-    else if (mprotect((void*)from, (uintptr_t)&etext - from, PROT_READ | PROT_WRITE | PROT_EXEC) != 0) {
+    else if (dl_iterate_phdr(code_is_writable, NULL) < 0) {
         puts("skipped: the system does not let a program write to its own code");
         return 77;
     }
