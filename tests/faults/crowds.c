@@ -6,7 +6,8 @@
  *   threads in succession each leaves objects behind, some of which the next one frees (TSLAB_TEST_SCALE=20: 100,000)
  *   threads at once       500, which meet before any of them goes on, so that all of them live at the same time
  *
- * Records of threads and of heaps are used again: what they take at the end is what they took half-way.
+ * Records of threads and of heaps are used again: after threads in succession they take what they took half-way, and after
+ * many at once no more than that many threads need.
  */
 #define KIT_RESERVE_BYTES ((uint64_t)4 << 30)
 
