@@ -44,7 +44,7 @@ const char* grouped(double value, char out[32]) {
 /* The largest unit of which there is at least one; three or four digits. */
 static void scaled(double value, const char* const units[], int count, char out[32]) {
     int u = 0;
-    for (; value >= 1e3 && u + 1 < count; u++) value /= 1e3;
+    for (; value >= (u == 0 ? 1e3 : 999.95) && u + 1 < count; u++) value /= 1e3; /* 999.95 would be shown as 1000.0 */
     snprintf(out, 32, "%.*f %s", u == 0 ? 0 : value < 100 && u > 1 ? 2 : 1, value, units[u]);
 }
 

@@ -28,8 +28,8 @@ static void print_label(const cJSON* l) {
     char text[8][32];
     double objects = figure(l, "objects"), samples = figure(l, "samples");
     if (!(objects > 0)) return;
-    printf("  %-21s %7s %10s %8s %8s %7s %4.1f %% %7s %7s %8s\n", name_of(l), counted(figure(l, "phases"), 7, text[0]),
-           counted(objects, 10, text[1]), shown(figure(l, "bytes"), UNIT_SIZE, text[2]),
+    printf("  %-21s %7s %8s %8s %8s %7s %5.1f %% %7s %8s %8s\n", name_of(l), counted(figure(l, "phases"), 7, text[0]),
+           counted(objects, 8, text[1]), shown(figure(l, "bytes"), UNIT_SIZE, text[2]),
            shown(figure(l, "peak_bytes"), UNIT_SIZE, text[3]), counted(figure(l, "objects_escaped"), 7, text[4]),
            100 * figure(l, "slow_path_hits") / objects, counted(samples, 7, text[5]),
            shown(samples > 0 ? figure(l, "sampled_cpu_ns") / samples : NAN, UNIT_TIME, text[6]),
@@ -41,8 +41,8 @@ void report_labels(const cJSON* run) {
     const cJSON* l;
     if (!labels) return;
     printf("\nBy label, from the allocator's own accounts (slab_stats_labels); sums of one run\n"
-           "                                                                            sampled slow allocations\n"
-           "  %-21s %7s %10s %8s %8s %7s %6s %7s %7s %8s\n",
+           "                                                                           sampled slow allocations\n"
+           "  %-21s %7s %8s %8s %8s %7s %7s %7s %8s %8s\n",
            "", "phases", "objects", "bytes", "peak", "escaped", "slow", "number", "cpu", "wait");
     for (int r = 0; r < ROUTE_COUNT; r++)
         if ((l = label_named(labels, ROUTES[r].label))) print_label(l);
