@@ -167,8 +167,9 @@ static void op_stretch(struct world* w) {
 /* ---- one input -------------------------------------------------------------------------- */
 
 const char* __asan_default_options(void);
-/* Objects that are blocks of malloc may be larger than it has: then there is no memory, as without. */
-const char* __asan_default_options(void) { return "allocator_may_return_null=1"; }
+/* Objects that are blocks of malloc may be larger than it has: then there is no memory, as without. Beyond 64 MB it has
+ * none, because a larger block costs seconds, for its shadow; those that have to fit (sure_to_fit) do. */
+const char* __asan_default_options(void) { return "allocator_may_return_null=1:max_allocation_size_mb=64"; }
 
 int LLVMFuzzerInitialize(int* argc, char*** argv) {
     (void)argc, (void)argv;

@@ -429,7 +429,7 @@ static inline void check_everything(struct world* w) {
             const struct inc* inc = s->incs[(k + w->checks) % s->n_incs];
             if (!inc->named || (!inc->ring && inc->state != INC_ACTIVE)) continue;
             check_named(s, inc);
-            if (held < 4 && (inc->objects.live > 0 || k % 8 == 0)) check_held(s, inc), held++;
+            if (held < (w->input ? 1 : 4) && (inc->objects.live > 0 || k % 8 == 0)) check_held(s, inc), held++;
         }
         check_refusals(s); /* questions are not misuse */
     }
