@@ -42,6 +42,6 @@ has err 'is linked statically'
 cp "$(type -P true)" rights && chmod 6755 rights
 if [ "$(id -u)" -eq 0 ] && chown 1:1 rights && chmod 6755 rights; then
     expect 2 ./rights
-    has err 'more rights than its user'
+    has err 'more privileges than its user'
 fi
 finish

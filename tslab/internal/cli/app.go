@@ -160,14 +160,14 @@ func oneLine(text string) string { return units.Text(strings.Join(strings.Fields
 
 func (a *app) sourceFlags(c *cobra.Command) {
 	f := c.Flags()
-	f.IntVar(&a.choice.Pid, "pid", 0, "read the process with this id (it runs with TSLAB_OPTIONS=segment=1)")
-	f.StringVar(&a.choice.Name, "name", "", "read the one process of this program, and those of the same command line that come after it")
-	f.StringVar(&a.choice.Replay, "replay", "", "read a recording of 'tslab record' at a time: FILE, FILE@14:05:30, FILE@+90s, FILE@-2m")
-	f.IntVar(&a.choice.Slot, "allocator", -1, "with --pid: read this one of its allocators, as 'tslab ls' numbers them; -1: all that live, their sum first")
-	f.StringVar(&a.choice.File, "file", "", "read this file: a JSON document, as tslab-stats-dump and slab_stats_json write it")
+	f.IntVar(&a.choice.Pid, "pid", 0, "read the process with this id, started with TSLAB_OPTIONS=segment=1")
+	f.StringVar(&a.choice.Name, "name", "", "read the only process of this program; commands that keep reading follow it through restarts (same command line)")
+	f.StringVar(&a.choice.Replay, "replay", "", "read a recording made by 'tslab record', as of this time: FILE (its end), FILE@14:05:30, FILE@+90s, FILE@-2m")
+	f.IntVar(&a.choice.Slot, "allocator", -1, "with --pid or --name: read only the allocator with this number in 'tslab ls'; -1: all live allocators, their sum first")
+	f.StringVar(&a.choice.File, "file", "", "read a JSON document from this file, as written by tslab-stats-dump or slab_stats_json")
 	f.BoolVar(&a.choice.Stdin, "stdin", false, "read a JSON document from standard input")
-	f.StringVar(&a.choice.URL, "url", "", "read a JSON document from a web server; without a path, /stats.json there")
-	f.DurationVar(&a.choice.Timeout, "timeout", 10*time.Second, "give up when a web server has not answered for so long")
+	f.StringVar(&a.choice.URL, "url", "", "read a JSON document from a web server; the default path is /stats.json")
+	f.DurationVar(&a.choice.Timeout, "timeout", 10*time.Second, "give up if a web server has not answered within this time")
 	_ = c.RegisterFlagCompletionFunc("pid", completePids)
 	_ = c.RegisterFlagCompletionFunc("name", completeNames)
 	_ = c.MarkFlagFilename("file", "json")
@@ -175,19 +175,19 @@ func (a *app) sourceFlags(c *cobra.Command) {
 }
 
 func (a *app) formFlags(c *cobra.Command) {
-	c.Flags().BoolVar(&a.json, "json", false, "answer in JSON instead of text")
-	c.Flags().BoolVar(&a.raw, "bytes", false, "show numbers to the last digit: bytes, nanoseconds, counts")
+	c.Flags().BoolVar(&a.json, "json", false, "print JSON instead of text")
+	c.Flags().BoolVar(&a.raw, "bytes", false, "print exact numbers: bytes, nanoseconds, counts")
 }
 
 func (a *app) intervalFlag(c *cobra.Command) {
-	c.Flags().DurationVarP(&a.interval, "interval", "i", time.Second, "wait so long between two readings")
+	c.Flags().DurationVarP(&a.interval, "interval", "i", time.Second, "wait this long between two readings")
 }
 
 // open opens a source for one reading, or for some that are of one process: its end is an error then, and nothing waits.
 func (a *app) open(c *cobra.Command) (source.Source, error) {
 	a.choice.PidSet = c.Flags().Changed("pid")
 	if c.Flags().Lookup("interval") != nil && a.interval < 50*time.Millisecond {
-		return nil, errors.New("--interval has to be 50ms or more")
+		return nil, errors.New("--interval must be 50ms or more")
 	}
 	return a.choice.Open(a.in)
 }

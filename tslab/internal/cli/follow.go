@@ -40,16 +40,17 @@ func (a *app) watchCommand() *cobra.Command {
 		keys = append(keys, fmt.Sprintf("  %-13s %s", f.Title, f.What))
 	}
 	c := &cobra.Command{
-		Use: "watch", Short: "Show what happens in a second", Args: noArgs,
-		Long: `Reads again and again and shows how fast counters grow: on a screen in a terminal, else one line for each reading
-(--plain), or one JSON object (--json). Columns:
+		Use: "watch", Short: "Show how fast counters grow", Args: noArgs,
+		Long: `Reads the statistics repeatedly and shows how fast counters grow: on a screen in a terminal, otherwise in one line
+(--plain) or one JSON object (--json) per reading. The columns are:
 
 ` + strings.Join(keys, "\n") + `
 
-Rates lie between two publications of the process, by its own clock; 'over' says how much time that is. Lines begin once
-there are two. Where nothing new was published for three seconds the process is idle or stopped, and 'over' says which;
-when it was restarted, or the clock set, there is a dash instead of a rate, and --json says why. With --stdin it reads
-one document after another, as fast as they come.`,
+A rate is computed from two publications of the process, and 'over' is the time between them by the clock of the
+process. The first line for a process or web server waits for the second publication, for up to 2 s longer than
+--interval. If nothing new was published for three seconds, 'over' says whether the process is idle or stopped. After a
+restart, or if the clock was set, a dash replaces the rate, and --json gives the reason. With --stdin, watch reads one
+document after another, as fast as they arrive.`,
 		Example: `  tslab watch --pid 4711
   tslab watch --pid 4711 --interval 5s --count 12 --plain > minute.txt
   tslab watch --url http://127.0.0.1:8080 --json | jq .rates.objects_allocated`,
@@ -60,7 +61,7 @@ one document after another, as fast as they come.`,
 			}
 			defer src.Close()
 			if count < 0 {
-				return errors.New("--count takes 0 (for ever) or more")
+				return errors.New("--count takes 0 (no limit) or more")
 			}
 			if a.interactive(plain) && count == 0 {
 				return a.screen(c.Context(), src, screen.Options{Tab: "overview"})
@@ -71,8 +72,8 @@ one document after another, as fast as they come.`,
 	a.sourceFlags(c)
 	a.formFlags(c)
 	a.intervalFlag(c)
-	c.Flags().IntVarP(&count, "count", "n", 0, "stop after so many lines; 0: go on until interrupted")
-	c.Flags().BoolVar(&plain, "plain", false, "write lines instead of showing a screen")
+	c.Flags().IntVarP(&count, "count", "n", 0, "stop after this many lines; 0: continue until interrupted")
+	c.Flags().BoolVar(&plain, "plain", false, "print lines instead of showing a screen")
 	return c
 }
 
@@ -220,13 +221,13 @@ func (a *app) topCommand() *cobra.Command {
 	chosen := map[string]*bool{}
 	by, filter, most, plain, perSecond, all := "", "", 0, false, false, false
 	c := &cobra.Command{
-		Use: "top", Short: "Show who holds the memory: labels, phases, classes, epochs; and what ends of phases gave back", Args: noArgs,
-		Long: `Shows one list of the snapshot, the largest first: on a screen in a terminal, where the keys are shown at the foot, else
-one table (--plain), or JSON (--json) with every figure of each row.
+		Use: "top", Short: "Show which labels, phases, classes or epochs hold the memory, and what ends of phases gave back", Args: noArgs,
+		Long: `Shows one list of the snapshot, the largest entries first: on a screen in a terminal, whose last line names the
+keys, otherwise as a table (--plain), or as JSON (--json) with every figure of each row.
 
---by takes any number of the list, as docs/metrics.md names them, or a short word: growth (of what stays, in bytes a
-second), live, committed, age, limit. With "/s" behind it, how fast it grows: then, and with --rates, two readings are
-made, --interval apart.`,
+--by takes any number of the list, by its name in docs/metrics.md, or one of these words: growth (of the memory that
+stays, in bytes per second), live, committed, age, limit. Append "/s" to order by the growth of a number. With "/s"
+or --rates, top takes two readings, --interval apart.`,
 		Example: `  tslab top --pid 4711                                  # labels, by committed memory
   tslab top --pid 4711 --by growth                      # which label grows
   tslab top --pid 4711 --phases --by age -n 5           # the oldest phases
@@ -255,23 +256,23 @@ made, --interval apart.`,
 		},
 	}
 	for _, l := range view.Lists {
-		chosen[l.Name] = c.Flags().Bool(l.Name, false, "show "+l.Name+", by "+l.By+" unless told otherwise")
+		chosen[l.Name] = c.Flags().Bool(l.Name, false, "show "+l.Name+", ordered by "+l.By+" by default")
 	}
 	a.sourceFlags(c)
 	a.formFlags(c)
 	a.intervalFlag(c)
-	c.Flags().StringVar(&by, "by", "", "order by this number of the list; NUMBER/s: by its growth")
-	c.Flags().IntVarP(&most, "rows", "n", 0, "show so many rows; 0: 20 in a table, as many as fit on a screen")
-	c.Flags().StringVar(&filter, "filter", "", "show rows that have this in their name, in whatever case")
+	c.Flags().StringVar(&by, "by", "", "order by this number of the list; NUMBER/s: by its growth per second")
+	c.Flags().IntVarP(&most, "rows", "n", 0, "show this many rows; 0: 20 in a table, as many as fit on a screen")
+	c.Flags().StringVar(&filter, "filter", "", "show only rows whose name contains this text, in upper or lower case")
 	c.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		if name == "n" {
 			name = "rows"
 		}
 		return pflag.NormalizedName(name)
 	})
-	c.Flags().BoolVar(&all, "all", false, "show classes that nothing was ever taken from, too (JSON has them in any case)")
-	c.Flags().BoolVar(&perSecond, "rates", false, "show counters by the second")
-	c.Flags().BoolVar(&plain, "plain", false, "write a table instead of showing a screen")
+	c.Flags().BoolVar(&all, "all", false, "also show classes that have never been used (JSON always contains them)")
+	c.Flags().BoolVar(&perSecond, "rates", false, "show counters per second")
+	c.Flags().BoolVar(&plain, "plain", false, "print a table instead of showing a screen")
 	_ = c.RegisterFlagCompletionFunc("by", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		l, _, err := topChoice(chosen, "", 0)
 		if err != nil {

@@ -31,18 +31,19 @@ type gateOptions struct {
 func (a *app) gateCommand() *cobra.Command {
 	o := gateOptions{warmUp: 3, rounds: 5, settle: 200 * time.Millisecond, news: 5 * time.Second}
 	c := &cobra.Command{
-		Use: "gate --pid N [flags] COMMAND [ARGUMENT...] | gate BEFORE.json AFTER.json", Short: "Fail when a further round of requests leaves more behind", DisableFlagsInUseLine: true,
-		Long: `For tests of a server: runs COMMAND, which makes requests, again and again, and reads after each round what lives
-under each label, in open phases and in ended ones. It fails (exit code 1) as soon as a label retains more than after
-any counted round before: objects, beyond --objects, or a quarter more bytes, beyond --bytes. Caches may keep what they
-like, as long as a further round of the same requests adds nothing. With two documents it compares these.
+		Use: "gate --pid N [flags] COMMAND [ARGUMENT...] | gate BEFORE.json AFTER.json", Short: "Fail if another round of the same requests retains more", DisableFlagsInUseLine: true,
+		Long: `Tests a server. gate runs COMMAND, which makes requests, repeatedly. After each round, gate reads what is live under
+each label, in open and in ended phases. gate fails (exit code 1) as soon as a label exceeds its maximum since the
+warm-up by more than --objects objects, or by more than a quarter of its bytes plus --bytes. Caches may keep any
+amount, provided that another round of the same requests adds nothing. If you give two documents, gate compares
+them.
 
-A process that is idle shows what a round has left when the next one begins, and what is under way while it shows itself
-is not left behind. So the least that is seen from the end of a round to the end of the next one counts: there is
---settle between them, and one round more than those that count. Rounds are added until figures have been published
-after the warm-up, and again after the first round that counts.
+An idle process publishes what a round retained only when the next round begins, and the memory of requests in
+progress is not retained. Therefore, gate counts the minimum from the end of a round to the end of the next one,
+waits for --settle between two rounds, and runs one round more than those that count. gate adds rounds until figures
+have been published after the warm-up, and again after the first round that counts.
 
-The same in a test program: slab_gate, or tslab_phase_gate of <temporal_slab/phase.h>.`,
+In a test program, use slab_gate, or tslab_phase_gate of <temporal_slab/phase.h>.`,
 		Example: `  tslab gate --pid 4711 ./requests.sh
   tslab gate --pid 4711 --label 'GET /page' --objects 2 curl -s http://127.0.0.1:8080/page
   tslab gate --bytes 4096 before.json after.json`,
@@ -58,7 +59,7 @@ The same in a test program: slab_gate, or tslab_phase_gate of <temporal_slab/pha
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			if o.rounds == 0 {
-				return errors.New("--rounds has to be 1 or more")
+				return errors.New("--rounds takes 1 or more")
 			}
 			if !ofProcess(c) && !c.Flags().Changed("url") {
 				return a.gateFiles(o, args)
@@ -73,18 +74,18 @@ The same in a test program: slab_gate, or tslab_phase_gate of <temporal_slab/pha
 	}
 	f := c.Flags()
 	f.SetInterspersed(false)
-	f.IntVar(&a.choice.Pid, "pid", 0, "read the process with this id (it runs with TSLAB_OPTIONS=segment=1)")
-	f.StringVar(&a.choice.Name, "name", "", "read the one process of this program")
-	f.StringVar(&a.choice.URL, "url", "", "read a JSON document from a web server; without a path, /stats.json there")
-	f.DurationVar(&a.choice.Timeout, "timeout", 10*time.Second, "give up when a web server has not answered for so long")
+	f.IntVar(&a.choice.Pid, "pid", 0, "read the process with this id, started with TSLAB_OPTIONS=segment=1")
+	f.StringVar(&a.choice.Name, "name", "", "read the only process of this program")
+	f.StringVar(&a.choice.URL, "url", "", "read a JSON document from a web server; the default path is /stats.json")
+	f.DurationVar(&a.choice.Timeout, "timeout", 10*time.Second, "give up if a web server has not answered within this time")
 	a.choice.Slot = -1
-	f.StringVar(&o.label, "label", "", "this label alone")
-	f.UintVar(&o.warmUp, "warm-up", o.warmUp, "rounds before the first one that counts")
-	f.UintVar(&o.rounds, "rounds", o.rounds, "rounds that count")
-	f.Uint64Var(&o.objects, "objects", 0, "objects that a round may leave behind more than any before")
-	f.Uint64Var(&o.bytes, "bytes", 0, "usable bytes that it may leave behind")
-	f.DurationVar(&o.settle, "settle", o.settle, "wait so long between two rounds")
-	f.BoolVar(&a.json, "json", false, "answer in JSON instead of text")
+	f.StringVar(&o.label, "label", "", "check only this label")
+	f.UintVar(&o.warmUp, "warm-up", o.warmUp, "run this many rounds before the first one that counts")
+	f.UintVar(&o.rounds, "rounds", o.rounds, "count at least this many rounds")
+	f.Uint64Var(&o.objects, "objects", 0, "allow a round to retain this many objects more than any earlier one")
+	f.Uint64Var(&o.bytes, "bytes", 0, "allow a round to retain this many usable bytes more, in addition to a quarter")
+	f.DurationVar(&o.settle, "settle", o.settle, "wait this long between two rounds")
+	f.BoolVar(&a.json, "json", false, "print JSON instead of text")
 	_ = c.RegisterFlagCompletionFunc("pid", completePids)
 	_ = c.RegisterFlagCompletionFunc("name", completeNames)
 	return c
@@ -117,7 +118,7 @@ type gateState struct {
 func (g *gateState) read(snap *snapshot.Snapshot) (map[string]retained, error) {
 	rows, now := snap.Rows(metrics.Label), map[string]retained{}
 	if len(rows) == 0 || !rows[0].Tells("live_objects") {
-		return nil, errors.New("what was read does not tell what lives under labels")
+		return nil, errors.New("the statistics do not contain the live objects of labels")
 	}
 	if g.last = snap; g.first == nil {
 		g.first = snap
@@ -236,7 +237,7 @@ func (a *app) gate(ctx context.Context, src source.Source, o gateOptions, comman
 		}
 	}
 	if live && rates.Same(before, g.begun) {
-		fmt.Fprintf(a.stderr, "tslab: %s has published no figures since the warm-up, so nothing was judged: does %s reach it, and for a second?\n",
+		fmt.Fprintf(a.stderr, "tslab: %s has published no figures since the warm-up, so nothing was judged: check that %s reaches it, and for a second\n",
 			src.Name(), units.Text(command[0]))
 	}
 	return a.gateSay(nil, counted)

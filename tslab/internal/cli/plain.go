@@ -24,9 +24,9 @@ func said(err error) string {
 	var certificate *tls.CertificateVerificationError
 	switch {
 	case errors.As(err, &plain):
-		text = strings.Replace(text, plain.Error(), "no TLS is spoken there; http:// may be meant", 1)
+		text = strings.Replace(text, plain.Error(), "the server does not use TLS; try http://", 1)
 	case errors.Is(err, http.ErrSchemeMismatch):
-		text = strings.Replace(text, http.ErrSchemeMismatch.Error(), "no TLS is spoken there; http:// may be meant", 1)
+		text = strings.Replace(text, http.ErrSchemeMismatch.Error(), "the server does not use TLS; try http://", 1)
 	case errors.As(err, &certificate):
 		text = strings.Replace(text, certificate.Error(), "the certificate is refused: "+strings.TrimPrefix(certificate.Err.Error(), "x509: "), 1)
 	case errors.As(err, &flag):
@@ -72,9 +72,9 @@ func badValue(e *pflag.InvalidValueError) string {
 
 func dnsFailed(e *net.DNSError) string {
 	if e.IsNotFound {
-		return fmt.Sprintf("no host is called %q", e.Name)
+		return fmt.Sprintf("there is no host %q", e.Name)
 	}
-	return fmt.Sprintf("the address of %q could not be found out", e.Name)
+	return fmt.Sprintf("the address of %q could not be determined", e.Name)
 }
 
 // opFailed leaves out the call, the protocol and our own address.

@@ -38,33 +38,33 @@ type profileOptions struct {
 func (a *app) profileCommand() *cobra.Command {
 	var o profileOptions
 	c := &cobra.Command{
-		Use: "profile [--diff A B]", Short: "Show which code holds the memory, or write it for pprof",
+		Use: "profile [--diff A B]", Short: "Show which code allocated the memory, or write a profile for pprof",
 		Args: func(c *cobra.Command, args []string) error {
 			switch {
 			case !o.diff:
 				return noArgs(c, args)
 			case len(args) != 2:
-				return errors.New("profile --diff takes two files: the older and the newer profile, as 'tslab profile -o' writes them")
+				return errors.New("profile --diff takes two files: the older and the newer profile, written by 'tslab profile -o'")
 			}
 			return nil
 		},
-		Long: `Fetches the sampled heap profile of a running or stopped process, which is neither signalled nor slowed, and shows
-labels and functions; with --output it writes a profile that 'go tool pprof' opens: stacks, sizes, classes and eras,
-with the label of the phase as the tag 'label', and of what slab_malloc_outside made the label of the scope that made it
-as 'maker'. The process needs two options:
-TSLAB_OPTIONS=segment=1,profile_bytes=512k takes one sample in about 512 KiB of allocations.
+		Long: `Shows the labels and functions of the sampled heap profile of a process. The process may be running or stopped, and
+tslab neither signals nor slows it. With --output, profile writes a file for 'go tool pprof' that contains stacks,
+sizes, classes and eras. The tag 'label' of a sample is the label of the phase; the tag 'maker' of memory that
+slab_malloc_outside allocated is the label of the domain that called it. The process needs two options:
+TSLAB_OPTIONS=segment=1,profile_bytes=512k takes about one sample per 512 KiB of allocations.
 
-Names of functions come from the symbols of the mapped files. 'flat' is what a function allocated itself, 'cum' with all
-that it called. docs/profile.md says how exact the figures are. --diff shows what came between two profiles, those first
-that have grown most; 'tslab flame' draws one as a page.`,
+Names of functions come from the symbols of the mapped files. 'flat' is what a function allocated itself; 'cum'
+includes the functions that it called. docs/profile.md states the accuracy of the figures. --diff shows the
+difference between two profiles, the largest growth first. 'tslab flame' draws a profile as a page.`,
 		Example: `  tslab profile --pid 4711
   tslab profile --pid 4711 --by alloc_space --label checkout -n 5
-  tslab profile --pid 4711 --maker checkout   # what outlives the phases of that label
+  tslab profile --pid 4711 --maker checkout   # allocated by slab_malloc_outside in phases of that label
   tslab profile --pid 4711 -o heap.pb.gz && go tool pprof -top -tagfocus='label=^checkout$' heap.pb.gz
   tslab profile --pid 4711 -o - | go tool pprof -http=:8080 /dev/stdin
   tslab profile --diff before.pb.gz after.pb.gz
-  tslab profile --pid 4711 --escapes          # what outlives its phase, and who made it (option escape_stacks=1)
-  tslab profile --file heap.pb                # as slab_profile_write wrote it`,
+  tslab profile --pid 4711 --escapes          # objects that outlived their phase, by stack (option escape_stacks=1)
+  tslab profile --file heap.pb                # written by slab_profile_write`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if o.diff {
 				return a.profileDiff(c, o, args[0], args[1])
@@ -73,19 +73,19 @@ that have grown most; 'tslab flame' draws one as a page.`,
 		},
 	}
 	f := c.Flags()
-	f.IntVar(&o.pid, "pid", 0, "read the process with this id (it runs with TSLAB_OPTIONS=segment=1,profile_bytes=N)")
-	f.StringVar(&o.name, "name", "", "read the one process of this program")
-	f.IntVar(&o.slot, "allocator", -1, "with --pid: read this one of its allocators, as 'tslab ls' numbers them; -1: all that live")
-	f.StringVar(&o.file, "file", "", "read a file that slab_profile_write or 'tslab profile -o' wrote")
+	f.IntVar(&o.pid, "pid", 0, "read the process with this id, started with TSLAB_OPTIONS=segment=1,profile_bytes=N")
+	f.StringVar(&o.name, "name", "", "read the only process of this program")
+	f.IntVar(&o.slot, "allocator", -1, "with --pid or --name: read only the allocator with this number in 'tslab ls'; -1: all live allocators")
+	f.StringVar(&o.file, "file", "", "read a file written by slab_profile_write or 'tslab profile -o'")
 	f.BoolVar(&o.stdin, "stdin", false, "read such a file from standard input")
 	f.StringVarP(&o.out, "output", "o", "", "write the profile for pprof to this file; -: to standard output")
 	f.StringVar(&o.by, "by", heap.ValueNames[heap.InuseSpace], "order functions by this value: "+strings.Join(heap.ValueNames[:], ", "))
-	f.StringVar(&o.label, "label", "", "show functions of phases with this label only")
-	f.StringVar(&o.maker, "maker", "", "show functions of what scopes with this label made by slab_malloc_outside only")
-	f.IntVarP(&o.rows, "rows", "n", 15, "show so many rows of a list; 0: all")
-	f.BoolVar(&o.diff, "diff", false, "show what came between two profiles; with --output it is written for pprof")
-	f.BoolVar(&o.escapes, "escapes", false, "show what outlived the end of its phase, by the stack that made it (TSLAB_OPTIONS=segment=1,escape_stacks=1)")
-	f.BoolVar(&o.names, "names", true, "look for the names of functions; =false: write addresses, and pprof looks for names and lines")
+	f.StringVar(&o.label, "label", "", "show only functions that allocated in phases with this label")
+	f.StringVar(&o.maker, "maker", "", "show only functions that called slab_malloc_outside in domains with this label")
+	f.IntVarP(&o.rows, "rows", "n", 15, "show this many rows of each list; 0: all")
+	f.BoolVar(&o.diff, "diff", false, "show the difference between two profiles; with --output, write it for pprof")
+	f.BoolVar(&o.escapes, "escapes", false, "show objects that outlived their phase, by the stack that allocated them (TSLAB_OPTIONS=segment=1,escape_stacks=1)")
+	f.BoolVar(&o.names, "names", true, "look up the names of functions; =false: write addresses, so that pprof looks up names and lines")
 	a.formFlags(c)
 	_ = c.RegisterFlagCompletionFunc("pid", completePids)
 	_ = c.RegisterFlagCompletionFunc("name", completeNames)
@@ -105,17 +105,17 @@ func (o *profileOptions) check(c *cobra.Command) (value int, err error) {
 	value = slices.Index(heap.ValueNames[:], o.by)
 	switch {
 	case n == 0:
-		return 0, errors.New("whose heap profile? Give one of --pid N, --name PROGRAM, --file F, --stdin ('tslab ls' lists processes)")
+		return 0, errors.New("no heap profile to read: give one of --pid N, --name PROGRAM, --file F, --stdin ('tslab ls' lists processes)")
 	case n > 1:
 		return 0, errors.New("give one of --pid, --name, --file and --stdin, not several")
 	case c.Flags().Changed("allocator") && (!c.Flags().Changed("pid") && o.name == "" || o.slot < 0):
-		return 0, errors.New("--allocator takes a number from 0 and goes with --pid and --name only")
+		return 0, errors.New("--allocator takes 0 or more, and needs --pid or --name")
 	case value < 0:
 		return 0, fmt.Errorf("--by takes %s, not %q", strings.Join(heap.ValueNames[:], ", "), o.by)
 	case o.rows < 0:
 		return 0, errors.New("-n takes 0 or more")
 	case c.Name() == "profile" && o.out != "" && shownOnly(c):
-		return 0, errors.New("--output writes for pprof; --json, --bytes, --label, --maker, --escapes and -n are for what is shown without it")
+		return 0, errors.New("--output writes a profile for pprof; it cannot be combined with --json, --bytes, --label, --maker, --escapes or -n")
 	}
 	if o.name != "" {
 		if o.pid, err = source.Named(o.name); err != nil {
@@ -141,7 +141,7 @@ func (a *app) profile(c *cobra.Command, o profileOptions) error {
 		return err
 	}
 	if o.out == "-" && term.IsTerminal(a.stdout.Fd()) {
-		return errors.New("a profile for pprof is no text for a terminal; use -o FILE")
+		return errors.New("a profile for pprof is binary and cannot be written to a terminal; use -o FILE")
 	}
 	p, head, of, err := a.profileFrom(c.Context(), o)
 	if err != nil {
@@ -184,7 +184,7 @@ func (a *app) profile(c *cobra.Command, o profileOptions) error {
 	return nil
 }
 
-var errNoEscapes = errors.New("the profile does not tell what escapes: start the process with TSLAB_OPTIONS=segment=1,escape_stacks=1 (docs/profile.md)")
+var errNoEscapes = errors.New("the profile does not contain escapes: start the process with TSLAB_OPTIONS=segment=1,escape_stacks=1 (docs/profile.md)")
 
 // profileEscapes shows a row for each label and stack.
 func (a *app) profileEscapes(p *profile.Profile, list []heap.Escape, o profileOptions, head string, of *segment.Profile) error {
@@ -288,9 +288,9 @@ func profileRead(path string) (*profile.Profile, error) {
 	case info.IsDir():
 		return nil, errors.New("is a directory")
 	case !info.Mode().IsRegular():
-		return nil, errors.New("is no regular file; use --stdin < " + path)
+		return nil, errors.New("is not a regular file; use --stdin < " + path)
 	case info.Size() > heap.MaxBytes:
-		return nil, fmt.Errorf("has %d MiB, and a heap profile has %d at most", info.Size()>>20, heap.MaxBytes>>20)
+		return nil, fmt.Errorf("has %d MiB, but a heap profile has at most %d", info.Size()>>20, heap.MaxBytes>>20)
 	}
 	return heap.Parse(f)
 }
@@ -317,14 +317,14 @@ func (a *app) profileDiff(c *cobra.Command, o profileOptions, before, after stri
 	value := slices.Index(heap.ValueNames[:], o.by)
 	switch {
 	case c.Flags().Changed("pid") || o.name != "" || o.file != "" || o.stdin || c.Flags().Changed("label") || o.maker != "":
-		return errors.New("--diff compares two files, all of both; --pid, --file, --stdin, --label and --maker are for one")
+		return errors.New("--diff compares two whole files; it cannot be combined with --pid, --name, --file, --stdin, --label or --maker")
 	case value < 0:
 		return fmt.Errorf("--by takes %s, not %q", strings.Join(heap.ValueNames[:], ", "), o.by)
 	case o.rows < 0:
 		return errors.New("-n takes 0 or more")
 	}
 	if o.escapes {
-		return errors.New("--escapes shows one profile; --diff --by escaped_objects compares two")
+		return errors.New("--escapes shows one profile; use --diff --by escaped_objects to compare two")
 	}
 	var both [2]*profile.Profile
 	for n, path := range []string{before, after} {
@@ -406,9 +406,10 @@ func changeRows(list []heap.Change) []map[string]any {
 func (a *app) flameCommand() *cobra.Command {
 	var o profileOptions
 	c := &cobra.Command{
-		Use: "flame -o FILE.html", Short: "Draw which code holds the memory, as a page of its own", Args: noArgs,
-		Long: `Writes the sampled heap profile of a process, or of a file, as a flame graph in one HTML file that needs nothing else:
-labels stand at the root, functions on what called them. It can be sent to somebody, and kept beside a report.`,
+		Use: "flame -o FILE.html", Short: "Draw which code allocated the memory, as a flame graph in one HTML file", Args: noArgs,
+		Long: `Writes the sampled heap profile of a process or a file as a flame graph, in one HTML file that loads nothing else.
+Labels are at the root, and each function is drawn below its caller. You can send the file to others or attach it to
+a report.`,
 		Example: `  tslab flame --pid 4711 -o heap.html
   tslab flame --pid 4711 -o heap.html --label checkout
   tslab flame --file heap.pb.gz -o heap.html --by alloc_space`,
@@ -418,21 +419,21 @@ labels stand at the root, functions on what called them. It can be sent to someb
 			case err != nil:
 				return err
 			case o.out == "":
-				return errors.New("where to? Give -o FILE.html, or -o - for standard output")
+				return errors.New("flame needs -o FILE.html, or -o - for standard output")
 			}
 			return a.flame(c, o, value)
 		},
 	}
 	f := c.Flags()
-	f.IntVar(&o.pid, "pid", 0, "read the process with this id (it runs with TSLAB_OPTIONS=segment=1,profile_bytes=N)")
-	f.StringVar(&o.name, "name", "", "read the one process of this program")
-	f.IntVar(&o.slot, "allocator", -1, "with --pid: read this one of its allocators, as 'tslab ls' numbers them; -1: all that live")
-	f.StringVar(&o.file, "file", "", "read a file that slab_profile_write or 'tslab profile -o' wrote")
+	f.IntVar(&o.pid, "pid", 0, "read the process with this id, started with TSLAB_OPTIONS=segment=1,profile_bytes=N")
+	f.StringVar(&o.name, "name", "", "read the only process of this program")
+	f.IntVar(&o.slot, "allocator", -1, "with --pid or --name: read only the allocator with this number in 'tslab ls'; -1: all live allocators")
+	f.StringVar(&o.file, "file", "", "read a file written by slab_profile_write or 'tslab profile -o'")
 	f.BoolVar(&o.stdin, "stdin", false, "read such a file from standard input")
-	f.StringVarP(&o.out, "output", "o", "", "write this file; -: to standard output")
+	f.StringVarP(&o.out, "output", "o", "", "write to this file; -: to standard output")
 	f.StringVar(&o.by, "by", heap.ValueNames[heap.InuseSpace], "draw this value: "+strings.Join(heap.ValueNames[:], ", "))
-	f.StringVar(&o.label, "label", "", "draw phases with this label only")
-	f.StringVar(&o.maker, "maker", "", "draw what scopes with this label made by slab_malloc_outside only")
+	f.StringVar(&o.label, "label", "", "draw only phases with this label")
+	f.StringVar(&o.maker, "maker", "", "draw only what slab_malloc_outside allocated in domains with this label")
 	_ = c.RegisterFlagCompletionFunc("pid", completePids)
 	_ = c.RegisterFlagCompletionFunc("name", completeNames)
 	_ = c.RegisterFlagCompletionFunc("by", cobra.FixedCompletions(heap.ValueNames[:], cobra.ShellCompDirectiveNoFileComp))
@@ -443,7 +444,7 @@ labels stand at the root, functions on what called them. It can be sent to someb
 
 func (a *app) flame(c *cobra.Command, o profileOptions, value int) error {
 	if o.out == "-" && term.IsTerminal(a.stdout.Fd()) {
-		return errors.New("a page is no text for a terminal; use -o FILE.html")
+		return errors.New("flame does not write a page to a terminal; use -o FILE.html")
 	}
 	p, head, _, err := a.profileFrom(c.Context(), o)
 	if err != nil {
@@ -464,7 +465,7 @@ func (a *app) flame(c *cobra.Command, o profileOptions, value int) error {
 	}
 	tree := heap.Tree(p, value, only)
 	if tree.Value == 0 {
-		return errors.New("there is nothing to draw: no sample of that has a value")
+		return errors.New("there is nothing to draw: no matching sample has a value")
 	}
 	title := fmt.Sprintf("%s, %s, %s", heap.ValueNames[value], units.Text(head), time.Now().Format(time.DateTime))
 	unit := []string{"count", "bytes"}[value%2]
@@ -538,7 +539,7 @@ func (a *app) profileText(p *profile.Profile, r *heap.Report, only heap.Only, ro
 	}
 	a.lines(t.Lines(a.width))
 	if len(r.Functions) == 0 && (only.Label != nil || only.Maker != nil) {
-		a.println("no sample is of that")
+		a.println("no sample matches")
 	}
 	a.more(len(r.Functions), len(t.Rows), "functions")
 }

@@ -31,10 +31,11 @@ func (a *app) pushCommand() *cobra.Command {
 	var o pushOptions
 	c := &cobra.Command{
 		Use: "push", Short: "Send the figures to a Prometheus Pushgateway", Args: noArgs,
-		Long: `Sends the series of 'tslab export prometheus' to a Pushgateway, in place of what it had for the same job and instance:
-once, or with --every again and again until interrupted. Then a push that fails is told and tried again at the next
-turn; a process that ends is told, and one of the same user and command line that comes after it is pushed as an
-instance of its own. A gateway that redirects is refused: a push that is redirected may arrive nowhere.`,
+		Long: `Sends the series of 'tslab export prometheus' to a Pushgateway, and replaces the gateway's series of the same job
+and instance. push sends the series once, or repeatedly until interrupted if --every is set. With --every, push
+reports a failed push and tries again at the next turn. If the process ends, push reports this, and then pushes the
+next process of the same user and command line as an instance of its own. A gateway that redirects is refused,
+because a redirected push may be lost.`,
 		Example: `  tslab push --pid 4711 --gateway http://127.0.0.1:9091
   tslab push --pid 4711 --gateway http://push:9091 --job orders --every 15s
   some_batch_job --stats out.json && tslab push --file out.json --gateway http://push:9091 --job batch`,
@@ -43,11 +44,11 @@ instance of its own. A gateway that redirects is refused: a push that is redirec
 	a.sourceFlags(c)
 	f := c.Flags()
 	f.StringVar(&o.gateway, "gateway", "", "push to the Pushgateway at http://HOST:PORT")
-	f.StringVar(&o.job, "job", "temporal-slab", "push under this label 'job'")
-	f.StringVar(&o.instance, "instance", "", "push under this label 'instance' (default: host and process id, with its PID name space where that is not this one's)")
-	f.DurationVar(&o.every, "every", 0, "push again and again, so much time apart; 0: once")
-	f.IntVarP(&o.count, "count", "n", 0, "with --every: stop after so many pushes; 0: go on")
-	f.BoolVar(&a.json, "json", false, "say in JSON what was pushed where")
+	f.StringVar(&o.job, "job", "temporal-slab", "set the label 'job'")
+	f.StringVar(&o.instance, "instance", "", "set the label 'instance' (default: host and process id, plus the PID namespace if tslab runs in a container)")
+	f.DurationVar(&o.every, "every", 0, "push repeatedly, this long apart; 0: once")
+	f.IntVarP(&o.count, "count", "n", 0, "with --every: stop after this many pushes; 0: continue until interrupted")
+	f.BoolVar(&a.json, "json", false, "print the gateway, job and instance in JSON")
 	return c
 }
 
@@ -59,11 +60,11 @@ func (o *pushOptions) check() error {
 	case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "":
 		return fmt.Errorf("--gateway takes http://HOST:PORT, not %q", o.gateway)
 	case o.job == "":
-		return errors.New("--job may not be empty")
+		return errors.New("--job must not be empty")
 	case o.every != 0 && o.every < time.Second:
 		return errors.New("--every takes 1s or more")
 	case o.count < 0 || (o.count != 0 && o.every == 0):
-		return errors.New("--count goes with --every, and takes 0 or more")
+		return errors.New("--count takes 0 or more, and needs --every")
 	}
 	return nil
 }
@@ -167,7 +168,7 @@ func (a *app) pushOne(ctx context.Context, snap *snapshot.Snapshot, o pushOption
 	var ue *url.Error
 	switch {
 	case errors.Is(err, errRedirect):
-		return fmt.Errorf("%s redirects to %s; give that address if it is the right one", u.Redacted(), to)
+		return fmt.Errorf("%s redirects to %s; use that address if it is correct", u.Redacted(), to)
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%s: no answer within %s (--timeout)", u.Redacted(), a.choice.Timeout)
 	case errors.As(err, &ue):

@@ -23,15 +23,15 @@ import (
 func (a *app) recordCommand() *cobra.Command {
 	out, most, last := "", int64(64), time.Duration(0)
 	c := &cobra.Command{
-		Use: "record -o FILE", Short: "Keep what a process shows in a file, to look at any moment of it later", Args: noArgs,
-		Long: `Reads a process again and again and keeps each new publication in a file, until it is interrupted, the process ends, or
---for is over. Every command that looks reads it with --replay FILE@TIME as if it were that moment: top, doctor, stats,
-watch, web; 'tslab diff FILE@TIME FILE@TIME' compares two moments.
+		Use: "record -o FILE", Short: "Record the statistics of a process in a file, to view any moment later", Args: noArgs,
+		Long: `Reads a process repeatedly and writes each new publication to a file, until record is interrupted, the process ends,
+or the time --for is over. With --replay FILE@TIME, the commands top, doctor, stats, watch and web read the
+recording as if it were that time. 'tslab diff FILE@TIME FILE@TIME' compares two times.
 
-TIME is a time of day (14:05, 14:05:30), a date and time, +90s behind the start, -2m before the end, start or end.
+TIME is a time of day (14:05, 14:05:30), a date and time, +90s after the start, -2m before the end, start or end.
 
-The file has --max-mib at most: when that is reached, every second reading is left out, and from then on half as many
-are taken, so it spans all of the time. It may be killed at any time: what is written can be read.`,
+The file stays below --max-mib. When the file is full, record deletes every other reading and then takes half as
+many, so the recording always spans the whole time. If record is killed, what it has written can still be read.`,
 		Example: `  tslab record --pid 4711 -o night.rec
   tslab record --name server -o night.rec --interval 10s --for 8h
   tslab doctor --replay night.rec@03:20
@@ -40,7 +40,7 @@ are taken, so it spans all of the time. It may be killed at any time: what is wr
 		RunE: func(c *cobra.Command, _ []string) error {
 			switch {
 			case out == "":
-				return errors.New("where to? Give -o FILE")
+				return errors.New("record needs -o FILE")
 			case most < 1 || most > 1<<20:
 				return errors.New("--max-mib takes a number from 1 to 1048576")
 			case last < 0:
@@ -58,9 +58,9 @@ are taken, so it spans all of the time. It may be killed at any time: what is wr
 	}
 	a.sourceFlags(c)
 	a.intervalFlag(c)
-	c.Flags().StringVarP(&out, "output", "o", "", "write this file, in place of what is there")
-	c.Flags().Int64Var(&most, "max-mib", most, "keep the file below so many MiB")
-	c.Flags().DurationVar(&last, "for", 0, "stop after so long; 0: go on until interrupted")
+	c.Flags().StringVarP(&out, "output", "o", "", "write to this file, replacing its contents")
+	c.Flags().Int64Var(&most, "max-mib", most, "keep the file below this many MiB")
+	c.Flags().DurationVar(&last, "for", 0, "stop after this time; 0: continue until interrupted")
 	_ = c.MarkFlagFilename("output")
 	return c
 }
@@ -92,7 +92,7 @@ func (a *app) record(ctx context.Context, src source.Source, path string, most i
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.stderr, "tslab: recording %s into %s; ctrl-C ends it\n", src.Name(), units.Text(path))
+	fmt.Fprintf(a.stderr, "tslab: recording %s into %s; press Ctrl-C to stop\n", src.Name(), units.Text(path))
 	kept, why := 0, "interrupted"
 	var before *snapshot.Snapshot
 	for err == nil {

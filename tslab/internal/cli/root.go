@@ -19,23 +19,23 @@ import (
 	"temporal-slab/tslab/internal/units"
 )
 
-const rootLong = `tslab shows what a temporal-slab allocator does: in a running process, without stopping it, or in a JSON document
-that was written earlier.
+const rootLong = `tslab shows what a temporal-slab allocator does, in a running process or in a JSON document that was written
+earlier. tslab does not stop the process that it reads.
 
-Start a program with TSLAB_OPTIONS=segment=1, or any program by 'tslab run', and look:
+Start a program with TSLAB_OPTIONS=segment=1, or start any program with 'tslab run'. Then use these commands:
 
-  tslab                           in a terminal: pick a process, and look into it
-  tslab ls                        which processes can be looked at
-  tslab doctor --pid 4711         what is wrong, and what to do about it
-  tslab top --pid 4711            who holds the memory: labels, phases, classes, epochs
-  tslab watch --pid 4711          what happens in a second
-  tslab profile --pid 4711        which code allocated it (with the option profile_bytes, too)
-  tslab web 4711                  all of it as a page, with an hour of history
+  tslab                           in a terminal, lets you choose a process and inspect it
+  tslab ls                        lists the processes whose statistics tslab can read
+  tslab doctor --pid 4711         shows what is wrong and what to do about it
+  tslab top --pid 4711            shows which labels, phases, classes or epochs hold the memory
+  tslab watch --pid 4711          shows how fast counters grow
+  tslab profile --pid 4711        shows which code allocated the memory (also needs the option profile_bytes)
+  tslab web 4711                  serves all of this as a web page, with up to an hour of history
 
-Every command that looks takes one of --pid N, --name PROGRAM, --file F, --stdin, --url U, --replay F@TIME.
+Most commands read one of these sources: --pid N, --name PROGRAM, --file F, --stdin, --url U, --replay F@TIME.
 
-Exit codes: 0 all is well; 1 something was found (doctor has an ACTION, diff a regression, gate a leak); 2 an error or wrong usage.
-NO_COLOR is respected, and what goes into a pipe or a file has neither colours nor a screen.`
+Exit codes: 0 no problem found; 1 problem found (doctor: an ACTION, diff: a regression, gate: a leak); 2 error or
+wrong usage. tslab respects NO_COLOR, and writes neither colors nor a full-screen view to a pipe or a file.`
 
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
@@ -70,7 +70,7 @@ func (a *app) root() *cobra.Command {
 	for _, c := range root.Commands() {
 		if c.Name() == "help" {
 			c.Args = aCommand
-			c.Long, c.Example = "Shows what a command does, its flags and examples, as --help behind the command does.", "  tslab help top"
+			c.Long, c.Example = "Shows the description, the flags and the examples of a command, like --help after the command.", "  tslab help top"
 		}
 		if c.Name() == "completion" {
 			c.Example = "  source <(tslab completion bash)"
@@ -118,7 +118,7 @@ func noArgs(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s takes no word like %q; see %s --help", c.CommandPath(), args[0], c.CommandPath())
+	return fmt.Errorf("unexpected argument %q; see %s --help", args[0], c.CommandPath())
 }
 
 func completePids(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -157,7 +157,7 @@ func (a *app) manCommand() *cobra.Command {
 		Use: "man DIR", Short: "Write the manual pages into a directory", Hidden: true,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return fmt.Errorf("%s takes one folder; see %s --help", c.CommandPath(), c.CommandPath())
+				return fmt.Errorf("%s takes one directory; see %s --help", c.CommandPath(), c.CommandPath())
 			}
 			return nil
 		},

@@ -27,12 +27,12 @@ func (a *app) runCommand() *cobra.Command {
 	var o runOptions
 	c := &cobra.Command{
 		Use: "run [--label L] COMMAND [ARGUMENT...]", Short: "Run a program with temporal-slab as its malloc", DisableFlagsInUseLine: true,
-		Long: `Runs a program that knows nothing of temporal-slab with ` + preloadName + ` as its malloc, in
-place of tslab itself, and shows its statistics: 'tslab ls' finds it, and all that it starts.
+		Long: `Runs an unchanged program with ` + preloadName + ` as its malloc. The program takes the place of
+tslab itself. The program and the processes that it starts publish their statistics, so 'tslab ls' lists them.
 
-The library is looked for beside tslab, in the folders of the build and of the installation, then where the system
-has libraries. A program that is linked statically, or that has more rights than its user, takes no library from
-outside and is refused.`,
+tslab searches for the library in its own directory, in the directories of the build and of the installation, and then
+in LD_LIBRARY_PATH and the library directories of the system. tslab refuses programs that cannot load the library:
+programs that are linked statically, and programs with more privileges than their user.`,
 		Example: `  tslab run python3 batch.py
   tslab run --label web nginx -g 'daemon off;'
   tslab run --options profile_bytes=512k ./server & tslab profile --pid $!`,
@@ -46,12 +46,12 @@ outside and is refused.`,
 	}
 	f := c.Flags()
 	f.SetInterspersed(false)
-	f.StringVar(&o.label, "label", "", "name the phase that everything is allocated in (31 bytes at most)")
-	f.StringVar(&o.options, "options", "", "options of the allocator beside those of TSLAB_OPTIONS: NAME=VALUE,...")
+	f.StringVar(&o.label, "label", "", "set the label of the endless phase, which holds all memory outside of marked phases (at most 31 bytes)")
+	f.StringVar(&o.options, "options", "", "add these options of the allocator to those of TSLAB_OPTIONS: NAME=VALUE,...")
 	f.StringVar(&o.library, "library", "", "preload this file")
-	f.BoolVar(&o.deepbind, "keep-deepbind", false, "leave RTLD_DEEPBIND to dlopen: such libraries use libc's malloc then")
-	f.BoolVar(&o.hidden, "no-segment", false, "do not show statistics: tslab does not find the program then")
-	f.BoolVar(&o.print, "print", false, "print the variables that would be set, for a shell or a unit file, and run nothing")
+	f.BoolVar(&o.deepbind, "keep-deepbind", false, "let dlopen respect RTLD_DEEPBIND; libraries opened with this flag then use libc's malloc")
+	f.BoolVar(&o.hidden, "no-segment", false, "do not publish statistics; tslab then cannot find the program")
+	f.BoolVar(&o.print, "print", false, "print the variables that run would set, for a shell or a unit file, and run nothing")
 	_ = c.MarkFlagFilename("library", "so")
 	return c
 }
@@ -89,7 +89,7 @@ func preloadLibrary(asked string) (string, error) {
 				return "", err
 			}
 			if strings.ContainsAny(path, " :") {
-				return "", fmt.Errorf("%q cannot be preloaded: ld.so takes a space or a colon for the end of a name", path)
+				return "", fmt.Errorf("%q cannot be preloaded: ld.so treats a space or a colon as the end of a name", path)
 			}
 			return path, nil
 		}
@@ -97,7 +97,7 @@ func preloadLibrary(asked string) (string, error) {
 	if asked != "" {
 		return "", fmt.Errorf("there is no library %s", asked)
 	}
-	return "", errors.New(preloadName + " is neither beside tslab nor where the system has libraries: 'make install' installs it, --library names it")
+	return "", errors.New(preloadName + " is neither near tslab nor in a library directory of the system: install it with 'make install', or name it with --library")
 }
 
 // takesLibraries says why the program would run without the library.
@@ -109,7 +109,7 @@ func takesLibraries(program, library string) error {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		other := (info.Mode()&os.ModeSetuid != 0 && int(st.Uid) != os.Getuid()) || (info.Mode()&os.ModeSetgid != 0 && int(st.Gid) != os.Getgid())
 		if other {
-			return fmt.Errorf("%s has more rights than its user, so ld.so preloads nothing there", program)
+			return fmt.Errorf("%s has more privileges than its user, so ld.so does not preload a library into it", program)
 		}
 	}
 	f, err := elf.Open(program)
@@ -123,14 +123,14 @@ func takesLibraries(program, library string) error {
 			return fmt.Errorf("%s is a program for %v, and %s is for %v", program, f.Machine, filepath.Base(library), lib.Machine)
 		}
 	} else {
-		return fmt.Errorf("%s is no library", library)
+		return fmt.Errorf("%s is not a library", library)
 	}
 	for _, p := range f.Progs {
 		if p.Type == elf.PT_INTERP {
 			return nil
 		}
 	}
-	return fmt.Errorf("%s is linked statically, so nothing can be preloaded", program)
+	return fmt.Errorf("%s is linked statically, so no library can be preloaded", program)
 }
 
 // variables are those that a program is run with, beside the ones that are there.
@@ -167,14 +167,14 @@ func notRun(err error) string {
 	case errors.Is(err, syscall.EISDIR):
 		return "is a directory"
 	case errors.Is(err, fs.ErrPermission):
-		return "is no program: it may not be executed"
+		return "is not a program: it is not executable"
 	}
 	return "there is no such program"
 }
 
 func (a *app) run(o runOptions, args []string) error {
 	if len(o.label) > 31 {
-		return fmt.Errorf("--label takes 31 bytes, not %d", len(o.label))
+		return fmt.Errorf("--label takes at most 31 bytes, not %d", len(o.label))
 	}
 	if wrong := options.Ignored(o.options); len(wrong) != 0 {
 		return fmt.Errorf("--options: %s", strings.Join(wrong, "; "))

@@ -38,24 +38,25 @@ func (a *app) serveCommand() *cobra.Command {
 	listen, stale := "", time.Duration(0)
 	c := &cobra.Command{
 		Use: "serve", Short: "Serve the figures over HTTP, for Prometheus", Args: noArgs,
-		Long: `Serves what a process shows, read anew for each request:
+		Long: `Serves the statistics of a process, which serve reads again for each request:
 
-  /metrics      Prometheus text, or OpenMetrics when the scraper accepts it
+  /metrics      Prometheus text, or OpenMetrics if the scraper accepts it
   /stats.json   the document of slab_stats_json
-  /healthz      200 while the source can be read and its figures are of now; 503 when it cannot, when they are older
-                than --stale-after, when the allocator has changed since and published nothing for three seconds, or the
-                process is stopped or has ended. Both say how old they are. A process that idles publishes nothing: have
-                it call slab_stats_publish, or set --stale-after 0
+  /healthz      200 if the source can be read and its figures are current. 503 if the source cannot be read, if its
+                figures are older than --stale-after, if the process is stopped or has ended, or if the allocator has
+                changed since and published nothing for three seconds. If there are figures, the answer gives their
+                age. An idle process publishes nothing: let it call slab_stats_publish, or set --stale-after 0
 
-A source that cannot be read does not fail a scrape: temporal_slab_exporter_up is 0 then. A process that ends is said so
-on standard error; one of the same user and command line that comes after it is served in its place. Listens on the
-loopback only unless --listen says otherwise; there is no password, so put it behind something that has one.`,
+If the source cannot be read, a scrape succeeds, and temporal_slab_exporter_up is 0. If the process ends, serve
+reports this on standard error, and then serves the next process of the same user and command line. serve listens
+only on the loopback address unless --listen says otherwise. There is no password, so use a proxy that adds
+authentication.`,
 		Example: `  tslab serve --pid 4711
   tslab serve --pid 4711 --listen 127.0.0.1:9200 &
   curl -s http://127.0.0.1:9200/metrics | promtool check metrics`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if a.choice.Stdin {
-				return errors.New("serve reads anew for each request, which --stdin cannot")
+				return errors.New("serve reads the source again for each request, which is impossible with --stdin")
 			}
 			if stale < 0 {
 				return errors.New("--stale-after takes 0 (never) or more")
@@ -69,9 +70,9 @@ loopback only unless --listen says otherwise; there is no password, so put it be
 		},
 	}
 	a.sourceFlags(c)
-	c.Flags().StringVar(&listen, "listen", "127.0.0.1:9464", "listen on this HOST:PORT; port 0 takes a free one")
-	c.Flags().DurationVar(&stale, "stale-after", time.Minute, "answer 503 at /healthz when the figures are older; 0: never")
-	c.Flags().BoolVar(&a.json, "json", false, "say in JSON which address it listens on")
+	c.Flags().StringVar(&listen, "listen", "127.0.0.1:9464", "listen on this HOST:PORT; port 0 chooses a free port")
+	c.Flags().DurationVar(&stale, "stale-after", time.Minute, "answer 503 at /healthz if the figures are older than this; 0: never")
+	c.Flags().BoolVar(&a.json, "json", false, "print the address on which serve listens in JSON")
 	return c
 }
 
@@ -94,9 +95,9 @@ func checkListen(listen string) error {
 	case err != nil:
 		return fmt.Errorf("--listen takes HOST:PORT, not %q", listen)
 	case wrong != nil:
-		return fmt.Errorf("--listen takes a port from 0 (a free one) to 65535, not %q", port)
+		return fmt.Errorf("--listen takes a port from 0 (any free port) to 65535, not %q", port)
 	case host == "":
-		return errors.New("--listen needs a host: 127.0.0.1 for this machine alone, 0.0.0.0 for all")
+		return errors.New("--listen needs a host: 127.0.0.1 for this machine only, 0.0.0.0 for all machines")
 	}
 	return nil
 }
@@ -182,7 +183,7 @@ func guard(mux http.Handler, addr net.Addr) http.Handler {
 			head.Set("Allow", "GET, HEAD")
 			http.Error(w, "GET and HEAD only", http.StatusMethodNotAllowed)
 		case loopback && !isLoopbackHost(r.Host):
-			http.Error(w, "this is a local service; ask it by its local name", http.StatusForbidden)
+			http.Error(w, "this is a local service; use localhost or its loopback address", http.StatusForbidden)
 		default:
 			mux.ServeHTTP(w, r)
 		}

@@ -42,18 +42,19 @@ var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 func (a *app) shimCommand() *cobra.Command {
 	var o shimOptions
 	c := &cobra.Command{
-		Use: "shim {--function NAME | --callback NAME:ARGUMENT}... [flags]", Short: "Write a library that puts phases around functions of another", DisableFlagsInUseLine: true,
-		Long: `Writes the source of a small library that begins a phase before a function of another library and ends it afterwards,
-for programs that cannot be changed: neither the signature of the function nor its source is needed. It is preloaded in
-front of the preload library.
+		Use: "shim {--function NAME | --callback NAME:ARGUMENT}... [flags]", Short: "Write a library that puts phases around functions of another library", DisableFlagsInUseLine: true,
+		Long: `Writes the source of a small library that begins a phase before each call of another library's function and ends the
+phase after the call. The shim is for programs that you cannot change, and needs neither the signature nor the
+source of the function. Preload the shim in front of the preload library.
 
---callback NAME:ARGUMENT is for servers: the function that the program gives to NAME as its first to sixth argument is
-what the phase is around. --label-argument says which argument of the wrapped function is a text that names the phase,
-such as the path that is asked for; otherwise --label does, or the name of the function.
+--callback NAME:ARGUMENT is for servers. The program passes a callback to the function NAME as its first to sixth
+argument, and the shim puts the phase around this callback. --label-argument gives the number of the wrapped
+function's argument that is the label of the phase: a text, such as the path of a request. Otherwise, the label is
+--label or the name of the function.
 
-How: the return address of the call is exchanged for one in the shim. So a function that is left by an exception or by
-longjmp cannot be wrapped, nor one that takes or returns values in vector registers of more than 128 bits, and shadow
-stacks (CET) have to be off. x86-64 only.`,
+The shim replaces the return address of the call with an address of its own. Therefore, no exception and no longjmp
+may leave a wrapped function, the function must not take or return values in vector registers of more than 128 bits,
+and shadow stacks (CET) must be off. The shim runs only on x86-64.`,
 		Example: `  tslab shim --function sqlite3_step -o shim.c && cc -O2 -shared -fPIC shim.c -o shim.so
   tslab shim --callback MHD_start_daemon:5 --label-argument 3 -o shim.c
   LD_PRELOAD="$PWD/shim.so:/usr/local/lib/libtemporal_slab_preload.so" ./server`,
@@ -62,9 +63,9 @@ stacks (CET) have to be off. x86-64 only.`,
 	}
 	f := c.Flags()
 	f.StringArrayVar(&o.functions, "function", nil, "wrap this function of a library; can be given several times")
-	f.StringArrayVar(&o.callbacks, "callback", nil, "wrap what the program gives to a function as an argument, 1 to 6: NAME:ARGUMENT")
-	f.StringVar(&o.label, "label", "", "name the phases (31 bytes at most); otherwise the function does")
-	f.UintVar(&o.labelArgument, "label-argument", 0, "name the phases by this argument of what is wrapped, 1 to 6, a text")
+	f.StringArrayVar(&o.callbacks, "callback", nil, "wrap the callback that the program passes to function NAME as its argument 1 to 6: NAME:ARGUMENT; can be given several times")
+	f.StringVar(&o.label, "label", "", "set the label of the phases (at most 31 bytes; default: the name of the function)")
+	f.UintVar(&o.labelArgument, "label-argument", 0, "label the phases with this argument, 1 to 6, of the wrapped function, which must be a text")
 	f.StringVarP(&o.output, "output", "o", "-", "write to this file; -: to standard output")
 	return c
 }
@@ -75,7 +76,7 @@ func (o shimOptions) parse() (*shim, error) {
 		return nil, errors.New("shim needs --function or --callback; see tslab shim --help")
 	}
 	if len(o.label) > 31 || strings.ContainsFunc(o.label, func(r rune) bool { return r < ' ' || r == '"' || r == '\\' || r == '?' }) {
-		return nil, errors.New("--label takes 31 bytes of plain text")
+		return nil, errors.New("--label takes at most 31 bytes of plain text")
 	}
 	if o.labelArgument > 6 {
 		return nil, errors.New("--label-argument takes 1 to 6")
@@ -83,10 +84,10 @@ func (o shimOptions) parse() (*shim, error) {
 	seen := map[string]bool{}
 	add := func(name string, argument uint) error {
 		if !identifier.MatchString(name) {
-			return fmt.Errorf("%q is no name of a function", name)
+			return fmt.Errorf("%q is not the name of a function", name)
 		}
 		if seen[name] {
-			return fmt.Errorf("%s is named twice", name)
+			return fmt.Errorf("%s is given twice", name)
 		}
 		seen[name] = true
 		label := o.label
@@ -106,7 +107,7 @@ func (o shimOptions) parse() (*shim, error) {
 		name, number, _ := strings.Cut(text, ":")
 		argument, err := strconv.ParseUint(number, 10, 8)
 		if err != nil || argument < 1 || argument > 6 {
-			return nil, fmt.Errorf("--callback takes NAME:ARGUMENT with an argument of 1 to 6, not %q", text)
+			return nil, fmt.Errorf("--callback takes NAME:ARGUMENT with an argument from 1 to 6, not %q", text)
 		}
 		if err := add(name, uint(argument)); err != nil {
 			return nil, err

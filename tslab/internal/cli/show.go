@@ -37,10 +37,11 @@ func (a *app) writeJSON(v any) error {
 
 func (a *app) lsCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "ls", Short: "List the processes that can be looked at", Args: noArgs,
-		Long: `Lists the processes of this user (for root: of everybody) that show their statistics, with one line for each
-allocator: whether its process is running or stopped, or the allocator has ended, and of when its figures are. A process
-shows them when it was started with TSLAB_OPTIONS=segment=1, or made its allocator with the option 'segment'.`,
+		Use: "ls", Short: "List the processes whose statistics tslab can read", Args: noArgs,
+		Long: `Lists the processes of this user (for root: of all users) that publish their statistics. Each line shows an
+allocator: whether its process is running or stopped, or the allocator has ended, and the age of its figures. A
+process publishes its statistics if it was started with TSLAB_OPTIONS=segment=1, or if it created its allocator with
+the option 'segment'.`,
 		Example: "  TSLAB_OPTIONS=segment=1 ./server &\n  tslab ls\n  tslab ls --json | jq -r '.[].pid'",
 		RunE:    func(*cobra.Command, []string) error { return a.ls() },
 	}
@@ -124,16 +125,17 @@ func ofOthers() string {
 	if os.Geteuid() == 0 {
 		return ""
 	}
-	return " Those of other users are not shown: be that user, or root."
+	return " Processes of other users are not shown: run tslab as that user or as root."
 }
 
 // ---- stats ----
 
 func (a *app) statsCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "stats", Short: "Show the figures of one moment", Args: noArgs,
-		Long: `Shows the most important figures and the labels and classes that hold most memory. With --json it writes the whole
-document, as slab_stats_json in the program would (schema: tslab schema), so it can be kept and compared later.`,
+		Use: "stats", Short: "Show the most important figures of one moment", Args: noArgs,
+		Long: `Shows the most important figures, and the labels and classes that hold the most memory. With --json, stats writes
+the whole document, like slab_stats_json in the program (schema: 'tslab schema'), so you can keep the document and
+compare it later.`,
 		Example: `  tslab stats --pid 4711
   tslab stats --pid 4711 --json > before.json
   tslab-stats-dump --no-text | tslab stats --stdin
@@ -196,19 +198,21 @@ func (a *app) stats(i *rates.Interval) {
 func (a *app) doctorCommand() *cobra.Command {
 	var leakSeconds uint64
 	c := &cobra.Command{
-		Use: "doctor", Short: "Say what is wrong and what to do", Args: noArgs,
-		Long: fmt.Sprintf(`Reads one snapshot and says, in eight sections, what needs attention: leaks, slow path, reclamation, sampled times,
-locks, refused calls, labels, growth. What somebody should do is a line that starts with ACTION. It is the diagnosis
-that slab_doctor makes in the program, from what a snapshot shows: leaks are told by label, not by label and class.
+		Use: "doctor", Short: "Show what is wrong and what to do", Args: noArgs,
+		Long: fmt.Sprintf(`Reads one snapshot and reports in eight sections what needs attention: leaks, slow path, reclamation, sampled times,
+locks, refused calls, labels, growth. A line that starts with ACTION says what to do. The diagnosis is that of
+slab_doctor in the program, as far as a snapshot contains the data: leaks are listed by label, not by label and
+class.
 
-Exit code 1 when there is an ACTION, 0 when there is none, 2 when nothing could be read.
+Exit codes: 1 if there is an ACTION, 0 if there is none, 2 if nothing could be read.
 
-Thresholds: an ended phase leaks when it holds objects for %d s (--leak-age). Locks: less than %d %% of acquisitions that
-wait are good, less than %d %% normal, up to %d %% to be watched, more calls for action; fewer than %d are not judged.
-Retries per free: %g, %g and %g in the same way. A cause of the slow path prevails above %d %%; classes with fewer
-than %d hits get no advice. Samples: a verdict on fewer than %d is a hint, without ACTION. The kernel kept the pages
-of a close when at least %s were given back and RSS fell by less than a tenth of it. A label grows when at least
-%s, and %d %% of what lived before, came to live. A limit is near when it is reached within %d s.`, doctor.LeakSeconds, doctor.LockGood, doctor.LockNormal,
+Thresholds: an ended phase is a leak if it still holds objects at the age of %d s (--leak-age). Locks: if less
+than %d %% of the acquisitions had to wait, the share is good; less than %d %% is normal, up to %d %% should be
+watched, and more is an ACTION; fewer than %d acquisitions are not judged. Retries per free: %g, %g and %g in
+the same way. A cause of the slow path prevails above %d %%; classes with fewer than %d hits get no advice. A
+verdict on fewer than %d samples is a hint without an ACTION. The kernel kept the pages of a close if at least
+%s were given back and RSS fell by less than a tenth of that. A label grows if its live memory has grown by at
+least %s and by at least %d %% of what was live before. A limit is near if it will be reached within %d s.`, doctor.LeakSeconds, doctor.LockGood, doctor.LockNormal,
 			doctor.LockWatch, doctor.FewLocks, doctor.RetryGood, doctor.RetryNormal, doctor.RetryWatch, doctor.Prevails, doctor.FewHits,
 			doctor.FewSamples, units.Bytes(doctor.KeptMinBytes), units.Bytes(doctor.GrowthLeast),
 			doctor.GrowthShare, doctor.LimitSoon),
@@ -225,8 +229,8 @@ of a close when at least %s were given back and RSS fell by less than a tenth of
 		},
 	}
 	a.sourceFlags(c)
-	c.Flags().BoolVar(&a.json, "json", false, "answer in JSON")
-	c.Flags().Uint64Var(&leakSeconds, "leak-age", doctor.LeakSeconds, "take an ended phase that holds objects for a leak after so many seconds")
+	c.Flags().BoolVar(&a.json, "json", false, "print JSON instead of text")
+	c.Flags().Uint64Var(&leakSeconds, "leak-age", doctor.LeakSeconds, "report ended phases that still hold objects as leaks from this age in seconds")
 	return c
 }
 
@@ -277,15 +281,15 @@ func (a *app) diffCommand() *cobra.Command {
 	failOn, runs, between := "regression", false, 10*time.Second
 	c := &cobra.Command{
 		Use: "diff A B | diff --pid N", Short: "Compare two moments, or two documents, and find regressions", DisableFlagsInUseLine: true,
-		Long: `Compares two moments of a process, or with --runs two runs of a program. B is the newer one. Each is a document, or a
-moment of a recording of 'tslab record': FILE@TIME. With --pid or --name the moments are now and --for later. Whose
-they are, how much time is between them, and how fast figures have moved in it, is told first. Two processes are not
-compared without --runs.
+		Long: `Compares two moments of a process, or with --runs two runs of a program. A is the older and B the newer one; each is
+a document, or a moment FILE@TIME of a recording made by 'tslab record'. With --pid or --name, diff compares the
+process now and --for later. The output begins with the process and the time of each moment, and shows how much
+figures changed per second in between. diff compares two processes only with --runs.
 
-What counts as a regression:
+These changes are regressions:
 ` + diff.Explain() + `
 
-Exit code 1 when there is a regression and --fail-on is 'regression', as it is unless told otherwise.`,
+The exit code is 1 if there is a regression, unless --fail-on is 'never'.`,
 		Example: `  tslab diff --name server --for 30s
   tslab diff before.json after.json
   tslab diff night.rec@02:00 night.rec@03:00
@@ -305,7 +309,7 @@ Exit code 1 when there is a regression and --fail-on is 'regression', as it is u
 				return fmt.Errorf("--fail-on takes regression or never, not %q", failOn)
 			}
 			if !(limits.Growth >= 0 && limits.Points >= 0 && limits.TimeGrowth >= 0) {
-				return errors.New("--growth, --points and --time-growth take numbers from 0")
+				return errors.New("--growth, --points and --time-growth take 0 or more")
 			}
 			if between <= 0 {
 				return errors.New("--for takes more than 0")
@@ -316,24 +320,24 @@ Exit code 1 when there is a regression and --fail-on is 'regression', as it is u
 			}
 			of := momentsOf(before, after)
 			if of.other != "" && !runs {
-				return fmt.Errorf("%s; --runs compares two runs of a program", of.other)
+				return fmt.Errorf("%s; use --runs to compare two runs of a program", of.other)
 			}
 			return a.diff(diff.Compare(before, after, limits), of, rates.Same(before, after), failOn == "regression")
 		},
 	}
 	f := c.Flags()
-	f.Float64Var(&limits.Growth, "growth", limits.Growth, "allow memory and refusals to grow by so many percent")
-	f.Uint64Var(&limits.LeastBytes, "least-bytes", limits.LeastBytes, "allow memory to grow by so many bytes in any case")
-	f.Float64Var(&limits.Points, "points", limits.Points, "allow shares to get worse by so many percentage points")
-	f.Float64Var(&limits.TimeGrowth, "time-growth", limits.TimeGrowth, "allow the time of an allocation to grow by so many percent")
-	f.BoolVar(&runs, "runs", false, "compare two processes: two runs of a program")
-	f.IntVar(&a.choice.Pid, "pid", 0, "compare what this process shows now and --for later")
-	f.StringVar(&a.choice.Name, "name", "", "compare what the one process of this program shows now and --for later")
-	f.DurationVar(&between, "for", between, "with --pid or --name: wait so long between the two moments")
+	f.Float64Var(&limits.Growth, "growth", limits.Growth, "allow memory and refusals to grow by this many percent")
+	f.Uint64Var(&limits.LeastBytes, "least-bytes", limits.LeastBytes, "always allow memory to grow by this many bytes")
+	f.Float64Var(&limits.Points, "points", limits.Points, "allow shares to get worse by this many percentage points")
+	f.Float64Var(&limits.TimeGrowth, "time-growth", limits.TimeGrowth, "allow the time of an allocation to grow by this many percent")
+	f.BoolVar(&runs, "runs", false, "compare two processes, such as two runs of a program")
+	f.IntVar(&a.choice.Pid, "pid", 0, "compare the statistics of this process now and --for later")
+	f.StringVar(&a.choice.Name, "name", "", "compare the statistics of the only process of this program now and --for later")
+	f.DurationVar(&between, "for", between, "with --pid or --name: wait this long between the two moments")
 	a.choice.Slot = -1
 	_ = c.RegisterFlagCompletionFunc("pid", completePids)
 	_ = c.RegisterFlagCompletionFunc("name", completeNames)
-	f.StringVar(&failOn, "fail-on", failOn, "exit with 1 when there is a regression, or never")
+	f.StringVar(&failOn, "fail-on", failOn, "exit with code 1 if there is a regression, or never")
 	a.formFlags(c)
 	return c
 }
@@ -382,11 +386,11 @@ func momentsOf(a, b *snapshot.Snapshot) moments {
 	born := func(r *snapshot.Row) float64 { return (float64(r.U("timestamp_ns")) - float64(r.U("uptime_ns"))) / 1e9 }
 	switch {
 	case x.U("pid") != y.U("pid") || a.Pid() != b.Pid():
-		m.other = fmt.Sprintf("these are of two processes, %d and %d", a.Pid(), b.Pid())
+		m.other = fmt.Sprintf("the documents are from two processes, %d and %d", a.Pid(), b.Pid())
 	case math.Abs(born(x)-born(y)) > sameStart:
-		m.other = fmt.Sprintf("these are of two allocators: pid %d began anew between them", a.Pid())
+		m.other = fmt.Sprintf("the documents are from two allocators: pid %d began a new one in between", a.Pid())
 	case y.U("uptime_ns") < x.U("uptime_ns"):
-		m.other = "the first is the newer one"
+		m.other = "the first document is newer than the second"
 	default:
 		m.seconds = float64(y.U("uptime_ns")-x.U("uptime_ns")) / 1e9
 	}
@@ -460,7 +464,7 @@ func (a *app) diff(list []diff.Entry, between moments, same, fail bool) error {
 		a.lines(t.Lines(a.width))
 		switch {
 		case regressed == 0 && same:
-			a.println("Both documents are of one publication of one process: there is no time between them to compare.")
+			a.println("Both documents contain the same publication of one process, so there is no time between them to compare.")
 		case regressed == 0:
 			a.println("Nothing regressed.")
 		case regressed == 1:
@@ -484,15 +488,16 @@ func (a *app) exportCommand() *cobra.Command {
 			if len(args) == 0 {
 				return errors.New("export takes the name of a format: prometheus")
 			}
-			return fmt.Errorf("unknown format %q; there is: prometheus", args[0])
+			return fmt.Errorf("unknown format %q; the only format is prometheus", args[0])
 		},
 		RunE: func(*cobra.Command, []string) error { return nil },
 	}
 	open := false
 	p := &cobra.Command{
 		Use: "prometheus", Short: "Write the Prometheus text format", Args: noArgs,
-		Long: `Writes the series that slab_stats_prometheus writes in the program, for the textfile collector of the node exporter, or
-for promtool. docs/metrics.md explains each. Where a histogram has no sum of its own, each value counts as the middle of its bucket.`,
+		Long: `Writes the series that slab_stats_prometheus writes in the program, for the textfile collector of the node exporter
+or for promtool. docs/metrics.md explains each series. If a histogram has no sum of its own, each of its values
+counts as the middle of its bucket.`,
 		Example: `  tslab export prometheus --pid 4711 | promtool check metrics
   tslab export prometheus --pid 4711 > /var/lib/node_exporter/tslab.prom.new &&
       mv /var/lib/node_exporter/tslab.prom.new /var/lib/node_exporter/tslab.prom`,
@@ -509,7 +514,7 @@ for promtool. docs/metrics.md explains each. Where a histogram has no sum of its
 	}
 	a.sourceFlags(p)
 	p.Flags().BoolVar(&open, "openmetrics", false, "write OpenMetrics 1.0 instead of the text format")
-	p.Flags().BoolVar(&a.json, "json", false, "write the series as a list in JSON")
+	p.Flags().BoolVar(&a.json, "json", false, "write the series as a JSON list")
 	c.AddCommand(p)
 	return c
 }
@@ -524,7 +529,7 @@ type series struct {
 func (a *app) exportJSON(snap *snapshot.Snapshot) error {
 	families, err := prom.Registry(snap).Gather()
 	if err != nil {
-		return fmt.Errorf("the snapshot makes no sound series: %w", err)
+		return fmt.Errorf("the snapshot does not produce valid series: %w", err)
 	}
 	list := []series{}
 	for _, f := range families {

@@ -19,30 +19,32 @@ import (
 func (a *app) webCommand() *cobra.Command {
 	listen, replay, pid, name, o := "", "", "", "", web.Options{}
 	c := &cobra.Command{
-		Use: "web [PID|NAME]", Short: "Serve a page of a process: what is wrong, who holds the memory, what grows and until when",
-		Long: `Serves pages for a browser: one of each process of this user that shows its statistics, and a list of them to pick from.
-With a process id, or the name of a program, the first page is that of this process, and its history begins at once.
+		Use: "web [PID|NAME]", Short: "Serve a web page of a process: what is wrong, what holds the memory, what grows and until when",
+		Long: `Serves a page for each process of this user that publishes its statistics, and a list of these processes. With a
+process id or the name of a program, web begins with the page of that process, and starts to record its history at
+once.
 
-A page has the doctor's verdict on top, growth and limits, labels, ended phases by age, size classes, and of a label
-that is chosen its phases, the code that holds it (with profile_bytes=N) and its growth. Up to an hour of history is
-kept by this server for each process that is looked at, so a page that is loaded again has it, too. It needs nothing
-from the network. Nothing is signalled, stopped or slowed, and a process that is stopped is shown as well.
+A page shows the doctor's verdict, growth and limits, labels, ended phases by age, and size classes. For a label
+that you click, the page shows the phases, the growth, and the code that allocated the memory (with
+profile_bytes=N). The server keeps up to an hour of history for each process that you view, so a reloaded page still
+shows it. Pages load nothing from other servers. web does not signal, stop or slow a process, and also shows stopped
+processes.
 
-/metrics is all of these processes in one scrape of Prometheus, each series with pid and program; of each process the
-labels that hold most, --top-labels of them, and the sum of the others. /sd.json is for its HTTP discovery, with each
-process as a target of its own.
+/metrics returns all of these processes in one Prometheus scrape, where each series has the labels pid and program.
+For each process, /metrics shows the --top-labels labels that hold the most memory, and the sum of the others.
+/sd.json is for the HTTP discovery of Prometheus, with each process as a separate target.
 
 Routes: /processes, /processes.json, /metrics, /sd.json, and below /processes/PID/ the page, now.json, stats.json,
-metrics, doctor, healthz, and profile: the heap profile for servers that scrape pprof. It listens on the loopback only
-unless --listen says otherwise; there is no password, so put it behind something that has one.`,
-		Example: `  tslab web                       # pick a process
+metrics, doctor, healthz, and profile (the heap profile, for servers that scrape pprof). web listens only on the
+loopback address unless --listen says otherwise. There is no password, so use a proxy that adds authentication.`,
+		Example: `  tslab web                       # choose a process in the browser
   tslab web 4711
-  tslab web server                # the one program of that name
+  tslab web server                # the only process of this program
   tslab web --replay night.rec@03:20
   ssh -L 9465:127.0.0.1:9465 host tslab web server`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return fmt.Errorf("%s takes one process, not %d words; see %s --help", c.CommandPath(), len(args), c.CommandPath())
+				return fmt.Errorf("%s takes one process, not %d; see %s --help", c.CommandPath(), len(args), c.CommandPath())
 			}
 			return nil
 		},
@@ -77,26 +79,26 @@ unless --listen says otherwise; there is no password, so put it behind something
 			}
 			return a.listenAndServe(c.Context(), listen, s.Handler(), func(address string) string {
 				if replay != "" {
-					return fmt.Sprintf("http://%s/processes/%d/ is the page of the recording; ctrl-C ends it", address, o.Pid)
+					return fmt.Sprintf("http://%s/processes/%d/ is the page of the recording; press Ctrl-C to stop", address, o.Pid)
 				}
 				if o.Pid != 0 {
-					return fmt.Sprintf("http://%s/processes/%d/ is the page of pid %d; ctrl-C ends it", address, o.Pid, o.Pid)
+					return fmt.Sprintf("http://%s/processes/%d/ is the page of pid %d; press Ctrl-C to stop", address, o.Pid, o.Pid)
 				}
-				return fmt.Sprintf("http://%s/ lists the processes; ctrl-C ends it", address)
+				return fmt.Sprintf("http://%s/ lists the processes; press Ctrl-C to stop", address)
 			})
 		},
 	}
-	c.Flags().StringVar(&listen, "listen", "127.0.0.1:9465", "listen on this HOST:PORT; port 0 takes a free one")
-	c.Flags().StringVar(&pid, "pid", "", "begin with the process with this id, like the word alone")
-	c.Flags().StringVar(&name, "name", "", "begin with the one process of this program, like the word alone")
+	c.Flags().StringVar(&listen, "listen", "127.0.0.1:9465", "listen on this HOST:PORT; port 0 chooses a free port")
+	c.Flags().StringVar(&pid, "pid", "", "begin with the page of the process with this id, like the argument PID")
+	c.Flags().StringVar(&name, "name", "", "begin with the page of the only process of this program, like the argument NAME")
 	_ = c.RegisterFlagCompletionFunc("pid", completePids)
 	_ = c.RegisterFlagCompletionFunc("name", completeNames)
-	c.Flags().IntVar(&o.TopLabels, "top-labels", web.TopLabels, "series of so many labels of each process at /metrics; the sum of the others is (rest)")
-	c.Flags().StringVar(&replay, "replay", "", "show a recording of 'tslab record' at a time, with the hour before: FILE, FILE@14:05:30, FILE@-2m")
+	c.Flags().IntVar(&o.TopLabels, "top-labels", web.TopLabels, "show this many labels of each process at /metrics; (rest) is the sum of the others")
+	c.Flags().StringVar(&replay, "replay", "", "show a recording made by 'tslab record', as of this time, with the hour before: FILE (its end), FILE@14:05:30, FILE@-2m")
 	_ = c.MarkFlagFilename("replay")
-	c.Flags().DurationVar(&o.Stale, "stale-after", time.Minute, "answer 503 at healthz when the figures are older; 0: never")
-	c.Flags().Uint64Var(&o.LeakSeconds, "leak-age", doctor.LeakSeconds, "take an ended phase that holds objects for a leak after so many seconds")
-	c.Flags().BoolVar(&a.json, "json", false, "say in JSON which address it listens on")
+	c.Flags().DurationVar(&o.Stale, "stale-after", time.Minute, "answer 503 at healthz if the figures are older than this; 0: never")
+	c.Flags().Uint64Var(&o.LeakSeconds, "leak-age", doctor.LeakSeconds, "report ended phases that still hold objects as leaks from this age in seconds")
+	c.Flags().BoolVar(&a.json, "json", false, "print the address on which web listens in JSON")
 	return c
 }
 
@@ -110,9 +112,9 @@ func firstProcess(args []string, pid, name, replay string) (int, error) {
 	}
 	switch {
 	case given > 1 && replay != "":
-		return 0, errors.New("--replay shows a recording; it takes no process")
+		return 0, errors.New("--replay shows a recording; it cannot be combined with a process")
 	case given > 1:
-		return 0, errors.New("one process is enough: a word, --pid or --name")
+		return 0, errors.New("give only one process: as an argument, with --pid or with --name")
 	case len(args) == 1:
 		return processOf(args[0])
 	case pid != "":

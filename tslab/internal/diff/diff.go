@@ -76,16 +76,16 @@ var rules = []rule{
 	{"live_bytes", "memory in use", live, metrics.Bytes, global("live_bytes")},
 	{"rss_bytes_current", "resident memory of the process", memory, metrics.Bytes, global("rss_bytes_current")},
 	{"metadata_bytes", "bookkeeping", memory, metrics.Bytes, global("metadata_bytes")},
-	{"leaked_bytes", "slabs that ended phases hold because objects in them live", memory, metrics.Bytes, ofLabels("draining_bytes")},
-	{"leaked_objects", "such objects (told, never a regression by themselves)", -1, metrics.Count, ofLabels("draining_objects")},
-	{"leaking_phases", "such phases (told, never a regression by themselves)", -1, metrics.Count, ofLabels("draining_phases")},
-	{"open_bytes", "live objects in open phases (told, never a regression by themselves)", -1, metrics.Bytes, ofLabels("open_bytes")},
-	{"outside_bytes", "made outside of scopes (told, never a regression by itself)", -1, metrics.Bytes, ofLabels("outside_bytes")},
-	{"slow_path_percent", "allocations that left the fast path (1000 allocations or more)", share, metrics.Percent, slowPercent},
-	{"lock_wait_percent", "locks that had to be waited for (1000 locks or more)", share, metrics.Percent, lockPercent},
-	{"drainability_percent", "slabs that ends of phases took back at once (1000 slabs or more)", yield, metrics.Percent, drainPercent},
-	{"alloc_cpu_ns", "mean processor time of a sampled allocation (100 samples or more)", timing, metrics.Nanoseconds, allocCPU},
-	{"madvise_failures", "memory the kernel did not take back", events, metrics.Count, global("total_madvise_failures")},
+	{"leaked_bytes", "memory of slabs that ended phases hold because objects in them are live", memory, metrics.Bytes, ofLabels("draining_bytes")},
+	{"leaked_objects", "such objects (shown, but never a regression by themselves)", -1, metrics.Count, ofLabels("draining_objects")},
+	{"leaking_phases", "such phases (shown, but never a regression by themselves)", -1, metrics.Count, ofLabels("draining_phases")},
+	{"open_bytes", "live objects in open phases (shown, but never a regression by themselves)", -1, metrics.Bytes, ofLabels("open_bytes")},
+	{"outside_bytes", "made outside of scopes (shown, but never a regression by itself)", -1, metrics.Bytes, ofLabels("outside_bytes")},
+	{"slow_path_percent", "allocations that left the fast path (if at least 1000 allocations)", share, metrics.Percent, slowPercent},
+	{"lock_wait_percent", "lock acquisitions that had to wait (if at least 1000 acquisitions)", share, metrics.Percent, lockPercent},
+	{"drainability_percent", "slabs that ends of phases took back at once (if at least 1000 slabs)", yield, metrics.Percent, drainPercent},
+	{"alloc_cpu_ns", "mean processor time of a sampled allocation (if at least 100 samples)", timing, metrics.Nanoseconds, allocCPU},
+	{"madvise_failures", "calls in which the kernel refused to take back memory", events, metrics.Count, global("total_madvise_failures")},
 }
 
 // ofLabels adds up what the labels tell, of all phases, whichever of them have a row.
@@ -305,6 +305,6 @@ func Explain() string {
 		}
 	}
 	fmt.Fprintf(&b, "  %-22s refused calls by cause\n  %-22s   %s\n", "refusals.CAUSE", "", kindWords[events])
-	fmt.Fprintf(&b, "  %-22s memory of a label, what its ended phases hold of it, what lives under it\n  %-22s   %s\n", "label \"L\"", "", kindWords[memory])
+	fmt.Fprintf(&b, "  %-22s memory of a label, the part that its ended phases hold, and its live memory\n  %-22s   %s\n", "label \"L\"", "", kindWords[memory])
 	return strings.TrimRight(b.String(), "\n")
 }

@@ -21,7 +21,7 @@ func Registry(snap *snapshot.Snapshot) *prometheus.Registry {
 func Write(w io.Writer, snap *snapshot.Snapshot, open bool) error {
 	families, err := Registry(snap).Gather()
 	if err != nil {
-		return fmt.Errorf("the snapshot makes no sound series: %w", err)
+		return fmt.Errorf("the snapshot does not produce valid series: %w", err)
 	}
 	format := expfmt.NewFormat(expfmt.TypeTextPlain)
 	if open {

@@ -55,13 +55,13 @@ func (c Choice) Open(stdin io.Reader) (Source, error) {
 	n := len(given)
 	switch {
 	case n == 0:
-		return nil, errors.New("whose statistics? Give one of --pid N, --name PROGRAM, --file F, --stdin, --url U, --replay F@TIME ('tslab ls' lists processes)")
+		return nil, errors.New("no statistics to read: give one of --pid N, --name PROGRAM, --file F, --stdin, --url U, --replay F@TIME ('tslab ls' lists processes)")
 	case n > 1:
 		return nil, fmt.Errorf("give one of %s and %s, not several", strings.Join(given[:n-1], ", "), given[n-1])
 	case c.Slot >= 0 && !c.PidSet && c.Name == "":
-		return nil, errors.New("--allocator goes with --pid and --name only")
+		return nil, errors.New("--allocator needs --pid or --name")
 	case c.Timeout <= 0:
-		return nil, errors.New("--timeout has to be more than 0")
+		return nil, errors.New("--timeout takes more than 0")
 	case c.PidSet:
 		return openPid(c.Pid, c.Slot, c.Again)
 	case c.Replay != "":
@@ -107,9 +107,9 @@ func ReadFile(path string) (*snapshot.Snapshot, error) {
 	case mode.IsDir():
 		return nil, fmt.Errorf("%s: is a directory", path)
 	case !mode.IsRegular():
-		return nil, fmt.Errorf("%s: is no regular file; use --stdin < %s", path, path)
+		return nil, fmt.Errorf("%s: is not a regular file; use --stdin < %s", path, path)
 	case info.Size() > snapshot.MaxBytes:
-		return nil, fmt.Errorf("%s: has %d MiB, and statistics have %d at most", path, info.Size()>>20, snapshot.MaxBytes>>20)
+		return nil, fmt.Errorf("%s: has %d MiB, but statistics have at most %d", path, info.Size()>>20, snapshot.MaxBytes>>20)
 	}
 	s, err := snapshot.Parse(f)
 	if err != nil {
