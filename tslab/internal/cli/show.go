@@ -82,7 +82,7 @@ func (a *app) ls() error {
 		return a.writeJSON(rows)
 	}
 	if len(rows) == 0 {
-		fmt.Fprintln(a.stderr, "No process shows statistics. Start one with TSLAB_OPTIONS=segment=1 in its environment."+ofOthers())
+		fmt.Fprintln(a.stderr, "No process shows statistics. Start a program with TSLAB_OPTIONS=segment=1 in its environment."+ofOthers())
 		return nil
 	}
 	style := a.style()

@@ -160,13 +160,13 @@ func parseUpTo(r io.Reader, most int64) (*profile.Profile, error) {
 	case err != nil:
 		return nil, err
 	case int64(len(b)) > most:
-		return nil, fmt.Errorf("more than %d MiB, which no heap profile has", most>>20)
+		return nil, fmt.Errorf("has more than %d MiB, the limit for a heap profile", most>>20)
 	case len(b) == 0:
 		return nil, errors.New("is empty")
 	}
 	p, err := parse(b)
 	if err != nil {
-		return nil, fmt.Errorf("is no profile for pprof: %w", err)
+		return nil, fmt.Errorf("is not a profile for pprof: %w", err)
 	}
 	return p, check(p)
 }
@@ -186,11 +186,11 @@ func parse(b []byte) (p *profile.Profile, err error) {
 
 func check(p *profile.Profile) error {
 	if n := len(p.SampleType); n != Values && n != always {
-		return errors.New("is a profile of something else: no heap profile of temporal-slab")
+		return errors.New("is another kind of profile, not a heap profile of temporal-slab")
 	}
 	for i, t := range p.SampleType {
 		if t.Type != ValueNames[i] {
-			return errors.New("is a profile of something else: no heap profile of temporal-slab")
+			return errors.New("is another kind of profile, not a heap profile of temporal-slab")
 		}
 	}
 	for _, s := range p.Sample {

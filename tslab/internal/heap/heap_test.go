@@ -271,8 +271,8 @@ func TestParseHostile(t *testing.T) {
 	if err := negative.Write(&minus); err != nil {
 		t.Fatal(err)
 	}
-	for want, b := range map[string][]byte{"is empty": nil, "no profile for pprof": []byte(`{"version": 1}`), "more than 4 MiB": bomb.Bytes(),
-		"no heap profile": cpu.Bytes(), "a sample of -5": minus.Bytes()} {
+	for want, b := range map[string][]byte{"is empty": nil, "not a profile for pprof": []byte(`{"version": 1}`), "more than 4 MiB": bomb.Bytes(),
+		"not a heap profile": cpu.Bytes(), "a sample of -5": minus.Bytes()} {
 		if _, err := parseUpTo(bytes.NewReader(b), 4<<20); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, not of %q", err, want)
 		}

@@ -79,7 +79,7 @@ type Writer struct {
 // Create begins a recording of at most so many bytes in a new file, or in place of an old one.
 func Create(path string, whose Whose, most int64) (*Writer, error) {
 	if most < LeastBytes {
-		return nil, fmt.Errorf("a recording needs %d bytes at least", LeastBytes)
+		return nil, fmt.Errorf("a recording needs at least %d bytes", LeastBytes)
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
@@ -87,7 +87,7 @@ func Create(path string, whose Whose, most int64) (*Writer, error) {
 	}
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		f.Close()
-		return nil, fmt.Errorf("%s: is no regular file", path)
+		return nil, fmt.Errorf("%s: is not a regular file", path)
 	}
 	w := &Writer{path: path, f: f, most: most, skip: 1}
 	body, err := pack(func(z io.Writer) error { return json.NewEncoder(z).Encode(whose) })
@@ -142,7 +142,7 @@ func (w *Writer) Add(s *snapshot.Snapshot, at time.Time) error {
 			return nil
 		}
 		if w.size+int64(len(b)) > w.most {
-			return fmt.Errorf("%s: a document of %d bytes has no room in a recording of %d", w.path, len(b), w.most)
+			return fmt.Errorf("%s: a document of %d bytes does not fit into a recording of %d", w.path, len(b), w.most)
 		}
 	}
 	return w.put(b)
@@ -239,9 +239,9 @@ func (r *Reader) index() error {
 	case err != nil:
 		return plain(err)
 	case !info.Mode().IsRegular():
-		return errors.New("is no regular file")
+		return errors.New("is not a regular file")
 	case !Is(r.f):
-		return errors.New("is no recording of tslab record")
+		return errors.New("is not a recording made by tslab record")
 	}
 	offset := int64(len(first))
 	var head [headBytes]byte
@@ -271,7 +271,7 @@ func (r *Reader) index() error {
 		offset += headBytes + int64(length)
 	}
 	if len(r.frames) == 0 {
-		return errors.New("has no reading: the recorder was ended before its first")
+		return errors.New("contains no reading: tslab record ended before the first one")
 	}
 	return nil
 }
@@ -297,7 +297,7 @@ func (r *Reader) body(p place, most int64) (io.Reader, error) {
 func (r *Reader) whose(p place) error {
 	body, err := r.body(p, 1<<20)
 	if err == nil && json.NewDecoder(body).Decode(&r.Whose) != nil {
-		err = errors.New("does not say whose it is")
+		err = errors.New("does not name its process")
 	}
 	return err
 }
@@ -340,7 +340,7 @@ func (r *Reader) Find(when string) (int, error) {
 	case when[0] == '+' || when[0] == '-':
 		d, err := time.ParseDuration(when)
 		if err != nil {
-			return 0, fmt.Errorf("%q is no time: +90s is behind the start, -2m before the end", when)
+			return 0, fmt.Errorf("%q is not a time: write +90s for a time after the start, -2m for a time before the end", when)
 		}
 		at = r.frames[0].at.Add(d)
 		if when[0] == '-' {
@@ -349,7 +349,7 @@ func (r *Reader) Find(when string) (int, error) {
 	default:
 		var ok bool
 		if at, ok = r.clock(when); !ok {
-			return 0, fmt.Errorf("%q is no time: 14:05, 14:05:30, 2026-01-31T14:05:30, +90s, -2m, start or end", when)
+			return 0, fmt.Errorf("%q is not a time: write 14:05, 14:05:30, 2026-01-31T14:05:30, +90s, -2m, start or end", when)
 		}
 	}
 	if at.Before(r.frames[0].at.Truncate(time.Second)) || at.After(r.frames[last].at.Add(time.Minute)) {

@@ -200,7 +200,7 @@ func TestRefused(t *testing.T) {
 	if _, err := Create(filepath.Join(t.TempDir(), "no", "x"), Whose{}, LeastBytes); err == nil || strings.Contains(err.Error(), "open ") {
 		t.Error(err)
 	}
-	if _, err := Create("/dev/null", Whose{}, LeastBytes); err == nil || !strings.Contains(err.Error(), "is no regular file") {
+	if _, err := Create("/dev/null", Whose{}, LeastBytes); err == nil || !strings.Contains(err.Error(), "is not a regular file") {
 		t.Error(err)
 	}
 }

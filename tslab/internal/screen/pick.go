@@ -151,7 +151,7 @@ func (p *picker) lines() []string {
 		body[at] = p.paint.paint(styleCursor, body[at]+strings.Repeat(" ", max(0, p.width-ansi.StringWidth(body[at]))))
 	}
 	if len(shown) == 0 {
-		body = append(body, "No process shows statistics. Start one with TSLAB_OPTIONS=segment=1, or any by 'tslab run'.")
+		body = append(body, "No process shows statistics. Start a program with TSLAB_OPTIONS=segment=1, or any program with 'tslab run'.")
 	}
 	lines = append(lines, body...)
 	for len(lines) < p.height-1 {

@@ -158,20 +158,20 @@ func (m *model) foot() string {
 
 var helpLines = []string{
 	"1-7, tab        overview, labels, phases, closes, classes, epochs, doctor",
-	"left, right     in a list: order by the next column",
+	"left, right     order a list by another column",
 	"up, down        move; pgup, pgdn, home, end",
-	"enter           a label's phases; of other rows every figure, with what it means; esc goes back",
-	"i               every figure of a row",
-	"/               only rows that have a text in their name; esc shows all",
-	"r               counters as totals or by the second",
-	"a               classes that nothing was ever taken from, too",
-	"b               numbers to the last digit, or in units",
+	"enter           show a label's phases, or every figure of another row with its meaning; esc goes back",
+	"i               show every figure of a row",
+	"/               show only rows whose name contains a text; esc shows all",
+	"r               show counters as totals or per second",
+	"a               also show classes that have never been used",
+	"b               show exact numbers, or numbers in units",
 	"+ -             read more often, less often",
 	"p, space        pause",
 	"q, ctrl+c       leave",
 	"",
-	"A dash is a number that cannot be said: it is not told, or there is no rate because this is the first",
-	"reading, nothing was published for three seconds, the process was restarted, or the clock was set.",
+	"A dash is a number that is not available: the process does not report it, or there is no rate: first",
+	"reading, nothing published for three seconds, a restart of the process, or a clock that was set.",
 }
 
 // window is the part of a text that the scroll shows; it corrects a scroll past the end.

@@ -39,7 +39,7 @@ var Flows = []Flow{
 	{"draining_phases", "draining", "ended phases that hold memory", metrics.Count, false, ofGlobal("draining_phases")},
 	{"total_slow_path_hits", "slow/s", "allocations that left the fast path", metrics.Count, true, ofGlobal("total_slow_path_hits")},
 	{"objects_escaped", "escaped/s", "objects that outlived their phase", metrics.Count, true, ofLabels("objects_escaped")},
-	{"lock_contended", "waits/s", "locks that had to be waited for", metrics.Count, true, lockWaits},
+	{"lock_contended", "waits/s", "lock acquisitions that had to wait", metrics.Count, true, lockWaits},
 	{"total_madvise_bytes", "given back/s", "memory given back to the system", metrics.Bytes, true, ofGlobal("total_madvise_bytes")},
 	{"refusals", "refused/s", "refused calls", metrics.Count, true, refused},
 }
