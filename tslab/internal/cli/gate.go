@@ -32,11 +32,11 @@ func (a *app) gateCommand() *cobra.Command {
 	o := gateOptions{warmUp: 3, rounds: 5, settle: 200 * time.Millisecond, news: 5 * time.Second}
 	c := &cobra.Command{
 		Use: "gate --pid N [flags] COMMAND [ARGUMENT...] | gate BEFORE.json AFTER.json", Short: "Fail if another round of the same requests retains more", DisableFlagsInUseLine: true,
-		Long: `Tests a server. gate runs COMMAND, which makes requests, repeatedly. After each round, gate reads what is live under
-each label, in open and in ended phases. gate fails (exit code 1) as soon as a label exceeds its maximum since the
-warm-up by more than --objects objects, or by more than a quarter of its bytes plus --bytes. Caches may keep any
-amount, provided that another round of the same requests adds nothing. If you give two documents, gate compares
-them.
+		Long: `Tests a server for leaks. gate runs COMMAND, which makes requests, repeatedly. After each round, gate reads what is
+live under each label, in open and in ended phases. gate fails (exit code 1) as soon as a label exceeds its maximum
+since the warm-up by more than --objects objects, or by more than a quarter of its bytes plus --bytes. Caches may
+keep any amount, provided that another round of the same requests adds nothing. If you give two documents, gate
+compares them.
 
 An idle process publishes what a round retained only when the next round begins, and the memory of requests in
 progress is not retained. Therefore, gate counts the minimum from the end of a round to the end of the next one,

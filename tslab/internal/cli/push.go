@@ -33,9 +33,9 @@ func (a *app) pushCommand() *cobra.Command {
 		Use: "push", Short: "Send the figures to a Prometheus Pushgateway", Args: noArgs,
 		Long: `Sends the series of 'tslab export prometheus' to a Pushgateway, and replaces the gateway's series of the same job
 and instance. push sends the series once, or repeatedly until interrupted if --every is set. With --every, push
-reports a failed push and tries again at the next turn. If the process ends, push reports this, and then pushes the
-next process of the same user and command line as an instance of its own. A gateway that redirects is refused,
-because a redirected push may be lost.`,
+reports a failed push and tries again at the next turn. If the process ends between two pushes, push reports this,
+and then pushes the next process of the same user and command line as an instance of its own. A gateway that
+redirects is refused, because a redirected push may be lost.`,
 		Example: `  tslab push --pid 4711 --gateway http://127.0.0.1:9091
   tslab push --pid 4711 --gateway http://push:9091 --job orders --every 15s
   some_batch_job --stats out.json && tslab push --file out.json --gateway http://push:9091 --job batch`,
