@@ -206,13 +206,13 @@ class.
 
 Exit codes: 1 if there is an ACTION, 0 if there is none, 2 if nothing could be read.
 
-Thresholds: an ended phase is a leak if it still holds objects at the age of %d s (--leak-age). Locks: if less
-than %d %% of the acquisitions had to wait, the share is good; less than %d %% is normal, up to %d %% should be
-watched, and more is an ACTION; fewer than %d acquisitions are not judged. Retries per free: %g, %g and %g in
-the same way. A cause of the slow path prevails above %d %%; classes with fewer than %d hits get no advice. A
-verdict on fewer than %d samples is a hint without an ACTION. The kernel kept the pages of a close if at least
-%s were given back and RSS fell by less than a tenth of that. A label grows if its live memory has grown by at
-least %s and by at least %d %% of what was live before. A limit is near if it will be reached within %d s.`, doctor.LeakSeconds, doctor.LockGood, doctor.LockNormal,
+Thresholds: an ended phase is a leak if it still holds objects at the age of %d s (--leak-age). Locks: the share
+of acquisitions that wait is good below %d %%, normal below %d %%, and worth watching up to %d %%; a larger
+share calls for action. Fewer than %d acquisitions are not judged. Retries per free: %g, %g and %g in the same
+way. A cause of the slow path prevails above %d %%; classes with fewer than %d hits get no advice. A verdict on
+fewer than %d samples is a hint without an ACTION. The kernel kept the pages of a close if at least %s were
+given back and RSS fell by less than a tenth of that. A label grows if its live memory has grown by at least %s
+and by at least %d %% of what was live before. A limit is near if it will be reached within %d s.`, doctor.LeakSeconds, doctor.LockGood, doctor.LockNormal,
 			doctor.LockWatch, doctor.FewLocks, doctor.RetryGood, doctor.RetryNormal, doctor.RetryWatch, doctor.Prevails, doctor.FewHits,
 			doctor.FewSamples, units.Bytes(doctor.KeptMinBytes), units.Bytes(doctor.GrowthLeast),
 			doctor.GrowthShare, doctor.LimitSoon),
