@@ -175,10 +175,10 @@ typedef void (*SlabLeakFn)(SlabAllocator* a, const char* label, uint64_t era, ui
  * you need. A field that is 0 selects the default.
  *
  * The environment variable TSLAB_OPTIONS="name=value,..." overrides the options that it names, except in set-user-id
- * and set-group-id programs. Sizes in the variable may end with k, m or g. The library ignores unknown words and
- * out-of-range values in the variable. After the allocator is created, slab_last_error() names the ignored words and
- * values. The library also prints these words and values to standard error, once per process, unless `quiet` or
- * `misuse_fn` is set. See docs/options.md. */
+ * and set-group-id programs. Sizes in the variable may end with k, m or g. The value 0 selects the default of an option
+ * whose range lacks 0. The library ignores unknown words and other out-of-range values in the variable. After the
+ * allocator is created, slab_last_error() names the ignored words and values. The library also prints these words and
+ * values to standard error, once per process, unless `quiet` or `misuse_fn` is set. See docs/options.md. */
 typedef struct SlabOptions {
     size_t struct_size;       /* sizeof(SlabOptions) of the caller */
     uint32_t ring_size;       /* number of ring epochs: 2..1024, default 16 */

@@ -41,6 +41,7 @@ static const Option table[] = {
 #undef IS
 
 enum { COUNT = sizeof table / sizeof table[0], WORD_MOST = 40 /* bytes of a word that are shown */ };
+_Static_assert(COUNT <= 64, "a set of options is a word of 64 bits");
 enum { HARDENED_SAMPLING = 5000, HARDENED_QUARANTINE = 4 << 20 };
 
 /* Returns the value of the option in *options: its field of 1, 4 or 8 bytes at option->offset, widened to 64 bits.
@@ -179,37 +180,43 @@ static void explain(const char* word, size_t n, const Option* option, size_t nam
                    near != NULL ? near : "", near != NULL ? "?" : "");
 }
 
-/* Sets the field of *options that the n bytes name=value at `word` name, warm_bytes to UINT64_MAX for 0, and *fixed to
- * true if that is warm_bytes; *fixed is left alone otherwise. Returns true; false, with nothing set, after explaining
- * the word in the thread's sentence, if there is no such option or it has no such value.
+/* Returns true if the set `named`, a bit for each option by its place in the table, has the option of this name.
+ * [any thread, needs no lock] */
+static bool has(uint64_t named, const char* name) { return (named >> (find(name, strlen(name)) - table) & 1) != 0; }
+
+/* Sets the field of *options that the n bytes name=value at `word` name, and adds the option to the set *named. A value
+ * of 0 sets warm_bytes to UINT64_MAX, and an option whose range lacks 0 to its default. Returns true; false, with
+ * nothing set, after explaining the word in the thread's sentence, if there is no such option or it has no such value.
  * [no other user of options, no lock held] */
-static bool apply_word(SlabOptions* options, const char* word, size_t n, bool* fixed) {
+static bool apply_word(SlabOptions* options, const char* word, size_t n, uint64_t* named) {
     const char* eq = memchr(word, '=', n);
     size_t name_bytes = eq != NULL ? (size_t)(eq - word) : n;
     const Option* option = find(word, name_bytes);
     bool whole = option != NULL && eq != NULL;
     uint64_t v;
-    if (!whole || !read_number(eq + 1, n - name_bytes - 1, &v) || !fits(option, v)) {
+    if (!whole || !read_number(eq + 1, n - name_bytes - 1, &v) || (v != 0 && !fits(option, v))) {
         explain(word, n, option, name_bytes);
         return false;
     }
-    bool warm = option->offset == offsetof(SlabOptions, warm_bytes);
-    if (warm) *fixed = true;
-    set(options, option, warm && v == 0 ? UINT64_MAX : v);
+    if (option->offset == offsetof(SlabOptions, warm_bytes) && v == 0) v = UINT64_MAX;
+    if (!fits(option, v)) v = option->preset;
+    set(options, option, v);
+    *named |= (uint64_t)1 << (option - table);
     return true;
 }
 
-/* Sets the options that TSLAB_OPTIONS names, and *fixed to true if warm_bytes is among them; *fixed is left alone
- * otherwise. Returns how many of its words were ignored, which the thread's sentence then explains; the sentence is
- * empty if there are none. Preserves errno. [no other user of options, no lock held] */
-static uint32_t apply_environment(SlabOptions* options, bool* fixed) {
+/* Sets the options that TSLAB_OPTIONS names, and *named to the set of them. Returns how many of its words were ignored,
+ * which the thread's sentence then explains; the sentence is empty if there are none. Preserves errno.
+ * [no other user of options, no lock held] */
+static uint32_t apply_environment(SlabOptions* options, uint64_t* named) {
     uint32_t bad = 0;
     int saved = errno;
     const char* at = tsi_os_getenv("TSLAB_OPTIONS");
     tsi_clear_error();
+    *named = 0;
     while (at != NULL && *at != 0) {
         size_t n = strcspn(at, ",");
-        if (n != 0 && !apply_word(options, at, n, fixed)) bad++;
+        if (n != 0 && !apply_word(options, at, n, named)) bad++;
         at += n;
         if (*at == ',') at++;
     }
@@ -242,14 +249,16 @@ static bool copy_struct(SlabOptions* out, const SlabOptions* in) {
     return true;
 }
 
-/* Sets what other options imply: with `hardened`, fill_freed and random_order to 1, and guard_sampling and
- * quarantine_bytes where they are 0; with random_order, bump to TSI_BUMP_OFF. Leaves all else alone.
- * [any thread, needs no lock] */
-static void imply(SlabOptions* options) {
+/* Sets what other options imply: with `hardened`, those of fill_freed, random_order, guard_sampling and quarantine_bytes
+ * that are 0 and not in the set `named`; with random_order, bump to TSI_BUMP_OFF. Leaves all else alone.
+ * [no other user of options] */
+static void imply(SlabOptions* options, uint64_t named) {
     if (options->hardened) {
-        options->fill_freed = options->random_order = 1;
-        if (options->guard_sampling == 0) options->guard_sampling = HARDENED_SAMPLING;
-        if (options->quarantine_bytes == 0) options->quarantine_bytes = HARDENED_QUARANTINE;
+        if (!has(named, "fill_freed")) options->fill_freed = 1;
+        if (!has(named, "random_order")) options->random_order = 1;
+        if (options->guard_sampling == 0 && !has(named, "guard_sampling")) options->guard_sampling = HARDENED_SAMPLING;
+        if (options->quarantine_bytes == 0 && !has(named, "quarantine_bytes"))
+            options->quarantine_bytes = HARDENED_QUARANTINE;
     }
     if (options->random_order) options->bump = TSI_BUMP_OFF;
 }
@@ -260,7 +269,7 @@ bool tsi_options_read(SlabOptions* out, const SlabOptions* in, uint32_t* bad_env
     for (size_t i = 0; i < sizeof out->reserved_; i++)
         if (out->reserved_[i] != 0) return tsi_set_error("SlabOptions.reserved_ must be 0");
 
-    bool fixed = out->warm_bytes != 0;
+    bool fixed = out->warm_bytes != 0; /* it does not learn */
     for (size_t i = 0; i < COUNT; i++) {
         const Option* option = &table[i];
         uint64_t v = get(out, option);
@@ -270,9 +279,10 @@ bool tsi_options_read(SlabOptions* out, const SlabOptions* in, uint32_t* bad_env
                                  option->least, option->most, power_of_two(option));
     }
 
-    *bad_environment = apply_environment(out, &fixed);
-    imply(out);
+    uint64_t named;
+    *bad_environment = apply_environment(out, &named);
+    imply(out, named);
     if (out->warm_bytes == UINT64_MAX) out->warm_bytes = 0;
-    if (fixed) out->warm_limit_bytes = out->warm_bytes; /* it does not learn */
+    if (fixed || has(named, "warm_bytes")) out->warm_limit_bytes = out->warm_bytes;
     return true;
 }

@@ -89,7 +89,7 @@ def verdict(s, who, head, named):
     """What a doctor's first line says and whom its ACTION lines name."""
     objects = sum(n for _, n in s.truth.values())
     if not s.truth:
-        check("nothing leaks" in head and not named, s.name, who, head, named)
+        check("none found" in head and not named, s.name, who, head, named)
         return
     found = re.search(r"Leaks: (\d+) objects, ", head)
     check(found and int(found[1]) == objects, s.name, who, "does not say", objects, "objects:", head)

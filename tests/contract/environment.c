@@ -23,6 +23,7 @@ static const Expected table[] = {
     {"reserve_bytes=1g,slab_bytes=8k", 16, 0},
     {"reserve_bytes=1G,slab_bytes=8K,warm_bytes=2M", 16, 0},
     {"prefault=1,leak_report=0,misuse_fatal=0", 16, 0},
+    {"ring_size=0,max_bytes=0,slab_bytes=0k", 16, 0},
     {"no_such_option=1", 16, 1},
     {"no_such_option=1,ring_size=4", 4, 1},
     {"ring_size=4,no_such_option=1,nor_this=2", 4, 2},

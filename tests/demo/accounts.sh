@@ -9,7 +9,7 @@ fits out
 has out 'POST /session'
 has out '^  reference data  *1 '
 has out 'Statistics of temporal-slab as JSON: stats.json '
-has out '^  1. Leaks: nothing leaks: no ended phase holds an object'
+has out '^  1. Leaks: none found: no ended phase holds an object'
 lacks out 'ACTION: "' # of a label; what the machine does to the threads is another matter
 lacks out '^Leak:'
 lacks out 'leaks .* objects'

@@ -18,8 +18,6 @@
 
 #include "kit/check.h"
 
-#define UNSAID (UINT64_MAX - 1) /* no number that the input can say in so few digits */
-
 enum { TEXT_MOST = 2048, FIELDS = 29, STRUCT_MOST = 4096, VALUE_MOST = 23, WARM = 3, WARM_LIMIT = 17 };
 
 __extension__ typedef unsigned __int128 Wide; /* no product of a 64-bit number and a suffix overflows it */
@@ -121,7 +119,7 @@ static void fields_of(const SlabOptions* o, uint64_t v[FIELDS]) {
     memcpy(v, all, sizeof all);
 }
 
-/* One word "name=value": the field it sets and the value, or false when it is none. */
+/* One word "name=value": the field it sets and the value, the default for a 0 out of range; false when it is none. */
 static bool read_word(const char* word, size_t n, unsigned* field, uint64_t* value) {
     size_t eq = 0;
     while (eq < n && word[eq] != '=') eq++;
@@ -138,36 +136,41 @@ static bool read_word(const char* word, size_t n, unsigned* field, uint64_t* val
         if (strlen(fields[f].name) != eq || strncmp(fields[f].name, word, eq) != 0) continue;
         *field = f;
         *value = (uint64_t)v;
-        return field_takes(&fields[f], *value);
+        if (v == 0 && !field_takes(&fields[f], 0)) *value = fields[f].preset;
+        return v == 0 || field_takes(&fields[f], *value);
     }
     return false;
 }
 
-static uint64_t* of_name(uint64_t v[FIELDS], const char* name) {
+static unsigned place_of(const char* name) {
     for (unsigned f = 0; f < FIELDS; f++)
-        if (strcmp(fields[f].name, name) == 0) return &v[f];
+        if (strcmp(fields[f].name, name) == 0) return f;
     abort();
 }
 
-/* What options imply, however they were set. */
-static void imply_others(uint64_t v[FIELDS]) {
-    uint64_t *sampling = of_name(v, "guard_sampling"), *quarantine = of_name(v, "quarantine_bytes");
-    if (*of_name(v, "hardened") != 0) {
-        *of_name(v, "fill_freed") = *of_name(v, "random_order") = 1;
-        if (*sampling == 0) *sampling = 5000;
-        if (*quarantine == 0) *quarantine = 4 << 20;
+/* What options imply, however they were set: others that nobody has set. */
+static void imply_others(uint64_t v[FIELDS], const bool named[FIELDS]) {
+    static const struct {
+        const char* name;
+        uint64_t value;
+    } parts[] = {{"fill_freed", 1}, {"random_order", 1}, {"guard_sampling", 5000}, {"quarantine_bytes", 4 << 20}};
+    for (unsigned n = 0; n < 4 && v[place_of("hardened")] != 0; n++) {
+        unsigned f = place_of(parts[n].name);
+        if (v[f] == 0 && !named[f]) v[f] = parts[n].value;
     }
-    if (*of_name(v, "random_order") != 0) *of_name(v, "bump") = 2;
+    if (v[place_of("random_order")] != 0) v[place_of("bump")] = 2;
 }
 
-static uint32_t read_environment(uint64_t v[FIELDS]) {
+static uint32_t read_environment(uint64_t v[FIELDS], bool named[FIELDS]) {
     uint32_t bad = 0;
     for (const char* at = environment; *at != 0;) {
         const char* comma = strchr(at, ',');
         size_t n = comma != NULL ? (size_t)(comma - at) : strlen(at);
         unsigned field = 0;
         uint64_t value = 0;
-        if (n != 0 && read_word(at, n, &field, &value)) v[field] = field == WARM && value == 0 ? UINT64_MAX : value;
+        bool reads = n != 0 && read_word(at, n, &field, &value);
+        if (reads) v[field] = field == WARM && value == 0 ? UINT64_MAX : value;
+        if (reads) named[field] = true;
         else if (n != 0) bad++;
         at += n + (comma != NULL);
     }
@@ -200,12 +203,10 @@ static Verdict judge(const SlabOptions* o, size_t room) {
         if (is.v[f] != 0 && !field_takes(&fields[f], is.v[f])) return (Verdict){.culprit = fields[f].name};
         if (is.v[f] == 0) is.v[f] = fields[f].preset;
     }
-    uint64_t by_struct = is.v[WARM];
-    is.v[WARM] = UNSAID;
-    is.bad_words = read_environment(is.v);
-    imply_others(is.v);
-    fixed |= is.v[WARM] != UNSAID;
-    if (is.v[WARM] == UNSAID) is.v[WARM] = by_struct;
+    bool named[FIELDS] = {false};
+    is.bad_words = read_environment(is.v, named);
+    imply_others(is.v, named);
+    fixed |= named[WARM];
     if (is.v[WARM] == UINT64_MAX) is.v[WARM] = 0; /* none */
     if (fixed) is.v[WARM_LIMIT] = is.v[WARM];     /* what does not learn has no other limit */
     return is;

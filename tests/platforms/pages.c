@@ -8,8 +8,8 @@
  * does: mappings begin at whole pages and have whole pages, lengths are rounded up, so that a purge of half a page takes
  * the other half with it. A call with an address inside of a page is EINVAL for a kernel; here it ends the program by
  * SIGABRT with a line that names the call, because who makes it may count on nothing but luck. /proc/self/statm and
- * pagemap are read in these pages; /proc/PID/stat is the kernel's own, also in an emulator, which has a text of its own
- * for the process itself: there a child of fork has begun when its parent did.
+ * pagemap are read in these pages; /proc/PID/stat is the kernel's own, of the first thread, also in an emulator, which has
+ * a text of its own for the process itself: there a child of fork has begun when its parent did.
  *
  * Not as there: a page that is touched brings 4 KiB into memory, not all of it; libc's own mappings, the program's and the
  * stacks keep their places.
@@ -245,6 +245,16 @@ static int statm(void) {
     return fd;
 }
 
+/* Writes the name of the first thread's own stat, which an emulator does not answer, if path is /proc/PID/stat; the start
+ * time there is the process's. */
+static bool stat_of_leader(const char* path, char* to, size_t bytes) {
+    unsigned pid = 0;
+    int end = 0;
+    if (strcmp(path, "/proc/self/stat") == 0) pid = (unsigned)getpid();
+    else if (sscanf(path, "/proc/%u/stat%n", &pid, &end) != 1 || end == 0 || path[end] != 0) return false;
+    return (size_t)snprintf(to, bytes, "/proc/%u/task/%u/stat", pid, pid) < bytes;
+}
+
 int open(const char* path, int flags, ...) {
     va_list args;
     va_start(args, flags);
@@ -252,11 +262,8 @@ int open(const char* path, int flags, ...) {
     va_end(args);
     (void)page();
     if (strcmp(path, "/proc/self/statm") == 0) return statm();
-    char other[64]; /* not by the name that an emulator answers, "self" or the process's id */
-    const char* last = strrchr(path, '/');
-    if (strncmp(path, "/proc/", 6) == 0 && strcmp(last, "/stat") == 0 &&
-        (size_t)snprintf(other, sizeof other, "/proc/./%s", path + 6) < sizeof other)
-        path = other;
+    char other[64];
+    if (stat_of_leader(path, other, sizeof other)) path = other;
     int fd = (int)kernel(SYS_openat, AT_FDCWD, path, flags, mode);
     if (fd >= 0 && strcmp(path, "/proc/self/pagemap") == 0) pagemap = fd;
     return fd;

@@ -64,7 +64,7 @@ until_said() { # PATTERN SECONDS ARGUMENT...: for so long, or longer where a bus
     has err "$pattern"
 }
 expect 0 --seconds 0.2 --pattern clean --doctor --no-json --no-text
-has err '^1. Leaks: nothing leaks'
+has err '^1. Leaks: none found'
 lacks err 'Too young'
 has err '^7. Labels'
 until_said 'Too young to judge: .* "POST /orders"' 0.2 --pattern=leak --doctor --no-json --no-text

@@ -71,7 +71,7 @@ def verdicts(p, truth, when):
             check(sum(label["draining_age_ns"]) == label["draining_phases"], where, label["label"], "ages of other phases")
             check((label["worst_eras"][0] != 0) == (label["draining_phases"] != 0), where, label["label"], "worst", label["worst_eras"])
     check(segment["publication"] > 0 and inside["publication"] == 0 and segment["process_state"] == "running", where, "publication")
-    check(("nothing leaks" in text) == (not truth), where, "doctor:", text.split("2. Slow")[0])
+    check(("Leaks: none found" in text) == (not truth), where, "doctor:", text.split("2. Slow")[0])
     objects = sum(n for _, n in truth.values())
     check(not truth or "1. Leaks: %d objects," % objects in text, where, "doctor:", text.split("2. Slow")[0])
     shown = sum(1 for phase in inside["phases"] if phase["state"] == "CLOSING")

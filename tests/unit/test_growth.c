@@ -195,7 +195,7 @@ static void a_limit_is_told_before_it_is_reached(void) {
             pass_seconds(10);
             text = doctor(a);
         }
-        REQUIRE_HAS(text, "8. Growth: nothing grows");
+        REQUIRE_HAS(text, "8. Growth: none in total");
         REQUIRE_HAS(text, "Nothing needs attention.");
         slab_allocator_free(a);
     }

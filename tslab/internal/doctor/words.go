@@ -16,7 +16,7 @@ const Rows = 10
 
 // LeakSeconds: Age in seconds from which an ended phase that still holds objects counts as a leak.
 const LeakSeconds = 60
-const sayLeaksNone = "Leaks: nothing leaks: no ended phase%s holds an object."
+const sayLeaksNone = "Leaks: none found: no ended phase%s holds an object."
 const sayLeaksAge = " of %d s or more"
 const sayLeakEntered = "%s holds %d objects%s (%s) after %d s, with %d open references to %s: look for the missing epoch_domain_exit or slab_epoch_dec_refcount"
 const sayLeakUnclosed = "%s was never closed after the ring advanced past it, and holds %d objects%s (%s) after %d s: close it by its era (%d) and free the remaining objects; %d of its slabs are empty"
@@ -142,7 +142,7 @@ const LeftTold = 86400
 // MostMakers: Maximum number of labels that are listed as allocating objects outside of scopes.
 const MostMakers = 3
 const sayGrowthUnknown = "Growth: unknown. Two readings of this allocator, some seconds apart, are needed."
-const sayGrowthNone = "Growth: nothing grows: in %d s, the lowest level of live bytes has not risen."
+const sayGrowthNone = "Growth: none in total: in %d s, the lowest level of live bytes has not risen."
 const sayGrowth = "Growth: %s more live than %d s ago, %s a second now."
 const sayPace = "Pace: live bytes %s a second over %d s, %s over %d s, %s since the start; committed bytes %s, %s and %s."
 const sayOpenMuch = "Open: %s, era %d, holds %s after %d s, with %s live in %d objects."

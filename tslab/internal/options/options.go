@@ -49,7 +49,7 @@ func explain(word string) string {
 		}
 		pow2 := name == "slab_bytes"
 		v, ok := number(value)
-		if has && ok && v >= o.least && v <= o.most && (!pow2 || v&(v-1) == 0) {
+		if has && ok && (v == 0 || v >= o.least && v <= o.most && (!pow2 || v&(v-1) == 0)) { // 0: the default
 			return ""
 		}
 		text := fmt.Sprintf("%s is not a number within %d..%d", shown(word), o.least, o.most)
