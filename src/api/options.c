@@ -249,9 +249,9 @@ static bool copy_struct(SlabOptions* out, const SlabOptions* in) {
     return true;
 }
 
-/* Sets what other options imply: with `hardened`, those of fill_freed, random_order, guard_sampling and quarantine_bytes
- * that are 0 and not in the set `named`; with random_order, bump to TSI_BUMP_OFF. Leaves all else alone.
- * [no other user of options] */
+/* Sets what other options imply: with `hardened`, those of fill_freed, random_order, guard_sampling and
+ * quarantine_bytes that are 0 and not in the set `named`; with random_order, bump to TSI_BUMP_OFF. Leaves all else
+ * alone. [no other user of options] */
 static void imply(SlabOptions* options, uint64_t named) {
     if (options->hardened) {
         if (!has(named, "fill_freed")) options->fill_freed = 1;
