@@ -81,9 +81,8 @@ static void say(Gate* gate, const SlabLabelStats* stats, size_t count, unsigned 
     const Most* most = &gate->most[stats->label_id];
     if (gate->why_bytes == 0) return;
     int n = snprintf(gate->why, gate->why_bytes,
-                     "%s retains %" PRIu64 " objects of %" PRIu64
-                     " bytes after round %u, and after no earlier one more than "
-                     "%" PRIu64 " of %" PRIu64 ": %" PRIu64 " phases of it are open, %" PRIu64 " drain",
+                     "%s retains %" PRIu64 " objects (%" PRIu64 " bytes) after round %u, up from at most %" PRIu64
+                     " (%" PRIu64 " bytes); its phases: %" PRIu64 " open, %" PRIu64 " draining",
                      stats->label, stats->live_objects, stats->live_bytes, round, most->objects, most->bytes,
                      stats->phases_open, stats->draining_phases);
     const SlabLabelStats* from = has_ring(gate, stats) ? maker(gate, count) : NULL;

@@ -65,15 +65,15 @@ static void a_leak_does_not(void) {
     SlabGateOptions o = {.warm_up = 4};
     CHECK(!gate(&w, o, why));
     CHECK_EQ(w.round, 5); /* at once */
-    CHECK_STR(why, "GET retains 9 objects of 1152 bytes after round 1, and after no earlier one more than 8 of 1088: 0 "
-                   "phases of it are open, 5 drain");
+    CHECK_STR(why, "GET retains 9 objects (1152 bytes) after round 1, up from at most 8 (1088 bytes); its phases: 0 open, "
+                   "5 draining");
     /* One that leaks each third time, and one whose objects are made outside. */
     w = (Work){.leaks_from = 1, .objects = 1, .every = 3};
     CHECK(!gate(&w, o, why));
     CHECK_EQ(w.round, 6);
     w = (Work){.leaks_from = 1, .objects = 1, .outside = true};
     CHECK(!gate(&w, o, why));
-    CHECK_HAS(why, "(unlabeled) retains 5 objects of 320 bytes after round 1");
+    CHECK_HAS(why, "(unlabeled) retains 5 objects (320 bytes) after round 1");
     CHECK_HAS(why, "; made outside of scopes, most by GET");
 }
 

@@ -319,7 +319,7 @@ func (a *app) gateSay(worst *gateFinding, rounds uint) error {
 		if makers != "" {
 			makers = "; " + makers
 		}
-		a.println(fmt.Sprintf("%s retains %s, %s, after round %d, and after no earlier one more than %s, %s: %d phases of it are open, %d drain%s.",
+		a.println(fmt.Sprintf("%s retains %s (%s) after round %d, up from at most %s (%s); its phases: %d open, %d draining%s.",
 			units.Label(worst.Label), gateCount(worst.Objects), units.Bytes(worst.Bytes), worst.Round, gateCount(worst.Before), units.Bytes(worst.Bytes0), worst.Open, worst.Draining, makers))
 	} else {
 		a.println(fmt.Sprintf("None of %d rounds leaves more than any before.", rounds))

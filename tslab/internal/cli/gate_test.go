@@ -88,8 +88,8 @@ func TestGateWaitsForFigures(t *testing.T) {
 	}{
 		{"figures of before the caches were filled", []int{0, 6, 9}, []int{0, 10, 10}, time.Hour, "None of 5 rounds leaves more than any before."},
 		{"figures of the middle of the warm-up", []int{0, 2, 7, 14}, []int{0, 5, 10, 10}, time.Hour, "None of 7 rounds leaves more than any before."},
-		{"a leak in the first figures after the measure", []int{0, 6, 9}, []int{0, 10, 11}, time.Hour, `"(unlabeled)" retains 11 objects, 704 B, after round 3, and after no earlier one more than 10 objects`},
-		{"a leak in figures of after the last round", []int{0, 4, 40}, []int{0, 10, 11}, time.Hour, `"(unlabeled)" retains 11 objects, 704 B, after round 36, `},
+		{"a leak in the first figures after the measure", []int{0, 6, 9}, []int{0, 10, 11}, time.Hour, `"(unlabeled)" retains 11 objects (704 B) after round 3, up from at most 10 objects`},
+		{"a leak in figures of after the last round", []int{0, 4, 40}, []int{0, 10, 11}, time.Hour, `"(unlabeled)" retains 11 objects (704 B) after round 36, `},
 		{"figures that stand still from the begin", []int{0}, []int{3}, 0, "None of 5 rounds leaves more than any before.\ntslab: pid 1 has published no figures since the warm-up"},
 		{"figures that stand still after the measure", []int{0, 4}, []int{3, 3}, 0, "None of 5 rounds leaves more than any before.\ntslab: pid 1 has published no figures since the warm-up"},
 	} {

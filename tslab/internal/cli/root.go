@@ -167,6 +167,11 @@ func (a *app) manCommand() *cobra.Command {
 			}
 			root := c.Root()
 			root.DisableAutoGenTag = true
+			for _, c := range root.Commands() {
+				if c.Name() == "completion" {
+					root.RemoveCommand(c) // its pages are about other systems; completions are installed
+				}
+			}
 			if err := doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "temporal-slab", Manual: "temporal-slab"}, args[0]); err != nil {
 				return err
 			}
