@@ -236,7 +236,7 @@ template <class T, class Source, class... Args> T* construct(const Source& sourc
  * Returns a pointer to the T. Throws tslab::bad_alloc, and any exception that the constructor throws. */
 template <class T, class From, class... Args> T* make(const From& from, Args&&... args) {
     static_assert(std::is_trivially_destructible_v<T>,
-                  "the end of a phase runs no destructor: make_unique, or make_undestroyed where that is meant");
+                  "the end of a phase runs no destructor: use make_unique, or make_undestroyed to skip the destructor");
     return detail::construct<T>(detail::source_of(from), std::forward<Args>(args)...);
 }
 /* Creates a T whose destructor is never run. Use make_undestroyed for types whose destructor would only free memory of
