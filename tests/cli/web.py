@@ -142,7 +142,7 @@ def numbers(what, tab):
             held[named[id]] = committed
     for line in tab.js("seen.legend('by-label')"):
         name = next((n for n in sorted(held, key=len, reverse=True) if line.startswith(n + " ")), None)
-        check(line in ("nothing yet",) or line.startswith(("others ", "limit ")) or name is not None and line[len(name) + 1:] == size(held[name]), what, line, held)
+        check(line in ("no data yet",) or line.startswith(("others ", "limit ")) or name is not None and line[len(name) + 1:] == size(held[name]), what, line, held)
     rows = tab.js("seen.table('label-rows')")
     check(len(rows) == max(1, len(d["labels"])), what, "labels", rows)
     for row, l in zip(rows, d["labels"]):
@@ -271,7 +271,7 @@ def keys(web, pid, tab):
         check(tab.js("(r => r.bottom > 0 && r.top < innerHeight && r.right > 0 && r.left < innerWidth)(document.activeElement.getBoundingClientRect())"),
               seen[-1], "has the focus where nobody sees it")
     check(seen[:4] == ["Skip to the verdict", "All processes", "range", "pause"], "another order:", seen[:4])
-    check("The whole diagnosis" in seen and "POST /orders" in seen, "not reached by keys:", seen)
+    check("Full diagnosis" in seen and "POST /orders" in seen, "not reached by keys:", seen)
     stays(tab)
     tab.js("document.getElementById('range').focus()")
     tab.press(" ", 32, " ")

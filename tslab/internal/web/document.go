@@ -521,7 +521,7 @@ func sizeClass(snap *snapshot.Snapshot, bytes uint64) string {
 func (c *Chosen) profile(pid int, label string, i *rates.Interval) {
 	raw, err := segment.ReadProfile(pid, -1)
 	if err != nil {
-		c.Profile = "No heap profile: start the process with TSLAB_OPTIONS=segment=1,profile_bytes=512k, and this shows which code holds the memory."
+		c.Profile = "No heap profile. To see which code allocated the memory, start the process with TSLAB_OPTIONS=segment=1,profile_bytes=512k."
 		return
 	}
 	p, err := heap.Of(raw...)
@@ -531,9 +531,9 @@ func (c *Chosen) profile(pid int, label string, i *rates.Interval) {
 	}
 	_ = heap.Symbolize(p, pid)
 	r := heap.Sum(p, heap.InuseSpace, heap.Only{Label: &label})
-	c.Profile = "Sampled, one in about " + units.Bytes(uint64(p.Period)) + " of allocations: right to some samples, not to the byte."
+	c.Profile = "Estimated from samples, about one per " + units.Bytes(uint64(p.Period)) + " of allocations."
 	if p.Period == 1 {
-		c.Profile = "Each object of a domain (option escape_stacks); what is made in epochs of the ring is not here."
+		c.Profile = "Contains every object of a domain (option escape_stacks), but no objects allocated in epochs of the ring."
 	}
 	for _, f := range r.Functions[:min(len(r.Functions), pageSites)] {
 		c.Sites = append(c.Sites, Site{units.Text(f.Name), f.Flat, f.Cum})

@@ -42,9 +42,9 @@ func (s *Server) fleet(w http.ResponseWriter, r *http.Request) {
 		}
 		p.Segment.Close()
 	}
-	all := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "temporal_slab_exporter_processes", Help: "Processes that show their statistics, by whether this scrape has them."},
+	all := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "temporal_slab_exporter_processes", Help: "Processes that publish their statistics, by whether this scrape contains them."},
 		[]string{"shown"})
-	took := prometheus.NewGauge(prometheus.GaugeOpts{Name: "temporal_slab_exporter_scrape_duration_seconds", Help: "Time it took to read them."})
+	took := prometheus.NewGauge(prometheus.GaugeOpts{Name: "temporal_slab_exporter_scrape_duration_seconds", Help: "Time spent reading the statistics."})
 	registry.MustRegister(all, took)
 	all.WithLabelValues("yes").Set(float64(shown))
 	all.WithLabelValues("no").Set(float64(len(list) - shown))

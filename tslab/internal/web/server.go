@@ -272,7 +272,7 @@ func (s *Server) page(of *watcher, w http.ResponseWriter, r *http.Request) {
 func render(w http.ResponseWriter, r *http.Request, name string, data any) {
 	var b bytes.Buffer
 	if err := pages.ExecuteTemplate(&b, name, data); err != nil {
-		http.Error(w, "the page could not be made", http.StatusInternalServerError)
+		http.Error(w, "the page could not be created", http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -296,7 +296,7 @@ func asset(w http.ResponseWriter, r *http.Request) {
 func sendJSON(w http.ResponseWriter, r *http.Request, v any) {
 	b, err := json.Marshal(v)
 	if err != nil {
-		http.Error(w, "the figures cannot be written", http.StatusInternalServerError)
+		http.Error(w, "the figures could not be encoded", http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -365,7 +365,7 @@ func (w *watcher) latest(out http.ResponseWriter, r *http.Request) *snapshot.Sna
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.last == nil || w.err != nil && !w.replay {
-		text := "nothing was read yet"
+		text := "nothing has been read yet"
 		if w.err != nil {
 			text = units.Text(w.err.Error())
 		}
@@ -408,7 +408,7 @@ func (s *Server) health(of *watcher, w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if StandsStill(snap, s.o.Stale) {
-		http.Error(w, "the numbers stand still"+view.Fresh(snap), http.StatusServiceUnavailable)
+		http.Error(w, "the statistics are stale"+view.Fresh(snap), http.StatusServiceUnavailable)
 		return
 	}
 	fmt.Fprintln(w, "ok"+view.Fresh(snap))

@@ -61,7 +61,7 @@ function byLabel(column, rest) {
 }
 
 const figures = [
-  { id: "memory", unit: bytes, series: lines(["committed", COMMITTED, "--c0"], ["live", LIVE, "--c2"], ["resident, of the whole process", RSS, "--c7"]), limit: true },
+  { id: "memory", unit: bytes, series: lines(["committed", COMMITTED, "--c0"], ["live", LIVE, "--c2"], ["resident (whole process)", RSS, "--c7"]), limit: true },
   { id: "by-label", unit: bytes, series: byLabel(1, REST_COMMITTED), stacked: true, limit: true },
   { id: "rate", unit: v => v == null ? "-" : count(v) + "/s", series: byLabel(3, REST_ALLOCATED) },
   { id: "causes", unit: v => v == null ? "-" : count(v) + "/s", series: lines(["full", FULL, "--c0"], ["miss", MISS, "--c1"], ["null", NULL, "--c3"], ["closed", CLOSED, "--c4"]) },
@@ -70,7 +70,7 @@ const figures = [
 
 for (const f of figures) {
   f.box = byId(f.id);
-  f.canvas = make("canvas", { role: "img", "aria-label": f.box.querySelector("h2").textContent + "; the list below has the numbers" });
+  f.canvas = make("canvas", { role: "img", "aria-label": f.box.querySelector("h2").textContent + "; the list below shows the numbers" });
   f.legend = make("ul", { class: "legend" });
   f.box.append(f.canvas, f.legend);
   f.canvas.addEventListener("pointermove", e => {
@@ -172,8 +172,8 @@ function legend(f, list, at, limit, near, points) {
   });
   const words = [];
   if (state.hover && state.hover.id === f.id && at >= 0) words.push("at " + clock(points[at][AT]));
-  if (f.limit && limit > 0 && !near) words.push(`limit ${bytes(limit)}, above the plot`);
-  if (!rows.length) words.push(f.id === "rate" ? "nothing was allocated" : "nothing yet");
+  if (f.limit && limit > 0 && !near) words.push(`limit ${bytes(limit)} (above the plot)`);
+  if (!rows.length) words.push(f.id === "rate" ? "no allocations" : "no data yet");
   f.legend.replaceChildren(...rows.map(([s, v]) => {
     const i = make("i", { class: "swatch" });
     i.style.background = s.colour;
@@ -204,15 +204,15 @@ function drawTiles(d) {
   const n = d.now, limit = n.limit;
   const tiles = [["Live", bytes(n.live), "objects in use", many(n.objects, "object", "objects")],
     ["Committed", bytes(n.committed), "slabs and large objects", bytes(n.warm) + " of it kept warm"],
-    ["Resident", bytes(n.rss), "the whole process", "as the system counts"],
-    ["Limit", limit.bytes ? percent(limit.used / limit.bytes) : "-", limit.bytes ? `${bytes(limit.bytes - Math.min(limit.used, limit.bytes))} left of ${limit.name}` : "there is none",
+    ["Resident", bytes(n.rss), "the whole process", "as counted by the system"],
+    ["Limit", limit.bytes ? percent(limit.used / limit.bytes) : "-", limit.bytes ? `${bytes(limit.bytes - Math.min(limit.used, limit.bytes))} left of ${limit.name}` : "no limit",
       limit.ns ? "reached in " + span(limit.ns / 1e9) : "not in sight", limit.ns && limit.ns < 3600e9],
-    ["Growth", n.growth > 0 ? bytes(n.growth) + "/s" : "none", "of what stays", "last 10 s: " + (n.pace[0] == null ? "-" : signed(n.pace[0]) + "/s"), false],
-    ["Allocations", n.allocated == null ? "-" : count(n.allocated) + "/s", "objects made", d.over ? "over " + span(d.over) : "idle"],
+    ["Growth", n.growth > 0 ? bytes(n.growth) + "/s" : "none", "of memory that stays", "last 10 s: " + (n.pace[0] == null ? "-" : signed(n.pace[0]) + "/s"), false],
+    ["Allocations", n.allocated == null ? "-" : count(n.allocated) + "/s", "objects allocated", d.over ? "over " + span(d.over) : "idle"],
     ["Slow path", percent(n.slow), "of allocations", "took a slab or a lock"],
-    ["Phases", count(n.open), "open", many(n.draining, "ended one holds memory", "ended ones hold memory")],
-    ["Leaking labels", count(n.leaking), "ended phases hold", `objects for ${document.body.dataset.leak} s`, n.leaking > 0],
-    ["Refused", count(n.refused), "allocations so far", "no memory or no budget", n.refused > 0]];
+    ["Phases", count(n.open), "open", many(n.draining, "ended phase holds memory", "ended phases hold memory")],
+    ["Leaking labels", count(n.leaking), "their ended phases still", `hold objects after ${document.body.dataset.leak} s`, n.leaking > 0],
+    ["Refused", count(n.refused), "allocations so far", "out of memory or over budget", n.refused > 0]];
   const list = byId("tiles");
   tiles.forEach(([name, value, about, more, bad], k) => {
     if (!list.children[k]) list.append(make("div", {}, make("dt", {}, name), make("dd", {}), make("dd", { class: "about" }), make("dd", { class: "about" })));
@@ -253,7 +253,7 @@ function drawLabels(d) {
   const all = d.labels.reduce((sum, l) => sum + l.committed, 0) || 1;
   fill("label-rows", d.labels.map(l => [labelled(l.id, l.name), bytes(l.committed), bar(l.committed / all, colour(l.id)), bytes(l.live), count(l.objects), l.growth > 0 ? bytes(l.growth) : "-",
     l.allocated == null ? "-" : count(l.allocated), count(l.open), count(l.draining), bytes(l.pinned), count(l.escaped),
-    l.limit ? percent(l.limit.used / l.limit.bytes) : "-"]), "no label was used yet");
+    l.limit ? percent(l.limit.used / l.limit.bytes) : "-"]), "no label has been used yet");
   say(byId("more-labels"), d.more_labels > 0 ? `and ${many(d.more_labels, "more label", "more labels")} that hold less` : "");
 }
 
@@ -266,14 +266,14 @@ function cell(n, most) {
 function drawPhases(d) {
   const old = d.labels.filter(l => l.draining > 0).sort((a, b) => b.oldest - a.oldest || b.draining - a.draining).slice(0, 12);
   const most = Math.max(1, ...old.flatMap(l => l.ages));
-  fill("ages", old.map(l => [labelled(l.id, l.name), ...l.ages.map(n => cell(n, most))]), "no ended phase holds an object");
-  fill("oldest", d.oldest.map(p => [labelled(p.label, p.name), String(p.era), span(p.age / 1e9), bytes(p.committed), count(p.objects)]), "no ended phase holds an object");
-  fill("open-phases", d.open.map(p => [labelled(p.label, p.name), String(p.era), span(p.age / 1e9), bytes(p.committed), bytes(p.live)]), "no open phase holds a tenth of the memory, and a MiB");
+  fill("ages", old.map(l => [labelled(l.id, l.name), ...l.ages.map(n => cell(n, most))]), "no ended phase holds objects");
+  fill("oldest", d.oldest.map(p => [labelled(p.label, p.name), String(p.era), span(p.age / 1e9), bytes(p.committed), count(p.objects)]), "no ended phase holds objects");
+  fill("open-phases", d.open.map(p => [labelled(p.label, p.name), String(p.era), span(p.age / 1e9), bytes(p.committed), bytes(p.live)]), "no open phase holds at least a tenth of the memory and at least 1 MiB");
 }
 
 function drawTables(d) {
-  fill("class-rows", d.classes.map(c => [c.name, bytes(c.live), bytes(c.committed), count(c.slabs), c.slow == null ? "-" : count(c.slow), percent(c.recycled), percent(c.waited)]), "no size was used yet");
-  fill("close-rows", d.closes.map(c => [labelled(c.label, c.name), String(c.era), span(c.ago / 1e9), bytes(c.given), bytes(c.fell), count(c.escaped)]), "no phase was closed yet");
+  fill("class-rows", d.classes.map(c => [c.name, bytes(c.live), bytes(c.committed), count(c.slabs), c.slow == null ? "-" : count(c.slow), percent(c.recycled), percent(c.waited)]), "no size class has been used yet");
+  fill("close-rows", d.closes.map(c => [labelled(c.label, c.name), String(c.era), span(c.ago / 1e9), bytes(c.given), bytes(c.fell), count(c.escaped)]), "no phase has been closed yet");
 }
 
 function drawChosen(d) {
@@ -282,19 +282,19 @@ function drawChosen(d) {
   if (state.chosen == null) return;
   byId("chosen-name").replaceChildren(c ? swatch(c.id) : "", "Label " + state.chosen);
   if (!c) {
-    say(byId("chosen-words"), "There is no such label now.");
-    for (const id of ["chosen-phases", "chosen-sites", "chosen-sizes"]) fill(id, [], "nothing");
+    say(byId("chosen-words"), "There is currently no such label.");
+    for (const id of ["chosen-phases", "chosen-sites", "chosen-sizes"]) fill(id, [], "none");
     return say(byId("chosen-more"), ""), say(byId("chosen-profile"), "");
   }
   const paces = c.paces.map(v => v == null ? "-" : signed(v) + "/s");
-  say(byId("chosen-words"), `${bytes(c.live)} live in ${many(c.objects, "object", "objects")}, ${bytes(c.committed)} held by ${many(c.open, "open phase", "open phases")} and ${many(c.draining, "ended one", "ended ones")}. ` +
-    (c.growth > 0 ? `It grows by ${bytes(c.growth)} a second. ` : "What stays does not grow. ") + `Live bytes: ${paces[0]} over 10 s, ${paces[1]} over 100 s, ${paces[2]} since the start.` +
-    (c.limit ? ` Budget: ${bytes(c.limit.used)} of ${bytes(c.limit.bytes)}${c.limit.ns ? ", used up in " + span(c.limit.ns / 1e9) : ""}.` : ""));
-  fill("chosen-phases", c.phases.map(p => [String(p.era), p.open ? "open" : "ended", span(p.age / 1e9), bytes(p.committed), bytes(p.live), count(p.objects)]), "no phase of it has a row");
-  say(byId("chosen-more"), c.more ? `The largest; ${count(c.more)} more have no row.` : "The largest first.");
+  say(byId("chosen-words"), `${bytes(c.live)} live in ${many(c.objects, "object", "objects")}, ${bytes(c.committed)} held by ${many(c.open, "open phase", "open phases")} and ${many(c.draining, "ended phase", "ended phases")}. ` +
+    (c.growth > 0 ? `The label grows by ${bytes(c.growth)} per second. ` : "The memory that stays does not grow. ") + `Live bytes: ${paces[0]} over 10 s, ${paces[1]} over 100 s, ${paces[2]} since the start.` +
+    (c.limit ? ` Budget: ${bytes(c.limit.used)} of ${bytes(c.limit.bytes)}${c.limit.ns ? ", reached in " + span(c.limit.ns / 1e9) : ""}.` : ""));
+  fill("chosen-phases", c.phases.map(p => [String(p.era), p.open ? "open" : "ended", span(p.age / 1e9), bytes(p.committed), bytes(p.live), count(p.objects)]), "no phase of this label is listed");
+  say(byId("chosen-more"), c.more ? `The largest phases. ${count(c.more)} more are not listed.` : "The largest phases first.");
   say(byId("chosen-profile"), c.profile);
-  fill("chosen-sites", c.sites.map(s => [s.name, bytes(s.bytes), bytes(s.all)]), "no sample");
-  fill("chosen-sizes", c.sizes.map(s => [s.name, bytes(s.bytes)]), "no sample");
+  fill("chosen-sites", c.sites.map(s => [s.name, bytes(s.bytes), bytes(s.all)]), "no samples");
+  fill("chosen-sizes", c.sizes.map(s => [s.name, bytes(s.bytes)]), "no samples");
 }
 
 function drawWho(d) {
@@ -383,7 +383,7 @@ async function turn() {
       const d = await ask();
       if (!state.paused) d.recorded ? tell("recorded", "") : d.ended ? tell("ended", "bad") : d.error ? tell("not readable", "bad") : d.state === "stopped" ? tell("stopped", "bad") : tell("live", "good");
     } catch (e) {
-      if (!state.paused) tell("no answer (" + e.message + ")" + (state.points.length ? "; figures of " + clock(state.points[state.points.length - 1][AT]) : ""), "bad");
+      if (!state.paused) tell("no answer (" + e.message + ")" + (state.points.length ? "; showing figures of " + clock(state.points[state.points.length - 1][AT]) : ""), "bad");
     }
   }
   setTimeout(turn, Math.max(200, EVERY_MS - (Date.now() - begin)));
@@ -392,7 +392,7 @@ async function turn() {
 byId("pause").addEventListener("click", () => {
   state.paused = !state.paused;
   byId("pause").setAttribute("aria-pressed", String(state.paused));
-  say(byId("pause"), state.paused ? "Go on" : "Pause");
+  say(byId("pause"), state.paused ? "Resume" : "Pause");
   if (state.paused) tell("paused", "");
 });
 byId("range").addEventListener("click", () => {

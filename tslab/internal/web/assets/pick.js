@@ -7,7 +7,7 @@ function draw(list) {
     if (p.error) return [name, p.error, "-", "-", "-", "-", "-", "-"];
     return [name, p.state + (p.allocators > 1 ? `, ${p.allocators} allocators` : ""), bytes(p.committed_bytes), bytes(p.live_bytes), p.growth_per_second > 0 ? bytes(p.growth_per_second) : "-",
       p.limit_ns ? span(p.limit_ns / 1e9) : "-", count(p.open_phases), p.age_seconds == null ? "-" : span(p.age_seconds) + " ago"];
-  }), "no process shows its statistics");
+  }), "no process publishes its statistics");
 }
 
 async function turn() {
