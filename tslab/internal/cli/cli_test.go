@@ -324,7 +324,7 @@ func TestServe(t *testing.T) {
 	}
 	b, _ := io.ReadAll(resp.Body)
 	resp.Body.Close()
-	if resp.StatusCode != 503 || !strings.HasPrefix(string(b), "the numbers stand still, figures of ") {
+	if resp.StatusCode != 503 || !strings.HasPrefix(string(b), "the statistics are stale, figures of ") {
 		t.Errorf("figures of long ago: %d %q", resp.StatusCode, b)
 	}
 	if err := stopStrict(); err != nil {

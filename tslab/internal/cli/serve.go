@@ -208,7 +208,7 @@ func (s *server) metrics(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	up := prometheus.NewGauge(prometheus.GaugeOpts{Name: "temporal_slab_exporter_up", Help: "Whether the statistics could be read."})
-	took := prometheus.NewGauge(prometheus.GaugeOpts{Name: "temporal_slab_exporter_scrape_duration_seconds", Help: "Time it took to read them."})
+	took := prometheus.NewGauge(prometheus.GaugeOpts{Name: "temporal_slab_exporter_scrape_duration_seconds", Help: "Time spent reading the statistics."})
 	registry.MustRegister(up, took)
 	if err == nil {
 		up.Set(1)
@@ -235,7 +235,7 @@ func (s *server) health(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if web.StandsStill(snap, s.stale) {
-		http.Error(w, "the numbers stand still"+view.Fresh(snap), http.StatusServiceUnavailable)
+		http.Error(w, "the statistics are stale"+view.Fresh(snap), http.StatusServiceUnavailable)
 		return
 	}
 	fmt.Fprintln(w, "ok"+view.Fresh(snap))

@@ -44,15 +44,15 @@ func Notes(s *snapshot.Snapshot) []string {
 		if len(s.Parts) != 0 {
 			who = fmt.Sprintf("Allocator %d has", p.Allocator())
 		}
-		list = append(list, fmt.Sprintf("%s changed since its figures were taken, %s ago, and published nothing: these are not the latest. "+
-			"A program that is about to idle calls slab_stats_publish.", who, units.Duration(age)))
+		list = append(list, fmt.Sprintf("%s changed since its figures were taken, %s ago, but has not published newer figures. "+
+			"A program should call slab_stats_publish before it idles.", who, units.Duration(age)))
 	}
 	if n := s.Unseen(); n != 0 {
-		list = append(list, fmt.Sprintf("%d more of the process's allocators show nothing: made without the option segment, without a place among its %d, "+
-			"or not published yet.", n, places))
+		list = append(list, fmt.Sprintf("%d more allocators of the process are not shown: they lack the option segment, have no place among the %d of the segment, "+
+			"or have not published yet.", n, places))
 	}
 	if n := s.Left(metrics.Label); n != 0 {
-		list = append(list, fmt.Sprintf("%d labels have no row of their own; the row (rest) has their sums.", n))
+		list = append(list, fmt.Sprintf("%d labels have no row of their own; the row (rest) contains their sums.", n))
 	}
 	return list
 }
