@@ -31,7 +31,7 @@ static unsigned affordable(unsigned wanted) {
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return wanted;
     rlim_t most = limit.rlim_cur > FDS_KEPT + 1 ? limit.rlim_cur - FDS_KEPT : 1;
     if (wanted <= most) return wanted;
-    fprintf(stderr, "%s: at most %u connections, not %u: the limit of open files is %llu\n", program_name,
+    fprintf(stderr, "%s: at most %u connections, not %u, because the limit of open files is %llu\n", program_name,
             (unsigned)most, wanted, (unsigned long long)limit.rlim_cur);
     return (unsigned)most;
 }
@@ -55,8 +55,8 @@ bool gate_open(struct gate* g, const struct options* o) {
     for (unsigned n = 0; n < g->max; n++) g->places[n].fd = -1;
     if (listen_at(g, o)) return true;
     int port = ntohs(o->address.any.sa_family == AF_INET6 ? o->address.v6.sin6_port : o->address.v4.sin_port);
-    fprintf(stderr, "%s: cannot listen at port %d: %s%s\n", program_name, port, strerror(errno),
-            errno == EADDRINUSE ? "; --listen=127.0.0.1:0 takes a free one" : "");
+    fprintf(stderr, "%s: cannot listen on port %d: %s%s\n", program_name, port, strerror(errno),
+            errno == EADDRINUSE ? "; --listen=127.0.0.1:0 chooses a free port" : "");
     return false;
 }
 
@@ -126,7 +126,8 @@ static void complain(struct gate* g, int error, uint64_t now) {
     g->rest_until_ns = now + REST_NS;
     if (g->complained_ns != 0 && now - g->complained_ns < MINUTE_NS) return;
     g->complained_ns = now;
-    fprintf(stderr, "%s: nobody can connect: %s; trying again ten times a second\n", program_name, strerror(error));
+    fprintf(stderr, "%s: cannot accept connections: %s; retrying ten times per second\n", program_name,
+            strerror(error));
 }
 
 /* Accepts connections while there are places, and hands them to the keeper. [main thread] */

@@ -52,7 +52,7 @@ static bool announce(void) {
     char name[80];
     gate_name(&gate, name, sizeof name);
     if (!address_is_loopback(&options.address.any))
-        fprintf(stderr, "%s: warning: other machines may reach %s; there is no password and no encryption\n",
+        fprintf(stderr, "%s: warning: other machines can reach %s; there is no password and no encryption\n",
                 program_name, name);
     printf("tslabd: http://%s/ pattern %s\n", name, server.source->name);
     if (fflush(stdout) == 0) return true;

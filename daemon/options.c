@@ -69,32 +69,33 @@ static bool set_host(void* options, const char* value) {
 
 /* Prints the help, with the flags of c. [main thread] */
 static void print_help(const struct command_line* c) {
-    printf("NAME\n  tslabd - serves the numbers of an allocator over HTTP\n\n"
-           "SYNOPSIS\n  tslabd [--pattern=NAME] [--listen=ADDRESS:PORT] [flag]...\n\n"
-           "DESCRIPTION\n"
-           "  Has an allocator of its own, runs a load on it or leaves it idle, and answers GET and HEAD of\n\n"
-           "    /              where to look, in a line\n"
-           "    /metrics       for Prometheus: text format 0.0.4, or OpenMetrics 1.0 for those who ask for it\n"
-           "    /stats.json    all statistics (schema: share/temporal-slab/stats.schema.json)\n"
-           "    /doctor        what to do, in words\n"
-           "    /healthz       200 while the load serves requests, or there is none; 503 when it stands still\n"
-           "    /readyz        200 while it answers; 503 from when it was told to end\n\n"
-           "  Like any process it shows itself to tslab, which has a page, too: tslab web.\n\n"
-           "  Nothing else is served, no file is read, and a request that names another host than this is refused.\n"
-           "  SIGTERM and SIGINT end it when what is being answered is done, a second one at once; SIGUSR1 ends the\n"
-           "  phase of the load.\n\n"
-           "EXAMPLES\n"
-           "  tslabd --pattern=leak                       then, for a page: tslab web --name tslabd\n"
-           "  tslabd --pattern=steady --req_rate=20000 --threads=2\n"
-           "  curl -s http://127.0.0.1:8080/metrics | grep draining\n\n"
-           "OPTIONS\n");
+    printf(
+        "NAME\n  tslabd - serves the statistics of an allocator over HTTP\n\n"
+        "SYNOPSIS\n  tslabd [--pattern=NAME] [--listen=ADDRESS:PORT] [flag]...\n\n"
+        "DESCRIPTION\n"
+        "  Creates an allocator, runs a load on it or leaves it idle, and answers GET and HEAD requests for\n\n"
+        "    /              one line that names the paths below\n"
+        "    /metrics       for Prometheus: text format 0.0.4, or OpenMetrics 1.0 if the client asks for it\n"
+        "    /stats.json    all statistics (schema: share/temporal-slab/stats.schema.json)\n"
+        "    /doctor        the diagnosis as text\n"
+        "    /healthz       200 if the load serves requests or there is no load; 503 if the load is stuck\n"
+        "    /readyz        200 once there are statistics; 503 before that, and while tslabd shuts down\n\n"
+        "  tslabd also publishes its statistics for tslab; tslab web shows them on a page.\n\n"
+        "  tslabd serves no other paths, reads no files, and refuses a request whose Host header names another host.\n"
+        "  After SIGTERM or SIGINT, tslabd completes open requests and exits; a second signal ends it at once.\n"
+        "  SIGUSR1 ends the current phase of the load.\n\n"
+        "EXAMPLES\n"
+        "  tslabd --pattern=leak                       for a page, run: tslab web --name tslabd\n"
+        "  tslabd --pattern=steady --req_rate=20000 --threads=2\n"
+        "  curl -s http://127.0.0.1:8080/metrics | grep draining\n\n"
+        "OPTIONS\n");
 
     flags_print(c, c->tables[0]);
     printf("  --help, --version\n\nLOAD\n");
     flags_print(c, c->tables[1]);
     printf("\nPATTERNS\n  %-11s no load (default)\n", IDLE);
     patterns_print();
-    printf("\nEXIT STATUS\n  0  ended by a signal\n  1  something could not be made, or the address is taken\n"
+    printf("\nEXIT STATUS\n  0  ended by a signal\n  1  startup failed, for example because the address is in use\n"
            "  2  wrong command line\n");
 }
 
@@ -103,11 +104,13 @@ static void print_help(const struct command_line* c) {
 static bool consistent(struct options* o, const struct flag* of_load) {
     for (const struct flag* f = of_load; o->load.pattern == NULL && f->name; f++)
         if (f != of_load && f->given) /* the first is the pattern */
-            return flags_wrong("%s changes a pattern, but there is none; add --pattern=burst, or another of --help",
-                               f->name);
+            return flags_wrong(
+                "%s changes a pattern, but no pattern is given; add --pattern=burst, or another pattern from --help",
+                f->name);
     if (!address_is_loopback(&o->address.any) && !o->remote_allowed)
-        return flags_wrong("--listen names an address that other machines may reach; add --allow-remote if they should "
-                           "(there is no password and no encryption), or use 127.0.0.1");
+        return flags_wrong(
+            "--listen gives an address that other machines can reach; use 127.0.0.1, or add --allow-remote "
+            "to permit this (there is no password and no encryption)");
     if (o->sampling_period != 0 && o->sampling_period < 16)
         return flags_wrong("--sampling_period takes 0, or 16 to 1048576, not '%u'", o->sampling_period);
     if (o->max_bytes != 0 && o->max_bytes < 65536)
@@ -118,27 +121,29 @@ static bool consistent(struct options* o, const struct flag* of_load) {
 int options_read(struct options* o, int argc, char** argv) {
     struct flag flags[] = {
         {"--listen", FLAG_TEXT, o, set_address, .argument = "ADDRESS:PORT",
-         .help = "numbers, an IPv6 address in brackets; port 0: any, it is printed (default: 127.0.0.1:8080)"},
+         .help = "listen on this numeric address, with IPv6 in brackets; port 0 chooses a free port and prints it "
+                 "(default: "
+                 "127.0.0.1:8080)"},
         {"--allow-remote", FLAG_SWITCH, &o->remote_allowed,
-         .help = "needed to listen where other machines reach it; there is no password and no encryption"},
+         .help = "permit an address that other machines can reach; there is no password and no encryption"},
         {"--allow-host", FLAG_TEXT, o, set_host, .argument = "NAME",
-         .help = "a name that browsers and scrapers may call this server by, beside localhost and its address; may be "
-                 "given several times"},
+         .help = "accept this name in the Host header, in addition to localhost and the address; can be given several "
+                 "times"},
         {"--max_connections", FLAG_UNSIGNED, &o->max_connections, .least = 1, .most = 10000,
-         .help = "at a time; more wait (default: 64)"},
+         .help = "serve at most this many connections at a time; others wait (default: 64)"},
         {"--timeout_s", FLAG_REAL, &o->timeout_s, .least = 0.1, .most = 3600, .argument = "S",
-         .help = "a connection is closed after that, done or not (default: 10)"},
+         .help = "close a connection after this time, even if it is not finished (default: 10)"},
         {"--drain_s", FLAG_REAL, &o->drain_s, .most = 3600, .argument = "S",
-         .help = "what is being answered when it is told to end has that long (default: 5)"},
+         .help = "at shutdown, wait at most this long for open requests (default: 5)"},
         {"--max_bytes", FLAG_COUNT, &o->max_bytes, .most = 1e15, .argument = "BYTES",
-         .help = "most memory of the allocator: a load that leaks comes to an end; 0: no limit (default: 268435456)"},
+         .help = "limit the allocator's memory, so that a leak is stopped; 0: no limit (default: 268435456)"},
         {"--sampling_period", FLAG_UNSIGNED, &o->sampling_period, .most = 1048576,
-         .help = "times one slow allocation in so many, 16 or more; 0: none (default: 64)"},
+         .help = "time one slow allocation out of N, 16 or more; 0: none (default: 64)"},
         {"--leak_threshold_s", FLAG_UNSIGNED, &o->leak_threshold_s, .most = 1000000, .argument = "S",
-         .help =
-             "age from which an ended phase that holds objects is a leak (default: " TEXT_OF(DOCTOR_LEAK_SECONDS) ")"},
+         .help = "report ended phases that still hold objects as leaks from this age (default: " TEXT_OF(
+             DOCTOR_LEAK_SECONDS) ")"},
         {"--stale_after_s", FLAG_REAL, &o->stale_after_s, .most = 1000000, .argument = "S",
-         .help = "a load without a request for so long is not healthy; 0: never (default: 60)"},
+         .help = "report the load as stuck if it has served no request for this time; 0: never (default: 60)"},
         {.name = NULL},
     };
 

@@ -30,17 +30,17 @@ static struct own {
 
 /* Writes what the load did by its own count as metrics. [no other user of t] */
 static void write_load(struct own* w, struct text* t) {
-    self_family(t, "load_info", "gauge", "Pattern of the load; always 1.");
+    self_family(t, "load_info", "gauge", "The pattern of the load is the label; the value is always 1.");
     text_format(t, "tslabd_load_info{pattern=\"%s\"} 1\n", w->source.name);
     struct totals sum = {0};
     if (w->loaded) sum = totals_now(&w->run);
-    self_family(t, "load_requests_total", "counter", "Requests the load has served.");
+    self_family(t, "load_requests_total", "counter", "Requests that the load has served.");
     text_format(t, "tslabd_load_requests_total %" PRIu64 "\n", sum.requests);
     const struct {
         const char* outcome;
         uint64_t count;
     } rows[] = {{"allocated", sum.allocated}, {"freed", sum.freed}, {"leaked", sum.leaked}, {"failed", sum.failed}};
-    self_family(t, "load_objects_total", "counter", "Objects by what the load did with them, by its own count.");
+    self_family(t, "load_objects_total", "counter", "Objects by outcome, as counted by the load.");
     for (size_t n = 0; n < sizeof rows / sizeof *rows; n++)
         text_format(t, "tslabd_load_objects_total{outcome=\"%s\"} %" PRIu64 "\n", rows[n].outcome, rows[n].count);
 }
@@ -80,7 +80,7 @@ static bool own_moves(void* self, char* why, size_t size) {
     own_look(&w->source);
     double still_s = (double)(now_ns() - atomic_load(&w->moved_ns)) / 1e9;
     if (!w->loaded || w->o->stale_after_s == 0 || still_s < w->o->stale_after_s) return true;
-    (void)snprintf(why, size, "the load stands still: it has served no request for %.1f s", still_s);
+    (void)snprintf(why, size, "the load is stuck: it has served no request for %.1f s", still_s);
     return false;
 }
 

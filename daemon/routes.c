@@ -25,7 +25,8 @@ static void made(struct server* s, bool (*make)(void*, struct text*), const char
     *out = (struct answer){.code = 200, .type = type, .body.limit = TEXT_LIMIT};
     if (make(s->source->self, &out->body) && !out->body.failed) return;
     free(out->body.bytes);
-    say(out, 503, "There is no memory for this answer, or it has more than 64 MiB; /metrics has the sums by label.\n");
+    say(out, 503,
+        "There is not enough memory for this response, or it exceeds 64 MiB; /metrics contains the sums by label.\n");
 }
 
 /* Brings metrics into the format that is wanted; 503 without memory. [no other user of out] */
@@ -39,7 +40,7 @@ static void formatted(const struct request* r, struct answer* out) {
     }
     if (!out->body.failed) return;
     free(out->body.bytes);
-    say(out, 503, "There is no memory for this answer.\n");
+    say(out, 503, "There is not enough memory for this response.\n");
 }
 
 /* Answers /metrics, and counts what the snapshot took. [main thread] */
@@ -74,7 +75,7 @@ static void complain(struct answer* out, unsigned code, const char* why) {
     text_format(&out->body, "%s.\n", why);
     if (!out->body.failed) return;
     free(out->body.bytes);
-    say(out, 503, "There is no memory for this answer.\n");
+    say(out, 503, "There is not enough memory for this response.\n");
 }
 
 /* Answers /healthz: 503 when the load stands still. [main thread] */
@@ -89,7 +90,7 @@ static void healthz(struct server* s, const struct request* r, struct answer* ou
 static void readyz(struct server* s, const struct request* r, struct answer* out) {
     (void)r;
     if (s->draining) say(out, 503, "draining\n");
-    else if (!s->source->ready(s->source->self)) say(out, 503, "no numbers yet\n");
+    else if (!s->source->ready(s->source->self)) say(out, 503, "no statistics yet\n");
     else say(out, 200, "ready\n");
 }
 
@@ -97,13 +98,14 @@ static void readyz(struct server* s, const struct request* r, struct answer* out
 static void first(struct server* s, const struct request* r, struct answer* out) {
     (void)r;
     *out = (struct answer){.code = 200, .type = PLAIN, .body.limit = 4096};
-    text_format(&out->body,
-                "tslabd %ld, pattern %s: tslab web --pid %ld is its page; here are /metrics, /stats.json, /doctor, "
-                "/healthz and /readyz.\n",
-                (long)getpid(), s->source->name, (long)getpid());
+    text_format(
+        &out->body,
+        "tslabd %ld, pattern %s: this server has /metrics, /stats.json, /doctor, /healthz and /readyz; for a page, "
+        "run tslab web --pid %ld.\n",
+        (long)getpid(), s->source->name, (long)getpid());
     if (!out->body.failed) return;
     free(out->body.bytes);
-    say(out, 503, "There is no memory for this answer.\n");
+    say(out, 503, "There is not enough memory for this response.\n");
 }
 
 static const struct route routes[] = {

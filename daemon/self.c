@@ -28,7 +28,7 @@ static void number(struct text* t, const char* name, const char* type, const cha
 
 void self_metrics(const struct self* s, struct text* t) {
     struct gate* g = s->gate;
-    self_family(t, "http_requests_total", "counter", "Requests answered, by route and status.");
+    self_family(t, "http_requests_total", "counter", "HTTP responses, by route and status.");
     for (unsigned r = 0; r < SELF_ROUTES && s->answers[r].route != NULL; r++)
         for (unsigned c = 0; c < 8; c++)
             if (s->answers[r].codes[c] != 0)
@@ -36,11 +36,10 @@ void self_metrics(const struct self* s, struct text* t) {
                             s->answers[r].route, codes[c], s->answers[r].codes[c]);
 
     number(t, "connections", "gauge", "Connections open now, this one included.", g->used);
-    number(t, "connections_max", "gauge", "Connections that may be open at a time.", g->max);
+    number(t, "connections_max", "gauge", "Permitted number of open connections.", g->max);
     number(t, "connections_accepted_total", "counter", "Connections accepted.", g->accepted);
-    number(t, "connections_timed_out_total", "counter", "Connections closed because their time was over.",
-           g->timed_out);
-    number(t, "accept_failures_total", "counter", "Attempts to accept that failed for want of descriptors or memory.",
+    number(t, "connections_timed_out_total", "counter", "Connections closed at the time limit.", g->timed_out);
+    number(t, "accept_failures_total", "counter", "Connections that failed for lack of file descriptors or memory.",
            g->accept_failures);
 
     number(t, "snapshots_total", "counter", "Snapshots taken for /metrics, this one included.", s->snapshots);

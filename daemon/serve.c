@@ -110,15 +110,15 @@ static bool allowed(const struct server* s, const struct headers* h, const char*
     bool get = strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0, new = strcmp(version, "HTTP/1.1") == 0;
     bool twice = h->lengths > 1 || h->encodings > 1 || (h->lengths != 0 && h->encodings != 0);
 
-    if (h->odd != 0 || twice) refuse(out, 400, "The request can be read in more than one way.\n");
-    else if (h->hosts > 1 || (h->hosts == 0 && new)) refuse(out, 400, "A request has one Host header.\n");
+    if (h->odd != 0 || twice) refuse(out, 400, "The request is ambiguous.\n");
+    else if (h->hosts > 1 || (h->hosts == 0 && new)) refuse(out, 400, "A request must have exactly one Host header.\n");
     else if (h->hosts == 1 && !host_is_ours(s->options, h->host))
-        refuse(out, 403, "This server is not called that; --allow-host=NAME accepts further names.\n");
+        refuse(out, 403, "The Host header does not name this server; --allow-host=NAME accepts another name.\n");
     else if (route == NULL)
         refuse(out, 404,
-               "There are /, /metrics, /stats.json, /doctor, /healthz and /readyz; pages are those of tslab web.\n");
-    else if (!get) refuse(out, 405, "GET and HEAD only.\n");
-    else if (h->body) refuse(out, 400, "A request has no body here.\n");
+               "This server has /, /metrics, /stats.json, /doctor, /healthz and /readyz; for a page, run tslab web.\n");
+    else if (!get) refuse(out, 405, "Only GET and HEAD are allowed.\n");
+    else if (h->body) refuse(out, 400, "A request must not have a body.\n");
     else return true;
     return false;
 }
@@ -258,7 +258,7 @@ bool server_begin(struct server* s, struct keeper* k) {
                                (size_t)HEADER_BYTES, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_CONNECTION,
                                noticed, s, MHD_OPTION_UNESCAPE_CALLBACK, as_written, NULL, MHD_OPTION_END);
     const union MHD_DaemonInfo* info = s->http != NULL ? MHD_get_daemon_info(s->http, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
-    if (info == NULL) return fprintf(stderr, "%s: the HTTP library does not start\n", program_name), false;
+    if (info == NULL) return fprintf(stderr, "%s: the HTTP library failed to start\n", program_name), false;
     *k = (struct keeper){.ctx = s, .ready = info->epoll_fd, .take = take, .run = run};
     return true;
 }

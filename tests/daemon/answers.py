@@ -161,12 +161,12 @@ def flags():
     check(re.fullmatch(r"tslabd \d+\.\d+\.\d+\n", run("--version").stdout), "--version")
     with Daemon() as first:
         got = run("--listen=127.0.0.1:%d" % first.port)
-        check(got.returncode == 1 and "Address already in use" in got.stderr and "takes a free one" in got.stderr, got)
+        check(got.returncode == 1 and "Address already in use" in got.stderr and "chooses a free port" in got.stderr, got)
         check(first.pattern == "idle" and first.said() == "", first.said())
         got = json.loads(first.ask("/stats.json").body)
         check(got["closes"] == got["phases"] == [] and first.metric('tslabd_load_info{pattern="idle"}') == 1, got["closes"], got["phases"])
     with Daemon("--allow-remote", listen="0.0.0.0:0") as open_:
-        check("warning: other machines may reach 0.0.0.0:%d" % open_.port in open_.said(), open_.said())
+        check("warning: other machines can reach 0.0.0.0:%d" % open_.port in open_.said(), open_.said())
         check(open_.ask("/healthz", host="192.0.2.7").code == 200, "a machine's address")
         check(open_.ask("/healthz", host="evil.example").code == 403, "a foreign name")
 
@@ -184,7 +184,7 @@ def first_answer(*arguments):
 def health():
     """A load that serves nothing is told of, even to who asks for the first time; where there is none nothing is missed."""
     still = lambda got: got.code == 503 and got.headers["retry-after"] == "1" and re.fullmatch(
-        r"the load stands still: it has served no request for \d+\.\d s\.\n", got.body)
+        r"the load is stuck: it has served no request for \d+\.\d s\.\n", got.body)
     check(wait_until(lambda: still(first_answer("--stale_after_s=0.5"))), "a load that stands still is healthy")
     check(first_answer("--stale_after_s=0").body == "ok\n", "0: never")
     with Daemon("--stale_after_s=0.001") as idle:

@@ -149,7 +149,7 @@ def no_descriptors(d):
     waiting = [d.connect() for _ in range(5)]
     for s in waiting:
         s.sendall(GOOD)
-    check(wait_until(lambda: "nobody can connect: Too many open files" in d.said()), d.said())
+    check(wait_until(lambda: "cannot accept connections: Too many open files" in d.said()), d.said())
     check(not readable(waiting[0], 1), "an answer without a descriptor")
     resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
     for s in waiting:
