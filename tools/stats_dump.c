@@ -54,32 +54,34 @@ static void print_help(const struct command_line* c) {
 static int read_options(Options* o, int argc, char** argv) {
     struct flag streams[] = {
         {"--json", FLAG_SWITCH, &o->json, .argument = ", --no-json",
-         .help = "statistics as JSON on standard output (default: yes)"},
+         .help = "write statistics as JSON to standard output (default: yes)"},
         {"--no-json", FLAG_CLEAR, &o->json, .help = ""},
         {"--text", FLAG_SWITCH, &o->text, .argument = ", --no-text",
-         .help = "statistics as text on standard error (default: yes)"},
+         .help = "write statistics as text to standard error (default: yes)"},
         {"--no-text", FLAG_CLEAR, &o->text, .help = ""},
         {.name = NULL},
     };
     struct flag flags[] = {
         {"--doctor", FLAG_SWITCH, &o->doctor,
-         .help = "a diagnosis on standard error: leaks, slow paths, reclamation, health"},
+         .help = "write a diagnosis to standard error: leaks, slow paths, reclamation, health"},
         {"--pattern", FLAG_WORD, &o->pattern, .words = FLAG_WORDS("leak", "clean", "mixed"), .argument = "NAME",
-         .help = "workload: leak, clean or mixed (default: mixed)"},
-        {"--seconds", FLAG_REAL, &o->seconds, .most = 1e6, .help = "how long it runs (default: 1)"},
+         .help = "run this workload: leak, clean or mixed (default: mixed)"},
+        {"--seconds", FLAG_REAL, &o->seconds, .most = 1e6,
+         .help = "run the workload for this many seconds (default: 1)"},
         {"--pid", FLAG_UNSIGNED, &o->pid, .least = 1, .most = INT32_MAX,
-         .help = "no workload: the statistics of process N, which has the option segment=1"},
+         .help = "run no workload; write the statistics of process N, started with the option segment=1"},
         {.name = NULL},
     };
     int status = flags_read(
         &(struct command_line){"stats_dump", slab_version(), print_help, 23, ' ', {streams, flags}, argc, argv});
     for (const struct flag* f = flags; status < 0 && o->pid != 0 && f->to != &o->pid; f++)
-        if (f->given) return flags_wrong("%s does not go with --pid", f->name), 2;
+        if (f->given) return flags_wrong("%s cannot be combined with --pid", f->name), 2;
     if (status >= 0 || o->json || o->text || o->doctor) return status;
-    if (o->pid != 0) return flags_wrong("--no-json and --no-text leave nothing to write of process %u", o->pid), 2;
+    if (o->pid != 0)
+        return flags_wrong("with --no-json and --no-text, there is nothing to write about process %u", o->pid), 2;
     fprintf(stderr,
-            "%s: nothing is written with --no-json and --no-text; the workload runs for other processes to "
-            "read (TSLAB_OPTIONS=segment=1)\n",
+            "%s: with --no-json and --no-text, nothing is written; only other processes can read the workload's "
+            "statistics (TSLAB_OPTIONS=segment=1)\n",
             program_name);
     return status;
 }
@@ -383,7 +385,7 @@ static int dump_process(const Options* o) {
         for (uint32_t slot = 0; slot < slab_segment_slots(s) && !ferror(stdout); slot++)
             shown += write_slot(s, slot, state, o);
     slab_segment_close(s);
-    if (shown == 0 && !ferror(stdout)) fprintf(stderr, "%s: process %u shows no allocator\n", program_name, o->pid);
+    if (shown == 0 && !ferror(stdout)) fprintf(stderr, "%s: process %u publishes no allocator\n", program_name, o->pid);
     return finish(stdout, "standard output") | finish(stderr, "standard error") || shown == 0;
 }
 

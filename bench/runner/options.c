@@ -74,10 +74,10 @@ static void want_all_if_none(struct results* r) {
 
 static void print_help(const struct command_line* c) {
     printf("usage: tslab_bench [FLAG]...\n"
-           "       tslab_bench suite [FLAG]...   the comparison suite: whole programs, allocator by allocator\n"
-           "       tslab_bench limit [FLAG]...   who survives inside a memory limit\n");
+           "       tslab_bench suite [FLAG]...   run the comparison suite: whole programs on each allocator\n"
+           "       tslab_bench limit [FLAG]...   find out which allocators survive within a memory limit\n");
     flags_print(c, c->tables[0]);
-    printf("  --help            print this\n");
+    printf("  --help            print this help\n");
 }
 
 int options_read(int argc, char** argv, struct options* o, struct results* r) {
@@ -85,25 +85,27 @@ int options_read(int argc, char** argv, struct options* o, struct results* r) {
     bool list = false, machine = false;
     const char* peers;
     struct flag flags[] = {
-        {"--quick", FLAG_SWITCH, &o->quick, .help = "3 repetitions of a fifth of the work"},
+        {"--quick", FLAG_SWITCH, &o->quick, .help = "run 3 repetitions with a fifth of the work"},
         {"--reps", FLAG_UNSIGNED, &o->repetitions, .least = 1, .most = MAX_REPETITIONS,
-         .help = "repetitions, 1 to 99 (7, with --quick 3)"},
+         .help = "run N repetitions, 1 to 99 (default: 7; with --quick: 3)"},
         {"--part", FLAG_UNSIGNED, &o->part, .least = 1, .most = 1000,
-         .help = "an Nth of the work, 1 to 1000 (1, with --quick 5)"},
+         .help = "do 1/N of the work, N from 1 to 1000 (default: 1; with --quick: 5)"},
         {"--row", FLAG_WORD, r->wanted, want_row, .words = row_names, .argument = "NAME",
-         .help = "only this row; may be repeated"},
+         .help = "run only this row; can be given several times"},
         {"--backend", FLAG_WORD, r, want_backend, .words = backend_names, .argument = "NAME",
-         .help = "only this backend; may be repeated"},
+         .help = "run only this backend; can be given several times"},
         {"--seed", FLAG_COUNT, &o->seeds[0], .least = 1, .most = MAX_SEED,
-         .help = "what work is drawn from in the 1st, 3rd, ... repetition (1)"},
+         .help = "random seed of the work in repetitions 1, 3, ... (default: 1)"},
         {"--second-seed", FLAG_COUNT, &o->seeds[1], .least = 1, .most = MAX_SEED,
-         .help = "in the 2nd, 4th, ... (drawn at random, and said)"},
+         .help = "random seed in repetitions 2, 4, ... (default: random, and printed)"},
         {"--instructions", FLAG_SWITCH, &o->instructions,
-         .help = "count instructions, too (needs valgrind; rows that are short)"},
-        {"--json", FLAG_TEXT, &o->json, .argument = "FILE", .help = "write the results, every repetition included"},
-        {"--csv", FLAG_TEXT, &o->csv, .argument = "FILE", .help = "the same, a line for each value"},
-        {"--peers", FLAG_TEXT, &peers, .argument = "FILE", .help = "the list of peers (build/peers/peers.tsv)"},
-        {"--machine", FLAG_SWITCH, &machine, .help = "print where results come from, as JSON"},
+         .help = "also count instructions (only in short rows; needs valgrind)"},
+        {"--json", FLAG_TEXT, &o->json, .argument = "FILE",
+         .help = "write the results as JSON, including each repetition"},
+        {"--csv", FLAG_TEXT, &o->csv, .argument = "FILE", .help = "write the results as CSV, one value per line"},
+        {"--peers", FLAG_TEXT, &peers, .argument = "FILE",
+         .help = "read the list of peers from this file (default: build/peers/peers.tsv)"},
+        {"--machine", FLAG_SWITCH, &machine, .help = "print a description of this machine as JSON"},
         {"--list", FLAG_SWITCH, &list, .help = "print rows, metrics and backends"},
         {.name = NULL},
     };

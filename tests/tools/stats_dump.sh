@@ -26,9 +26,9 @@ expect 0 --seconds=0 --no-json
 empty out
 has err 'requests'
 expect 2 --pid 1 --no-json --no-text
-has err 'leave nothing to write of process 1'
+has err 'there is nothing to write about process 1'
 expect 0 --seconds 0 --no-json --no-text
-has err 'nothing is written with --no-json and --no-text'
+has err 'with --no-json and --no-text, nothing is written'
 empty out
 [ "$(wc -l <err)" -eq 1 ] || complain "more than a line: $(cat err)"
 expect 0 --seconds 0 --no-json --json --no-text --text
@@ -102,8 +102,8 @@ wrong 'takes no value' --json=yes
 
 wrong '--pid takes a whole number from 1 ' --pid 12x
 wrong '--pid takes a whole number from 1 ' --pid 0
-wrong 'does not go with --pid' --pid 1 --seconds 2
-wrong 'does not go with --pid' --doctor --pid 1
+wrong 'cannot be combined with --pid' --pid 1 --seconds 2
+wrong 'cannot be combined with --pid' --doctor --pid 1
 
 # Another process: one that shows its statistics, one that does not, one that is no more.
 TSLAB_OPTIONS=segment=1 "$dump" --seconds 1200 --no-json --no-text &
