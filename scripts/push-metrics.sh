@@ -1,20 +1,21 @@
 #!/bin/sh
-# Pushes the metrics of a tslabd, of another URL, or of standard input to a Pushgateway, once or in a loop.
+# Pushes metrics from tslabd, another URL or standard input to a Pushgateway, once or repeatedly.
 #
 # Usage: push-metrics.sh [OPTION]... [GATEWAY]     (default: http://127.0.0.1:9091)
-#   --from URL        of metrics (default: http://127.0.0.1:8080/metrics); - for standard input
-#   --job NAME        (default: temporal-slab)
-#   --instance NAME   (default: the name of this machine)
-#   --every S         again and again; a failure is told and tried again (default: once)
-#   --timeout S       of each request (default: 10)
-# Of any process: tslab push, or --from http://127.0.0.1:9465/processes/PID/metrics of tslab web.
+#   --from URL        read the metrics from this URL; -: from standard input (default: http://127.0.0.1:8080/metrics)
+#   --job NAME        push under this job name (default: temporal-slab)
+#   --instance NAME   push under this instance name (default: the name of this machine)
+#   --every S         push every S seconds; report a failure and try again (default: push once)
+#   --timeout S       let each request take at most S seconds (default: 10)
+# To push the metrics of any process, use tslab push, or run tslab web and give
+# --from http://127.0.0.1:9465/processes/PID/metrics.
 #
-# Environment: TSLABD_PORT=8080 PUSHGATEWAY_PORT=9091, the ports of the defaults, as of run-observability.sh.
+# Environment: TSLABD_PORT=8080 and PUSHGATEWAY_PORT=9091 set the default ports, as in run-observability.sh.
 #
-# Exit status: 0 pushed, 1 could not be read or pushed, 2 wrong command line or no curl.
+# Exit status: 0 pushed, 1 reading or pushing failed, 2 wrong command line or curl is missing.
 set -u
 wrong() {
-    echo "push-metrics.sh: $*; see the head of the script" >&2
+    echo "push-metrics.sh: $*; see push-metrics.sh --help" >&2
     exit 2
 }
 from="" job=temporal-slab instance="" every=0 timeout=10 gateway="" hint=""
@@ -34,9 +35,9 @@ while [ $# -gt 0 ]; do
     -h | --help) sed -n '2,/^set/{/^set/d; s/^# \{0,1\}//; p;}' "$0"; exit 0 ;;
     -*) wrong "there is no option $1" ;;
     *)
-        [ -z "$gateway" ] || wrong "one gateway at a time: $gateway and $1"
+        [ -z "$gateway" ] || wrong "give only one gateway, not $gateway and $1"
         gateway=${1%/}
-        [ -n "$gateway" ] || wrong "an empty word is no gateway"
+        [ -n "$gateway" ] || wrong "the gateway must not be empty"
         ;;
     esac
     shift
@@ -51,11 +52,11 @@ number --timeout "$timeout" 1
 from=${from:-http://127.0.0.1:${TSLABD_PORT:-8080}/metrics} gateway=${gateway:-http://127.0.0.1:${PUSHGATEWAY_PORT:-9091}}
 case $gateway in http://?* | https://?*) ;; *) wrong "a gateway is an address like http://127.0.0.1:9091, not '$gateway'" ;; esac
 case $from in http://?* | https://?* | -) ;; *) wrong "--from takes a URL or -, not '$from'" ;; esac
-[ "$from" != - ] || [ "$every" -eq 0 ] || wrong "standard input can be read once only"
+[ "$from" != - ] || [ "$every" -eq 0 ] || wrong "--every needs a URL, because standard input can be read only once"
 [ -n "$instance" ] || instance=$(uname -n)
 # They become a part of the gateway's path.
 for word in "$job" "$instance"; do
-    case $word in '' | *[!A-Za-z0-9._:-]* | . | ..) wrong "job and instance have letters, digits and . _ : - only, not '$word'" ;; esac
+    case $word in '' | *[!A-Za-z0-9._:-]* | . | ..) wrong "job and instance may contain only letters, digits and . _ : -, not '$word'" ;; esac
 done
 command -v curl >/dev/null || wrong "curl is needed (apt-get install curl)"
 
@@ -72,7 +73,7 @@ push() {
         return 1
     fi
     grep -q '^temporal_slab_' "$page" || {
-        echo "push-metrics.sh: $from has no metrics of temporal-slab" >&2
+        echo "push-metrics.sh: $from contains no metrics of temporal-slab" >&2
         return 1
     }
     # The gateway replaces the group, so series of labels that are gone do not stay.

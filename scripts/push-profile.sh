@@ -1,21 +1,21 @@
 #!/bin/sh
-# Pushes the heap profile of a process to a Pyroscope server (POST /ingest, format=pprof), once or in a loop. Servers that
-# scrape, as Parca and Grafana Alloy do, fetch it themselves from /processes/PID/profile of `tslab web`.
+# Pushes the heap profile of a process to a Pyroscope server (POST /ingest, format=pprof), once or repeatedly. Servers
+# that scrape, such as Parca and Grafana Alloy, can fetch the profile from /processes/PID/profile of `tslab web`.
 #
 # Usage: push-profile.sh --pid N [OPTION]... [SERVER]     (default: http://127.0.0.1:4040)
-#   --pid N           the process; it runs with TSLAB_OPTIONS=segment=1,profile_bytes=512k
-#   --name NAME       of the application there, with labels if need be: orders{env=test} (default: the program's name)
-#   --tslab PROGRAM   (default: build/tslab, else tslab)
-#   --every S         again and again; a failure is told and tried again, until the process has ended (default: once)
-#   --timeout S       of each request (default: 10)
+#   --pid N           read this process, started with TSLAB_OPTIONS=segment=1,profile_bytes=512k
+#   --name NAME       push under this name, optionally with labels: orders{env=test} (default: the program's name)
+#   --tslab PROGRAM   run this tslab (default: build/tslab if it exists, otherwise tslab)
+#   --every S         push every S seconds until the process ends; report a failure and try again (default: push once)
+#   --timeout S       let each request take at most S seconds (default: 10)
 #
-# Pushed is what is in use (inuse_space, inuse_objects), the labels of phases as labels of samples. Not what was ever
-# allocated: that is a sum since the start, and sums of pushes are added up there.
+# Pushes the memory in use (inuse_space, inuse_objects), with the labels of phases as labels of samples. Allocations
+# since the start are not pushed, because the server adds up pushed sums.
 #
-# Exit status: 0 pushed, 1 could not be read or pushed, 2 wrong command line or no curl.
+# Exit status: 0 pushed, 1 reading or pushing failed, 2 wrong command line or curl is missing.
 set -u
 wrong() {
-    echo "push-profile.sh: $*; see the head of the script" >&2
+    echo "push-profile.sh: $*; see push-profile.sh --help" >&2
     exit 2
 }
 pid="" name="" every=0 timeout=10 server="" tslab=""
@@ -35,7 +35,7 @@ while [ $# -gt 0 ]; do
     -h | --help) sed -n '2,/^set/{/^set/d; s/^# \{0,1\}//; p;}' "$0"; exit 0 ;;
     -*) wrong "there is no option $1" ;;
     *)
-        [ -z "$server" ] || wrong "one server at a time: $server and $1"
+        [ -z "$server" ] || wrong "give only one server, not $server and $1"
         server=${1%/}
         ;;
     esac
@@ -45,17 +45,17 @@ number() { # NAME VALUE LEAST
     case $2 in '' | *[!0-9]* | ??????????*) wrong "$1 takes a whole number of at most nine digits, not '$2'" ;; esac
     [ "$2" -ge "$3" ] || wrong "$1 takes $3 or more, not $2"
 }
-[ -n "$pid" ] || wrong "whose profile? Give --pid N"
+[ -n "$pid" ] || wrong "no process to read: give --pid N"
 number --pid "$pid" 1
 number --every "$every" 0
 number --timeout "$timeout" 1
 server=${server:-http://127.0.0.1:4040}
 case $server in http://?* | https://?*) ;; *) wrong "a server is an address like http://127.0.0.1:4040, not '$server'" ;; esac
 [ -n "$name" ] || name=$(tr -c 'A-Za-z0-9._\n-' _ 2>/dev/null <"/proc/$pid/comm") || name=process
-case $name in *[!A-Za-z0-9._:{}=,/-]*) wrong "--name takes letters, digits and . _ : / - { } = , only, not '$name'" ;; esac
+case $name in *[!A-Za-z0-9._:{}=,/-]*) wrong "--name may contain only letters, digits and . , _ : / - { } =, not '$name'" ;; esac
 if [ -z "$tslab" ]; then
     tslab=$(dirname "$0")/../build/tslab
-    [ -x "$tslab" ] || tslab=$(command -v tslab) || wrong "there is no tslab: make tslab, or --tslab PROGRAM"
+    [ -x "$tslab" ] || tslab=$(command -v tslab) || wrong "there is no tslab: run make tslab, or give --tslab PROGRAM"
 fi
 command -v curl >/dev/null || wrong "curl is needed (apt-get install curl)"
 scratch=$(mktemp -d) || exit 1
@@ -67,7 +67,7 @@ cat >"$scratch/types.json" <<'END'
  "inuse_objects": {"units": "objects", "display-name": "inuse_objects", "aggregation": "average", "cumulative": false, "sampled": false}}
 END
 
-# The span of a profile of what is in use: from the push before.
+# A profile covers the time since the previous push.
 since=$(($(date +%s) - 10))
 push() {
     "$tslab" profile --pid "$pid" -o "$scratch/heap.pb.gz" >/dev/null 2>"$scratch/why" || {

@@ -175,7 +175,7 @@ def main():
         again.terminate()
         again.wait(60)
         for words, code, said in [(["--pid", pid, "http://127.0.0.1:1"], 1, "http://127.0.0.1:1: "), (["--pid", "999999999", address], 1, "no such process"),
-                                  ([address], 2, "whose profile?"), (["--pid", pid, "--name", "a b", address], 2, "--name takes"),
+                                  ([address], 2, "no process to read"), (["--pid", pid, "--name", "a b", address], 2, "--name may contain only"),
                                   (["--pid", pid, "ftp://x"], 2, "a server is an address")]:
             run = push(*words)
             check(run.returncode == code and said in run.stderr and not run.stdout, words, run)

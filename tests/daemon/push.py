@@ -75,7 +75,7 @@ def failures(d, gateway):
         (nobody, "--from", source, nobody),
         ("timed out", "--from", source, "--timeout", "1", hangs),
         ("timed out", "--from", hangs, "--timeout", "1", gateway),
-        ("has no metrics of temporal-slab", "--from", d.url + "healthz", gateway),
+        ("contains no metrics of temporal-slab", "--from", d.url + "healthz", gateway),
         ("404", "--from", source + "nothing", gateway),
         ("404", "--from", d.url + "nothing", gateway),
     ):
@@ -85,12 +85,12 @@ def failures(d, gateway):
     refuse.clear()
     taken.clear()
     for said, *arguments in (
-        ("a gateway is", "localhost:9091"), ("no gateway", ""), ("no option", "--jobs", "x", gateway),
-        ("one gateway", gateway, gateway), ("needs a value", gateway, "--job"), ("--timeout takes", "--timeout", "0", gateway),
+        ("a gateway is", "localhost:9091"), ("must not be empty", ""), ("no option", "--jobs", "x", gateway),
+        ("only one gateway", gateway, gateway), ("needs a value", gateway, "--job"), ("--timeout takes", "--timeout", "0", gateway),
         ("--every takes", "--every", "soon", gateway), ("job and instance", "--job", "a/b", gateway),
         ("job and instance", "--instance", "..", gateway), ("there is no option --pid", "--pid", "1", gateway),
         ("--from takes", "--from", "/etc/passwd", gateway),
-        ("once only", "--from", "-", "--every", "1", gateway),
+        ("only once", "--from", "-", "--every", "1", gateway),
     ):
         got = push(*arguments, stdin=subprocess.DEVNULL)
         check(got.returncode == 2 and said in got.stderr, arguments, got)
