@@ -26,7 +26,7 @@ show "$curl $url/metrics | grep -E '^temporal_slab_(committed|live|rss)_bytes '"
 until_seen grown || echo "it does not grow"
 show "$curl $url/metrics | grep -E '^temporal_slab_(committed|live|rss)_bytes '"
 
-step "Who holds the memory?"
+step "Which label holds the memory?"
 if [ $tslab = yes ]; then
     show "tslab top --pid $pid --labels -n 4"
     show "tslab top --pid $pid --phases --by age_ns -n 3"

@@ -6,7 +6,7 @@ need curl "curl is not installed"
 clean
 script=$TSLAB_SOURCE_DIR/scripts/incidents/leak.sh
 "$script" >said 2>&1 || complain "the leak is not named: status $?"
-for line in 'Who holds the memory?' '/doctor' 'ACTION: "POST /orders" leaks' 'DIAGNOSIS: the route POST /orders'; do
+for line in 'Which label holds the memory?' '/doctor' 'ACTION: "POST /orders" leaks' 'DIAGNOSIS: the route POST /orders'; do
     grep -q -F -- "$line" said || complain "it does not say: $line"
 done
 TSLAB=none PATIENCE=1 "$script" --no-fault >healthy 2>&1

@@ -28,7 +28,7 @@
 //! | a `Vec`, a `HashMap` | `new_in(phase)` of allocator-api2 and hashbrown; [`Bulk`] where nothing is to be freed singly |
 //! | a phase that follows a task | [`in_phase`]; inside, [`with_current`] |
 //! | the whole program's allocator | [`Global`] |
-//! | who holds the memory | [`Allocator::labels`], [`doctor`](Allocator::doctor), [`json`](Allocator::json) |
+//! | which labels hold the memory | [`Allocator::labels`], [`doctor`](Allocator::doctor), [`json`](Allocator::json) |
 //!
 //! What a phase allocates with [`alloc`](Phase::alloc) is **not dropped**: as in other arenas the end takes the memory, and a `String` in
 //! it leaks its buffer. [`Boxed`] and collections drop what they hold.
