@@ -273,7 +273,9 @@ int open64(const char*, int, ...) __attribute__((alias("open")));
 FILE* fopen(const char* path, const char* mode) {
     static FILE* (*next)(const char* path, const char* mode);
     if (next == NULL) *(void**)&next = dlsym(RTLD_NEXT, "fopen");
-    return strcmp(path, "/proc/self/statm") == 0 ? fdopen(statm(), mode) : next(path, mode);
+    if (strcmp(path, "/proc/self/statm") == 0) return fdopen(statm(), mode);
+    char other[64];
+    return next(stat_of_leader(path, other, sizeof other) ? other : path, mode);
 }
 FILE* fopen64(const char*, const char*) __attribute__((alias("fopen")));
 
