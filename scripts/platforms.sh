@@ -4,7 +4,7 @@
 # Usage: platforms.sh [-a] [-b] [-n] [-o FOLDER] [-R REGEX] [-s SCALE] [-t MINUTES] [PLATFORM...]
 #   gcc-N clang-N   that compiler: gcc-11 gcc-12 clang-14 clang-16 clang-19 when no platform is named
 #   musl            the C library of that name, linked statically (musl-gcc)
-#   arm64           a cross compiler, and an emulator in place of the processor (qemu-user)
+#   arm64           a cross compiler, and an emulator in place of the processor (qemu-user; before version 8 it is slow and leaves out more)
 #   pages-16k pages-64k   a kernel with larger pages, which tests/platforms/pages.c pretends in front of libc
 #   narrow          a compiler for 32 bits, which must be refused
 #   headers         the public headers alone, as strict C11 and as C++17, 20 and 23, by each compiler of the above that is here
