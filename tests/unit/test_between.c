@@ -220,8 +220,9 @@ static void crossed(Try t) {
     REQUIRE_EQ(sigaction(SIGTRAP, &sa, &between.before), 0);
     learn(&t);
     while (between.other.steps * between.call.steps / (stride * stride) > (CHECK_ASAN ? most / 4 : most)) stride++;
+    unsigned fine = stride < between.call.steps ? stride : between.call.steps; /* once at least for each */
     for (unsigned half = kit_first(stride, 1); half < between.other.steps; half += stride) {
-        for (unsigned k = kit_first(stride, half); k < between.call.steps; k += stride, laps++) {
+        for (unsigned k = kit_first(fine, half); k < between.call.steps; k += fine, laps++) {
             stop_at(&between.other, half);
             stop_at(&between.call, k);
             once(&t);
@@ -231,7 +232,8 @@ static void crossed(Try t) {
     between.other.at = between.call.at = NULL;
     REQUIRE_EQ(sigaction(SIGTRAP, &between.before, NULL), 0);
     printf("stopped %u times both, %u asked\n", stops, laps);
-    REQUIRE(!CAN_STEP || stops > laps / 10);
+    /* With large pages a sum may leave out most of the path, like a call of everywhere_by. */
+    REQUIRE(!CAN_STEP || stops > (slab_page_size() > 4096 ? 0 : laps / 10));
 }
 
 /* ---- allocators ---- */
