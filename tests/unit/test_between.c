@@ -210,6 +210,9 @@ static void everywhere_by(Try t, unsigned wide) {
 
 static void everywhere(Try t) { everywhere_by(t, 1); }
 
+/* A stride that meets a path of so many steps once at least. */
+static unsigned at_most(unsigned stride, unsigned steps) { return stride < steps ? stride : steps > 0 ? steps : 1; }
+
 /* The other stands at one of its instructions as the call begins, and does the rest at one of the call's: so many pairs of these. */
 static void crossed(Try t) {
     unsigned most = check_scale() > 1 ? 40000 : check_scale() >= 1 ? 2000 : 100, stride = 1, stops = 0, laps = 0;
@@ -220,8 +223,8 @@ static void crossed(Try t) {
     REQUIRE_EQ(sigaction(SIGTRAP, &sa, &between.before), 0);
     learn(&t);
     while (between.other.steps * between.call.steps / (stride * stride) > (CHECK_ASAN ? most / 4 : most)) stride++;
-    unsigned fine = stride < between.call.steps ? stride : between.call.steps; /* once at least for each */
-    for (unsigned half = kit_first(stride, 1); half < between.other.steps; half += stride) {
+    unsigned by = at_most(stride, between.other.steps), fine = at_most(stride, between.call.steps);
+    for (unsigned half = kit_first(by, 1); half < between.other.steps; half += by) {
         for (unsigned k = kit_first(fine, half); k < between.call.steps; k += fine, laps++) {
             stop_at(&between.other, half);
             stop_at(&between.call, k);
