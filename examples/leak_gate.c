@@ -71,7 +71,7 @@ int main(void) {
     char why[256];
     bool found = !test(false, why);
     printf("with the leak:     %s\n", found ? why : "passes");
-    bool named = found && strncmp(why, "/login retains ", 15) == 0;
+    bool named = found && strncmp(why, "\"/login\" retains ", 17) == 0;
     bool passes = test(true, why);
     printf("without the leak:  %s\n", passes ? "no round leaves more than any before" : why);
     return named && passes ? 0 : 1;

@@ -8,6 +8,7 @@
 
 #include "slab_diagnostics.h"
 #include "slab_stats.h"
+#include "stats/text.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -83,11 +84,12 @@ static void say(Gate* gate, const SlabLabelStats* stats, size_t count, unsigned 
     int n = snprintf(gate->why, gate->why_bytes,
                      "%s retains %" PRIu64 " objects (%" PRIu64 " bytes) after round %u, up from at most %" PRIu64
                      " (%" PRIu64 " bytes); its phases: %" PRIu64 " open, %" PRIu64 " draining",
-                     stats->label, stats->live_objects, stats->live_bytes, round, most->objects, most->bytes,
-                     stats->phases_open, stats->draining_phases);
+                     tsi_word_label(stats->label).at, stats->live_objects, stats->live_bytes, round, most->objects,
+                     most->bytes, stats->phases_open, stats->draining_phases);
     const SlabLabelStats* from = has_ring(gate, stats) ? maker(gate, count) : NULL;
     if (from != NULL && n > 0 && (size_t)n < gate->why_bytes)
-        (void)snprintf(gate->why + n, gate->why_bytes - (size_t)n, "; made outside of scopes, most by %s", from->label);
+        (void)snprintf(gate->why + n, gate->why_bytes - (size_t)n, "; made outside of scopes, most by %s",
+                       tsi_word_label(from->label).at);
 }
 
 /* Returns a + b, or UINT64_MAX if that is more. [any thread, needs no lock] */

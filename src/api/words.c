@@ -2,6 +2,7 @@
  * words.c - receipts and kinds of misuse in words.
  */
 #include "api/internal.h"
+#include "stats/text.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -35,15 +36,10 @@ static void add(Text* text, const char* format, ...) {
     if (n > 0) text->used += (size_t)n;
 }
 
-/* Appends the receipt's label in quotes, if it has one, with '?' for control characters, and its id, in hex for a
- * domain's, and era: "\"name\", epoch 3 era 17:". [no other user of text] */
+/* Appends the receipt's label, if it has one, as tsi_word_label does, and its id, in hex for a domain's, and era:
+ * "\"name\", epoch 3 era 17:". [no other user of text] */
 static void add_epoch(Text* text, const EpochReceipt* receipt) {
-    char label[sizeof receipt->label];
-    size_t n = 0;
-    for (; n < sizeof label - 1 && receipt->label[n] != 0; n++)
-        label[n] = (unsigned char)receipt->label[n] < ' ' || receipt->label[n] == 0x7f ? '?' : receipt->label[n];
-    label[n] = 0;
-    if (n != 0) add(text, "\"%s\", ", label);
+    if (receipt->label[0] != 0) add(text, "%s, ", tsi_word_label(receipt->label).at);
     add(text, receipt->epoch_id >> 31 != 0 ? "epoch 0x%" PRIx32 : "epoch %" PRIu32, receipt->epoch_id);
     add(text, " era %" PRIu64 ":", receipt->epoch_era);
 }

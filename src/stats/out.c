@@ -56,9 +56,7 @@ void tsi_out_seconds(TsiOut* out, uint64_t ns) {
     tsi_out_bytes(out, digits, n);
 }
 
-/* Returns the bytes of the UTF-8 sequence at s, 1 to 4, within `n` bytes, n at least 1; 0 if there is none. Overlong
- * forms, surrogates and values beyond U+10FFFF are none. [any thread, needs no lock] */
-static size_t utf8_length(const unsigned char* s, size_t n) {
+size_t tsi_utf8_length(const unsigned char* s, size_t n) {
     size_t length = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : s[0] < 0xf5 ? 4 : 0;
     if (length > n) return 0;
     for (size_t i = 1; i < length; i++)
@@ -78,7 +76,7 @@ static bool write_escaped(TsiOut* out, const char* text, size_t most, bool (*esc
     bool replaced = false;
     size_t n = strnlen(text, most);
     for (size_t i = 0; i < n;) {
-        size_t length = utf8_length(s + i, n - i);
+        size_t length = tsi_utf8_length(s + i, n - i);
         if (length == 0) tsi_out_text(out, replacement);
         else if (length > 1 || !escape(out, s[i])) tsi_out_bytes(out, text + i, length);
         replaced |= length == 0 || (length == 3 && memcmp(s + i, replacement, 3) == 0);

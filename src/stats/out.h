@@ -29,6 +29,9 @@ TSI_INLINE void tsi_out_begin(TsiOut* out, bool (*write)(void*, const char*, siz
  * [no other user of out] */
 bool tsi_out_end(TsiOut* out);
 
+/* Returns the bytes of the UTF-8 sequence at s, 1 to 4, within `n` bytes, n at least 1; 0 if there is none. Overlong
+ * forms, surrogates and values beyond U+10FFFF are none. [any thread, needs no lock] */
+size_t tsi_utf8_length(const unsigned char* s, size_t n);
 /* Appends n bytes, as they are, to the buffer, and hands it to the callback whenever it is full; does nothing once the
  * callback has refused (out->ok is false). [no other user of out] */
 void tsi_out_bytes(TsiOut* out, const char* bytes, size_t n);

@@ -2,6 +2,7 @@
 #include "stats/text.h"
 
 #include "mem/size_class.h"
+#include "stats/out.h"
 #include "stats/words.h"
 
 #include <stdarg.h>
@@ -119,9 +120,11 @@ TsiWord tsi_word_label(const char* label) {
         (void)snprintf(w.at, sizeof w.at, "(unlabeled)");
         return w;
     }
-    (void)snprintf(w.at, sizeof w.at, "\"%.31s\"", label);
-    for (char* c = w.at; *c != 0; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
+    int n = snprintf(w.at, sizeof w.at, "\"%.31s\"", label);
+    for (size_t i = 0, length; i < (size_t)n; i += length != 0 ? length : 1) {
+        length = tsi_utf8_length((unsigned char*)w.at + i, (size_t)n - i);
+        if (length == 0 || (unsigned char)w.at[i] < 0x20 || w.at[i] == 0x7f) w.at[i] = '?';
+    }
     return w;
 }
 

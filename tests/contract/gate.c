@@ -65,7 +65,7 @@ static void a_leak_does_not(void) {
     SlabGateOptions o = {.warm_up = 4};
     CHECK(!gate(&w, o, why));
     CHECK_EQ(w.round, 5); /* at once */
-    CHECK_STR(why, "GET retains 9 objects (1152 bytes) after round 1, up from at most 8 (1088 bytes); its phases: 0 open, "
+    CHECK_STR(why, "\"GET\" retains 9 objects (1152 bytes) after round 1, up from at most 8 (1088 bytes); its phases: 0 open, "
                    "5 draining");
     /* One that leaks each third time, and one whose objects are made outside. */
     w = (Work){.leaks_from = 1, .objects = 1, .every = 3};
@@ -73,8 +73,8 @@ static void a_leak_does_not(void) {
     CHECK_EQ(w.round, 6);
     w = (Work){.leaks_from = 1, .objects = 1, .outside = true};
     CHECK(!gate(&w, o, why));
-    CHECK_HAS(why, "(unlabeled) retains 5 objects (320 bytes) after round 1");
-    CHECK_HAS(why, "; made outside of scopes, most by GET");
+    CHECK_HAS(why, "\"(unlabeled)\" retains 5 objects (320 bytes) after round 1");
+    CHECK_HAS(why, "; made outside of scopes, most by \"GET\"");
 }
 
 static void so_much_may_stay(void) {
@@ -140,7 +140,7 @@ static void the_worst_is_told(void) {
     SlabGateOptions o = {.struct_size = sizeof o, .warm_up = 4};
     a = kit_create();
     CHECK(!slab_gate(a, &o, more_and_less, &w, why, sizeof why));
-    CHECK_HAS(why, "more retains 1 objects");
+    CHECK_HAS(why, "\"more\" retains 1 objects");
     slab_allocator_free(a);
 }
 

@@ -213,7 +213,7 @@ static void the_gate(void) {
     CHECK(tslab_phase_gate(2, 5, 0, 0, round_of, &none, why, sizeof why));
     CHECK_STR(why, "");
     CHECK(!tslab_phase_gate(2, 5, 0, 0, round_of, &one, why, sizeof why));
-    CHECK_HAS(why, "gated retains 3 objects (144 bytes) after round 1");
+    CHECK_HAS(why, "\"gated\" retains 3 objects (144 bytes) after round 1");
     CHECK_EQ(leaks, 3);
     CHECK(tslab_phase_gate(2, 5, 1, 48, round_of, &one, NULL, 0) || leaks > 3);
     CHECK_EQ(errno, 77);
