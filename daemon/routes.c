@@ -31,7 +31,7 @@ static void made(struct server* s, bool (*make)(void*, struct text*), const char
 
 /* Brings metrics into the format that is wanted; 503 without memory. [no other user of out] */
 static void formatted(const struct request* r, struct answer* out) {
-    if (openmetrics_wanted(r->accept)) {
+    if (!out->body.failed && openmetrics_wanted(r->accept)) {
         struct text open = {.limit = TEXT_LIMIT};
         openmetrics_write(&out->body, &open);
         free(out->body.bytes);

@@ -127,15 +127,17 @@ SLAB_API bool epoch_domain_exit(epoch_domain_t* d);
 SLAB_API bool epoch_domain_destroy(epoch_domain_t* d);
 /* Releases the domain's epoch immediately, even if the epoch is borrowed, and keeps the domain. On failure, returns
  * false and changes nothing. Fails with EBUSY if the domain has open scopes, including detached ones, and with ESTALE
- * if the epoch has ended or the ring has moved past it. */
+ * if a call on the domain has ended the epoch or the ring has moved past it. If the epoch was ended by its id, releases
+ * what lives in it. */
 SLAB_API bool epoch_domain_force_close(epoch_domain_t* d);
 /* Creates a domain with the given label and enters it, in one step. Returns the domain, which is then this thread's
  * innermost scope. On failure, returns NULL and sets errno; slab_last_error() gives the reason. */
 SLAB_API epoch_domain_t* epoch_domain_begin(SlabAllocator* a, const char* label);
 /* Leaves this thread's innermost scope, which must be a scope of d, and destroys the domain, in one step. If several
  * threads end d at the same time, the last thread destroys it. Returns false and changes nothing if d is not this
- * thread's innermost scope (EINVAL) or was destroyed (ESTALE). If d has other open scopes, leaves this thread's scope,
- * keeps the domain, and returns false (EBUSY). Each of these failures is counted as one misuse. */
+ * thread's innermost scope (EINVAL) or was destroyed (ESTALE). If d has other open scopes, leaves this thread's
+ * scope, keeps the domain, and returns false (EBUSY). If a run is open in d, changes nothing and returns false
+ * (EBUSY). Each of these failures is counted as one misuse. */
 SLAB_API bool epoch_domain_end(epoch_domain_t* d);
 /* Leaves this thread's innermost scope, which must be a scope of d, ends the domain, and writes the receipt to *out
  * (may be NULL). Releases the epoch if the domain owns it, even if auto_close is false. Drains a borrowed epoch if

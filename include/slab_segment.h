@@ -54,7 +54,7 @@ typedef struct SlabSegmentHeader {
     uint64_t created_ns;          /* CLOCK_MONOTONIC when the segment was made */
     uint64_t heartbeat_ns;        /* * CLOCK_MONOTONIC at the latest publication of any allocator */
     uint64_t publications;        /* * number of publications of all allocators */
-    uint64_t allocators_left_out; /* * allocators without a slot: no slot was free, or memory ran out */
+    uint64_t allocators_left_out; /* * allocators that were refused a slot so far: none was free, or no memory */
     SlabSegmentTable scopes;      /* SlabSegmentScope */
     SlabSegmentTable metrics;     /* SlabSegmentMetric */
     SlabSegmentTable slots;       /* SlabSegmentSlot */
@@ -176,9 +176,9 @@ typedef struct SlabSegmentBuffer {
 
 /* ---- the heap profile ------------------------------------------------------------------- */
 
-/* An allocator with both options, `segment` and `profile_bytes`, publishes its heap profile in a second file. That file
- * begins with a header like SlabSegmentHeader, but with the magic below and without scopes and metrics. An allocator
- * has the same slot number in both files, and separate buffers in each. */
+/* An allocator with the option `segment` and one of `profile_bytes` and `escape_stacks` publishes its heap profile
+ * in a second file. That file begins with a header like SlabSegmentHeader, but with the magic below and without
+ * scopes and metrics. An allocator has the same slot number in both files, and separate buffers in each. */
 #define SLAB_PROFILE_MAGIC "TSLABPRF"
 
 /* The head of a buffer in the profile's file. Four lists follow, in this order:

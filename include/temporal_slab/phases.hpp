@@ -30,7 +30,7 @@
 namespace tslab {
 
 /* Exception that a failed allocation throws. The member error() returns ENOMEM, EINVAL, ESTALE (the phase no longer
- * accepts allocations) or EDQUOT (a budget would be exceeded). */
+ * accepts allocations), EBUSY (the phase belongs to another thread) or EDQUOT (a budget would be exceeded). */
 class bad_alloc : public std::bad_alloc {
   public:
     explicit bad_alloc(int error) noexcept : error_(error) {}
@@ -39,6 +39,8 @@ class bad_alloc : public std::bad_alloc {
         switch (error_) {
         case ESTALE:
             return "temporal-slab: the phase accepts no allocations any more";
+        case EBUSY:
+            return "temporal-slab: the phase belongs to another thread";
         case EDQUOT:
             return "temporal-slab: over a budget";
         case EINVAL:

@@ -310,8 +310,11 @@ void tsi_charges_forget(TsiArena* a) {
     }
 
     for (uint32_t at = 0; at < tsi_table_used(&a->phases.labels.records); at++) {
-        tsi_store_relaxed(&tsi_label(&a->phases.labels, at)->committed, 0);
-        tsi_store_relaxed(&tsi_label(&a->phases.labels, at)->exact, 0);
+        TsiLabel* label = tsi_label(&a->phases.labels, at);
+        tsi_store_relaxed(&label->committed, 0);
+        tsi_store_relaxed(&label->exact, 0);
+        /* a thread that is gone may have been between the two */
+        tsi_store_relaxed(&label->moves_ended, tsi_load_relaxed(&label->moves_begun));
     }
 
     for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {

@@ -185,14 +185,24 @@ TSI_INLINE TsiScope* tsi_scope_top(TsiDomain* d) {
  * top. The stack may move: pointers into thread->scopes are stale afterwards. Returns true, or false without memory;
  * the room is as it was then, though scopes may have been taken off. [own thread, no lock held] */
 bool tsi_scopes_make_room(TsiThread* thread);
-/* Puts a scope of the domain d, or with d NULL an outer one, on top of the calling thread's stack, whose binding in `a`
- * is b, and sets b->scope; the caller then redirects its plain calls (tsi_scope_ambient). Returns true; false, and puts
- * none, without memory. [own thread, no lock held] */
-TSI_INLINE bool tsi_scope_put(TsiArena* a, TsiBinding* b, TsiDomain* d) {
+/* Returns true if one scope more fits on the calling thread's stack, after tsi_scopes_make_room if it was full; false
+ * without memory. [own thread, no lock held] */
+TSI_INLINE bool tsi_scopes_have_room(TsiThread* thread) {
+    return TSI_LIKELY(thread->scope_count != thread->scope_capacity) || tsi_scopes_make_room(thread);
+}
+/* Puts a scope of the domain d, or with d NULL an outer one, on top of the calling thread's stack, where there is room,
+ * whose binding in `a` is b, and sets b->scope; the caller then redirects its plain calls (tsi_scope_ambient).
+ * [own thread] */
+TSI_INLINE void tsi_scope_put_in_room(TsiArena* a, TsiBinding* b, TsiDomain* d) {
     TsiThread* thread = b->thread;
-    if (TSI_UNLIKELY(thread->scope_count == thread->scope_capacity) && !tsi_scopes_make_room(thread)) return false;
     thread->scopes[thread->scope_count++] = (TsiScope){d, d != NULL ? &d->phase : NULL, a->serial, b, b->scope};
     b->scope = d != NULL ? thread->scope_count : 0;
+}
+/* Does what tsi_scope_put_in_room does if there is room by tsi_scopes_have_room. Returns true; false, and puts none,
+ * without memory. [own thread, no lock held] */
+TSI_INLINE bool tsi_scope_put(TsiArena* a, TsiBinding* b, TsiDomain* d) {
+    if (!tsi_scopes_have_room(b->thread)) return false;
+    tsi_scope_put_in_room(a, b, d);
     return true;
 }
 /* Takes the innermost scope, `top`, off its thread's stack, and sends the thread's plain calls to where

@@ -37,8 +37,13 @@ void tsi_domain_table_init(TsiTable* table, TsiGround* ground, uint32_t capacity
 static void count_destroyed(TsiDomain* d) {
     TsiArena* a = tsi_registry_hold_domain(d); /* the record may read as 0 */
     if (a == NULL) return;
+    /* A child that the program's function forks counts only its own thread among those that hold the allocator. */
+    TsiThread* thread = tsi_tls.thread;
+    TsiArena* held = thread != NULL ? thread->held : NULL;
+    if (thread != NULL) thread->held = a;
     const TsiLabel* label = d->own ? tsi_label(&a->phases.labels, d->label_at) : NULL;
     tsi_refuse_as(a, &(TsiMisuse){.what = SLAB_MISUSE_DOMAIN_STALE, .where = d, .label = label});
+    if (thread != NULL) thread->held = held;
     tsi_registry_unhold(a);
 }
 

@@ -77,8 +77,7 @@ void tsi_scopes_add(TsiArena* a, TsiDomain* d, int n) {
 /* Enters the domain: adds 1 to its count of scopes, and of a borrowed one to its epoch's, and puts the scope on the
  * thread's stack. Opens an incarnation first if the domain has none, or if its own was closed by its id and nobody is
  * inside. domain may be NULL or destroyed, which is refused. Returns true; false after a refusal or without memory,
- * with errno: the counts and the stack are as before, and an incarnation that was opened stays open.
- * [own thread, no lock held, no bracket open] */
+ * with errno, and the domain and the stack are as before. [own thread, no lock held, no bracket open] */
 static bool domain_enter(epoch_domain_t* domain) {
     TsiDomain* d = tsi_domain_of(domain);
     if (!tsi_domain_usable(d)) return false;
@@ -89,28 +88,27 @@ static bool domain_enter(epoch_domain_t* domain) {
     if (!d->own &&
         tsi_phases_resolve(&a->phases, domain->epoch_id) != tsi_load_acquire(&d->phase.ref)) /* pairs with wrap */
         return tsi_domain_refuse(d, TSI_DOMAIN_PASSED);
+    /* Before it counts: from then on only an exit takes it back. */
+    if (!tsi_scopes_have_room(b->thread)) return tsi_domain_no_memory(a);
 
     tsi_lock_take(&d->lock);
     TsiRef ended = d->own && tsi_domain_refs(d) == 0 ? tsi_load_relaxed(&d->phase.ref) : 0;
     if (ended != 0 && tsi_ref_is_active(&a->phases, ended)) ended = 0;
     if (ended != 0) tsi_store_release(&d->phase.ref, 0); /* it was closed by its id: open a fresh one */
     bool open = tsi_load_relaxed(&d->phase.ref) != 0 || tsi_domain_open_own(a, b, d);
-    if (open) tsi_domain_refs_set(d, tsi_domain_refs(d) + 1);
-    d->entered = true;
+    if (open) {
+        tsi_domain_refs_set(d, tsi_domain_refs(d) + 1);
+        d->entered = true;
+    }
     tsi_lock_give(&d->lock);
-    if (ended != 0) tsi_inc_unpin(a, b, tsi_inc(&a->phases, tsi_ref_index(ended)));
 
-    if (open && push(a, b, d)) {
+    if (open) { /* before cleanups of the program, which may enter others */
+        tsi_scope_put_in_room(a, b, d);
+        tsi_binding_set_ambient(b, heap_in(b, d));
         tsi_scopes_add(a, d, 1);
-        return true;
     }
-    if (open) { /* no memory for the scope: the exit that follows will be refused */
-        tsi_lock_take(&d->lock);
-        tsi_domain_refs_set(d, tsi_domain_refs(d) - 1);
-        tsi_lock_give(&d->lock);
-    }
-
-    return tsi_domain_no_memory(a);
+    if (ended != 0) tsi_inc_unpin(a, b, tsi_inc(&a->phases, tsi_ref_index(ended)));
+    return open || tsi_domain_no_memory(a);
 }
 
 /* Takes one scope off the domain's count, which is above 0, and, of a borrowed one, off its epoch's. The last one ends

@@ -77,7 +77,7 @@
 /* Fires when pages of objects were given back to the system, with their address and bytes. error: 0 or an errno value.
  * class: of the first slab. */
 #define tsi_probe_purge(address, bytes, class, error) TSI_PROBE4(purge, address, bytes, class, error)
-/* Fires when a call was refused. cause: SlabMisuse, then 12 late double free, 13 no memory, 14 over a budget. pointer:
+/* Fires when a call was refused. cause: SlabMisuse, then 13 late double free, 14 no memory, 15 over a budget. pointer:
  * the offending one, or 0. */
 #define tsi_probe_refusal(allocator, cause, pointer) TSI_PROBE3(refusal, allocator, cause, pointer)
 

@@ -84,13 +84,13 @@ static const SlabLabelStats* find_label(const TsiReport* report, uint32_t id) {
     return NULL;
 }
 
-/* Returns the highest label id that has a row, that of the rest or of "(other)"; 0 without rows.
+/* Returns the label id of the last row, which is the rest's if labels were left out; 0 without rows.
  * [any thread, needs no lock] */
 static uint32_t last_label(const TsiReport* report) {
     return report->label_count != 0 ? report->labels[report->label_count - 1].label_id : 0;
 }
 
-/* Returns the id under which the label `id` is shown: its own if it has a row, otherwise the highest one.
+/* Returns the id under which the label `id` is shown: its own if it has a row, otherwise the last one.
  * [any thread, needs no lock] */
 static uint32_t shown_label(const TsiReport* report, uint32_t id) {
     return find_label(report, id) != NULL ? id : last_label(report);
@@ -267,7 +267,9 @@ static void write_phase_sums(Page* page, const TsiMetric* metric, uint32_t first
 /* Writes the series of a metric of phases, summed by label: one for each label that is shown and has a phase.
  * [no other user of page] */
 static void write_phases(Page* page, const TsiMetric* metric) {
-    uint32_t last = last_label(page->report);
+    uint32_t last = 0; /* of "(other)", whose row may lie before that of the rest */
+    for (uint32_t i = 0; i < page->report->label_count; i++)
+        if (page->report->labels[i].label_id > last) last = page->report->labels[i].label_id;
     for (uint64_t first = 0; first <= last && page->out->ok; first += CHUNK)
         write_phase_sums(page, metric, (uint32_t)first);
 }

@@ -163,6 +163,7 @@ static bool segment_ready(uint64_t now) {
     if (error != 0) return failed(what, error);
     error = tsi_shared_inherit(&seg.memory, seg.plan.slots, seg.plan.buffers - seg.plan.slots); /* P9 */
     if (error != 0) {
+        seg.memory.inherited_bytes = seg.plan.total_bytes; /* all of it is ours */
         forget();
         return failed("MADV_DOFORK", error);
     }

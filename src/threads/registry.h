@@ -49,7 +49,7 @@ typedef struct TsiThread {
     uint32_t scope_count, scope_capacity;
     bool owns;              /* it has made domains that it alone uses */
     uint64_t seen_removals; /* of tsi_registry_removals */
-    TsiArena* held;         /* the arena that the exiting thread is leaving, or NULL */
+    TsiArena* held;         /* the arena that the thread keeps from being freed, or NULL */
     TsiBindingRef first_refs[TSI_REFS_FIRST];
     TsiScope first_scopes[TSI_SCOPES_FIRST];
 } TsiThread;

@@ -383,6 +383,51 @@ static void child_of_a_thread_that_exits(void) {
     slab_allocator_free(a);
 }
 
+/* A misuse function forks to report a call on a destroyed domain: the child returns from it, and destroys the allocator. */
+static pid_t reporter;
+
+static void fork_to_report(SlabAllocator* a, SlabMisuse what, const void* where, void* ctx) {
+    (void)a, (void)what, (void)where, (void)ctx;
+    fflush(NULL);
+    reporter = fork();
+    if (reporter == 0) alarm(300);
+}
+
+static void* wait_for_it(void* over) {
+    while (!atomic_load((_Atomic int*)over)) kit_sleep_us(1000);
+    return NULL;
+}
+
+static void child_of_a_report(void) {
+    static _Atomic int over;
+    if (CHECK_TSAN) {
+        SKIP("the thread sanitizer does not follow a child of a threaded process");
+    }
+    SlabOptions o = kit_options();
+    o.misuse_fn = fork_to_report;
+    SlabAllocator* a = kit_create_with(&o);
+    pthread_t other = kit_thread(wait_for_it, &over);
+    size_t rounds = check_count(20);
+    for (size_t i = 0; i < rounds && check_failures() == 0; i++) {
+        epoch_domain_t* d = epoch_domain_create_labeled(a, "gone");
+        CHECK(epoch_domain_destroy(d));
+        reporter = -1;
+        CHECK(!epoch_domain_enter(d));
+        CHECK_EQ(errno, ESTALE);
+        if (reporter == 0) {
+            CHECK(slab_free_checked(a, slab_malloc(a, 100)));
+            slab_allocator_free(a); /* waits for threads that hold it: none does here */
+            _exit(check_failures() != 0);
+        }
+        int status = -1;
+        CHECK(waitpid(reporter, &status, 0) == reporter);
+        CHECK_EQ(status, 0);
+    }
+    atomic_store(&over, 1);
+    pthread_join(other, NULL);
+    slab_allocator_free(a);
+}
+
 /* ---- a quiet parent: the child's copy is exact ---- */
 
 typedef struct Quiet {
@@ -431,6 +476,7 @@ static const CheckCase cases[] = {
     CHECK_CASE(child_while_domains_end),
     CHECK_CASE(child_while_threads_exit),
     CHECK_CASE(child_of_a_thread_that_exits),
+    CHECK_CASE(child_of_a_report),
     CHECK_CASE(exact_copy_of_a_quiet_parent),
 };
 CHECK_MAIN(cases)
