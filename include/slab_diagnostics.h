@@ -131,11 +131,11 @@ typedef struct SlabGateOptions {
  * they can take up to a quarter more memory. The test stops after the first counted round in which a label fails.
  *
  * If `options` is NULL, tests all labels and tolerates no additional objects. Returns true if no label fails.
- * Otherwise, returns false and sets errno. ERANGE means that a label failed. EINVAL means that the allocator or `round`
- * is NULL, or that an option is bad. ENOMEM means that memory ran out. If `why` is not NULL, it receives the reason for
- * a failure as a sentence, truncated to fit into `why_bytes` bytes. For ERANGE, the sentence names the label. The
- * figures are exact if no other thread uses the allocator while they are read. No lock is held while `round` runs.
- * O(rounds * (slabs + incarnations + labels)). */
+ * Otherwise, returns false and sets errno. ERANGE means that a label failed. ENOENT means that no phase has had the
+ * label of the options. EINVAL means that the allocator or `round` is NULL, or that an option is bad. ENOMEM means that
+ * memory ran out. If `why` is not NULL, it receives the reason for a failure as a sentence, truncated to fit into
+ * `why_bytes` bytes. For ERANGE, the sentence names the label. The figures are exact if no other thread uses the
+ * allocator while they are read. No lock is held while `round` runs. O(rounds * (slabs + incarnations + labels)). */
 SLAB_API bool slab_gate(SlabAllocator* a, const SlabGateOptions* options, void (*round)(void* ctx), void* ctx,
                         char* why, size_t why_bytes);
 

@@ -26,11 +26,13 @@ typedef struct Most {
 typedef struct Gate {
     SlabAllocator* a;
     SlabGateOptions o;
+    char label[TSI_LABEL_BYTES]; /* o.label as phases have it; all zeros for NULL */
     size_t ids, room;
     SlabLabelStats* rows; /* room */
     Most* most;           /* ids */
     char* why;
     size_t why_bytes;
+    bool known; /* a row was one that gate->o.label selects */
     bool blind; /* the figures could not be read */
 } Gate;
 
@@ -81,11 +83,12 @@ static const SlabLabelStats* maker(const Gate* gate, size_t count) {
 static void say(Gate* gate, const SlabLabelStats* stats, size_t count, unsigned round) {
     const Most* most = &gate->most[stats->label_id];
     if (gate->why_bytes == 0) return;
-    int n = snprintf(gate->why, gate->why_bytes,
-                     "%s retains %" PRIu64 " objects (%" PRIu64 " bytes) after round %u, up from at most %" PRIu64
-                     " (%" PRIu64 " bytes); its phases: %" PRIu64 " open, %" PRIu64 " draining",
-                     tsi_word_label(stats->label).at, stats->live_objects, stats->live_bytes, round, most->objects,
-                     most->bytes, stats->phases_open, stats->draining_phases);
+    int n =
+        snprintf(gate->why, gate->why_bytes,
+                 "%s retains %" PRIu64 " %s (%" PRIu64 " bytes) after round %u, up from at most %" PRIu64 " (%" PRIu64
+                 " bytes); its phases: %" PRIu64 " open, %" PRIu64 " draining",
+                 tsi_word_label(stats->label).at, stats->live_objects, stats->live_objects == 1 ? "object" : "objects",
+                 stats->live_bytes, round, most->objects, most->bytes, stats->phases_open, stats->draining_phases);
     const SlabLabelStats* from = has_ring(gate, stats) ? maker(gate, count) : NULL;
     if (from != NULL && n > 0 && (size_t)n < gate->why_bytes)
         (void)snprintf(gate->why + n, gate->why_bytes - (size_t)n, "; made outside of scopes, most by %s",
@@ -100,7 +103,8 @@ static uint64_t sum(uint64_t a, uint64_t b) { return a + b < a ? UINT64_MAX : a 
  * gate->o.bytes more live bytes. If no label retains more, raises gate->most. first: true to compare nothing, and to
  * set most->made_bytes, too. round: the number of the round, for the sentence. Returns true; false if a label retains
  * more, and gate->why then names the one with most bytes more, or if there is no memory for the figures. Sets
- * gate->blind, true in the last case, when gate->why stays. [no other user of gate, no lock held] */
+ * gate->blind, true in the last case, when gate->why stays, and sets gate->known if a label is selected.
+ * [no other user of gate, no lock held] */
 static bool compare(Gate* gate, unsigned round, bool first) {
     size_t count = slab_stats_labels(gate->a, gate->rows, gate->room);
     const SlabLabelStats* worst = NULL;
@@ -111,8 +115,9 @@ static bool compare(Gate* gate, unsigned round, bool first) {
     for (size_t n = 0; n < count && n < gate->room; n++) {
         const SlabLabelStats* stats = &gate->rows[n];
         if (stats->label_id >= gate->ids ||
-            (gate->o.label != NULL && strncmp(stats->label, gate->o.label, sizeof stats->label - 1) != 0))
+            (gate->o.label != NULL && strncmp(stats->label, gate->label, sizeof stats->label) != 0))
             continue;
+        gate->known = true;
         Most* most = &gate->most[stats->label_id];
         /* A request may take up to a quarter more bytes elsewhere: in a class instead of a region. */
         bool more = stats->live_objects > sum(most->objects, gate->o.objects) ||
@@ -164,6 +169,7 @@ bool slab_gate(SlabAllocator* allocator, const SlabGateOptions* options, void (*
         return tsi_failed_bool(EINVAL, wrong);
     }
 
+    tsi_label_copy(gate.label, gate.o.label);
     gate.ids = a->phases.labels.capacity;
     gate.room = gate.ids + MORE_LABELS;
     gate.rows = tsi_os_map(gate.room * sizeof *gate.rows);
@@ -172,10 +178,14 @@ bool slab_gate(SlabAllocator* allocator, const SlabGateOptions* options, void (*
     bool passed = false, memory = gate.rows != NULL && gate.most != NULL;
     if (memory) passed = run(&gate, round, ctx);
     memory = memory && !gate.blind;
+    bool unknown = passed && !gate.known;
+    if (unknown) passed = false;
     if (!memory && gate.why_bytes != 0) (void)snprintf(why, why_bytes, "no memory for the figures of labels");
+    if (unknown && gate.why_bytes != 0)
+        (void)snprintf(why, why_bytes, "no phase has had the label %s", tsi_word_label(gate.label).at);
 
     if (gate.rows != NULL) tsi_os_drop(gate.rows, gate.room * sizeof *gate.rows);
     if (gate.most != NULL) tsi_os_drop(gate.most, gate.ids * sizeof *gate.most);
-    if (!passed) tsi_error_set(memory ? ERANGE : ENOMEM);
+    if (!passed) tsi_error_set(unknown ? ENOENT : memory ? ERANGE : ENOMEM);
     return passed;
 }

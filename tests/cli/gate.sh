@@ -89,6 +89,8 @@ expect 1 --pid $pid --json --rounds 8 ./round.sh
 has out '"label": "/leaks"'
 has out '"passed": false'
 expect 0 --pid $pid --label /fine --rounds 2 --warm-up 1 ./round.sh
+expect 2 --pid $pid --label /nobody --rounds 1 --warm-up 1 ./round.sh
+has err 'no phase has the label "/nobody"'
 expect 0 --pid $pid --objects 50 --bytes 5000 --rounds 2 ./round.sh
 ./tslab stats --pid $pid --json >before.json
 newer before.json after.json

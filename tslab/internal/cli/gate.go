@@ -112,6 +112,7 @@ type gateState struct {
 	most        map[string]retained
 	first, last *snapshot.Snapshot
 	begun       *snapshot.Snapshot // the first one of the round
+	known       bool               // a label was one of those to check
 }
 
 // read is what each label of a document retains; of several allocators of a process together.
@@ -128,6 +129,7 @@ func (g *gateState) read(snap *snapshot.Snapshot) (map[string]retained, error) {
 		if g.o.label != "" && name != g.o.label || snap.IsRest(l) {
 			continue
 		}
+		g.known = true
 		r := now[name]
 		r.objects, r.bytes = snapshot.Add(r.objects, l.U("live_objects")), snapshot.Add(r.bytes, l.U("live_bytes"))
 		r.open, r.draining = snapshot.Add(r.open, l.U("phases_open")), snapshot.Add(r.draining, l.U("draining_phases"))
@@ -189,6 +191,9 @@ func (a *app) gateFiles(o gateOptions, paths []string) error {
 			return a.gateSay(worst, 0)
 		}
 	}
+	if !g.known {
+		return g.unknown()
+	}
 	return a.gateSay(nil, 1)
 }
 
@@ -237,10 +242,18 @@ func (a *app) gate(ctx context.Context, src source.Source, o gateOptions, comman
 		}
 	}
 	if live && rates.Same(before, g.begun) {
-		fmt.Fprintf(a.stderr, "tslab: %s has published no figures since the warm-up, so nothing was judged: check that %s reaches it, and for a second\n",
+		return fmt.Errorf("%s has published no figures since the warm-up, so nothing was judged: check that %s reaches it, and for a second",
 			src.Name(), units.Text(command[0]))
 	}
+	if !g.known {
+		return g.unknown()
+	}
 	return a.gateSay(nil, counted)
+}
+
+// unknown is the error of a gate that had nothing to check.
+func (g *gateState) unknown() error {
+	return fmt.Errorf("no phase has the label %s, so nothing was judged", units.Label(g.o.label))
 }
 
 const gatePatience = 2 * time.Second // with a command that is told to end
