@@ -176,7 +176,7 @@ static void tell(const TsiSheets* sheets, const Sheet* sheet, const void* addres
         put_ago(&words, sheet->ended_ns);
         PUT(&words, " ago");
     } else {
-        PUT(&words, "which goes on: all that lay there was freed ");
+        PUT(&words, "still open: all objects of this block were freed ");
         put_ago(&words, sheet->closed_ns);
         PUT(&words, " ago");
     }

@@ -124,6 +124,7 @@ TsiWord tsi_word_label(const char* label) {
     for (size_t i = 0, length; i < (size_t)n; i += length != 0 ? length : 1) {
         length = tsi_utf8_length((unsigned char*)w.at + i, (size_t)n - i);
         if (length == 0 || (unsigned char)w.at[i] < 0x20 || w.at[i] == 0x7f) w.at[i] = '?';
+        if (w.at[i] == '"' && i != 0 && i != (size_t)n - 1) w.at[i] = '\'';
     }
     return w;
 }

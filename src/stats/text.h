@@ -43,8 +43,8 @@ typedef struct TsiWord {
 /* Returns an amount of bytes in words: "900 B", and from 1024 on in KiB (2^10) to EiB (2^60) with one digit behind the
  * point, cut: "12.3 MiB". The text is in the value that is returned. [any thread, needs no lock] */
 TsiWord tsi_word_bytes(uint64_t bytes);
-/* Returns a label in quotes, cut to 31 bytes, with '?' for each control character and each byte that is not UTF-8;
- * "(unlabeled)" without quotes for an empty one. [any thread, needs no lock] */
+/* Returns a label in quotes, cut to 31 bytes, with ' for a quote and '?' for each control character and each byte
+ * that is not UTF-8; "(unlabeled)" without quotes for an empty one. [any thread, needs no lock] */
 TsiWord tsi_word_label(const char* label);
 /* Returns "class 2 (128 B)", "regions" or "large objects" for class_index, a public index, and object_size, the bytes
  * of an object of the class. [any thread, needs no lock] */

@@ -79,7 +79,7 @@ for route in "${routes[@]}"; do
         complain "$route has no phases: $(cat counts.txt)"
     has labels "^$route "
 done
-has doctor '"/cache": [0-9]* objects .* have escaped from ended phases so far'
+has doctor '"/cache": ended phases have let [0-9]* objects .* escape so far'
 awk -F '\t' '{ print $1, $2, $3, "escaped", $4, $5 }' counts.txt
 
 # What escapes, by the stack that made it: a leak by its function, what libraries keep by theirs.

@@ -325,6 +325,7 @@ static void words(void) {
     REQUIRE_STR(tsi_word_class(TSI_CLASS_REGION - 1, 64).at, "regions");
     REQUIRE_STR(tsi_word_label("").at, "(unlabeled)");
     REQUIRE_STR(tsi_word_label("/login").at, "\"/login\"");
+    REQUIRE_STR(tsi_word_label("5\" disk\"").at, "\"5' disk'\"");
     REQUIRE_STR(tsi_word_label("a\tb\x7f" "c\xc3\xa4 \xff\xc3\xe2\x82\xac\xe2\x82").at, "\"a?b?c\xc3\xa4 ??\xe2\x82\xac\?\?\"");
 }
 

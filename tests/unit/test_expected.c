@@ -74,7 +74,7 @@ static void what_is_expected_is_no_alarm(void) {
     CHECK_EQ(slab_detect_epoch_leaks(a, 60, 0, NULL), 1);
     CHECK_HAS(doctor(60), "\"other\" leaks 1 object of ");
     CHECK_HAS(text,
-              "\"GET\": 2 objects (128 B) have escaped from ended phases so far; still live: 2 in 1 phase, the oldest "
+              "\"GET\": ended phases have let 2 objects (128 B) escape so far; still live: 2 in 1 phase, the oldest "
               "100 s old; expected per phase: up to 2 objects with 128 B in total.");
     CHECK_NULL(strstr(text, "\"GET\" leaks"));
     CHECK_NULL(strstr(text, "let more escape"));

@@ -261,9 +261,26 @@ func (l Limits) entry(name string, k kind, unit metrics.Unit, a, b float64, know
 		e.Regressed = grew > l.TimeGrowth
 	}
 	if e.Regressed {
-		e.Why = kindWords[k]
+		e.Why = l.why(k)
 	}
 	return e
+}
+
+// why says which limit a regression has exceeded, as kindWords does with the flags' names.
+func (l Limits) why(k kind) string {
+	switch k {
+	case memory:
+		return fmt.Sprintf("grew by more than %g %% and by more than %s", l.Growth, units.Bytes(l.LeastBytes))
+	case live:
+		return fmt.Sprintf("grew by more than %g %% and by more than %s", l.Growth, units.Bytes(l.LeastBytes/16))
+	case events:
+		return fmt.Sprintf("grew by more than %g %%, or from 0", l.Growth)
+	case share:
+		return fmt.Sprintf("rose by more than %g percentage points", l.Points)
+	case yield:
+		return fmt.Sprintf("fell by more than %g percentage points", l.Points)
+	}
+	return fmt.Sprintf("grew by more than %g %%", l.TimeGrowth)
 }
 
 // growth in percent; without end from 0.

@@ -123,14 +123,14 @@ func TestVerdicts(t *testing.T) {
 		{label("oldest_draining_ns", 59_999_999_999), `Too young to judge: 5 objects, 32.0 KiB of slabs, most of it under "orders".`, 0},
 		{label("draining_objects", 0), "Leaks: none found", 0},
 		{expected(), "Leaks: none found: no ended phase of 60 s or more holds an object", 0},
-		{expected(), `"orders": 40 objects (4.0 KiB) have escaped from ended phases so far; still live: 5 in 3 phases, the oldest 60 s old; ` +
+		{expected(), `"orders": ended phases have let 40 objects (4.0 KiB) escape so far; still live: 5 in 3 phases, the oldest 60 s old; ` +
 			`expected per phase: up to 2 objects with 64 B in total.`, 0},
 		{expected("unexpected_phases", 3), `"orders": 3 of 20 ended phases let more escape than the expected 2 objects with 64 B in total`, 1},
 		{expected("unexpected_draining_phases", 1, "unexpected_draining_objects", 3, "unexpected_draining_bytes", 16384,
 			"oldest_unexpected_ns", 60_000_000_000), `"orders" leaks 3 objects (16.0 KiB), the oldest for 60 s`, 1},
 		{expected("unexpected_draining_phases", 1, "unexpected_draining_objects", 3, "unexpected_draining_bytes", 16384,
 			"oldest_unexpected_ns", 59_000_000_000), `Too young to judge: 3 objects, 16.0 KiB of slabs`, 0},
-		{label("objects_escaped", 7), `"orders": 7 objects (0 B) have escaped from ended phases so far; still live: 5 in 3 phases, the oldest 60 s old.`, 1},
+		{label("objects_escaped", 7), `"orders": ended phases have let 7 objects (0 B) escape so far; still live: 5 in 3 phases, the oldest 60 s old.`, 1},
 		{aged(told(), 2*time.Second), "Leaks: none found: no ended phase", 0},
 		{aged(told(), 5*time.Second), "nothing leaked 5 s ago, when the process published last: no ended phase of 60 s or more held an object.", 0},
 		{aged(label("oldest_draining_ns", 10_000_000_000), 55*time.Second), `"orders" leaks 5 objects (32.0 KiB), the oldest for 65 s`, 1},

@@ -21,7 +21,7 @@ const sayLeaksAge = " of %d s or more"
 const sayLeakEntered = "%s holds %d objects%s (%s) after %d s, with %d open references to %s: look for the missing epoch_domain_exit or slab_epoch_dec_refcount"
 const sayLeakUnclosed = "%s was never closed after the ring advanced past it, and holds %d objects%s (%s) after %d s: close it by its era (%d) and free the remaining objects; %d of its slabs are empty"
 const sayLeak = "%s leaks %d objects%s (%s), the oldest for %d s: slab_epoch_walk_era(a, %d, ...) lists the objects of the phase that holds the most; free objects where their phase ends, or release phases whose objects are no longer needed"
-const sayEscapes = "%s: %d objects (%s) have escaped from ended phases so far; still live: %d in %d phases, the oldest %d s old%s."
+const sayEscapes = "%s: ended phases have let %d objects (%s) escape so far; still live: %d in %d phases, the oldest %d s old%s."
 const sayEscapesExpected = "; expected per phase: up to %d objects with %s in total"
 const sayUnexpected = "%s: %d of %d ended phases let more escape than the expected %d objects with %s in total: find the routes and callers that do so (tslab profile, slab_epoch_walk_era), or raise the expectation (slab_label_expect_escapes)"
 const sayLeaksYoung = "Too young to judge: %d objects, %s of slabs, most of it under %s%s."
@@ -160,7 +160,7 @@ const sayRefusedMost = "; most under %s (%d)"
 const sayLabelsNone = "Labels: none in use."
 const sayLabels = "Labels: every label has an id (%d of %d ids in use)."
 const sayLabelsFull = "Labels: all %d ids are taken."
-const saySwallowed = "%d phases went to \"(other)\" because no id was left for their label: raise max_labels (to 4096 at most), or reduce the number of labels, for example by removing request numbers from them"
+const saySwallowed = "%d phases went to \"(other)\" because no id was left: raise max_labels (to 4096 at most), or reduce the number of labels, for example by removing request numbers from them"
 
 const (
 	Good Health = iota
