@@ -63,9 +63,13 @@ static void put_escapes(TsiText* text, const SlabLabelStats* stats) {
     if (label_expects(stats))
         (void)snprintf(expected, sizeof expected, tsi_say_escapes_expected, (Num)stats->expected_objects,
                        tsi_word_bytes(stats->expected_bytes).at);
-    tsi_text_line(text, tsi_say_escapes, label.at, (Num)stats->objects_escaped, tsi_word_bytes(stats->bytes_escaped).at,
-                  (Num)stats->draining_objects, (Num)stats->draining_phases,
-                  (Num)(stats->oldest_draining_ns / 1000000000u), expected);
+    TsiWord escaped = tsi_word_bytes(stats->bytes_escaped);
+    if (stats->draining_objects == 0)
+        tsi_text_line(text, tsi_say_escapes_over, label.at, (Num)stats->objects_escaped, escaped.at, expected);
+    else
+        tsi_text_line(text, tsi_say_escapes, label.at, (Num)stats->objects_escaped, escaped.at,
+                      (Num)stats->draining_objects, (Num)stats->draining_phases,
+                      (Num)(stats->oldest_draining_ns / 1000000000u), expected);
     if (label_expects(stats) && stats->unexpected_phases != 0)
         tsi_text_action(text, tsi_say_unexpected, label.at, (Num)stats->unexpected_phases, (Num)stats->phases_ended,
                         (Num)stats->expected_objects, tsi_word_bytes(stats->expected_bytes).at);

@@ -68,7 +68,7 @@ told() { # by a publication that has come since: an idle server makes none
     ./tslab top --pid $pid --labels --plain >labels || complain "tslab top"
     ./tslab doctor --pid $pid >doctor 2>&1
     for route in "${routes[@]}"; do grep -q "^$route " labels || return 1; done
-    grep -q '"/cache": [0-9]* objects .* have escaped' doctor
+    grep -q '"/cache": ended phases have let [0-9]* objects .* escape' doctor
 }
 eventually 60 told || true
 end

@@ -82,6 +82,7 @@ static void what_is_expected_is_no_alarm(void) {
     slab_free(a, kept[0][1]);
     CHECK_EQ(row_of("GET").objects_escaped, 2); /* what drains is one figure, what escaped another */
     CHECK_EQ(row_of("GET").draining_phases, 0);
+    CHECK_HAS(doctor(60), "\"GET\": ended phases have let 2 objects (128 B) escape so far; none of them is live; expected");
     kit_check(a);
     slab_allocator_free(a);
 }

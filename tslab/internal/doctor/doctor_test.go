@@ -131,6 +131,7 @@ func TestVerdicts(t *testing.T) {
 		{expected("unexpected_draining_phases", 1, "unexpected_draining_objects", 3, "unexpected_draining_bytes", 16384,
 			"oldest_unexpected_ns", 59_000_000_000), `Too young to judge: 3 objects, 16.0 KiB of slabs`, 0},
 		{label("objects_escaped", 7), `"orders": ended phases have let 7 objects (0 B) escape so far; still live: 5 in 3 phases, the oldest 60 s old.`, 1},
+		{label("objects_escaped", 7, "draining_objects", 0), `"orders": ended phases have let 7 objects (0 B) escape so far; none of them is live.`, 0},
 		{aged(told(), 2*time.Second), "Leaks: none found: no ended phase", 0},
 		{aged(told(), 5*time.Second), "nothing leaked 5 s ago, when the process published last: no ended phase of 60 s or more held an object.", 0},
 		{aged(label("oldest_draining_ns", 10_000_000_000), 55*time.Second), `"orders" leaks 5 objects (32.0 KiB), the oldest for 65 s`, 1},

@@ -197,15 +197,17 @@ func escapes(s *Section, snap *snapshot.Snapshot) {
 }
 
 func putEscapes(s *Section, l *snapshot.Row, since uint64) {
-	label, expected, oldest := units.Label(l.S("label")), "", uint64(0)
+	label, expected := units.Label(l.S("label")), ""
 	if expects(l) {
 		expected = fmt.Sprintf(sayEscapesExpected, l.U("expected_objects"), units.Bytes(l.U("expected_bytes")))
 	}
-	if l.U("draining_objects") != 0 {
-		oldest = snapshot.Add(l.U("oldest_draining_ns"), since)
+	escaped := units.Bytes(l.U("bytes_escaped"))
+	if l.U("draining_objects") == 0 {
+		s.say(sayEscapesOver, label, l.U("objects_escaped"), escaped, expected)
+	} else {
+		s.say(sayEscapes, label, l.U("objects_escaped"), escaped, l.U("draining_objects"), l.U("draining_phases"),
+			snapshot.Add(l.U("oldest_draining_ns"), since)/1e9, expected)
 	}
-	s.say(sayEscapes, label, l.U("objects_escaped"), units.Bytes(l.U("bytes_escaped")), l.U("draining_objects"), l.U("draining_phases"),
-		oldest/1e9, expected)
 	if n := l.U("unexpected_phases"); n != 0 && expects(l) {
 		s.action(label, sayUnexpected, label, n, l.U("phases_ended"), l.U("expected_objects"), units.Bytes(l.U("expected_bytes")))
 	}

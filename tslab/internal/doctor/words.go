@@ -22,6 +22,7 @@ const sayLeakEntered = "%s holds %d objects%s (%s) after %d s, with %d open refe
 const sayLeakUnclosed = "%s was never closed after the ring advanced past it, and holds %d objects%s (%s) after %d s: close it by its era (%d) and free the remaining objects; %d of its slabs are empty"
 const sayLeak = "%s leaks %d objects%s (%s), the oldest for %d s: slab_epoch_walk_era(a, %d, ...) lists the objects of the phase that holds the most; free objects where their phase ends, or release phases whose objects are no longer needed"
 const sayEscapes = "%s: ended phases have let %d objects (%s) escape so far; still live: %d in %d phases, the oldest %d s old%s."
+const sayEscapesOver = "%s: ended phases have let %d objects (%s) escape so far; none of them is live%s."
 const sayEscapesExpected = "; expected per phase: up to %d objects with %s in total"
 const sayUnexpected = "%s: %d of %d ended phases let more escape than the expected %d objects with %s in total: find the routes and callers that do so (tslab profile, slab_epoch_walk_era), or raise the expectation (slab_label_expect_escapes)"
 const sayLeaksYoung = "Too young to judge: %d objects, %s of slabs, most of it under %s%s."
