@@ -109,8 +109,9 @@ static void so_much_may_stay(void) {
 static void the_label_is_a_phases(void) {
     char why[256];
     SlabGateOptions o = {.warm_up = 4};
-    static const char* const labels[] = {"a label of more than thirty-one bytes", "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4"
-        "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4", "(unlabeled)"};
+    static const char umlauts[] = "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4"
+                                  "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4"; /* 32 bytes */
+    static const char* const labels[] = {"a label of more than thirty-one bytes", umlauts, "(unlabeled)"};
     for (unsigned n = 0; n < 3; n++) {
         o.label = labels[n];
         Work w = {.leaks_from = 1, .objects = 3, .label = labels[n]};
