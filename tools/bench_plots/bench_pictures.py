@@ -80,7 +80,7 @@ def summary(bench, _):
     verdicts = [m.verdict() for m in bench.compared()]
     title = "temporal-slab against the best of the others: %d won, %d level, %d behind" % tuple(map(verdicts.count, colours))
     hidden = len(verdicts) - len(shown)
-    axes.set_title(title + (" (%d not drawn: a value is 0)" % hidden if hidden else ""), loc="left", pad=14)
+    axes.set_title(title + ("\n%d not drawn: a value is 0" % hidden if hidden else ""), loc="left", pad=14)
     figure.tight_layout()
     return figure
 
