@@ -71,7 +71,7 @@ def at_a_glance():
     check(dots[at][1] == "#0b5fd0" and dots[17][1] == "#d55e00" and dots[labels.index("batch: alloc + free")][1] == "#6b6b6b", dots)
     check([x for x, _ in (dots[i] for i in range(18))] == sorted(x for x, _ in dots.values()), "not sorted", dots)
     check("0.900  mimalloc" in texts(axes) and "3.00  glibc" in texts(axes), texts(axes))
-    check("15 won, 2 level, 4 behind (3 not drawn: a value is 0)" in axes.get_title("left"), axes.get_title("left"))
+    check("15 won, 2 level, 4 behind\n3 not drawn: a value is 0" in axes.get_title("left"), axes.get_title("left"))
     low, high = axes.get_xlim()
     check(low < min(x for x, _ in dots.values()) and high > 3 and axes.get_xscale() == "log", low, high)
 
