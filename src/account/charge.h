@@ -74,7 +74,8 @@ void tsi_uncharge_all_locked(TsiArena* a, TsiBinding* b, TsiInc* inc);
 void tsi_charges_flush(TsiBinding* b);
 
 /* Sets the committed bytes of all phases and labels to 0, and all threads' pending bytes and grants: vanished threads
- * may have been between a charge and its slab. The caller charges what exists anew. [fork child] */
+ * may have been between a charge and its slab. Ends moves of sums that they had begun. The caller charges what exists
+ * anew. [fork child] */
 void tsi_charges_forget(TsiArena* a);
 /* Adds `bytes`, of a slab that the phase has, to what it and its label have committed, after tsi_charges_forget; raises
  * the label's peak. No budget refuses or tells it. [fork child] */
