@@ -18,9 +18,11 @@
 
 #include <sched.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 static int no_memfd(const char* name) {
     (void)name;
@@ -222,6 +224,44 @@ static void memfds_without_room(void* arg) {
 }
 static void a_memfd_without_room(void) { check_child(memfds_without_room, NULL); }
 
+/* The kernel refuses to let children have the segment's figures (MADV_DOFORK), at first: what was mapped for them goes. */
+static bool no_children;
+int madvise(void* at, size_t bytes, int how) {
+    if (no_children && how == MADV_DOFORK) {
+        errno = ENOMEM;
+        return -1;
+    }
+    return (int)syscall(SYS_madvise, at, bytes, how);
+}
+static unsigned segments_mapped(void) {
+    char line[1024];
+    unsigned n = 0;
+    FILE* f = fopen("/proc/self/maps", "r");
+    REQUIRE(f != NULL);
+    while (fgets(line, sizeof line, f) != NULL) n += strstr(line, "memfd:temporal-slab") != NULL;
+    REQUIRE_EQ(fclose(f), 0);
+    return n;
+}
+static void nothing_for_children(void* arg) {
+    (void)arg;
+    SlabOptions o = kit_options();
+    o.segment = 1;
+    (void)slab_page_size();
+    atomic_store(&second, tsi_os.coarse_ns());
+    tsi_os.coarse_ns = tsi_os.now_ns = tsi_os.quick_ns = hurried;
+    no_children = true;
+    a = kit_create_with(&o);
+    works();
+    is_not_shown();
+    REQUIRE_EQ(segments_mapped(), 0);
+    no_children = false;
+    works();
+    is_shown();
+    REQUIRE_GT(segments_mapped(), 0);
+    slab_allocator_free(a);
+}
+static void without_advice_for_children(void) { check_child(nothing_for_children, NULL); }
+
 /* No memfd, and no folder: the process has no descriptor left, or the machine no memory. */
 static void no_descriptors(void* arg) {
     SlabOptions o = kit_options();
@@ -257,5 +297,6 @@ static void without_descriptors(void) {
 static const CheckCase cases[] = {
     CHECK_CASE(a_full_file_system),   CHECK_CASE(a_read_only_file_system), CHECK_CASE(no_file_can_be_made),
     CHECK_CASE(a_memfd_without_room), CHECK_CASE(without_descriptors),
+    CHECK_CASE(without_advice_for_children),
 };
 CHECK_MAIN(cases)

@@ -61,6 +61,39 @@ static void failed_purges_are_counted(void) {
     slab_allocator_free(a);
 }
 
+/* An enter that finds no room for its scope counts nowhere: the domain's end does not drain the epoch it borrows. */
+static void enters_without_memory_do_not_count(void) {
+    enum { SCOPES_MAX = 1 << 20 };
+    SlabAllocator* a = kit_create_cold();
+    epoch_domain_t* outer = epoch_domain_create(a);
+    EpochId current = epoch_current(a);
+    epoch_domain_t* borrowed = epoch_domain_wrap(a, current, true);
+    REQUIRE(outer != NULL && borrowed != NULL);
+    fake_os_clear();
+    REQUIRE(epoch_domain_enter(outer)); /* its epoch is open */
+    unsigned inside = 1;
+    for (unsigned way = 0; way < 2; way++) {
+        fake_os_fail(way == 0 ? FAKE_RESERVE : FAKE_COMMIT, 1, true);
+        while (inside < SCOPES_MAX && epoch_domain_enter(outer)) inside++;
+        if (!fake_os_heal()) continue; /* scopes need no such call here */
+        REQUIRE_EQ(errno, ENOMEM);
+        fake_os_fail(way == 0 ? FAKE_RESERVE : FAKE_COMMIT, 1, true);
+        errno = 0;
+        REQUIRE(!epoch_domain_enter(borrowed));
+        REQUIRE_EQ(errno, ENOMEM);
+        REQUIRE(fake_os_heal());
+        REQUIRE(!epoch_domain_exit(borrowed));
+    }
+    REQUIRE(inside < SCOPES_MAX); /* one of the two has struck */
+    epoch_domain_destroy(borrowed);
+    REQUIRE_EQ(epoch_state(a, current), EPOCH_ACTIVE);
+    REQUIRE(epoch_domain_enter(outer)); /* there is memory now */
+    for (inside++; inside != 0; inside--) REQUIRE(epoch_domain_exit(outer));
+    REQUIRE(!epoch_domain_exit(outer));
+    kit_check(a);
+    slab_allocator_free(a);
+}
+
 /* A reservation that is used up fails allocations, and works again after frees. */
 static void reservation_exhausted(void) {
     SlabOptions o = kit_options();
@@ -127,6 +160,7 @@ int main(int argc, char** argv) {
         CHECK_CASE(purge_fails_once),
         CHECK_CASE(purge_fails_for_good),
         CHECK_CASE(failed_purges_are_counted),
+        CHECK_CASE(enters_without_memory_do_not_count),
         CHECK_CASE(reservation_exhausted),
         CHECK_CASE(first_allocator_of_a_process),
         CHECK_CASE(under_strict_commit),

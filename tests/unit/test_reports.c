@@ -212,6 +212,23 @@ static void what_becomes_series(void) {
     REQUIRE_EQ(count(text, "\ntemporal_slab_sampled_alloc_wall_seconds_sum "), 1);
 }
 
+/* With labels left out, the row of "(other)" lies before that of the rest, under which the phases of these count. */
+static void phases_of_other_beside_the_rest(void) {
+    synthetic_make(&s);
+    s.labels[SYNTHETIC_LABELS - 2].label_id = 999;
+    strcpy(s.labels[SYNTHETIC_LABELS - 2].label, "(other)");
+    s.labels[SYNTHETIC_LABELS - 1].label_id = 900; /* how many labels there are */
+    strcpy(s.labels[SYNTHETIC_LABELS - 1].label, TSI_REST_LABEL);
+    for (unsigned i = 0; i < SYNTHETIC_PHASES; i++) {
+        s.phases[i].label_id = i < 3 ? 999 : 700; /* 700 has no row */
+        s.phases[i].threads = i + 1;
+    }
+    const char* text = text_of(tsi_report_prometheus, &s.r);
+    REQUIRE_EQ(count(text, "\ntemporal_slab_phase_threads{"), 2);
+    REQUIRE(has(text, "\ntemporal_slab_phase_threads{label=\"(other)\"} 6\n"));
+    REQUIRE(has(text, "\ntemporal_slab_phase_threads{label=\"(rest)\"} 9\n"));
+}
+
 /* More label ids than are summed at a time, and phases in any order. */
 static void many_labels(void) {
     enum { LABELS = 600, PHASES = 3 * LABELS };
@@ -284,6 +301,7 @@ int main(int argc, char** argv) {
         CHECK_CASE(a_report_without_rows),
         CHECK_CASE(numbers_that_are_none),
         CHECK_CASE(what_becomes_series),
+        CHECK_CASE(phases_of_other_beside_the_rest),
         CHECK_CASE(many_labels),
         CHECK_CASE(bucket_tops),
         CHECK_CASE(allocators),
