@@ -217,7 +217,8 @@ static void phases_of_other_beside_the_rest(void) {
     synthetic_make(&s);
     s.labels[SYNTHETIC_LABELS - 2].label_id = 999;
     strcpy(s.labels[SYNTHETIC_LABELS - 2].label, "(other)");
-    s.labels[SYNTHETIC_LABELS - 1].label_id = 900; /* how many labels there are */
+    s.r.labels_left_out = 800;
+    s.r.label_ids = s.labels[SYNTHETIC_LABELS - 1].label_id = 900; /* how many labels there are */
     strcpy(s.labels[SYNTHETIC_LABELS - 1].label, TSI_REST_LABEL);
     for (unsigned i = 0; i < SYNTHETIC_PHASES; i++) {
         s.phases[i].label_id = i < 3 ? 999 : 700; /* 700 has no row */
