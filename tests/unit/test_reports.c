@@ -215,13 +215,13 @@ static void what_becomes_series(void) {
 /* With labels left out, the row of "(other)" lies before that of the rest, under which the phases of these count. */
 static void phases_of_other_beside_the_rest(void) {
     synthetic_make(&s);
-    s.labels[SYNTHETIC_LABELS - 2].label_id = 999;
+    s.labels[SYNTHETIC_LABELS - 2].label_id = 4095;
     strcpy(s.labels[SYNTHETIC_LABELS - 2].label, "(other)");
-    s.r.labels_left_out = 800;
-    s.r.label_ids = s.labels[SYNTHETIC_LABELS - 1].label_id = 900; /* how many labels there are */
+    s.r.labels_left_out = 200;
+    s.r.label_ids = s.labels[SYNTHETIC_LABELS - 1].label_id = 300; /* how many labels there are */
     strcpy(s.labels[SYNTHETIC_LABELS - 1].label, TSI_REST_LABEL);
     for (unsigned i = 0; i < SYNTHETIC_PHASES; i++) {
-        s.phases[i].label_id = i < 3 ? 999 : 700; /* 700 has no row */
+        s.phases[i].label_id = i < 3 ? 4095 : 250; /* 250 has no row */
         s.phases[i].threads = i + 1;
     }
     const char* text = text_of(tsi_report_prometheus, &s.r);
