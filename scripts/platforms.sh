@@ -37,7 +37,7 @@ while getopts :abno:R:s:t: option; do
     s) scale=$OPTARG ;;
     t) minutes=$OPTARG ;;
     :) usage "-$OPTARG needs a value" ;;
-    *) usage "no option is called '-$OPTARG'" ;;
+    *) usage "no option is called '-$OPTARG'; long options do not exist" ;;
     esac
 done
 shift $((OPTIND - 1))

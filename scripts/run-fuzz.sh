@@ -82,6 +82,12 @@ run_go() { # PACKAGE TARGET
     complain "$name" $status "" ""
 }
 
+targets=$(grep -rnoE --include='*_test.go' '^func Fuzz[A-Za-z]+' tslab | sed -E 's/:[0-9]+:func /:/') # FILE:TARGET
+names=$(ls tests/fuzz/fuzz_*.c | sed -E 's,.*/(.*)\.c,\1,'; echo "$targets" | sed -E 's,.*/([^/]*)/[^/]*:(.*),tslab_\1_\2,')
+for name in $only; do
+    echo "$names" | grep -qxF -e "$name" || { echo "run-fuzz.sh: there is no harness $name; there are:" $names >&2 && exit 2; }
+done
+
 scripts/install-deps.sh --root fuzz || exit 1
 cmake --preset fuzz && cmake --build --preset fuzz || exit 1
 for source in tests/fuzz/fuzz_*.c; do
@@ -93,7 +99,7 @@ if go=$(scripts/find-go.sh); then
     memory=$(mktemp -d /dev/shm/tslab-fuzz.XXXXXX 2>/dev/null) && trap 'rm -rf "$memory"' EXIT && trap 'exit 1' INT TERM
     while IFS=: read -r file target; do
         run_go "$(dirname "${file#tslab/}")" "$target"
-    done < <(grep -rnoE --include='*_test.go' '^func Fuzz[A-Za-z]+' tslab | sed -E 's/:[0-9]+:func /:/')
+    done <<<"$targets"
 fi
 
 if [ -n "$failed" ]; then

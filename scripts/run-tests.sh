@@ -25,7 +25,7 @@ while getopts :s:k option; do
     s) TSLAB_TEST_SCALE=$OPTARG ;;
     k) strict=yes ;;
     :) usage "-$OPTARG needs a value" ;;
-    *) usage "no option is called '-$OPTARG'" ;;
+    *) usage "no option is called '-$OPTARG'; long options do not exist" ;;
     esac
 done
 shift $((OPTIND - 1))

@@ -97,7 +97,13 @@ newer before.json after.json
 expect 1 before.json after.json
 has out '^"/leaks" retains'
 expect 0 --objects 9 --bytes 999 before.json after.json
-expect 0 after.json before.json
+expect 2 after.json before.json
+has err 'the first document is newer than the second, so nothing was judged'
+expect 2 after.json after.json
+has err 'the same publication'
+sed 's/"pid": *[0-9]*/"pid": 1/' after.json >another.json
+expect 2 before.json another.json
+has err 'two processes, .* and 1, so nothing was judged'
 expect 2 --pid $pid false
 has err 'round 1: false'
 expect 2 --pid $pid

@@ -107,6 +107,9 @@ functions=(mixes two big prints recurses keeps)
 ./tslab shim "${functions[@]/#/--function=}" --callback serves:3 -o shim.c || fail "tslab shim"
 cc -O2 -Wall -Wextra -Werror -shared -fPIC shim.c -o shim.so || fail "shim.c does not compile"
 ./tslab shim --callback serves:3 --label-argument 2 >paths.c && cc -O2 -shared -fPIC paths.c -o paths.so || fail "tslab shim --label-argument"
+has paths.c 'written by: tslab shim --callback serves:3 --label-argument 2$'
+./tslab shim --function a --label "it's */ it" >label.c && cc -fsyntax-only label.c || fail "tslab shim --label"
+has label.c "written by: tslab shim --function a --label 'it'\\\\''s \* / it'\$"
 
 shimmed() { env COUNTS=counts.txt LD_PRELOAD="$PWD/shim.so:$PWD/counts.so:$preload" "$@"; }
 tested=(shimmed)

@@ -59,11 +59,11 @@ sed 's/Sampling: /Samples: /' other >changed
 sed 's/POST/PUT/' printed >other
 ! shown "$docs/which-route.md" "tslab doctor --pid 18900" other 2>wrong || complain "a label that is not printed is not told"
 if [ -x "$("$go" env GOROOT)/bin/go" ]; then
-    ./tslab profile --pid $pid --names=false -o heap.pb >printed 2>&1 || complain "$(cat printed)"
-    "$go" tool pprof -symbolize=local -lines -top '-tagfocus=label=^POST /orders$' "./$called" heap.pb >printed 2>errors
+    ./tslab profile --pid $pid --names=false -o orders.pb >printed 2>&1 || complain "$(cat printed)"
+    "$go" tool pprof -symbolize=local -lines -top '-tagfocus=label=^POST /orders$' "./$called" orders.pb >printed 2>errors
     # A request that is live while the profile is taken is a stack too small for the list, and the list says so.
     grep -vE '^(File: |Dropped [0-9]+ nodes? )' printed | sed "s|[^ ]*/docs/|docs/|" >other
-    shown "$docs/which-route.md" "go tool pprof -symbolize=local -lines -top '-tagfocus=label=^POST /orders$' ./which-route heap.pb" other ||
+    shown "$docs/which-route.md" "go tool pprof -symbolize=local -lines -top '-tagfocus=label=^POST /orders$' ./which-route orders.pb" other ||
         complain "pprof: $(cat errors)"
 fi
 

@@ -237,8 +237,12 @@ static inline bool check_has(const char* file, int line, const char* text, const
 
 static inline double check_scale(void) {
     const char* text = getenv("TSLAB_TEST_SCALE");
-    double scale = text != NULL ? strtod(text, NULL) : 1;
-    return scale > 0 && scale <= 1e6 ? scale : 1;
+    if (text == NULL) return 1;
+    char* end = NULL;
+    double scale = strtod(text, &end);
+    if (end != text && *end == 0 && scale > 0 && scale <= 1e6) return scale;
+    fprintf(stderr, "TSLAB_TEST_SCALE is a number above 0 and at most 1000000, not '%s'\n", text);
+    exit(2);
 }
 
 static inline size_t check_scaled(size_t at_one, double scale) {

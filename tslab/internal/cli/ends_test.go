@@ -87,6 +87,14 @@ func TestWhatFollowsAName(t *testing.T) {
 	}
 }
 
+func TestNetworkOfAnAddress(t *testing.T) {
+	for listen, network := range map[string]string{"127.0.0.1:0": "tcp4", "0.0.0.0:9464": "tcp4", "[::]:9464": "tcp", "[::1]:9464": "tcp", "localhost:9464": "tcp", "[::ffff:127.0.0.1]:1": "tcp"} {
+		if networkOf(listen) != network {
+			t.Errorf("%s: %s", listen, networkOf(listen))
+		}
+	}
+}
+
 // A process that ends before the first reading is waited for, as has been said: the server answers, and serves the next one.
 func TestServeWaits(t *testing.T) {
 	a, _ := told(t)

@@ -179,6 +179,7 @@ func (g *gateState) compare(now map[string]retained, round uint) *gateFinding {
 func (a *app) gateFiles(o gateOptions, paths []string) error {
 	g := gateState{o: o}
 	for round, path := range paths {
+		old := g.last
 		snap, err := source.ReadFile(path)
 		if err != nil {
 			return err
@@ -186,6 +187,12 @@ func (a *app) gateFiles(o gateOptions, paths []string) error {
 		now, err := g.read(snap)
 		if err != nil {
 			return fmt.Errorf("%s: %w", path, err)
+		}
+		if rates.Same(old, snap) {
+			return errors.New("both documents contain the same publication of one process, so nothing was judged: write the second one after more requests")
+		}
+		if old != nil && momentsOf(old, snap).other != "" {
+			return fmt.Errorf("%s, so nothing was judged: gate compares an earlier with a later document of one process", momentsOf(old, snap).other)
 		}
 		if worst := g.compare(now, uint(round)); worst != nil {
 			return a.gateSay(worst, 0)
@@ -242,7 +249,7 @@ func (a *app) gate(ctx context.Context, src source.Source, o gateOptions, comman
 		}
 	}
 	if live && rates.Same(before, g.begun) {
-		return fmt.Errorf("%s has published no figures since the warm-up, so nothing was judged: check that %s reaches it, and for a second",
+		return fmt.Errorf("%s has published no figures since the warm-up, so nothing was judged: check that the process is not stopped and that %s reaches it",
 			src.Name(), units.Text(command[0]))
 	}
 	if !g.known {

@@ -102,9 +102,17 @@ func checkListen(listen string) error {
 	return nil
 }
 
+// networkOf is "tcp4" for an address of IPv4, so that 0.0.0.0 is not all addresses of IPv6, too; "tcp" otherwise.
+func networkOf(listen string) string {
+	if host, _, _ := net.SplitHostPort(listen); net.ParseIP(host).To4() != nil && !strings.Contains(host, ":") {
+		return "tcp4"
+	}
+	return "tcp"
+}
+
 // listenAndServe serves until the context ends; `tell` says what is served at an address.
 func (a *app) listenAndServe(ctx context.Context, listen string, handler http.Handler, tell func(address string) string) error {
-	l, err := net.Listen("tcp", listen)
+	l, err := net.Listen(networkOf(listen), listen)
 	if err != nil {
 		return err
 	}

@@ -114,6 +114,13 @@ func (o shimOptions) parse() (*shim, error) {
 		}
 		s.Command += " --callback " + text
 	}
+	if o.label != "" {
+		label := strings.ReplaceAll(o.label, "'", `'\''`)
+		s.Command += " --label '" + strings.ReplaceAll(label, "*/", "* /") + "'" // in a comment
+	}
+	if o.labelArgument != 0 {
+		s.Command += fmt.Sprintf(" --label-argument %d", o.labelArgument)
+	}
 	return s, nil
 }
 
