@@ -11,6 +11,9 @@
 # that is at work, for ten minutes at most.
 set -eu
 
+# The package with the tests of Debian's python3: its name has the version.
+tests_of_python() { /usr/bin/python3 -c 'import sys; print("libpython%d.%d-testsuite" % sys.version_info[:2])' 2>/dev/null || echo libpython3.11-testsuite; }
+
 packages_of() {
     case $1 in
     build | install | drainability) echo gcc libc6-dev make cmake ninja-build pkg-config ;;
@@ -22,7 +25,7 @@ packages_of() {
     bench) packages_of build && echo g++ valgrind ;;
     programs)
         packages_of build && echo python3 perl sqlite3 jq lua5.4 xz-utils git imagemagick
-        echo php-cli libpython3-testsuite redis-server redis-tools nginx-light apache2-utils postgresql util-linux
+        echo php-cli "$(tests_of_python)" redis-server redis-tools nginx-light apache2-utils postgresql util-linux
         ;;
     # lintian comes with a hundred packages of Perl: only `make packages` and `make check` want it
     packages) packages_of build && packages_of daemon && echo dpkg-dev debhelper lintian ;;
