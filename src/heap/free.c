@@ -25,6 +25,7 @@
 #include "heap/room.h"
 #include "heap/scrub.h"
 #include "observe/stand_in.h"
+#include "os/os.h"
 
 /* ---- the owner ---- */
 
@@ -497,6 +498,18 @@ SlabMisuse tsi_misuse_of(const TsiArena* a, TsiPlaceResult r, const TsiPlace* at
     return holds ? SLAB_MISUSE_INTERIOR_POINTER : SLAB_MISUSE_STALE_FREE;
 }
 
+void tsi_unlink_block(TsiArena* a, const TsiPlace* at, void* slot, void* block) {
+    if (TSI_LIKELY(!tsi_os.strict_commit)) {
+        tsi_stand_in_unlink(a, slot, block);
+        return;
+    }
+    uint32_t seq = tsi_tag_seq(tsi_load_seq(&tsi_slab(&a->space, at->slab_id)->tag));
+    TsiInc* held = tsi_scrub_hold(a, at->slab_id, seq);
+    if (held == NULL) return;
+    tsi_stand_in_unlink(a, slot, block);
+    tsi_scrub_let_go(held);
+}
+
 bool tsi_free_pointer(TsiArena* a, void* p, size_t least) {
     TsiPlace at;
     uint32_t seq = 0;
@@ -512,7 +525,7 @@ bool tsi_free_pointer(TsiArena* a, void* p, size_t least) {
             bad = SLAB_MISUSE_SIZE_MISMATCH;
     }
 
-    if (TSI_UNLIKELY(slot != p) && bad == TSI_FREE_OK) tsi_stand_in_unlink(a, slot, p);
+    if (TSI_UNLIKELY(slot != p) && bad == TSI_FREE_OK) tsi_unlink_block(a, &at, slot, p);
     if (bad == TSI_FREE_OK) bad = tsi_free_place(a, tsi_binding_get(a, false), &at, seq, false);
     if (bad != TSI_FREE_OK) tsi_refuse(a, tsi_stand_in_misuse(a, p, (SlabMisuse)bad), p);
     else if (TSI_UNLIKELY(slot != p)) tsi_stand_in_drop(a, p, slot);

@@ -27,6 +27,10 @@ bool tsi_free_bumped(TsiBinding* b, void* p);
  * or foreign pointer or a smaller object (SLAB_MISUSE_SIZE_MISMATCH), which is counted and told (tsi_refuse).
  * [any thread, no lock held, no bracket open] */
 bool tsi_free_pointer(TsiArena* a, void* p, size_t least);
+/* Clears the first word of `slot`, the place *at, whose object has the guarded block `block`, by tsi_stand_in_unlink;
+ * where pages of an ended phase cannot be written, under the stripe, and not at all if the slab is in no phase.
+ * [any thread, no lock held, no bracket open] */
+void tsi_unlink_block(TsiArena* a, const TsiPlace* at, void* slot, void* block);
 /* Returns the misuse as which a free is refused whose object tsi_space_locate did not find: `r` is its answer, *at the
  * place. [any thread, needs no lock] */
 SlabMisuse tsi_misuse_of(const TsiArena* a, TsiPlaceResult r, const TsiPlace* at);

@@ -48,7 +48,7 @@ bool tsi_free_handle(TsiArena* a, SlabHandle handle) {
     if (TSI_UNLIKELY(a->stand_ins != NULL) && tsi_handle_find(a, handle, &at)) {
         slot = tsi_place_address(&a->space, &at);
         block = tsi_stand_in_block(a, slot);
-        if (block != slot) tsi_stand_in_unlink(a, slot, block);
+        if (block != slot) tsi_unlink_block(a, &at, slot, block);
     }
     int bad = free_named(a, handle);
     if (bad != TSI_FREE_OK) tsi_refuse_as(a, &(TsiMisuse){.what = (SlabMisuse)bad, .handle = handle});

@@ -72,9 +72,9 @@ bool tsi_space_purge_range(TsiSpace* s, unsigned cls, void* p, size_t bytes, boo
         return false;
     }
     TsiPurgeHow how = s->config.purge_policy == SLAB_PURGE_FREE ? TSI_PURGE_LAZY : TSI_PURGE_DONTNEED;
-    if (whole_slabs && tsi_os.strict_commit) how = TSI_PURGE_UNCOMMIT;
+    if (whole_slabs && tsi_os.strict_commit) how = TSI_PURGE_UNCHARGE;
     bool ok = purge(s, cls, p, bytes, how);
-    if (ok && how == TSI_PURGE_UNCOMMIT) wish_again(s, p, bytes);
+    if (ok && how == TSI_PURGE_UNCHARGE) wish_again(s, p, bytes);
     bool gone = ok && how != TSI_PURGE_LAZY;
     mark(s, p, bytes, gone);
     return gone;

@@ -14,7 +14,7 @@ void tsi_space_purge_pages(TsiSpace* s, void* p, size_t bytes);
 /* Gives a range of whole pages, which begins in slabs of class cls, back to the system under the purge policy, with its
  * commitment too if whole_slabs, which will be committed anew, and the system charges that. Marks wholly purged chunks
  * as zero, the others as dirty; all as dirty if the allocator gives nothing back or the system refuses. Returns true if
- * the content is gone: the pages read as zero, or have no access; false if the pages stay, or may stay for a while.
+ * the content is gone: the pages read as zero, and may be read-only; false if the pages stay, or may stay for a while.
  * [no other user of the bytes] */
 bool tsi_space_purge_range(TsiSpace* s, unsigned cls, void* p, size_t bytes, bool whole_slabs);
 /* Records that a chunk has pages in the stock, which are not zero. [pool lock held] */

@@ -230,14 +230,26 @@ bool tsi_stand_in_due(TsiArena* a, TsiBinding* b) {
     return due;
 }
 
+/* Takes the stripe of the phase `ref`, where a slot may be written under it alone: with sampled guards (ST5), and where
+ * the pages of an ended phase cannot be touched. The take is not counted, since nothing of the phase changes. Returns
+ * the stripe, which the caller gives back, or NULL if none is needed. [any thread, no lock held] */
+static TsiLock* hold_to_write(TsiArena* a, TsiRef ref) {
+    if (!a->samples_guards && !tsi_os.strict_commit) return NULL;
+    TsiLock* stripe = tsi_inc_lock(tsi_inc(&a->phases, tsi_ref_index(ref)));
+    tsi_lock_take(stripe);
+    return stripe;
+}
+
 /* Clears the first word of a slot whose object stays there (ST4), unless its phase `ref` was released: then the slot
  * may be another object's. With sampled guards (a->samples_guards) writes nothing and takes no lock (ST5); otherwise
  * takes the stand-in lock. Returns the slot. [any thread, no lock held] */
 static void* stay_in_slot(TsiArena* a, void* slot, TsiRef ref) {
     if (a->samples_guards) return slot; /* ST5 */
+    TsiLock* stripe = hold_to_write(a, ref);
     tsi_lock_take(&tsi_stand_in_lock);
     if (!is_released(a, ref)) tsi_store_relaxed(word_of(slot), NULL); /* otherwise it may be another object's */
     tsi_lock_give(&tsi_stand_in_lock);
+    if (stripe != NULL) tsi_lock_give(stripe);
     return slot;
 }
 
@@ -277,10 +289,8 @@ TSI_NOINLINE void* tsi_stand_in_make(TsiArena* a, void* slot, TsiRef ref, size_t
     errno = saved;
 
     *stand_in = (TsiStandIn){.block = block, .bytes = size, .slot = slot, .arena = a, .ref = ref, .seq = seq};
-    /* ST5: the thread that takes the slot next does not come by the stand-in lock. The take is not counted, since
-     * nothing of the phase changes. */
-    TsiLock* stripe = a->samples_guards ? tsi_inc_lock(tsi_inc(&a->phases, tsi_ref_index(ref))) : NULL;
-    if (stripe != NULL) tsi_lock_take(stripe);
+    /* ST5: the thread that takes the slot next does not come by the stand-in lock. */
+    TsiLock* stripe = hold_to_write(a, ref);
     tsi_lock_take(&tsi_stand_in_lock);
     /* seq_cst, before the state is read: pairs with an end, which changes the state, then reads the mark */
     tsi_store_seq(&a->stand_ins->marks[tsi_ref_index(ref)], 1);

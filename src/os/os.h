@@ -14,9 +14,15 @@
 
 enum { TSI_OS_NODES_MAX = 64 };
 /* DONTNEED: the content is gone at once. LAZY: pages go when the system wants them, and keep their content until then.
- * UNCOMMIT: pages become as reserved, without access and without requests for huge pages or nodes. RENEW: pages lose
- * these requests, and stay writable. */
-typedef enum TsiPurgeHow { TSI_PURGE_DONTNEED, TSI_PURGE_LAZY, TSI_PURGE_UNCOMMIT, TSI_PURGE_RENEW } TsiPurgeHow;
+ * UNCOMMIT: pages become as reserved, without access and without requests for huge pages or nodes. UNCHARGE: likewise,
+ * but they can be read, as zeros. RENEW: pages lose these requests, and stay writable. */
+typedef enum TsiPurgeHow {
+    TSI_PURGE_DONTNEED,
+    TSI_PURGE_LAZY,
+    TSI_PURGE_UNCOMMIT,
+    TSI_PURGE_UNCHARGE,
+    TSI_PURGE_RENEW
+} TsiPurgeHow;
 
 /* A line of the process's memory map. */
 typedef struct TsiMapping {

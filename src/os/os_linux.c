@@ -3,7 +3,8 @@
  *
  * Reservations are PROT_NONE and MAP_NORESERVE: they cost address space only. Under
  * overcommit_memory=2 writable pages are charged for as long as they are writable, so pages are
- * given back by mapping inaccessible ones over them and are committed again before use.
+ * given back by mapping read-only ones over them and are committed again before use. A thread whose
+ * phase another one ends may still look at them.
  */
 #define _GNU_SOURCE
 #include "os/os.h"
@@ -130,13 +131,15 @@ static int os_commit(void* p, size_t bytes) {
 
 /* Gives [p, p + bytes), whole pages, back in the way `how`; they read as zeros when touched again (LAZY: perhaps only
  * later). After UNCOMMIT they have no access, and in a place nothing is mapped there, which would count against the
- * limit. Returns 0, or an errno value. Preserves errno, as frees do. [no other thread uses the pages] */
+ * limit. Returns 0, or an errno value. Preserves errno, as frees do. [no other thread writes the pages] */
 static int os_purge(void* p, size_t bytes, TsiPurgeHow how) {
     int saved = errno, error = 0; /* frees preserve errno */
     if (how == TSI_PURGE_UNCOMMIT && is_place(p)) {
         if (munmap(p, bytes) != 0) error = errno;
-    } else if (how == TSI_PURGE_UNCOMMIT || how == TSI_PURGE_RENEW) {
-        int access = how == TSI_PURGE_RENEW ? PROT_READ | PROT_WRITE : PROT_NONE;
+    } else if (how == TSI_PURGE_UNCOMMIT || how == TSI_PURGE_UNCHARGE || how == TSI_PURGE_RENEW) {
+        int access = how == TSI_PURGE_RENEW      ? PROT_READ | PROT_WRITE
+                     : how == TSI_PURGE_UNCHARGE ? PROT_READ
+                                                 : PROT_NONE;
         if (map_reserved(p, bytes, access, MAP_FIXED) == NULL) error = errno;
     } else if (madvise(p, bytes, how == TSI_PURGE_LAZY ? MADV_FREE : MADV_DONTNEED) != 0) {
         error = errno;

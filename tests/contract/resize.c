@@ -406,6 +406,7 @@ static void grow_together(SlabAllocator* a, unsigned blocks, size_t step, size_t
 }
 
 static void blocks_that_grow_in_steps(void) {
+    CHECK_NEEDS_OVERCOMMIT();
     static const struct {
         size_t step, most;
     } cases[] = {{8, KIT_MIB}, {100, KIT_MIB}, {4096, 8 * KIT_MIB}, {65536, 32 * KIT_MIB}, {300000, 32 * KIT_MIB}};

@@ -107,6 +107,7 @@ static void* keep_trimming(void* arg) {
 static void close_beside(EpochCloseMode mode, bool trims) {
     enum { ACTORS = 4 };
     static Actor x[ACTORS], trimmer;
+    if (mode == EPOCH_RELEASE) CHECK_NEEDS_OVERCOMMIT(); /* objects are written that may have ended */
     SlabAllocator* a = create(true);
     size_t told = 0, rounds = check_count(40), round = 0;
     /* A busy machine has threads stand in their banks for long: so many rounds more that half of `rounds` are exact. */

@@ -78,6 +78,7 @@ static void cost(void* arg) {
 }
 
 static void small_phases_cost_little(void) {
+    CHECK_NEEDS_OVERCOMMIT();
     size_t steps[] = {1, 2, 3};
     for (size_t n = 0; n < 3; n++) {
         check_child(cost, &steps[n]);

@@ -32,6 +32,7 @@ static void* drain_but_one(SlabAllocator* a, uint64_t* random, size_t most) {
 /* Of 40 objects, 14 KB together, each phase leaves one. It holds half of a page of the system, as the first phases have
  * taught; a region for all of them would be 16 KiB. */
 static void of_each_phase_one_object(void) {
+    CHECK_NEEDS_OVERCOMMIT();
     SlabAllocator* a = kit_create();
     uint64_t random = 1;
     for (size_t i = 0; i < PHASES; i++) {
@@ -62,6 +63,7 @@ static uint32_t slabs_of_a_phase(SlabAllocator* a) {
 
 /* Labels forget: when nothing outlives their phases any more, these take what they need in one piece again. */
 static void labels_whose_phases_end_empty_forget(void) {
+    CHECK_NEEDS_OVERCOMMIT();
     SlabAllocator* a = kit_create();
     uint64_t random = 1;
     for (size_t i = 0; i < 8; i++) {

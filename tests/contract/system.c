@@ -123,6 +123,7 @@ static void large_objects_are_few_mappings(void) {
 
 /* Locked pages cannot be given back. The program asked for nothing that could fail: its errno is its own. */
 static void frees_of_locked_pages_leave_errno_alone(void) {
+    CHECK_NEEDS_OVERCOMMIT();
     SlabAllocator* a = kit_create_cold();
     if (CHECK_TSAN || CHECK_ASAN) {
         SKIP("sanitizers turn mlock into nothing");

@@ -297,6 +297,47 @@ static void budgeted(void* arg) {
 }
 static void a_budget_refuses_before_a_kill(void) { check_child(budgeted, NULL); }
 
+/* ---- closes beside allocations, where the pages of an ended phase cannot be touched ---- */
+
+static EpochId closing;
+
+/* Allocates until the epoch is closed. An object may end before its allocation returns, so none is touched here. */
+static void* allocates(void* arg) {
+    size_t size = (size_t)(uintptr_t)arg;
+    errno = 0;
+    while (slab_malloc_epoch(a, size, closing) != NULL) {}
+    return NULL;
+}
+
+static void closes_beside(void* arg) {
+    enum { TEAM = 3 };
+    static const size_t sizes[TEAM] = {64, 256, 3000};
+    fake_os_install(0, true, false);
+    a = kit_create_with(arg);
+    for (size_t n = 0; n < check_count(300); n++) {
+        pthread_t team[TEAM];
+        closing = epoch_current(a);
+        for (unsigned i = 0; i < TEAM; i++) team[i] = kit_thread(allocates, (void*)(uintptr_t)sizes[i]);
+        for (size_t turns = n % 40; turns != 0; turns--) sched_yield();
+        REQUIRE(epoch_close_ex(a, closing, EPOCH_RELEASE, NULL));
+        for (unsigned i = 0; i < TEAM; i++) REQUIRE_EQ(pthread_join(team[i], NULL), 0);
+    }
+    REQUIRE_EQ(kit_live(a), 0);
+    kit_check(a);
+    slab_allocator_free(a);
+}
+static void closes_beside_allocations(void) {
+    SlabOptions plain = kit_options(), hard = plain, blocks = plain, guards = plain, shared = plain;
+    hard.fill_freed = hard.random_order = 1;
+    blocks.by_malloc = 1;
+    guards.guard_period = 50;
+    shared.shared = hard.shared = 1;
+    SlabOptions* all[] = {&plain, &hard, &blocks, &guards, &shared};
+    for (unsigned i = 0; i < sizeof all / sizeof all[0]; i++) check_child(closes_beside, all[i]);
+    hard.shared = 0;
+    check_child(closes_beside, &hard);
+}
+
 static bool write_text(const char* folder, const char* name, const char* text) {
     char path[4096];
     (void)snprintf(path, sizeof path, "%s/%s", folder, name);
@@ -332,6 +373,7 @@ static const CheckCase cases[] = {
     CHECK_CASE(writable_memory_falls),
     CHECK_CASE(what_may_be_written_is_charged),
     CHECK_CASE(overcommit_is_refused),
+    CHECK_CASE(closes_beside_allocations),
     CHECK_CASE(a_budget_refuses_before_a_kill),
     CHECK_CASE(a_budget_within_a_group),
 };

@@ -258,6 +258,21 @@ static inline size_t check_count_whole(size_t at_one) {
     return check_scaled(at_one, check_scale() > 1 ? check_scale() : 1);
 }
 
+/* ---- the system ---- */
+
+/* Returns true if the kernel charges what may be written (overcommit_memory = 2). The library then makes pages of ended
+ * phases inaccessible, lets phases share none, and maps no more than it uses. */
+static inline bool check_charges_writable(void) {
+    FILE* f = fopen("/proc/sys/vm/overcommit_memory", "r");
+    int how = f != NULL ? fgetc(f) : '0';
+    if (f != NULL) fclose(f);
+    return how == '2';
+}
+#define CHECK_NEEDS_OVERCOMMIT() \
+    do {                         \
+        if (check_charges_writable()) SKIP("the kernel charges what may be written"); \
+    } while (0)
+
 /* ---- children ---- */
 
 /* Runs fn(arg) in a child, which is killed when it hangs. True when it exited without a failed

@@ -158,7 +158,7 @@ static void strict_commit_gives_back_the_charge(void) {
         REQUIRE(fake_os.run_count > 0);
         size_t uncommitted = 0;
         for (unsigned i = 0; i < fake_os.run_count; i++)
-            if (fake_os.runs[i].how == TSI_PURGE_UNCOMMIT) uncommitted += fake_os.runs[i].bytes;
+            if (fake_os.runs[i].how == TSI_PURGE_UNCHARGE) uncommitted += fake_os.runs[i].bytes;
         REQUIRE(uncommitted >= (3u << 20) + 50 * 5000);
         (void)epoch_advance_id(a);
     }

@@ -386,7 +386,7 @@ static void policies(void) {
         TsiPurgeHow how;
     } cases[] = {{SLAB_PURGE_DONTNEED, false, TSI_PURGE_DONTNEED},
                  {SLAB_PURGE_FREE, false, TSI_PURGE_LAZY},
-                 {SLAB_PURGE_DONTNEED, true, TSI_PURGE_UNCOMMIT}};
+                 {SLAB_PURGE_DONTNEED, true, TSI_PURGE_UNCHARGE}};
     for (unsigned i = 0; i < 3; i++) {
         reopen(cases[i].policy, false, cases[i].strict);
         uint32_t id[2] = {take(CLASS_64), take(CLASS_64)};
