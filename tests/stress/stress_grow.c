@@ -68,6 +68,10 @@ static void live(struct slot* self) {
 }
 
 int main(void) {
+    if (check_charges_writable()) { /* a realloc writes an object whose phase may be over: docs/limits.md */
+        puts("skipped: the kernel charges what may be written");
+        return 77;
+    }
     a = kit_create();
     for (uint64_t lap = 0; lap < 2; lap++) {
         atomic_store(&working, WORKERS);
