@@ -21,7 +21,7 @@ cmp -s other tree/docs/results/programs.md && complain "the page has no row of t
 cp other tree/docs/results/programs.md
 check 1
 cp "$TSLAB_SOURCE_DIR"/docs/results/programs.md tree/docs/results/
-sed 's/"peak":\([0-9]\)/"peak":9\1/' tree/docs/results/programs.json >other && mv other tree/docs/results/programs.json
+sed 's/"peak":\([0-9]\)/"peak":9\1/g' tree/docs/results/programs.json >other && mv other tree/docs/results/programs.json
 check 1
 # A page of patterns and servers beside the nine: each has its row, and the goals are those of the nine.
 cp "$TSLAB_SOURCE_DIR"/docs/results/programs.json tree/docs/results/
