@@ -503,7 +503,8 @@ void tsi_unlink_block(TsiArena* a, const TsiPlace* at, void* slot, void* block) 
         tsi_stand_in_unlink(a, slot, block);
         return;
     }
-    uint32_t seq = tsi_tag_seq(tsi_load_seq(&tsi_slab(&a->space, at->slab_id)->tag));
+    /* relaxed: read again under the stripe, which decides */
+    uint32_t seq = tsi_tag_seq(tsi_load_relaxed(&tsi_slab(&a->space, at->slab_id)->tag));
     TsiInc* held = tsi_scrub_hold(a, at->slab_id, seq);
     if (held == NULL) return;
     tsi_stand_in_unlink(a, slot, block);

@@ -231,7 +231,7 @@ bool tsi_stand_in_due(TsiArena* a, TsiBinding* b) {
 }
 
 /* Takes the stripe of the phase `ref`, where a slot may be written under it alone: with sampled guards (ST5), and where
- * the pages of an ended phase cannot be touched. The take is not counted, since nothing of the phase changes. Returns
+ * the pages of an ended phase are read-only. The take is not counted, since nothing of the phase changes. Returns
  * the stripe, which the caller gives back, or NULL if none is needed. [any thread, no lock held] */
 static TsiLock* hold_to_write(TsiArena* a, TsiRef ref) {
     if (!a->samples_guards && !tsi_os.strict_commit) return NULL;

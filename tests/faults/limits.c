@@ -297,7 +297,7 @@ static void budgeted(void* arg) {
 }
 static void a_budget_refuses_before_a_kill(void) { check_child(budgeted, NULL); }
 
-/* ---- closes beside allocations, where the pages of an ended phase cannot be touched ---- */
+/* ---- closes beside allocations, where the pages of an ended phase are read-only ---- */
 
 static EpochId closing;
 

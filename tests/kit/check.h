@@ -261,7 +261,7 @@ static inline size_t check_count_whole(size_t at_one) {
 /* ---- the system ---- */
 
 /* Returns true if the kernel charges what may be written (overcommit_memory = 2). The library then makes pages of ended
- * phases inaccessible, lets phases share none, and maps no more than it uses. */
+ * phases read-only, lets phases share none, and maps no more than it uses. */
 static inline bool check_charges_writable(void) {
     FILE* f = fopen("/proc/sys/vm/overcommit_memory", "r");
     int how = f != NULL ? fgetc(f) : '0';

@@ -191,8 +191,10 @@ func (a *app) gateFiles(o gateOptions, paths []string) error {
 		if rates.Same(old, snap) {
 			return errors.New("both documents contain the same publication of one process, so nothing was judged: write the second one after more requests")
 		}
-		if old != nil && momentsOf(old, snap).other != "" {
-			return fmt.Errorf("%s, so nothing was judged: gate compares an earlier with a later document of one process", momentsOf(old, snap).other)
+		if old != nil {
+			if other := momentsOf(old, snap).other; other != "" {
+				return fmt.Errorf("%s, so nothing was judged: gate compares an earlier with a later document of one process", other)
+			}
 		}
 		if worst := g.compare(now, uint(round)); worst != nil {
 			return a.gateSay(worst, 0)
